@@ -1,0 +1,69 @@
+import { MalformedError, type MalformedCode } from './errors.ts';
+
+declare const brand: unique symbol;
+
+/** 64 lower-case hex characters: the 32 bytes that the chain commits to, Keccak256 or BLAKE2s-256 of a blob. */
+export type VersionHash = string & { readonly [brand]: 'VersionHash' };
+/** 64 lower-case hex characters, in the byte order that RPC shows. */
+export type TxId = string & { readonly [brand]: 'TxId' };
+/** 64 lower-case hex characters, in the byte order that RPC shows. */
+export type BlockHash = string & { readonly [brand]: 'BlockHash' };
+
+export const HASH_TYPES = ['keccak256', 'blake2s256'] as const;
+export type HashType = (typeof HASH_TYPES)[number];
+
+/** What names content: the 32 bytes alone do not say which hash made them. */
+export interface ContentName {
+  readonly hashType: HashType;
+  readonly versionHash: VersionHash;
+}
+
+const HEX_64 = /^[0-9a-fA-F]{64}$/;
+
+function parse64<T extends string>(text: string, what: string, code: MalformedCode): T {
+  if (!HEX_64.test(text)) {
+    const shown = text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
+    throw new MalformedError(code, `${what} must be 64 hex characters, not ${JSON.stringify(shown)}.`, {
+      details: { length: text.length },
+      retryable: false,
+      hint: `Give the 32 bytes as 64 characters of 0-9 and a-f.`,
+    });
+  }
+  return text.toLowerCase() as T;
+}
+
+/** The form used on the RPC: 64 hex characters of either case, no prefix. */
+export function parseVersionHash(text: string): VersionHash {
+  return parse64<VersionHash>(text, 'A version hash', 'malformed/version-hash');
+}
+
+export function parseTxId(text: string): TxId {
+  return parse64<TxId>(text, 'A transaction id', 'malformed/txid');
+}
+
+export function parseBlockHash(text: string): BlockHash {
+  return parse64<BlockHash>(text, 'A block hash', 'malformed/block-hash');
+}
+
+/** What a person or a URL may name: the hash, and the hash type where the form says it. */
+export interface NamedHash {
+  readonly versionHash: VersionHash;
+  /** null: the form does not say; either type can be meant. */
+  readonly hashType: HashType | null;
+}
+
+/**
+ * Accepts 64 hex characters (either hash type), a `0x` prefix, and the chain's 66 characters starting `01`, which mean
+ * blake2s256 and nothing else.
+ */
+export function parseNamedHash(text: string): NamedHash {
+  const bare = /^0x/i.test(text) ? text.slice(2) : text;
+  if (bare.length === 66 && bare.startsWith('01')) {
+    return { versionHash: parseVersionHash(bare.slice(2)), hashType: 'blake2s256' };
+  }
+  return { versionHash: parseVersionHash(bare), hashType: null };
+}
+
+export function sameContent(a: ContentName, b: ContentName): boolean {
+  return a.versionHash === b.versionHash && a.hashType === b.hashType;
+}

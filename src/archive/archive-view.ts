@@ -1,0 +1,118 @@
+import type { BlockHash, HashType, NamedHash, TxId, VersionHash } from '../blob/ids.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
+
+/**
+ * `seen`: listed or on chain, bytes not ours yet. `spooled`: verified and durable. `stored`: also fetched back and
+ * re-hashed on as many backends as are required.
+ */
+export type ContentState = 'seen' | 'spooled' | 'stored';
+
+/** What a backend is known to hold of one content. */
+export interface ReplicaRecord {
+  readonly backend: string;
+  readonly state: 'wanted' | 'good' | 'damaged';
+  /** When the bytes were last fetched back from there and re-hashed; ISO 8601. */
+  readonly verifiedAt: string | null;
+}
+
+export interface ContentRecord {
+  readonly versionHash: VersionHash;
+  /** null: only listed so far, and a list does not say which hash it is. */
+  readonly hashType: HashType | null;
+  readonly state: ContentState;
+  readonly sizeBytes: number;
+  /** The transaction that the node's list named. */
+  readonly listedTxid: TxId | null;
+  /** Median time that the node gave the blob, seconds; the node may prune it 21,600 s later on the chain's clock. */
+  readonly medianTimeSeconds: number | null;
+  readonly seenAt: string;
+  readonly spooledAt: string | null;
+  readonly storedAt: string | null;
+  readonly replicas: readonly ReplicaRecord[];
+  /** Why the bytes are not here yet, and how often they were asked for. */
+  readonly lastFailure: { readonly code: string; readonly message: string; readonly attempts: number } | null;
+}
+
+/** Why a question cannot be answered now. None of them means that something is absent. */
+export type UnavailableReason = 'not-fetched-yet' | 'damaged' | 'store-fault' | 'cannot-tell';
+
+export interface Unavailable {
+  readonly kind: 'unavailable';
+  readonly reason: UnavailableReason;
+  readonly message: string;
+  readonly retryAfterSeconds: number;
+}
+
+/** `absent` is proved: list current, catalog does not know it, and every backend answered that it has not got it. */
+export type BlobLookup =
+  | { readonly kind: 'found'; readonly blob: VerifiedBlob }
+  | { readonly kind: 'absent' }
+  | Unavailable;
+
+export type RecordLookup =
+  | { readonly kind: 'found'; readonly record: ContentRecord }
+  | { readonly kind: 'absent' }
+  | Unavailable;
+
+/** Opaque to clients; stable while the catalog lives. */
+export interface ListingPage {
+  readonly records: readonly ContentRecord[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+export interface ListingQuery {
+  /** A `next` of an earlier page. */
+  readonly after: string | null;
+  /** 1 to 1,000. */
+  readonly limit: number;
+  readonly order: 'oldest' | 'newest';
+}
+
+/** Something that keeps the archive from doing its job now, or that somebody has to look at. */
+export interface Condition {
+  /** Stable, for scripts: `node/unreachable`, `storage/full`, … */
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+  readonly since: string;
+  /** false: worth telling, but the archive can do its work (and is ready). */
+  readonly blocksReadiness: boolean;
+}
+
+export interface ArchiveStatus {
+  readonly version: string;
+  /** true: the chain is the built-in emulation; nothing of it is real. */
+  readonly emulated: boolean;
+  readonly node: {
+    readonly name: string;
+    readonly reachable: boolean;
+    readonly height: number | null;
+    readonly tip: BlockHash | null;
+    readonly medianTimeSeconds: number | null;
+    readonly lastAnswerAt: string | null;
+    /** Bytes and calls that the archive has cost the node since the start. */
+    readonly calls: Readonly<Record<string, number>>;
+  };
+  readonly chain: { readonly genesis: BlockHash | null };
+  readonly list: { readonly sweptAt: string | null; readonly entries: number | null };
+  readonly content: {
+    readonly seen: number;
+    readonly spooled: number;
+    readonly stored: number;
+    readonly storedBytes: number;
+    readonly failing: number;
+  };
+  /** Seconds on the chain's clock until the node may prune the most urgent blob that is not durable here; null: none. */
+  readonly smallestSlackSeconds: number | null;
+  readonly conditions: readonly Condition[];
+}
+
+/** What the HTTP room may ask of the archive. */
+export interface ArchiveView {
+  read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup>;
+  record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup>;
+  /** Throws `ArchiveError` `archive/bad-cursor` when `after` was not given out by a listing. */
+  list(query: ListingQuery): ListingPage;
+  status(): ArchiveStatus;
+}

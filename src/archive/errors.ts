@@ -1,0 +1,10 @@
+import { HoldfastError } from '../blob/errors.ts';
+
+export type ArchiveErrorCode =
+  | 'archive/bad-cursor'
+  | 'archive/wrong-bytes'
+  | 'archive/size-out-of-range'
+  | 'archive/absent-at-node'
+  | 'archive/other-chain';
+
+export class ArchiveError extends HoldfastError<ArchiveErrorCode> {}

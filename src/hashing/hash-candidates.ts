@@ -1,0 +1,40 @@
+import { getHashes, hash } from 'node:crypto';
+import { createBLAKE2s, createKeccak, type IHasher } from 'hash-wasm';
+import { nobleHasher } from '../verify/hasher.ts';
+
+/** Any length in, 32 bytes out. */
+export type HashFunction = (bytes: Uint8Array) => Uint8Array;
+
+/** One way to compute a hash, fastest first in its list. */
+export interface HashCandidate {
+  readonly engine: 'native' | 'hash-wasm' | 'noble';
+  /** null where this Node does not have it. */
+  load(): Promise<HashFunction | null>;
+}
+
+function native(algorithm: string): HashCandidate {
+  return {
+    engine: 'native',
+    async load() {
+      return getHashes().includes(algorithm) ? (bytes) => hash(algorithm, bytes, 'buffer') : null;
+    },
+  };
+}
+
+function wasm(create: () => Promise<IHasher>): HashCandidate {
+  return {
+    engine: 'hash-wasm',
+    async load() {
+      const state = await create();
+      return (bytes) => state.init().update(bytes).digest('binary');
+    },
+  };
+}
+
+/** OpenSSL has Keccak with the padding of before SHA-3 from the release in Node 26 on; Node 24 takes hash-wasm. */
+export const KECCAK256_CANDIDATES: readonly HashCandidate[] = [native('keccak-256'), wasm(() => createKeccak(256))];
+
+export const BLAKE2S256_CANDIDATES: readonly HashCandidate[] = [native('blake2s256'), wasm(() => createBLAKE2s(256))];
+
+export const NOBLE_KECCAK256: HashFunction = nobleHasher.keccak256;
+export const NOBLE_BLAKE2S256: HashFunction = nobleHasher.blake2s256;

@@ -1,0 +1,1 @@
+export { createNodeHasher, type HasherCandidates, type HasherWarning, type NodeHasher } from './node-hasher.ts';

@@ -1,0 +1,84 @@
+import { codeOf, messageOf } from '../blob/errors.ts';
+import { encodeHex } from '../blob/hex.ts';
+import type { HashType } from '../blob/ids.ts';
+import type { BlobHasher } from '../verify/hasher.ts';
+import {
+  BLAKE2S256_CANDIDATES,
+  type HashCandidate,
+  type HashFunction,
+  KECCAK256_CANDIDATES,
+  NOBLE_BLAKE2S256,
+  NOBLE_KECCAK256,
+} from './hash-candidates.ts';
+
+/** An implementation that was passed over although this Node has it: it fails, or gives another hash than noble. */
+export interface HasherWarning {
+  readonly hashType: HashType;
+  readonly engine: string;
+  readonly message: string;
+}
+
+/** The fastest hashes that this Node has and that agree with noble. */
+export interface NodeHasher extends BlobHasher {
+  /** For the log of whoever made it; empty when all is well. */
+  readonly warnings: readonly HasherWarning[];
+}
+
+export interface HasherCandidates {
+  readonly keccak256: readonly HashCandidate[];
+  readonly blake2s256: readonly HashCandidate[];
+}
+
+/**
+ * Both sides of the padding and of the block sizes (Keccak256 136 bytes, BLAKE2s 64), their multiples, and 1 MiB, which
+ * makes an implementation cross its own buffers.
+ */
+const CHECKED_LENGTHS = [0, 1, 32, 63, 64, 65, 127, 128, 129, 135, 136, 137, 271, 272, 273, 4_096, 65_537, 1_048_576];
+
+/** Takes about 60 ms, most of it noble hashing the 1 MiB. Never throws for want of a fast implementation. */
+export async function createNodeHasher(
+  candidates: HasherCandidates = { keccak256: KECCAK256_CANDIDATES, blake2s256: BLAKE2S256_CANDIDATES },
+): Promise<NodeHasher> {
+  const keccak = await choose('keccak256', candidates.keccak256, NOBLE_KECCAK256);
+  const blake = await choose('blake2s256', candidates.blake2s256, NOBLE_BLAKE2S256);
+  return {
+    engine: keccak.engine === blake.engine ? keccak.engine : `keccak256 ${keccak.engine}, blake2s256 ${blake.engine}`,
+    keccak256: keccak.hash,
+    blake2s256: blake.hash,
+    warnings: [...keccak.warnings, ...blake.warnings],
+  };
+}
+
+interface Choice {
+  readonly engine: string;
+  readonly hash: HashFunction;
+  readonly warnings: readonly HasherWarning[];
+}
+
+async function choose(
+  hashType: HashType,
+  candidates: readonly HashCandidate[],
+  reference: HashFunction,
+): Promise<Choice> {
+  const warnings: HasherWarning[] = [];
+  for (const { engine, load } of candidates) {
+    try {
+      const hash = await load();
+      if (hash === null) continue;
+      const wrongLength = firstDisagreement(hash, reference);
+      if (wrongLength === null) return { engine, hash, warnings };
+      warnings.push({ hashType, engine, message: `It disagrees with noble on ${wrongLength} bytes.` });
+    } catch (error) {
+      warnings.push({ hashType, engine, message: `It failed: ${codeOf(error) ?? messageOf(error)}.` });
+    }
+  }
+  return { engine: 'noble', hash: reference, warnings };
+}
+
+function firstDisagreement(hash: HashFunction, reference: HashFunction): number | null {
+  for (const length of CHECKED_LENGTHS) {
+    const bytes = Uint8Array.from({ length }, (_, at) => (at * 167 + length) & 0xff);
+    if (encodeHex(hash(bytes)) !== encodeHex(reference(bytes))) return length;
+  }
+  return null;
+}

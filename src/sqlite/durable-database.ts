@@ -1,0 +1,83 @@
+import Database from 'better-sqlite3';
+import { codeOf, messageOf } from '../blob/errors.ts';
+import { SqliteError } from './errors.ts';
+
+/** Below this, SQLite can corrupt a database when a WAL is reset (fixed in 3.51.3). */
+const MINIMUM_VERSION = [3, 51, 3] as const;
+
+export interface OpenOptions {
+  readonly pageSizeBytes?: number;
+  readonly cacheBytes?: number;
+}
+
+/**
+ * Opens a database whose commits are durable: WAL with `synchronous=FULL`, both asserted, because better-sqlite3 opens
+ * a WAL database with NORMAL, where power loss takes the last commits back.
+ */
+export function openDurableDatabase(path: string, options: OpenOptions = {}): Database.Database {
+  let database: Database.Database;
+  try {
+    database = new Database(path);
+  } catch (cause) {
+    throw cannotOpen(path, cause);
+  }
+  try {
+    assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()));
+    if (options.pageSizeBytes !== undefined) database.pragma(`page_size = ${options.pageSizeBytes}`);
+    database.pragma('journal_mode = WAL');
+    database.pragma('synchronous = FULL');
+    database.pragma('foreign_keys = ON');
+    database.pragma('busy_timeout = 5000');
+    if (options.cacheBytes !== undefined) database.pragma(`cache_size = -${Math.ceil(options.cacheBytes / 1024)}`);
+    assertDurable(database, path);
+    return database;
+  } catch (cause) {
+    database.close();
+    throw cannotOpen(path, cause);
+  }
+}
+
+function assertDurable(database: Database.Database, path: string): void {
+  const journal = database.pragma('journal_mode', { simple: true });
+  const synchronous = database.pragma('synchronous', { simple: true });
+  if (journal === 'wal' && synchronous === 2) return;
+  throw new SqliteError('sqlite/not-durable', `SQLite refused durable commits for ${path}.`, {
+    details: { path, journal, synchronous },
+    retryable: false,
+    hint: 'Put the data folder on a local file system that supports WAL (not a network share).',
+  });
+}
+
+/** Exported for its test. */
+export function assertVersion(version: string): void {
+  const parts = version.split('.').map(Number);
+  for (const [index, minimum] of MINIMUM_VERSION.entries()) {
+    const part = parts[index] ?? 0;
+    if (part > minimum) return;
+    if (part < minimum) {
+      throw new SqliteError(
+        'sqlite/library-too-old',
+        `SQLite ${version} is older than ${MINIMUM_VERSION.join('.')}, which fixed a bug that corrupts WAL databases.`,
+        { details: { version }, retryable: false, hint: 'Install the better-sqlite3 that the lockfile names.' },
+      );
+    }
+  }
+}
+
+function cannotOpen(path: string, cause: unknown): SqliteError {
+  if (cause instanceof SqliteError) return cause;
+  if (codeOf(cause) === 'SQLITE_NOTADB') {
+    return new SqliteError('sqlite/not-a-database', `${path} is not an SQLite database, or it is damaged.`, {
+      details: { path },
+      retryable: false,
+      hint: 'Move the file away and start again: the catalog is made anew, blobs are not in it.',
+      cause,
+    });
+  }
+  return new SqliteError('sqlite/cannot-open', `${path} cannot be opened: ${messageOf(cause)}.`, {
+    details: { path, systemCode: codeOf(cause) },
+    retryable: false,
+    hint: 'See that the data folder exists, is writable, and has space left.',
+    cause,
+  });
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import { SqliteError } from './errors.ts';
+
+interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+const recordedRow = z.object({ number: z.number().int(), name: z.string(), checksum: z.string() });
+
+/** Numbered SQL files, `0001_what.sql`, in order, without gaps. */
+export function readMigrations(folder: string): Migration[] {
+  const migrations = readdirSync(folder)
+    .filter((file) => /^\d{4}_[a-z0-9-]+\.sql$/.test(file))
+    .sort()
+    .map((file) => {
+      const sql = readFileSync(join(folder, file), 'utf8');
+      return {
+        number: Number(file.slice(0, 4)),
+        name: file,
+        sql,
+        checksum: createHash('sha256').update(sql).digest('hex'),
+      };
+    });
+  for (const [index, migration] of migrations.entries()) {
+    if (migration.number !== index + 1)
+      throw new Error(`migrations are not numbered without gaps at ${migration.name}`);
+  }
+  return migrations;
+}
+
+/** Brings the database to the newest version; each step and its record commit together. */
+export function migrate(database: Database.Database, migrations: readonly Migration[]): void {
+  database.exec(
+    'CREATE TABLE IF NOT EXISTS migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT',
+  );
+  const recorded = z
+    .array(recordedRow)
+    .parse(database.prepare('SELECT number, name, checksum FROM migration ORDER BY number').all());
+  for (const row of recorded) refuseUnless(migrations[row.number - 1], row);
+
+  const record = database.prepare('INSERT INTO migration (number, name, checksum, applied_ms) VALUES (?, ?, ?, ?)');
+  for (const migration of migrations.slice(recorded.length)) {
+    database
+      .transaction(() => {
+        database.exec(migration.sql);
+        record.run(migration.number, migration.name, migration.checksum, Date.now());
+      })
+      .immediate();
+  }
+}
+
+function refuseUnless(known: Migration | undefined, row: z.infer<typeof recordedRow>): void {
+  if (known === undefined) {
+    throw new SqliteError(
+      'sqlite/newer-than-program',
+      `The catalog was written by a newer holdfast (it has migration ${row.name}, unknown to this version).`,
+      {
+        details: { migration: row.name },
+        retryable: false,
+        hint: 'Run the newer version, or move catalog.sqlite away: the catalog is a cache and is made anew.',
+      },
+    );
+  }
+  if (known.checksum !== row.checksum) {
+    throw new SqliteError(
+      'sqlite/migration-changed',
+      `Migration ${row.name} was applied to the catalog in another wording than this version carries.`,
+      {
+        details: { migration: row.name, recorded: row.checksum, carried: known.checksum },
+        retryable: false,
+        hint: 'Run the version that wrote this catalog, or move catalog.sqlite away: it is made anew.',
+      },
+    );
+  }
+}

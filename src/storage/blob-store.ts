@@ -1,0 +1,25 @@
+import type { ContentName } from '../blob/ids.ts';
+import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
+
+/** What a store says it holds; nothing is proven until the bytes are fetched and hashed. */
+export interface StoredEntry extends ContentName {
+  readonly sizeBytes: number;
+}
+
+/**
+ * One place where bytes live. Every call may throw `StorageError`; an abort rejects with the signal's reason.
+ * `null` is only ever the store's positive answer that it has not got the content: a fault throws.
+ */
+export interface BlobStore {
+  /** Stable name, for records and messages: `local`. */
+  readonly id: string;
+  /** Resolves when the bytes are durable: neither `kill -9` nor power loss takes them back. Repeating it is harmless. */
+  put(blob: VerifiedBlob, signal: AbortSignal): Promise<void>;
+  /** The bytes as they are there now, unproven. */
+  get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null>;
+  stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null>;
+  list(signal: AbortSignal): AsyncIterable<StoredEntry>;
+  /** For scrub and expiry only. Deleting what is not there is no error. */
+  delete(name: ContentName, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,78 @@
+import { codeOf, HoldfastError, messageOf } from '../blob/errors.ts';
+
+export type StorageErrorCode =
+  | 'storage/full'
+  | 'storage/read-only'
+  | 'storage/denied'
+  | 'storage/in-use'
+  | 'storage/other-chain'
+  | 'storage/unknown-format'
+  | 'storage/too-old-sqlite'
+  | 'storage/closed'
+  | 'storage/fault';
+
+/** Details carry `backend`, `operation` and the system's own code. */
+export class StorageError extends HoldfastError<StorageErrorCode> {}
+
+interface Meaning {
+  readonly code: StorageErrorCode;
+  readonly says: string;
+  readonly retryable: boolean;
+  readonly hint: string;
+}
+
+const FULL: Meaning = {
+  code: 'storage/full',
+  says: 'has no space left',
+  retryable: true,
+  hint: 'Free disk space or give the data folder a larger volume; the archiver goes on by itself once there is room.',
+};
+const READ_ONLY: Meaning = {
+  code: 'storage/read-only',
+  says: 'is read-only',
+  retryable: false,
+  hint: 'Mount the data folder writable, or set HOLDFAST_DATA_DIR to a folder that is.',
+};
+const DENIED: Meaning = {
+  code: 'storage/denied',
+  says: 'may not be accessed by this user',
+  retryable: false,
+  hint: 'Give the user that runs holdfast read and write permission on the data folder.',
+};
+
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  ENOSPC: FULL,
+  EDQUOT: FULL,
+  SQLITE_FULL: FULL,
+  EROFS: READ_ONLY,
+  SQLITE_READONLY: READ_ONLY,
+  SQLITE_READONLY_DIRECTORY: READ_ONLY,
+  EACCES: DENIED,
+  EPERM: DENIED,
+  SQLITE_PERM: DENIED,
+};
+
+const FAULT: Meaning = {
+  code: 'storage/fault',
+  says: 'failed',
+  retryable: true,
+  hint: 'Look at the disk and the system log; the archiver tries again.',
+};
+
+/** Turns whatever the system threw into an error that says which backend, what it was doing, and what to do. */
+export function storageFault(backend: string, operation: string, cause: unknown, where?: string): StorageError {
+  if (cause instanceof StorageError) return cause;
+  const systemCode = codeOf(cause);
+  const meaning = (systemCode === null ? undefined : MEANINGS[systemCode]) ?? FAULT;
+  const place = where === undefined ? '' : ` at ${where}`;
+  return new StorageError(
+    meaning.code,
+    `The ${backend} store${place} ${meaning.says} (${operation}: ${messageOf(cause)}).`,
+    {
+      details: { backend, operation, systemCode },
+      retryable: meaning.retryable,
+      hint: meaning.hint,
+      cause,
+    },
+  );
+}

@@ -1,0 +1,127 @@
+import { mkdirSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { z } from 'zod';
+import { codeOf } from '../../blob/errors.ts';
+import { type BlockHash, parseBlockHash } from '../../blob/ids.ts';
+import { StorageError, storageFault } from '../errors.ts';
+import { writeDurably } from './durable-file.ts';
+
+const MARKER = 'holdfast.json';
+const ADDRESS = 'daemon.json';
+
+const marker = z.object({
+  format: z.literal('holdfast'),
+  version: z.literal(1),
+  layout: z.literal('holdfast'),
+  chain: z.object({ genesis: z.string().transform((text) => parseBlockHash(text)) }),
+});
+
+const address = z.object({ pid: z.number().int(), url: z.string() });
+/** Where the daemon that holds a folder can be reached, for the other commands. */
+export type DaemonAddress = z.infer<typeof address>;
+
+/** A data folder that this process, and no other, may write. */
+export class DataFolder {
+  readonly path: string;
+  readonly #lock: Database.Database;
+
+  private constructor(path: string, lock: Database.Database) {
+    this.path = path;
+    this.#lock = lock;
+  }
+
+  /**
+   * Takes the folder for this process. The lock is one that the operating system drops with the process (SQLite's, on a
+   * file of its own), so that `kill -9` leaves nothing to clean up.
+   */
+  static async claim(path: string): Promise<DataFolder> {
+    try {
+      mkdirSync(path, { recursive: true });
+      return new DataFolder(path, lockExclusively(join(path, 'lock.sqlite')));
+    } catch (cause) {
+      if (codeOf(cause) === 'SQLITE_BUSY') throw await inUse(path, cause);
+      throw storageFault('local', 'claim', cause, path);
+    }
+  }
+
+  /** The chain that this folder belongs to; null before it was bound. */
+  async boundChain(): Promise<BlockHash | null> {
+    const file = join(this.path, MARKER);
+    let text: string;
+    try {
+      text = await readFile(file, 'utf8');
+    } catch (cause) {
+      if (codeOf(cause) === 'ENOENT') return null;
+      throw storageFault('local', 'read its marker', cause, file);
+    }
+    try {
+      return marker.parse(JSON.parse(text)).chain.genesis;
+    } catch (cause) {
+      throw new StorageError('storage/unknown-format', `${file} does not say what a folder of this version says.`, {
+        details: { file },
+        retryable: false,
+        hint: 'A newer holdfast may have written it: run that one, or name another data folder.',
+        cause,
+      });
+    }
+  }
+
+  /** Binds the folder to a chain for good. The caller has seen that it is unbound. */
+  async bindTo(genesis: BlockHash): Promise<void> {
+    const text = `${JSON.stringify({ format: 'holdfast', version: 1, layout: 'holdfast', chain: { genesis } }, null, 2)}\n`;
+    await this.#write(MARKER, text);
+  }
+
+  /** Tells other commands where this daemon answers. */
+  async announce(url: string): Promise<void> {
+    await this.#write(ADDRESS, `${JSON.stringify({ pid: process.pid, url } satisfies DaemonAddress)}\n`);
+  }
+
+  async release(): Promise<void> {
+    await rm(join(this.path, ADDRESS), { force: true });
+    this.#lock.close();
+  }
+
+  async #write(name: string, text: string): Promise<void> {
+    try {
+      await writeDurably(join(this.path, name), Buffer.from(text), this.path);
+    } catch (cause) {
+      throw storageFault('local', `write ${name}`, cause, this.path);
+    }
+  }
+}
+
+/** Where a daemon on this folder said it answers; null when none announced itself. A killed one may be named still. */
+export async function announcedDaemon(path: string): Promise<DaemonAddress | null> {
+  try {
+    return address.parse(JSON.parse(await readFile(join(path, ADDRESS), 'utf8')));
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT' || cause instanceof SyntaxError || cause instanceof z.ZodError) return null;
+    throw storageFault('local', 'read where the daemon answers', cause, path);
+  }
+}
+
+function lockExclusively(file: string): Database.Database {
+  const lock = new Database(file, { timeout: 0 });
+  try {
+    lock.pragma('locking_mode = EXCLUSIVE');
+    lock.exec('BEGIN EXCLUSIVE; CREATE TABLE IF NOT EXISTS held (by_holdfast INTEGER); COMMIT');
+    return lock;
+  } catch (cause) {
+    lock.close();
+    throw cause;
+  }
+}
+
+async function inUse(path: string, cause: unknown): Promise<StorageError> {
+  const daemon = await announcedDaemon(path);
+  const who = daemon === null ? 'another process' : `process ${daemon.pid} (${daemon.url})`;
+  return new StorageError('storage/in-use', `The data folder ${path} is in use by ${who}.`, {
+    details: { path, pid: daemon?.pid ?? null },
+    retryable: false,
+    hint: 'Stop that process, or set HOLDFAST_DATA_DIR to another folder.',
+    cause,
+  });
+}

@@ -1,0 +1,127 @@
+import { open, opendir, readdir, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { codeOf } from '../../blob/errors.ts';
+import { type ContentName, HASH_TYPES, parseVersionHash } from '../../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import type { FileIdentity, VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { StoredEntry } from '../blob-store.ts';
+import { makeDurableFolder, writeDurably } from './durable-file.ts';
+
+/** Bytes of a file together with what tells that the file has not changed since. */
+export interface ReadFile {
+  readonly bytes: Uint8Array;
+  readonly identity: FileIdentity;
+}
+
+/** Large blobs, a file each: `blobs/<hash type>/<first two hex>/<version hash>`. */
+export class FileShelf {
+  readonly #root: string;
+  readonly #temporary: string;
+  readonly #madeFolders = new Set<string>();
+
+  private constructor(root: string) {
+    this.#root = root;
+    this.#temporary = join(root, '.tmp');
+  }
+
+  static async open(root: string): Promise<FileShelf> {
+    const shelf = new FileShelf(root);
+    await makeDurableFolder(shelf.#temporary);
+    // What a crash left half-written was never acknowledged.
+    for (const name of await readdir(shelf.#temporary)) await rm(join(shelf.#temporary, name), { force: true });
+    return shelf;
+  }
+
+  #path(name: ContentName): string {
+    return join(this.#root, name.hashType, name.versionHash.slice(0, 2), name.versionHash);
+  }
+
+  async put(blob: VerifiedBlob): Promise<void> {
+    const path = this.#path(blob);
+    const folder = dirname(path);
+    if (!this.#madeFolders.has(folder)) {
+      await makeDurableFolder(folder);
+      this.#madeFolders.add(folder);
+    }
+    await writeDurably(path, blob.bytes, this.#temporary);
+  }
+
+  async get(name: ContentName, signal: AbortSignal): Promise<ReadFile | null> {
+    const handle = await openIfThere(this.#path(name));
+    if (handle === null) return null;
+    try {
+      const before = await handle.stat({ bigint: true });
+      // A damaged folder can hold anything under a blob's name; no blob is larger than this.
+      const length = Number(before.size < BigInt(MAX_BLOB_BYTES + 1) ? before.size : BigInt(MAX_BLOB_BYTES + 1));
+      const bytes = Buffer.allocUnsafeSlow(length);
+      let read = 0;
+      while (read < length) {
+        signal.throwIfAborted();
+        const { bytesRead } = await handle.read(bytes, read, length - read, read);
+        if (bytesRead === 0) break;
+        read += bytesRead;
+      }
+      const after = await handle.stat({ bigint: true });
+      const changed =
+        after.mtimeNs !== before.mtimeNs || after.ctimeNs !== before.ctimeNs || after.size !== before.size;
+      return {
+        bytes: read === length ? bytes : bytes.subarray(0, read),
+        identity: {
+          device: after.dev,
+          inode: after.ino,
+          // Changed under our hands: an identity that no record can equal, so that the bytes are hashed.
+          sizeBytes: changed || read !== length ? -1n : after.size,
+          mtimeNs: after.mtimeNs,
+          ctimeNs: after.ctimeNs,
+        },
+      };
+    } finally {
+      await handle.close();
+    }
+  }
+
+  async stat(name: ContentName): Promise<StoredEntry | null> {
+    try {
+      const found = await stat(this.#path(name));
+      return { hashType: name.hashType, versionHash: name.versionHash, sizeBytes: found.size };
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return null;
+      throw error;
+    }
+  }
+
+  async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
+    for (const hashType of HASH_TYPES) {
+      for (const prefix of await readdirIfThere(join(this.#root, hashType))) {
+        for await (const entry of await opendir(join(this.#root, hashType, prefix))) {
+          signal.throwIfAborted();
+          if (!entry.isFile() || !/^[0-9a-f]{64}$/.test(entry.name)) continue;
+          const found = await this.stat({ hashType, versionHash: parseVersionHash(entry.name) });
+          if (found !== null) yield found;
+        }
+      }
+    }
+  }
+
+  async delete(name: ContentName): Promise<void> {
+    await rm(this.#path(name), { force: true });
+  }
+}
+
+async function openIfThere(path: string) {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+async function readdirIfThere(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).sort();
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}

@@ -1,0 +1,126 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import { type ContentName, parseVersionHash } from '../../blob/ids.ts';
+import { openDurableDatabase } from '../../sqlite/durable-database.ts';
+import { hashTypeCode, hashTypeFrom } from '../../sqlite/hash-type-code.ts';
+import type { VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { StoredEntry } from '../blob-store.ts';
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS blob (
+  id INTEGER PRIMARY KEY,
+  version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
+  hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
+  bytes BLOB NOT NULL,
+  UNIQUE (version_hash, hash_type)
+) STRICT;
+`;
+
+/** The most blobs that share one synced commit. */
+const GROUP_LIMIT = 256;
+
+const bytesRow = z.instanceof(Buffer);
+const entryRow = z.object({ version_hash: z.instanceof(Buffer), hash_type: z.number(), size_bytes: z.number() });
+
+interface Waiting {
+  readonly blob: VerifiedBlob;
+  readonly resolve: () => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+/**
+ * Small blobs, rows of an SQLite file apart from the catalog. What arrives in the same turn of the event loop shares one
+ * synced commit, so that a small blob does not cost a sync of its own.
+ */
+export class RowShelf {
+  readonly #database: Database.Database;
+  readonly #upsert: Database.Statement;
+  readonly #select: Database.Statement;
+  readonly #measure: Database.Statement;
+  readonly #page: Database.Statement;
+  readonly #remove: Database.Statement;
+  #waiting: Waiting[] = [];
+
+  constructor(path: string) {
+    this.#database = openDurableDatabase(path);
+    this.#database.exec(SCHEMA);
+    this.#upsert = this.#database.prepare(
+      'INSERT INTO blob (version_hash, hash_type, bytes) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET bytes = excluded.bytes',
+    );
+    this.#select = this.#database.prepare('SELECT bytes FROM blob WHERE version_hash = ? AND hash_type = ?').pluck();
+    this.#measure = this.#database
+      .prepare('SELECT length(bytes) FROM blob WHERE version_hash = ? AND hash_type = ?')
+      .pluck();
+    this.#page = this.#database.prepare(
+      'SELECT version_hash, hash_type, length(bytes) AS size_bytes FROM blob WHERE (version_hash, hash_type) > (?, ?) ORDER BY version_hash, hash_type LIMIT 1000',
+    );
+    this.#remove = this.#database.prepare('DELETE FROM blob WHERE version_hash = ? AND hash_type = ?');
+  }
+
+  /** Resolves when the commit that holds the blob is synced. */
+  put(blob: VerifiedBlob): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ blob, resolve, reject });
+      if (this.#waiting.length === 1) setImmediate(() => this.#flush());
+      else if (this.#waiting.length >= GROUP_LIMIT) this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const group = this.#waiting;
+    this.#waiting = [];
+    if (group.length === 0) return;
+    try {
+      this.#database
+        .transaction(() => {
+          for (const { blob } of group) this.#upsert.run(key(blob), hashTypeCode(blob.hashType), blob.bytes);
+        })
+        .immediate();
+    } catch (cause) {
+      for (const { reject } of group) reject(cause);
+      return;
+    }
+    for (const { resolve } of group) resolve();
+  }
+
+  get(name: ContentName): Uint8Array | null {
+    const found = this.#select.get(key(name), hashTypeCode(name.hashType));
+    return found === undefined ? null : bytesRow.parse(found);
+  }
+
+  stat(name: ContentName): StoredEntry | null {
+    const found = this.#measure.get(key(name), hashTypeCode(name.hashType));
+    if (found === undefined) return null;
+    return { hashType: name.hashType, versionHash: name.versionHash, sizeBytes: z.number().parse(found) };
+  }
+
+  *list(): Iterable<StoredEntry> {
+    let after: readonly [Buffer, number] = [Buffer.alloc(0), 0];
+    for (;;) {
+      const rows = z.array(entryRow).parse(this.#page.all(...after));
+      for (const row of rows) {
+        yield {
+          versionHash: parseVersionHash(row.version_hash.toString('hex')),
+          hashType: hashTypeFrom(row.hash_type),
+          sizeBytes: row.size_bytes,
+        };
+      }
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      after = [last.version_hash, last.hash_type];
+    }
+  }
+
+  delete(name: ContentName): void {
+    this.#remove.run(key(name), hashTypeCode(name.hashType));
+  }
+
+  close(): void {
+    this.#flush();
+    this.#database.close();
+  }
+}
+
+function key(name: ContentName): Buffer {
+  return Buffer.from(name.versionHash, 'hex');
+}

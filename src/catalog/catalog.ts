@@ -1,0 +1,215 @@
+import type Database from 'better-sqlite3';
+import type { ContentName, VersionHash } from '../blob/ids.ts';
+import { openDurableDatabase } from '../sqlite/durable-database.ts';
+import { migrate, readMigrations } from '../sqlite/migrate.ts';
+import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
+import { catalogFault } from './errors.ts';
+import { type Placement, PlacementTable } from './placement-table.ts';
+import { type FetchFailure, type Sighting, type WantedBlob, WantedTable } from './wanted-table.ts';
+
+export interface CatalogOptions {
+  readonly path: string;
+  readonly migrationsFolder: string;
+  /** The backends that are configured now; only they count towards `stored`. */
+  readonly backends: readonly string[];
+  /** How many of them must be proven to hold a content before it is `stored`. */
+  readonly replicasRequired: number;
+  readonly nowMs: () => number;
+}
+
+export interface CatalogTotals {
+  readonly seen: number;
+  readonly spooled: number;
+  readonly stored: number;
+  readonly storedBytes: number;
+}
+
+/** A stored content fell back: what the caller has to tell somebody. */
+export type AfterDamage = 'other-copies-left' | 'to-be-fetched-again';
+
+/**
+ * The SQLite index. Each method is one durable transaction; a claim (`spooled`, `stored`) is written only by the
+ * transition that has the proof.
+ */
+export class Catalog {
+  readonly #database: Database.Database;
+  readonly #wanted: WantedTable;
+  readonly #content: ContentTable;
+  readonly #placements: PlacementTable;
+  readonly #options: CatalogOptions;
+  readonly #count: Record<StoredState, { count: number; bytes: number }>;
+
+  private constructor(database: Database.Database, options: CatalogOptions) {
+    this.#database = database;
+    this.#options = options;
+    this.#wanted = new WantedTable(database);
+    this.#content = new ContentTable(database);
+    this.#placements = new PlacementTable(database, options.backends);
+    this.#count = { seen: zero(), spooled: zero(), stored: zero() };
+    for (const { state, count, bytes } of this.#content.totals()) this.#count[state] = { count, bytes };
+  }
+
+  static open(options: CatalogOptions): Catalog {
+    const database = openDurableDatabase(options.path, { cacheBytes: 64 * 1024 * 1024 });
+    try {
+      migrate(database, readMigrations(options.migrationsFolder));
+      return new Catalog(database, options);
+    } catch (cause) {
+      database.close();
+      throw cause;
+    }
+  }
+
+  /** Notes what a list named. Gives how many of them were neither held nor queued. */
+  noteListed(sightings: readonly Sighting[]): number {
+    if (sightings.length === 0) return 0;
+    return this.#transaction('note what the node lists', () => {
+      let added = 0;
+      for (const sighting of sightings) {
+        if (this.#content.isHeld(sighting.versionHash)) continue;
+        if (this.#wanted.add(sighting, this.#options.nowMs())) added += 1;
+      }
+      return added;
+    });
+  }
+
+  /** What may be fetched now, nearest deadline first. */
+  nextWanted(limit: number): WantedBlob[] {
+    return this.#reading('read the queue', () => this.#wanted.next(this.#options.nowMs(), limit));
+  }
+
+  /** The bytes of these are durable in the local store. */
+  recordSpooled(contents: readonly SpooledContent[]): void {
+    this.#transaction('record what is spooled', () => {
+      for (const content of contents) {
+        const known = this.#content.find(content.versionHash).find((one) => one.hashType === content.hashType);
+        if (known === undefined || known.state === 'seen') {
+          const sequence = this.#content.putSpooled(content, this.#options.nowMs());
+          this.#placements.want(sequence);
+          if (known !== undefined) this.#leave(known);
+          this.#enter('spooled', content.sizeBytes);
+        }
+        this.#wanted.remove(content.versionHash);
+      }
+    });
+  }
+
+  recordFailures(failures: readonly FetchFailure[]): void {
+    this.#transaction('record why blobs are not here yet', () => {
+      for (const failure of failures) this.#wanted.fail(failure);
+    });
+  }
+
+  /** What a backend has still to prove that it holds, in the order of arrival. */
+  unprovenAt(backend: string, after: number, limit: number): ContentEntry[] {
+    return this.#reading('read what is to be placed', () =>
+      this.#placements
+        .wanted(backend, after, limit)
+        .map((sequence) => this.#content.at(sequence))
+        .filter((entry) => entry !== null),
+    );
+  }
+
+  /** These were fetched back from the backend after the write, and hash to their names. */
+  recordProven(backend: string, contents: readonly ContentEntry[]): void {
+    const nowMs = this.#options.nowMs();
+    this.#transaction('record what is stored', () => {
+      for (const { sequence } of contents) {
+        this.#placements.set(backend, sequence, 'good', nowMs);
+        const entry = this.#content.at(sequence);
+        if (entry?.state !== 'spooled') continue;
+        if (this.#placements.goodCopies(sequence) < this.#options.replicasRequired) continue;
+        this.#content.setState(sequence, 'stored', nowMs);
+        this.#leave(entry);
+        this.#enter('stored', entry.sizeBytes);
+      }
+    });
+  }
+
+  /** The backend's copy is missing or does not hash to its name. With no other good copy the content is queued again. */
+  recordDamaged(backend: string, name: ContentName): AfterDamage {
+    return this.#transaction('record a damaged copy', () => {
+      const entry = this.#content.find(name.versionHash).find((one) => one.hashType === name.hashType);
+      if (entry === undefined) return 'to-be-fetched-again';
+      this.#placements.set(backend, entry.sequence, 'damaged', null);
+      const copies = this.#placements.goodCopies(entry.sequence);
+      const state: StoredState =
+        copies >= this.#options.replicasRequired ? entry.state : copies > 0 ? 'spooled' : 'seen';
+      if (state !== entry.state) {
+        this.#content.setState(entry.sequence, state, null);
+        this.#leave(entry);
+        this.#enter(state, entry.sizeBytes);
+      }
+      if (copies > 0) return 'other-copies-left';
+      this.#wanted.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.#options.nowMs());
+      return 'to-be-fetched-again';
+    });
+  }
+
+  find(versionHash: VersionHash): ContentEntry[] {
+    return this.#reading('look a version hash up', () => this.#content.find(versionHash));
+  }
+
+  findWanted(versionHash: VersionHash): WantedBlob | null {
+    return this.#reading('look a version hash up', () => this.#wanted.find(versionHash));
+  }
+
+  placementsOf(entry: ContentEntry): Placement[] {
+    return this.#reading('read the replicas', () => this.#placements.of(entry.sequence));
+  }
+
+  page(order: 'oldest' | 'newest', after: number | null, limit: number): ContentEntry[] {
+    return this.#reading('list', () => this.#content.page(order, after, limit));
+  }
+
+  queueSummary(): ReturnType<WantedTable['summary']> {
+    return this.#reading('measure the queue', () => this.#wanted.summary());
+  }
+
+  totals(): CatalogTotals {
+    const { spooled, stored } = this.#count;
+    return {
+      seen: this.queueSummary().count,
+      spooled: spooled.count,
+      stored: stored.count,
+      storedBytes: stored.bytes,
+    };
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #enter(state: StoredState, sizeBytes: number): void {
+    this.#count[state].count += 1;
+    this.#count[state].bytes += sizeBytes;
+  }
+
+  #leave(entry: ContentEntry): void {
+    this.#count[entry.state].count -= 1;
+    this.#count[entry.state].bytes -= entry.sizeBytes;
+  }
+
+  #transaction<T>(operation: string, work: () => T): T {
+    const before = structuredClone(this.#count);
+    try {
+      return this.#database.transaction(work).immediate();
+    } catch (cause) {
+      // The totals follow the transaction: what was rolled back was not counted.
+      Object.assign(this.#count, before);
+      throw catalogFault(operation, cause);
+    }
+  }
+
+  #reading<T>(operation: string, work: () => T): T {
+    try {
+      return work();
+    } catch (cause) {
+      throw catalogFault(operation, cause);
+    }
+  }
+}
+
+function zero(): { count: number; bytes: number } {
+  return { count: 0, bytes: 0 };
+}

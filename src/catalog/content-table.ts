@@ -1,0 +1,163 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import {
+  type ContentName,
+  type HashType,
+  parseTxId,
+  parseVersionHash,
+  type TxId,
+  type VersionHash,
+} from '../blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { hashKey } from './wanted-table.ts';
+
+/** 0 seen, 1 spooled, 2 stored: as the column spells them. */
+export const CONTENT_STATES = ['seen', 'spooled', 'stored'] as const;
+export type StoredState = (typeof CONTENT_STATES)[number];
+
+export interface ContentEntry extends ContentName {
+  readonly sequence: number;
+  readonly state: StoredState;
+  readonly sizeBytes: number;
+  readonly txid: TxId | null;
+  readonly medianTimeSeconds: number | null;
+  readonly firstSeenMs: number;
+  readonly spooledMs: number | null;
+  readonly storedMs: number | null;
+}
+
+/** Content that is durable here as of now. */
+export interface SpooledContent extends ContentName {
+  readonly sizeBytes: number;
+  readonly txid: TxId | null;
+  readonly medianTimeSeconds: number | null;
+  readonly firstSeenMs: number;
+}
+
+const row = z.object({
+  version_hash: z.instanceof(Buffer),
+  hash_type: z.number(),
+  sequence: z.number(),
+  state: z.number(),
+  size_bytes: z.number(),
+  txid: z.instanceof(Buffer).nullable(),
+  median_time_seconds: z.number().nullable(),
+  first_seen_ms: z.number(),
+  spooled_ms: z.number().nullable(),
+  stored_ms: z.number().nullable(),
+});
+
+const COLUMNS =
+  'version_hash, hash_type, sequence, state, size_bytes, txid, median_time_seconds, first_seen_ms, spooled_ms, stored_ms';
+
+/** Content whose bytes were verified once. The caller owns the transactions. */
+export class ContentTable {
+  readonly #byHash: Database.Statement;
+  readonly #bySequence: Database.Statement;
+  readonly #held: Database.Statement;
+  readonly #upsert: Database.Statement;
+  readonly #setState: Database.Statement;
+  readonly #oldest: Database.Statement;
+  readonly #newest: Database.Statement;
+  readonly #totals: Database.Statement;
+  #lastSequence: number;
+
+  constructor(database: Database.Database) {
+    this.#byHash = database.prepare(`SELECT ${COLUMNS} FROM content WHERE version_hash = ? ORDER BY hash_type`);
+    this.#bySequence = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence = ?`);
+    this.#held = database.prepare('SELECT 1 FROM content WHERE version_hash = ? AND state > 0').pluck();
+    this.#upsert = database.prepare(
+      `INSERT INTO content (${COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, NULL)
+       ON CONFLICT (version_hash, hash_type) DO UPDATE SET state = 1, spooled_ms = excluded.spooled_ms, stored_ms = NULL
+       RETURNING sequence`,
+    );
+    this.#upsert.pluck();
+    this.#setState = database.prepare('UPDATE content SET state = ?, stored_ms = ? WHERE sequence = ?');
+    this.#oldest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence > ? ORDER BY sequence LIMIT ?`);
+    this.#newest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence < ? ORDER BY sequence DESC LIMIT ?`);
+    this.#totals = database.prepare(
+      'SELECT state, COUNT(*) AS count, SUM(size_bytes) AS bytes FROM content GROUP BY state',
+    );
+    const last = database.prepare('SELECT COALESCE(MAX(sequence), 0) FROM content').pluck().get();
+    this.#lastSequence = z.number().parse(last);
+  }
+
+  /** One version hash can name content of either hash type. */
+  find(versionHash: VersionHash): ContentEntry[] {
+    return this.#byHash.all(hashKey(versionHash)).map(decode);
+  }
+
+  at(sequence: number): ContentEntry | null {
+    const found = this.#bySequence.get(sequence);
+    return found === undefined ? null : decode(found);
+  }
+
+  /** Is it spooled or stored, under either hash type? */
+  isHeld(versionHash: VersionHash): boolean {
+    return this.#held.get(hashKey(versionHash)) !== undefined;
+  }
+
+  /** Gives its sequence. */
+  putSpooled(content: SpooledContent, nowMs: number): number {
+    const sequence = this.#lastSequence + 1;
+    const given = z
+      .number()
+      .parse(
+        this.#upsert.get(
+          hashKey(content.versionHash),
+          hashTypeCode(content.hashType),
+          sequence,
+          content.sizeBytes,
+          content.txid === null ? null : hashKey(content.txid),
+          content.medianTimeSeconds,
+          content.firstSeenMs,
+          nowMs,
+        ),
+      );
+    if (given === sequence) this.#lastSequence = sequence;
+    return given;
+  }
+
+  setState(sequence: number, state: StoredState, storedMs: number | null): void {
+    this.#setState.run(CONTENT_STATES.indexOf(state), storedMs, sequence);
+  }
+
+  page(order: 'oldest' | 'newest', after: number | null, limit: number): ContentEntry[] {
+    const rows =
+      order === 'oldest'
+        ? this.#oldest.all(after ?? 0, limit)
+        : this.#newest.all(after ?? Number.MAX_SAFE_INTEGER, limit);
+    return rows.map(decode);
+  }
+
+  /** Reads the whole table: once, at the start. */
+  totals(): { state: StoredState; count: number; bytes: number }[] {
+    return z
+      .array(z.object({ state: z.number(), count: z.number(), bytes: z.number() }))
+      .parse(this.#totals.all())
+      .map((total) => ({ state: stateFrom(total.state), count: total.count, bytes: total.bytes }));
+  }
+}
+
+function stateFrom(code: number): StoredState {
+  const state = CONTENT_STATES[code];
+  if (state === undefined) throw new RangeError(`a row names state ${code}, which no version of this program wrote`);
+  return state;
+}
+
+function decode(value: unknown): ContentEntry {
+  const found = row.parse(value);
+  const hashType: HashType = hashTypeFrom(found.hash_type);
+  return {
+    versionHash: parseVersionHash(found.version_hash.toString('hex')),
+    hashType,
+    sequence: found.sequence,
+    state: stateFrom(found.state),
+    sizeBytes: found.size_bytes,
+    txid: found.txid === null ? null : parseTxId(found.txid.toString('hex')),
+    medianTimeSeconds: found.median_time_seconds,
+    firstSeenMs: found.first_seen_ms,
+    spooledMs: found.spooled_ms,
+    storedMs: found.stored_ms,
+  };
+}

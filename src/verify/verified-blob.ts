@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { encodeHex } from '../blob/hex.ts';
 import { type ContentName, HASH_TYPES, type HashType, type VersionHash } from '../blob/ids.ts';
 import { type BlobHasher, hashWith } from './hasher.ts';
@@ -10,30 +11,95 @@ export interface UnverifiedBlob {
   readonly bytes: Uint8Array;
 }
 
-/** Bytes proven to hash to their version hash. Only verification makes one; storage takes nothing else. */
+let mint: (name: ContentName, bytes: Uint8Array) => VerifiedBlob;
+
+/** Bytes proven to hash to their version hash. Only this file makes one; storage takes nothing else. */
 export class VerifiedBlob implements ContentName {
   readonly hashType: HashType;
   readonly versionHash: VersionHash;
   readonly bytes: Uint8Array;
+
+  static {
+    mint = (name, bytes) => new VerifiedBlob(name, bytes);
+  }
 
   private constructor(name: ContentName, bytes: Uint8Array) {
     this.hashType = name.hashType;
     this.versionHash = name.versionHash;
     this.bytes = bytes;
   }
-
-  /** Hashes the bytes; null when no hash that may count gives the version hash. */
-  static verify(candidate: UnverifiedBlob, hasher: BlobHasher): VerifiedBlob | null {
-    const types = candidate.hashType === null ? HASH_TYPES : [candidate.hashType];
-    for (const hashType of types) {
-      if (encodeHex(hashWith(hasher, hashType, candidate.bytes)) === candidate.versionHash) {
-        return new VerifiedBlob({ hashType, versionHash: candidate.versionHash }, candidate.bytes);
-      }
-    }
-    return null;
-  }
 }
 
+/** Hashes the bytes; null when no hash that may count gives the version hash. */
 export function verifyBlob(candidate: UnverifiedBlob, hasher: BlobHasher): VerifiedBlob | null {
-  return VerifiedBlob.verify(candidate, hasher);
+  const types = candidate.hashType === null ? HASH_TYPES : [candidate.hashType];
+  for (const hashType of types) {
+    if (encodeHex(hashWith(hasher, hashType, candidate.bytes)) === candidate.versionHash) {
+      return mint({ hashType, versionHash: candidate.versionHash }, candidate.bytes);
+    }
+  }
+  return null;
+}
+
+/** What tells that a file is the one that was hashed, unchanged. */
+export interface FileIdentity {
+  readonly device: bigint;
+  readonly inode: bigint;
+  /** Negative: it changed while it was read, and no record matches it. */
+  readonly sizeBytes: bigint;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+}
+
+export interface RehashRuleOptions {
+  /** How many files are remembered. */
+  readonly entries: number;
+  /** A file is hashed again when this has passed since it last was: the scrub period. */
+  readonly periodMs: number;
+  readonly nowMs: () => number;
+}
+
+/**
+ * Bytes are hashed before they leave, unless this process hashed these very bytes since they last changed: a local file
+ * whose device, inode, size, mtime and ctime are those it had when it was last verified, within the scrub period.
+ */
+export class RehashRule {
+  readonly #proven: LRUCache<string, { identity: FileIdentity; verifiedAtMs: number }>;
+  readonly #hasher: BlobHasher;
+  readonly #options: RehashRuleOptions;
+
+  constructor(hasher: BlobHasher, options: RehashRuleOptions) {
+    this.#hasher = hasher;
+    this.#options = options;
+    this.#proven = new LRUCache({ max: options.entries });
+  }
+
+  /** The bytes of a store, proven; null when they are not what their name says. `identity` null: always hashed. */
+  admit(name: ContentName, bytes: Uint8Array, identity: FileIdentity | null): VerifiedBlob | null {
+    const key = `${name.hashType}/${name.versionHash}`;
+    const proof = this.#proven.get(key);
+    if (identity !== null && proof !== undefined && this.#stillHolds(proof, identity)) return mint(name, bytes);
+    return this.prove(name, bytes, identity);
+  }
+
+  /** Hashes whatever was known before: for reading back and scrubbing. */
+  prove(name: ContentName, bytes: Uint8Array, identity: FileIdentity | null): VerifiedBlob | null {
+    const key = `${name.hashType}/${name.versionHash}`;
+    const verified = verifyBlob({ ...name, bytes }, this.#hasher);
+    if (verified === null || identity === null || identity.sizeBytes < 0n) this.#proven.delete(key);
+    else this.#proven.set(key, { identity, verifiedAtMs: this.#options.nowMs() });
+    return verified;
+  }
+
+  #stillHolds(proof: { identity: FileIdentity; verifiedAtMs: number }, now: FileIdentity): boolean {
+    const then = proof.identity;
+    return (
+      this.#options.nowMs() - proof.verifiedAtMs < this.#options.periodMs &&
+      then.device === now.device &&
+      then.inode === now.inode &&
+      then.sizeBytes === now.sizeBytes &&
+      then.mtimeNs === now.mtimeNs &&
+      then.ctimeNs === now.ctimeNs
+    );
+  }
 }

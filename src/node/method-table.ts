@@ -35,7 +35,11 @@ export interface OperationSpec {
 const required = <N extends string, T extends WireType>(name: N, type: T) => ({ name, type }) as const;
 const optional = <N extends string, T extends WireType>(name: N, type: T) => ({ name, type, optional: true }) as const;
 
-const FEE = [optional('conf_target', 'number'), optional('estimate_mode', 'string'), optional('fee_rate', 'amount')] as const;
+const FEE = [
+  optional('conf_target', 'number'),
+  optional('estimate_mode', 'string'),
+  optional('fee_rate', 'amount'),
+] as const;
 const CREATE_WITH_FEE = [required('data', 'string'), optional('overwrite_existing', 'bool'), ...FEE] as const;
 const CREATE_RAW_WITH_FEE = [required('versionhash', 'string'), required('data', 'string'), ...FEE] as const;
 const LIST = [optional('count', 'number'), optional('from', 'number'), optional('options', 'object')] as const;

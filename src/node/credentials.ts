@@ -1,0 +1,67 @@
+import { readFile, stat } from 'node:fs/promises';
+import { codeOf } from '../blob/errors.ts';
+import type { BasicCredentials } from './endpoint.ts';
+import { NodeError } from './errors.ts';
+
+/** What is sent as `authorization`, and whether there is a newer one after a 401. */
+export interface CredentialSource {
+  current(): string | null | Promise<string | null>;
+  /** Looks again. True when there is another value now than `refused`. */
+  renew(refused: string | null): Promise<boolean>;
+}
+
+export function basicCredentials(credentials: BasicCredentials | null): CredentialSource {
+  const header = credentials === null ? null : basic(`${credentials.user}:${credentials.password}`);
+  return { current: () => header, renew: async () => false };
+}
+
+/** The node writes a new cookie at each start: the file is looked at again when it changed, at most this often. */
+const LOOK_AGAIN_MS = 1_000;
+const MAX_COOKIE_BYTES = 4_096;
+
+/** `user:password`, as the node writes it into its data folder. */
+export function cookieFile(path: string): CredentialSource {
+  let known: { readonly header: string; readonly stamp: string } | null = null;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  async function read(): Promise<string> {
+    try {
+      const stamp = await stampOf(path);
+      if (known?.stamp === stamp) return known.header;
+      const text = (await readFile(path, 'utf8')).trim();
+      if (!text.includes(':') || text.length > MAX_COOKIE_BYTES) throw new Error('It does not hold user:password.');
+      known = { header: basic(text), stamp };
+      return known.header;
+    } catch (error) {
+      throw unreadable(path, error);
+    } finally {
+      lookedAt = performance.now();
+    }
+  }
+
+  return {
+    current: () => (known !== null && performance.now() - lookedAt < LOOK_AGAIN_MS ? known.header : read()),
+    async renew(refused) {
+      known = null;
+      return (await read()) !== refused;
+    },
+  };
+}
+
+async function stampOf(path: string): Promise<string> {
+  const { ino, size, mtimeMs, ctimeMs } = await stat(path);
+  return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+}
+
+function unreadable(path: string, error: unknown): NodeError {
+  const reason = codeOf(error) ?? 'it does not hold user:password';
+  return new NodeError('node/unauthorized', `The node's cookie file ${path} cannot be used: ${reason}.`, {
+    details: { path, reason },
+    retryable: true,
+    hint: 'The node writes it at its start; name the right file, and let this user read it.',
+  });
+}
+
+function basic(pair: string): string {
+  return `Basic ${Buffer.from(pair, 'utf8').toString('base64')}`;
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { parseBlockHash, parseTxId, parseVersionHash } from '../blob/ids.ts';
+import { malformedAnswer } from './errors.ts';
+
+/** Pieces that the answers of a node are made of. */
+
+const hex64 = z.string().regex(/^[0-9a-fA-F]{64}$/, '64 hex characters are expected');
+
+export const blockHash = hex64.transform(parseBlockHash);
+export const txId = hex64.transform(parseTxId);
+export const versionHash = hex64.transform(parseVersionHash);
+export const height = z.int().nonnegative();
+/** Seconds since 1970. */
+export const seconds = z.int().nonnegative();
+
+/**
+ * Reads an answer by its schema.
+ * @throws NodeError `node/malformed-answer`, naming the first field that is not as it must be.
+ */
+export function decode<T>(schema: z.ZodType<T>, value: unknown, method: string): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const field = issue === undefined || issue.path.length === 0 ? 'its result' : issue.path.map(String).join('.');
+  throw malformedAnswer(`The answer to ${method} is not as it must be: ${field}: ${issue?.message ?? 'unknown'}.`, {
+    method,
+    field,
+  });
+}

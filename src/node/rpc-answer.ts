@@ -1,0 +1,96 @@
+import { malformedAnswer, type NodeErrorCode, NodeRpcError } from './errors.ts';
+
+/** The parts of a JSON-RPC answer that count. */
+export interface RpcAnswer {
+  readonly id: unknown;
+  readonly result: unknown;
+  readonly error: { readonly code: number; readonly message: string } | null;
+}
+
+const MAX_MESSAGE_CHARS = 500;
+
+/** @throws NodeError `node/malformed-answer` */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw notJson(text.length, cause);
+  }
+}
+
+export function notJson(length: number, cause: unknown): Error {
+  const why =
+    cause instanceof Error && /end|unterminated/i.test(cause.message) ? 'it ends in the middle' : 'invalid JSON';
+  // The parser's own message repeats pieces of the text; its text may hold anything.
+  return malformedAnswer(`The answer is not JSON: ${why}.`, { length });
+}
+
+/** @throws NodeError `node/malformed-answer` */
+export function readEnvelope(value: unknown): RpcAnswer {
+  if (!isObject(value) || !('result' in value || 'error' in value)) {
+    throw malformedAnswer('The answer is JSON, but not an answer to a call: it has neither result nor error.', {});
+  }
+  return { id: value['id'], result: value['result'], error: readError(value['error']) };
+}
+
+function readError(value: unknown): RpcAnswer['error'] {
+  if (value === null || value === undefined) return null;
+  if (!isObject(value)) throw malformedAnswer('The error in the answer is not an object.', {});
+  const { code, message } = value;
+  if (typeof code !== 'number') throw malformedAnswer('The error in the answer has no code.', {});
+  return { code, message: typeof message === 'string' ? message : '' };
+}
+
+/** @throws NodeRpcError when the node refused; NodeError `node/malformed-answer` when this answers another call. */
+export function resultOf(answer: RpcAnswer, id: string, method: string): unknown {
+  if (answer.error !== null) throw rpcError(method, answer.error.code, answer.error.message);
+  if (answer.id !== id) throw malformedAnswer('The answer is that of another call: its id differs.', { method });
+  return answer.result;
+}
+
+interface Reading {
+  readonly code: NodeErrorCode;
+  readonly retryable: boolean;
+  readonly hint: string;
+}
+
+export function rpcError(method: string, rpcCode: number, rpcMessage: string): NodeRpcError {
+  const said = rpcMessage.length > MAX_MESSAGE_CHARS ? `${rpcMessage.slice(0, MAX_MESSAGE_CHARS)}…` : rpcMessage;
+  const { code, retryable, hint } = readingOf(method, rpcCode, rpcMessage);
+  return new NodeRpcError(code, `The node refuses ${method} (${rpcCode}): ${said.split('\n', 1)[0]}`, {
+    rpcCode,
+    rpcMessage: said,
+    details: { method },
+    retryable,
+    hint,
+  });
+}
+
+/** Codes as recorded from release 5.1.1, test/vectors/release-5.1.json. */
+function readingOf(method: string, rpcCode: number, rpcMessage: string): Reading {
+  switch (rpcCode) {
+    case -28:
+      return { code: 'node/warming-up', retryable: true, hint: 'The node is starting; it answers in a while.' };
+    case -18:
+      return { code: 'node/unknown-wallet', retryable: false, hint: 'Name a wallet that is loaded in the node.' };
+    case -19:
+      return { code: 'node/unknown-wallet', retryable: false, hint: 'The node has several wallets loaded; name one.' };
+    case -32601:
+      return {
+        code: 'node/method-not-found',
+        retryable: false,
+        hint: 'The node is of a release without this operation.',
+      };
+    case -32602:
+      // The same code also says "Could not parse blob data from transaction" and the like, which deny nothing.
+      if (method === 'getnevmblobdata' && rpcMessage.startsWith('Could not find blob information')) {
+        return { code: 'node/absent', retryable: false, hint: 'Ask another node, or an archive.' };
+      }
+      break;
+  }
+  return { code: 'node/rpc-error', retryable: false, hint: 'See the node’s own message.' };
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

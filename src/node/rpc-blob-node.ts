@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import type { BlockHash } from '../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import type { UnverifiedBlob } from '../verify/verified-blob.ts';
+import { blobOf, readBatch, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
+import { blockHash, decode, height, seconds } from './decode.ts';
+import { malformedAnswer, NodeError, NodeRpcError } from './errors.ts';
+import { type ListedEntry, readList } from './list-answer.ts';
+import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
+import { encodeBatch, encodeCall } from './rpc-request.ts';
+import { createTransport, type NodeTransport, type TransportOptions } from './transport.ts';
+
+/** The tip of the branch that the node follows. */
+export interface NodeTip {
+  readonly height: number;
+  readonly hash: BlockHash;
+  readonly medianTimeSeconds: number;
+  readonly syncing: boolean;
+}
+
+export type BlobOutcome =
+  | { readonly kind: 'bytes'; readonly blob: UnverifiedBlob }
+  /** The node's own answer to this very call: it has not got it. */
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'failed'; readonly error: Error };
+
+/** What the archive asks of a node; has the form of its `BlobNode`. Works with every dialect that has blobs. */
+export interface RpcBlobNode {
+  readonly name: string;
+  genesisHash(signal: AbortSignal): Promise<BlockHash>;
+  tip(signal: AbortSignal): Promise<NodeTip>;
+  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedEntry[]>;
+  fetchBlobs(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<BlobOutcome[]>;
+  close(): Promise<void>;
+}
+
+const SMALL_ANSWER_BYTES = 256 * 1024;
+/** A list entry is about 200 bytes; 4.4 can give more entries than it was asked for. */
+const LIST_ENTRY_BYTES = 1_024;
+/** Everything in an answer to get besides the blob: fields, or an error with a help text. */
+const GET_ENVELOPE_BYTES = 8_192;
+/** Headers may run a little ahead of blocks; by more than this the node is catching up. */
+const HEADERS_AHEAD = 6;
+const GET = 'getnevmblobdata';
+const LIST = 'listnevmblobdata';
+
+const chainInfo = z.object({
+  blocks: height,
+  headers: height,
+  bestblockhash: blockHash,
+  mediantime: seconds,
+  initialblockdownload: z.boolean(),
+});
+
+export function createBlobNode(options: TransportOptions): RpcBlobNode {
+  return overTransport(createTransport(options));
+}
+
+function overTransport(transport: NodeTransport): RpcBlobNode {
+  function call(method: string, params: readonly unknown[], limitBytes: number, signal: AbortSignal): Promise<unknown> {
+    const body = encodeCall(method, method, params);
+    return transport.send({ effect: 'read', wallet: null, body, limitBytes, signal }, (answer) =>
+      resultOf(readEnvelope(parseJson(answer.toString('utf8'))), method, method),
+    );
+  }
+
+  return {
+    name: transport.name,
+    async genesisHash(signal) {
+      return decode(blockHash, await call('getblockhash', [0], SMALL_ANSWER_BYTES, signal), 'getblockhash');
+    },
+    async tip(signal) {
+      const method = 'getblockchaininfo';
+      const info = decode(chainInfo, await call(method, [], SMALL_ANSWER_BYTES, signal), method);
+      return {
+        height: info.blocks,
+        hash: info.bestblockhash,
+        medianTimeSeconds: info.mediantime,
+        syncing: info.initialblockdownload || info.headers > info.blocks + HEADERS_AHEAD,
+      };
+    },
+    async listBlobs({ count, from }, signal) {
+      const limitBytes = SMALL_ANSWER_BYTES + Math.max(count, 0) * LIST_ENTRY_BYTES;
+      return readList(await call(LIST, [count, from], limitBytes, signal));
+    },
+    async fetchBlobs(wanted, signal) {
+      const possible = wanted.filter(canBe);
+      const fetched = await fetchPossible(transport, possible, signal);
+      return wanted.map((one) => fetched[possible.indexOf(one)] ?? { kind: 'failed', error: tooLargeToBe(one) });
+    },
+    close: () => transport.close(),
+  };
+}
+
+async function fetchPossible(
+  transport: NodeTransport,
+  wanted: readonly WantedBlob[],
+  signal: AbortSignal,
+): Promise<BlobOutcome[]> {
+  const [first] = wanted;
+  if (first === undefined) return [];
+  const single = wanted.length === 1;
+  const calls = wanted.map(({ versionHash }) => ({ method: GET, params: [versionHash, true] }));
+  const body = single ? encodeCall('0', GET, [first.versionHash, true]) : encodeBatch(calls);
+  const limitBytes = wanted.reduce((sum, { sizeBytes }) => sum + sizeBytes * 2 + GET_ENVELOPE_BYTES, 0);
+  return transport.send({ effect: 'read', wallet: null, body, limitBytes, signal }, (answer) => {
+    const decoded = readBlobAnswer(answer, wanted);
+    const answers = single ? singleAnswer(decoded.value) : batchAnswers(decoded.value);
+    return wanted.map((one, index) =>
+      outcome(() => {
+        const entry = answers.get(String(index));
+        if (entry === undefined) throw malformedAnswer('The batch came back without this answer, or with two.', {});
+        return blobOf(resultOf(entry, String(index), GET), one, decoded);
+      }),
+    );
+  });
+}
+
+/** @throws NodeRpcError what holds for the node as a whole, not for this one blob. */
+function singleAnswer(value: unknown): ReadonlyMap<unknown, RpcAnswer> {
+  const answer = readEnvelope(value);
+  throwIfWhole(answer);
+  return new Map([['0', answer]]);
+}
+
+function batchAnswers(value: unknown): ReadonlyMap<unknown, RpcAnswer> {
+  // A node that is starting, or refuses batches, answers them with one error.
+  if (!Array.isArray(value)) resultOf(readEnvelope(value), '', 'a batch');
+  return readBatch(value);
+}
+
+function throwIfWhole(answer: RpcAnswer): void {
+  try {
+    resultOf(answer, '0', GET);
+  } catch (error) {
+    if (error instanceof NodeRpcError && (error.code === 'node/absent' || error.code === 'node/rpc-error')) return;
+    throw error;
+  }
+}
+
+function outcome(read: () => UnverifiedBlob): BlobOutcome {
+  try {
+    return { kind: 'bytes', blob: read() };
+  } catch (error) {
+    if (!(error instanceof NodeError)) throw error;
+    return error.code === 'node/absent' ? { kind: 'absent' } : { kind: 'failed', error };
+  }
+}
+
+function canBe({ sizeBytes }: WantedBlob): boolean {
+  return sizeBytes <= MAX_BLOB_BYTES;
+}
+
+function tooLargeToBe({ versionHash, sizeBytes }: WantedBlob): NodeError {
+  return new NodeError('node/wrong-blob', `The node lists a blob of ${sizeBytes} bytes; no blob is that large.`, {
+    details: { versionHash, sizeBytes, limitBytes: MAX_BLOB_BYTES },
+    retryable: true,
+    hint: 'Its list is damaged, or this is no node of a known release.',
+  });
+}

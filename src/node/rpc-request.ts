@@ -1,0 +1,14 @@
+/** One call in the form of JSON-RPC 1.0: parameters by position. */
+export function encodeCall(id: string, method: string, params: readonly unknown[]): string {
+  return JSON.stringify({ jsonrpc: '1.0', id, method, params });
+}
+
+export interface BatchedCall {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** Several calls; the id of each is its index. */
+export function encodeBatch(calls: readonly BatchedCall[]): string {
+  return `[${calls.map(({ method, params }, index) => encodeCall(String(index), method, params)).join(',')}]`;
+}

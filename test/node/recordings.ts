@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+const recording = z.object({
+  name: z.string(),
+  request: z.object({ method: z.string(), path: z.string(), body: z.string() }),
+  response: z.object({ status: z.int(), headers: z.record(z.string(), z.string()), body: z.string() }),
+});
+export type Recording = z.infer<typeof recording>;
+
+/** Real exchanges with release 5.1.1; where they come from is told in the file's own neighbours in the shared notes. */
+export const RECORDINGS: readonly Recording[] = z
+  .array(recording)
+  .parse(JSON.parse(readFileSync(new URL('../vectors/release-5.1.json', import.meta.url), 'utf8')));
+
+export function recorded(name: string): Recording {
+  const found = RECORDINGS.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`There is no recording "${name}".`);
+  return found;
+}
+
+/** The recorded answer under another id: what the node would have said to our call. */
+export function bodyWithId(one: Recording, id: string): string {
+  return one.response.body.replace(/"id":("[^"]*"|\d+|null)\}\s*$/, `"id":${JSON.stringify(id)}}\n`);
+}

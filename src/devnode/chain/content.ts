@@ -1,0 +1,43 @@
+import { getHashes, hash } from 'node:crypto';
+import { type HashType, parseVersionHash, type VersionHash } from '../../blob/ids.ts';
+import { type BlobHasher, hashWith, nobleHasher } from '../../verify/hasher.ts';
+import { seededBytes } from './seeded-bytes.ts';
+
+/** Where bytes come from when they are asked for; only submitted bytes are held, the rest is made again. */
+export type ContentSource =
+  | { readonly kind: 'label'; readonly label: string }
+  | { readonly kind: 'stored'; readonly read: () => Uint8Array };
+
+/** What one version hash stands for. */
+export interface Content {
+  readonly versionHash: VersionHash;
+  /** How the chain spells the commitment. */
+  readonly hashType: HashType;
+  readonly sizeBytes: number;
+  readonly source: ContentSource;
+}
+
+const NATIVE = new Set(getHashes());
+const nativeOrNoble: BlobHasher =
+  NATIVE.has('keccak-256') && NATIVE.has('blake2s256')
+    ? {
+        engine: 'native',
+        keccak256: (bytes) => hash('keccak-256', bytes, 'buffer'),
+        blake2s256: (bytes) => hash('blake2s256', bytes, 'buffer'),
+      }
+    : nobleHasher;
+
+export function versionHashOf(hashType: HashType, bytes: Uint8Array): VersionHash {
+  return parseVersionHash(Buffer.from(hashWith(nativeOrNoble, hashType, bytes)).toString('hex'));
+}
+
+export function bytesOf(content: Content): Uint8Array {
+  switch (content.source.kind) {
+    case 'label':
+      return seededBytes(content.source.label, content.sizeBytes);
+    case 'stored':
+      return content.source.read();
+    default:
+      return content.source satisfies never;
+  }
+}

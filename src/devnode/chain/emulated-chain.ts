@@ -1,0 +1,196 @@
+import { EventEmitter } from 'node:events';
+import type { TxId } from '../../blob/ids.ts';
+import { BlobCache, type CacheEntry } from './blob-cache.ts';
+import { type Block, mineBlock } from './block.ts';
+import { BlockTree } from './block-tree.ts';
+import { type ChainLockPolicy, ChainLocks } from './chain-locks.ts';
+import type { Content } from './content.ts';
+import { Mempool, type Selection } from './mempool.ts';
+import type { Transaction } from './transaction.ts';
+import { Wallet } from './wallet.ts';
+
+/** Blocks between two flushes of the cache on a main network; a test network flushes at every block. */
+const MAIN_FLUSH_BLOCKS = 4;
+/** Mined blob transactions from which the wallet estimates its fee instead of falling back. */
+const ESTIMATE_FROM_TRANSACTIONS = 10;
+
+/** `main`: the cache is pruned when a new ChainLock arrives. `test`: whenever it is flushed, at every block. */
+export type Network = 'main' | 'test';
+
+export interface ChainOptions {
+  readonly seed: string;
+  readonly network: Network;
+  readonly chainLocks: ChainLockPolicy;
+  /** Time of the genesis block. */
+  readonly startSeconds: number;
+}
+
+export interface Submission {
+  readonly content: Content;
+  /** false: a txid is answered, and then no node ever accepts it (recorded for wrong hashes and for 2 MiB + 1). */
+  readonly acceptable: boolean;
+  readonly feeSatsPerVbyte: bigint | null;
+}
+
+export interface Submitted {
+  readonly transaction: Transaction;
+  readonly feeReason: string;
+}
+
+export interface MineOrder {
+  readonly timeSeconds: number;
+  readonly selection: Selection;
+  /** The block arrives so late that its blobs' bytes do not come with it. */
+  readonly withoutBytes: boolean;
+}
+
+/** A chain in memory. Its state is a pure function of its options and the calls made; nothing here looks at a clock. */
+export class EmulatedChain {
+  readonly tree = new BlockTree();
+  readonly mempool = new Mempool();
+  readonly cache: BlobCache;
+  readonly locks = new ChainLocks(this.tree);
+  readonly wallet: Wallet;
+  readonly network: Network;
+  /** `tip` with the new block; `gone` with cache entries that were pruned or dropped. */
+  readonly events = new EventEmitter<{ tip: [Block]; gone: [CacheEntry[]] }>();
+  lockPolicy: ChainLockPolicy;
+  #submissions = 0;
+  #minedBlobs = 0;
+
+  constructor(options: ChainOptions) {
+    this.cache = new BlobCache(options.seed);
+    this.wallet = new Wallet(options.seed);
+    this.network = options.network;
+    this.lockPolicy = options.chainLocks;
+    this.#connect(this.#assemble([], options.startSeconds, null), false);
+    this.events.setMaxListeners(0);
+  }
+
+  get tip(): Block {
+    return this.tree.tip;
+  }
+
+  /** null: the wallet cannot pay. */
+  submit({ content, acceptable, feeSatsPerVbyte }: Submission): Submitted | null {
+    this.#submissions += 1;
+    const transaction = this.wallet.fund({
+      content,
+      tipHeight: this.tip.height,
+      isConfirmed: (txid) => !this.mempool.has(txid),
+      feeSatsPerVbyte,
+      salt: String(this.#submissions),
+    });
+    if (transaction === null) return null;
+    const feeReason = this.#minedBlobs < ESTIMATE_FROM_TRANSACTIONS ? 'Fallback fee' : 'Half Target 60% Threshold';
+    if (acceptable) this.#accept(transaction);
+    return { transaction, feeReason };
+  }
+
+  mine({ timeSeconds, selection, withoutBytes }: MineOrder): Block {
+    const time = Math.max(timeSeconds, this.tip.medianTimeSeconds + 1);
+    const block = this.#assemble(this.mempool.select(selection), time, this.tip);
+    this.#connect(block, withoutBytes);
+    if (this.lockPolicy.kind === 'follow') {
+      const locked = this.tree.at(block.height - this.lockPolicy.lagBlocks);
+      if (locked !== null) this.hearChainLock(locked.hash, locked.height);
+    }
+    this.events.emit('tip', block);
+    return block;
+  }
+
+  /** Leaves the last blocks of the branch; their transactions wait again. The cache keeps its lines as they are. */
+  takeBack(depth: number): Block[] {
+    const taken: Block[] = [];
+    for (let left = depth; left > 0; left--) {
+      const block = this.tree.disconnectTip();
+      taken.push(block);
+      const [coinbase, ...transactions] = block.transactions;
+      this.mempool.addFirst(transactions);
+      if (coinbase === undefined) continue;
+      this.dropTransaction(coinbase.txid);
+      this.wallet.undo(coinbase);
+    }
+    return taken;
+  }
+
+  /** Removes a waiting transaction and all that spend it. What was never mined leaves the cache; what was, lingers. */
+  dropTransaction(txid: TxId): Transaction[] {
+    const family = this.mempool.withDescendants(txid);
+    for (const transaction of family) {
+      this.mempool.remove(transaction.txid);
+      this.wallet.undo(transaction);
+      this.#forgetUnmined(transaction);
+    }
+    return family;
+  }
+
+  /** A transaction with other content takes the coin of a waiting one, which is thereby gone. */
+  replace(txid: TxId, content: Content): Transaction | null {
+    const [coin] = this.wallet.coinsSpentBy(txid);
+    if (!this.mempool.has(txid) || coin === undefined) return null;
+    this.dropTransaction(txid);
+    this.#submissions += 1;
+    const replacement = this.wallet.fund({
+      content,
+      coin,
+      tipHeight: this.tip.height,
+      isConfirmed: (candidate) => !this.mempool.has(candidate),
+      feeSatsPerVbyte: 40n,
+      salt: String(this.#submissions),
+    });
+    if (replacement !== null) this.#accept(replacement);
+    return replacement;
+  }
+
+  /** A ChainLock arrives. On a main network, and only then, old blobs leave the cache. */
+  hearChainLock(blockHash: string, height: number): void {
+    const locked = this.locks.hear(blockHash, height);
+    if (locked !== null && this.network === 'main') this.#prune(locked.medianTimeSeconds);
+  }
+
+  #accept(transaction: Transaction): void {
+    this.wallet.apply(transaction, null);
+    this.mempool.add(transaction);
+    const { content, txid } = transaction;
+    if (content === null || this.cache.get(content.versionHash) !== null) return;
+    this.cache.set({ content, txid, medianTimeSeconds: this.tip.medianTimeSeconds });
+    if (this.network === 'test') this.cache.flush();
+  }
+
+  #assemble(transactions: readonly Transaction[], timeSeconds: number, previous: Block | null): Block {
+    return mineBlock({ previous, timeSeconds, payoutScript: this.wallet.payoutScript, transactions });
+  }
+
+  #connect(block: Block, withoutBytes: boolean): void {
+    this.tree.connect(block);
+    for (const [index, transaction] of block.transactions.entries()) {
+      if (index === 0) this.wallet.apply(transaction, block.height);
+      else this.mempool.remove(transaction.txid);
+      const { content, txid } = transaction;
+      if (content === null) continue;
+      this.#minedBlobs += 1;
+      if (withoutBytes) this.cache.delete(content.versionHash);
+      else this.cache.set({ content, txid, medianTimeSeconds: block.medianTimeSeconds });
+    }
+    if (this.network === 'test' || block.height % MAIN_FLUSH_BLOCKS === 0) this.cache.flush();
+    if (this.network === 'test') this.#prune(block.medianTimeSeconds);
+  }
+
+  #forgetUnmined({ content, txid }: Transaction): void {
+    if (content === null || this.tree.wasMined(txid)) return;
+    const entry = this.cache.get(content.versionHash);
+    if (entry === null || entry.txid !== txid) return;
+    const other = [...this.mempool.values()].find((waiting) => waiting.content?.versionHash === content.versionHash);
+    if (other !== undefined) this.cache.set({ ...entry, txid: other.txid });
+    else {
+      this.cache.delete(content.versionHash);
+      this.events.emit('gone', [entry]);
+    }
+  }
+
+  #prune(medianTimeSeconds: number): void {
+    const gone = this.cache.prune(medianTimeSeconds);
+    if (gone.length > 0) this.events.emit('gone', gone);
+  }
+}

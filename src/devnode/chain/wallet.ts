@@ -1,0 +1,159 @@
+import { hash } from 'node:crypto';
+import type { TxId } from '../../blob/ids.ts';
+import type { Content } from './content.ts';
+import { commitmentScript, taprootScript, witnessKeyHashScript } from './script.ts';
+import { seededBytes, seededInteger } from './seeded-bytes.ts';
+import {
+  BLOB_TRANSACTION_VERSION,
+  createTransaction,
+  type Transaction,
+  type TransactionOutput,
+} from './transaction.ts';
+
+/** Blocks until a coinbase output may be spent. */
+const COINBASE_MATURITY = 100;
+/** What the recorded wallet pays when it has no estimate: 0.0002 a kilobyte. */
+const FEE_SATS_PER_VBYTE = 20n;
+const SEQUENCE_REPLACEABLE = 0xfffffffd;
+/** The wallet sizes a transaction with a taproot signature of 65 bytes and then makes one of 64 (recorded fees). */
+const ESTIMATE_SLACK_WEIGHT = 1;
+
+/** An output of ours that nothing spends yet. */
+export interface Coin {
+  readonly txid: TxId;
+  readonly vout: number;
+  readonly valueSats: bigint;
+  readonly lock: 'witness-key' | 'taproot';
+  /** Height of the coinbase that made it; null for change. */
+  readonly coinbaseHeight: number | null;
+}
+
+export interface FundingRequest {
+  readonly content: Content;
+  readonly tipHeight: number;
+  readonly isConfirmed: (txid: TxId) => boolean;
+  /** null: the fallback rate. */
+  readonly feeSatsPerVbyte: bigint | null;
+  /** Makes the transaction different from another one with the same content and coin. */
+  readonly salt: string;
+  /** Spend this coin and no other: how a replacement is made. */
+  readonly coin?: Coin;
+}
+
+/** Coins and keys of the node's wallet. Signatures have the right shape but sign nothing: no peer checks them here. */
+export class Wallet {
+  readonly payoutScript: Buffer;
+  readonly #publicKey: Buffer;
+  readonly #seed: string;
+  readonly #coins = new Map<string, Coin>();
+  readonly #spentBy = new Map<TxId, Coin[]>();
+
+  constructor(seed: string) {
+    this.#seed = seed;
+    this.#publicKey = Buffer.concat([Uint8Array.of(0x02), seededBytes(`${seed}/payout key`, 32)]);
+    this.payoutScript = witnessKeyHashScript(hash('ripemd160', hash('sha256', this.#publicKey, 'buffer'), 'buffer'));
+  }
+
+  /** null: no coin is large enough and ripe. */
+  fund(request: FundingRequest): Transaction | null {
+    const coin = request.coin ?? this.#choose(request);
+    if (coin === null) return null;
+    const draft = this.#build(coin, request, 0n);
+    const estimate = BigInt(Math.ceil((draft.weight + ESTIMATE_SLACK_WEIGHT) / 4));
+    const feeSats = estimate * (request.feeSatsPerVbyte ?? FEE_SATS_PER_VBYTE);
+    return feeSats < coin.valueSats ? this.#build(coin, request, feeSats) : null;
+  }
+
+  coinsSpentBy(txid: TxId): readonly Coin[] {
+    return this.#spentBy.get(txid) ?? [];
+  }
+
+  /** Takes the inputs of a transaction and gives its outputs that are ours. */
+  apply(transaction: Transaction, coinbaseHeight: number | null): void {
+    const spent: Coin[] = [];
+    for (const { previous } of transaction.inputs) {
+      if (previous === null) continue;
+      const coin = this.#coins.get(outpoint(previous.txid, previous.vout));
+      if (coin !== undefined) spent.push(coin);
+      this.#coins.delete(outpoint(previous.txid, previous.vout));
+    }
+    if (spent.length > 0) this.#spentBy.set(transaction.txid, spent);
+    for (const [vout, output] of transaction.outputs.entries()) {
+      const lock = lockOf(output);
+      if (lock === null) continue;
+      const coin: Coin = { txid: transaction.txid, vout, valueSats: output.valueSats, lock, coinbaseHeight };
+      this.#coins.set(outpoint(coin.txid, vout), coin);
+    }
+  }
+
+  /** The opposite of `apply`: the transaction never happened. */
+  undo(transaction: Transaction): void {
+    for (const vout of transaction.outputs.keys()) this.#coins.delete(outpoint(transaction.txid, vout));
+    for (const coin of this.#spentBy.get(transaction.txid) ?? []) this.#coins.set(outpoint(coin.txid, coin.vout), coin);
+    this.#spentBy.delete(transaction.txid);
+  }
+
+  /** Confirmed change first, then ripe coinbases, then change that is not mined yet. */
+  #choose({ tipHeight, isConfirmed, content }: FundingRequest): Coin | null {
+    const enough = BigInt(Math.ceil(content.sizeBytes / 100) + 400) * FEE_SATS_PER_VBYTE;
+    let unconfirmed: Coin | null = null;
+    let ripe: Coin | null = null;
+    for (const coin of this.#coins.values()) {
+      if (coin.valueSats <= enough) continue;
+      if (coin.coinbaseHeight !== null) {
+        if (tipHeight + 1 - coin.coinbaseHeight >= COINBASE_MATURITY) ripe ??= coin;
+      } else if (isConfirmed(coin.txid)) return coin;
+      else unconfirmed ??= coin;
+    }
+    return ripe ?? unconfirmed;
+  }
+
+  #build(coin: Coin, { content, tipHeight, salt }: FundingRequest, feeSats: bigint): Transaction {
+    const label = `${this.#seed}/spend ${coin.txid}:${coin.vout} ${content.versionHash} ${salt}`;
+    const change: TransactionOutput = {
+      valueSats: coin.valueSats - feeSats,
+      script: taprootScript(seededBytes(`${label}/change key`, 32)),
+    };
+    const commitment: TransactionOutput = {
+      valueSats: 0n,
+      script: commitmentScript(content.hashType, content.versionHash),
+    };
+    const input = { txid: coin.txid, vout: coin.vout };
+    return createTransaction({
+      version: BLOB_TRANSACTION_VERSION,
+      inputs: [
+        {
+          previous: input,
+          script: new Uint8Array(0),
+          sequence: SEQUENCE_REPLACEABLE,
+          witness: this.#witness(coin, label),
+        },
+      ],
+      // The commitment can be at any index: the wallet puts its change at random.
+      outputs: seededInteger(`${label}/position`, 2) === 0 ? [change, commitment] : [commitment, change],
+      lockTime: tipHeight,
+      feeSats,
+      content,
+    });
+  }
+
+  #witness(coin: Coin, label: string): Uint8Array[] {
+    if (coin.lock === 'taproot') return [seededBytes(`${label}/signature`, 64)];
+    const r = seededBytes(`${label}/r`, 32);
+    const s = seededBytes(`${label}/s`, 32);
+    // DER integers are signed: the top bit stays clear.
+    r[0] = (r[0] ?? 0) & 0x7f;
+    s[0] = (s[0] ?? 0) & 0x7f;
+    const signature = Buffer.concat([Buffer.of(0x30, 0x44, 0x02, 0x20), r, Buffer.of(0x02, 0x20), s, Buffer.of(0x01)]);
+    return [signature, this.#publicKey];
+  }
+}
+
+function outpoint(txid: TxId, vout: number): string {
+  return `${txid}:${vout}`;
+}
+
+function lockOf({ script }: TransactionOutput): Coin['lock'] | null {
+  if (script[0] === 0x00) return 'witness-key';
+  return script[0] === 0x51 ? 'taproot' : null;
+}

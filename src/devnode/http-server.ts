@@ -1,0 +1,126 @@
+import { timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { DevnodeError } from './errors.ts';
+import type { RpcAnswer } from './rpc/envelope.ts';
+
+/** The node refuses larger bodies. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+/** A wrong password is answered late, against guessing. */
+const WRONG_PASSWORD_DELAY_MS = 250;
+const HTML = 'text/html; charset=ISO-8859-1';
+
+export interface HttpServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly username: string;
+  readonly password: string;
+  /** Idle keep-alive connections are closed after this time. */
+  readonly keepAliveMs: number;
+  readonly answer: (body: string, walletName: string | null, signal: AbortSignal) => Promise<RpcAnswer>;
+}
+
+/** The node's HTTP side: paths, verbs, credentials, bodies, with the statuses and headers that were recorded. */
+export class HttpServer {
+  readonly #options: HttpServerOptions;
+  readonly #server: Server;
+  readonly #authorization: Buffer;
+
+  private constructor(options: HttpServerOptions) {
+    this.#options = options;
+    this.#authorization = Buffer.from(
+      `Basic ${Buffer.from(`${options.username}:${options.password}`).toString('base64')}`,
+    );
+    this.#server = createServer({ keepAliveTimeout: options.keepAliveMs }, (request, response) => {
+      this.#handle(request, response).catch(() => response.destroy());
+    });
+  }
+
+  static async listen(options: HttpServerOptions): Promise<HttpServer> {
+    const server = new HttpServer(options);
+    await new Promise<void>((resolve, reject) => {
+      server.#server.once('error', (cause) => reject(cannotListen(options, cause)));
+      server.#server.listen(options.port, options.host, resolve);
+    });
+    return server;
+  }
+
+  get address(): AddressInfo {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('The server does not listen.');
+    return address;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // The real node says nothing of the connection: no `Connection`, no `Keep-Alive` header.
+    response.removeHeader('Connection');
+    const wallet = walletPath(request.url ?? '/');
+    if (wallet === undefined) return sendPlain(response, 404, '');
+    if (request.method !== 'POST') return sendPlain(response, 405, 'JSONRPC server handles only POST requests');
+    if (!this.#authorized(request)) {
+      if (request.headers.authorization !== undefined) await delay(WRONG_PASSWORD_DELAY_MS);
+      response.setHeader('WWW-Authenticate', 'Basic realm="jsonrpc"');
+      return sendPlain(response, 401, '');
+    }
+    const body = await readBody(request);
+    if (body === null) return sendPlain(response, 413, '');
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    send(response, await this.#options.answer(body, wallet, gone.signal));
+  }
+
+  #authorized(request: IncomingMessage): boolean {
+    const given = Buffer.from(request.headers.authorization ?? '');
+    return given.length === this.#authorization.length && timingSafeEqual(given, this.#authorization);
+  }
+}
+
+/** `undefined`: no such path. */
+function walletPath(url: string): string | null | undefined {
+  if (url === '/') return null;
+  return url.startsWith('/wallet/') ? decodeURIComponent(url.slice('/wallet/'.length)) : undefined;
+}
+
+async function readBody(request: IncomingMessage): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    length += chunk.length;
+    if (length > MAX_BODY_BYTES) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length).toString();
+}
+
+function send(response: ServerResponse, { status, body }: RpcAnswer): void {
+  const length = body.reduce((sum, part) => sum + part.length, 0);
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length });
+  response.cork();
+  for (const part of body) response.write(part);
+  response.end();
+  response.uncork();
+}
+
+function sendPlain(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'Content-Type': HTML, 'Content-Length': Buffer.byteLength(text) });
+  response.end(text);
+}
+
+function delay(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+function cannotListen(options: HttpServerOptions, cause: unknown): DevnodeError {
+  return new DevnodeError('devnode/listen', `The emulated node cannot listen on ${options.host}:${options.port}.`, {
+    cause,
+    retryable: false,
+    hint: 'Choose a free port, or 0 for any.',
+  });
+}

@@ -1,0 +1,39 @@
+import type { CacheEntry } from '../chain/blob-cache.ts';
+import type { Block } from '../chain/block.ts';
+import type { EmulatedChain } from '../chain/emulated-chain.ts';
+import type { NodeContext } from './node-context.ts';
+import { HexText, type ReplyObject } from './reply.ts';
+
+/** The block on the followed branch that holds a transaction; null: unconfirmed, or taken back. */
+export function placeOf(chain: EmulatedChain, txid: string): Block | null {
+  const mined = chain.tree.find(txid);
+  return mined?.active === true ? mined.block : null;
+}
+
+/** One blob as the dialect shows it; the list leaves the block out. */
+export function blobView(
+  node: NodeContext,
+  entry: CacheEntry,
+  block: Block | null,
+  withData: boolean,
+  place: 'list' | 'get',
+): ReplyObject {
+  const { content } = entry;
+  const versionhash = content.versionHash;
+  const datasize = content.sizeBytes;
+  const data = withData ? new HexText(node.hexOf(content)) : undefined;
+  const mined = place === 'get' && block !== null ? { blockhash: block.hash, height: block.height } : {};
+  switch (node.dialect) {
+    case 'svc':
+    case 'syscoin-4.2':
+      return { versionhash, datasize, data };
+    case 'syscoin-4.4':
+      return { versionhash, mpt: entry.medianTimeSeconds, datasize, ...mined, data };
+    case 'syscoin-5': {
+      const locked = 'blockhash' in mined && block !== null ? { chainlock: node.chain.locks.covers(block) } : {};
+      return { versionhash, mtp: entry.medianTimeSeconds, datasize, txid: entry.txid, ...mined, ...locked, data };
+    }
+    default:
+      return node.dialect satisfies never;
+  }
+}

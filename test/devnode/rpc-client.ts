@@ -1,0 +1,32 @@
+import type { Devnode } from '../../src/devnode/index.ts';
+
+/** One HTTP answer, as it came. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** A client that knows nothing: what it sends is what was written, what it gives is what came. */
+export async function post(devnode: Devnode, body: string, path = '/'): Promise<Answer> {
+  const authorization = `Basic ${Buffer.from(`${devnode.username}:${devnode.password}`).toString('base64')}`;
+  const response = await fetch(devnode.url + path, { method: 'POST', headers: { authorization }, body });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** The whole response object of one call. */
+export async function call(devnode: Devnode, method: string, params: unknown = [], path = '/'): Promise<CallResult> {
+  const { status, text } = await post(devnode, JSON.stringify({ jsonrpc: '1.0', id: 't', method, params }), path);
+  return { status, ...(JSON.parse(text) as { result: unknown; error: RpcErrorObject | null }) };
+}
+
+export interface RpcErrorObject {
+  readonly code: number;
+  readonly message: string;
+}
+
+export interface CallResult {
+  readonly status: number;
+  readonly result: unknown;
+  readonly error: RpcErrorObject | null;
+}

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -44,6 +44,11 @@ export class DataFolder {
       if (codeOf(cause) === 'SQLITE_BUSY') throw await inUse(path, cause);
       throw storageFault('local', 'claim', cause, path);
     }
+  }
+
+  /** The same for a folder that a daemon has made; null when there is none, and none is made. */
+  static async claimExisting(path: string): Promise<DataFolder | null> {
+    return existsSync(join(path, 'lock.sqlite')) ? await DataFolder.claim(path) : null;
   }
 
   /** The chain that this folder belongs to; null before it was bound. */

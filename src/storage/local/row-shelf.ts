@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type ContentName, parseVersionHash } from '../../blob/ids.ts';
 import { openDurableDatabase } from '../../sqlite/durable-database.ts';
+import { GroupCommit } from '../../sqlite/group-commit.ts';
 import { hashTypeCode, hashTypeFrom } from '../../sqlite/hash-type-code.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { StoredEntry } from '../blob-store.ts';
@@ -22,12 +23,6 @@ const GROUP_LIMIT = 256;
 const bytesRow = z.instanceof(Buffer);
 const entryRow = z.object({ version_hash: z.instanceof(Buffer), hash_type: z.number(), size_bytes: z.number() });
 
-interface Waiting {
-  readonly blob: VerifiedBlob;
-  readonly resolve: () => void;
-  readonly reject: (cause: unknown) => void;
-}
-
 /**
  * Small blobs, rows of an SQLite file apart from the catalog. What arrives in the same turn of the event loop shares one
  * synced commit, so that a small blob does not cost a sync of its own.
@@ -39,7 +34,7 @@ export class RowShelf {
   readonly #measure: Database.Statement;
   readonly #page: Database.Statement;
   readonly #remove: Database.Statement;
-  #waiting: Waiting[] = [];
+  readonly #group: GroupCommit<VerifiedBlob>;
 
   constructor(path: string) {
     this.#database = openDurableDatabase(path);
@@ -54,33 +49,16 @@ export class RowShelf {
     this.#page = this.#database.prepare(
       'SELECT version_hash, hash_type, length(bytes) AS size_bytes FROM blob WHERE (version_hash, hash_type) > (?, ?) ORDER BY version_hash, hash_type LIMIT 1000',
     );
+    const putAll = this.#database.transaction((blobs: readonly VerifiedBlob[]) => {
+      for (const blob of blobs) this.#upsert.run(key(blob), hashTypeCode(blob.hashType), blob.bytes);
+    });
+    this.#group = new GroupCommit((blobs) => putAll.immediate(blobs), GROUP_LIMIT);
     this.#remove = this.#database.prepare('DELETE FROM blob WHERE version_hash = ? AND hash_type = ?');
   }
 
   /** Resolves when the commit that holds the blob is synced. */
   put(blob: VerifiedBlob): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ blob, resolve, reject });
-      if (this.#waiting.length === 1) setImmediate(() => this.#flush());
-      else if (this.#waiting.length >= GROUP_LIMIT) this.#flush();
-    });
-  }
-
-  #flush(): void {
-    const group = this.#waiting;
-    this.#waiting = [];
-    if (group.length === 0) return;
-    try {
-      this.#database
-        .transaction(() => {
-          for (const { blob } of group) this.#upsert.run(key(blob), hashTypeCode(blob.hashType), blob.bytes);
-        })
-        .immediate();
-    } catch (cause) {
-      for (const { reject } of group) reject(cause);
-      return;
-    }
-    for (const { resolve } of group) resolve();
+    return this.#group.add(blob);
   }
 
   get(name: ContentName): Uint8Array | null {
@@ -116,7 +94,7 @@ export class RowShelf {
   }
 
   close(): void {
-    this.#flush();
+    this.#group.flush();
     this.#database.close();
   }
 }

@@ -1,0 +1,14 @@
+import { EventEmitter } from 'node:events';
+import type { HashType, VersionHash } from '../blob/ids.ts';
+import type { ChainTip } from './blob-node.ts';
+
+/** What happens, for whoever shows it to a person. Nothing depends on anybody listening. */
+export interface ActivityEvents {
+  tip: [tip: ChainTip];
+  listed: [count: number];
+  spooled: [blob: { versionHash: VersionHash; hashType: HashType; sizeBytes: number }];
+  stored: [count: number];
+  failed: [failure: { versionHash: VersionHash; code: string; message: string }];
+}
+
+export class Activity extends EventEmitter<ActivityEvents> {}

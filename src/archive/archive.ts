@@ -1,0 +1,192 @@
+import type { NamedHash } from '../blob/ids.ts';
+import { RETENTION_SECONDS } from '../blob/limits.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { BlobHasher } from '../verify/hasher.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import { Activity } from './activity.ts';
+import { Adoption } from './adoption.ts';
+import { ArchiveReader } from './archive-reader.ts';
+import type {
+  ArchiveStatus,
+  ArchiveView,
+  BlobLookup,
+  ContentRecord,
+  ListingPage,
+  ListingQuery,
+  RecordLookup,
+} from './archive-view.ts';
+import type { BlobNode } from './blob-node.ts';
+import type { ConditionBoard } from './condition-board.ts';
+import { CountedNode } from './counted-node.ts';
+import { DamageWatch } from './damage-watch.ts';
+import { Fetcher } from './fetcher.ts';
+import { LeftOver } from './left-over.ts';
+import { decodeCursor, encodeCursor } from './listing-cursor.ts';
+import { Placer } from './placer.ts';
+import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
+import { Spooler } from './spooler.ts';
+
+export interface ArchiveOptions extends PollerOptions {
+  readonly version: string;
+  readonly emulated: boolean;
+  /** Requests under way at the node at a time. */
+  readonly requests: number;
+}
+
+export interface ArchiveModules {
+  readonly node: BlobNode;
+  readonly catalog: Catalog;
+  readonly store: LocalStore;
+  readonly binding: ChainBinding;
+  readonly hasher: BlobHasher;
+  readonly rehash: RehashRule;
+  readonly conditions: ConditionBoard;
+  readonly nowMs: () => number;
+}
+
+/** The way of a blob, put together: listed → fetched → verified → spooled → stored; and the view of it for readers. */
+export class Archive implements ArchiveView {
+  readonly activity = new Activity();
+  readonly #options: ArchiveOptions;
+  readonly #modules: ArchiveModules;
+  readonly #node: CountedNode;
+  readonly #poller: Poller;
+  readonly #fetcher: Fetcher;
+  readonly #placer: Placer;
+  readonly #adoption: Adoption;
+  readonly #reader: ArchiveReader;
+
+  constructor(options: ArchiveOptions, modules: ArchiveModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#node = new CountedNode(modules.node);
+    const parts = { ...modules, node: this.#node, activity: this.activity };
+    this.#poller = new Poller(options, parts);
+    const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news);
+    this.#adoption = new Adoption(parts);
+    const spooler = new Spooler(parts);
+    const leftOver = new LeftOver(modules.store, modules.hasher, modules.nowMs());
+    const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver });
+    this.#fetcher = fetcher;
+    this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });
+    this.#reader = new ArchiveReader({ ...parts, damage, poller: this.#poller, adoption: this.#adoption });
+  }
+
+  /** Works until the signal aborts; resolves when everything under way has ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#adoption.run(signal).then(() => this.#placer.run(signal)),
+      this.#poller.run(signal),
+      this.#fetcher.run(signal),
+    ]);
+  }
+
+  read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+    return this.#reader.read(name, signal);
+  }
+
+  async record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup> {
+    const [entry] = this.#reader.entriesOf(name);
+    const wanted = this.#modules.catalog.findWanted(name.versionHash);
+    if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted) };
+    if (wanted !== null) return { kind: 'found', record: describeWanted(wanted) };
+    return (await this.#reader.absence(name, signal)) ?? { kind: 'absent' };
+  }
+
+  list(query: ListingQuery): ListingPage {
+    const after = query.after === null ? null : decodeCursor(query.after, query.order);
+    const entries = this.#modules.catalog.page(query.order, after, query.limit + 1);
+    const shown = entries.slice(0, query.limit);
+    const last = shown.at(-1);
+    const more = entries.length > shown.length && last !== undefined;
+    return {
+      records: shown.map((entry) => this.#describe(entry, null)),
+      next: more ? encodeCursor(last.sequence, query.order) : null,
+    };
+  }
+
+  status(): ArchiveStatus {
+    const { catalog, conditions } = this.#modules;
+    const { tip, genesis, lastAnswerMs, sweptMs, entries } = this.#poller.state;
+    const queue = catalog.queueSummary();
+    const slack =
+      tip === null || queue.earliest === null ? null : queue.earliest + RETENTION_SECONDS - tip.medianTimeSeconds;
+    return {
+      version: this.#options.version,
+      emulated: this.#options.emulated,
+      node: {
+        name: this.#node.name,
+        reachable: lastAnswerMs !== null && !conditions.has('node'),
+        height: tip?.height ?? null,
+        tip: tip?.hash ?? null,
+        medianTimeSeconds: tip?.medianTimeSeconds ?? null,
+        lastAnswerAt: isoTime(lastAnswerMs),
+        calls: { ...this.#node.calls },
+      },
+      chain: { genesis },
+      list: { sweptAt: isoTime(sweptMs), entries },
+      content: { ...catalog.totals(), failing: queue.failing },
+      smallestSlackSeconds: slack,
+      conditions: this.#conditions(),
+    };
+  }
+
+  /** What is wrong now. Before the node first answered, that is said too. */
+  #conditions(): ArchiveStatus['conditions'] {
+    const raised = this.#modules.conditions.all();
+    if (this.#poller.state.sweptMs !== null || this.#modules.conditions.has('node')) return raised;
+    const waiting = {
+      code: 'node/not-asked-yet',
+      message: 'The node has not answered yet.',
+      hint: 'Wait a moment; if it stays, look at HOLDFAST_NODE_URL.',
+      since: new Date(this.#modules.nowMs()).toISOString(),
+      blocksReadiness: true,
+    };
+    return [...raised, waiting];
+  }
+
+  #describe(entry: ContentEntry, wanted: WantedBlob | null): ContentRecord {
+    const replicas = this.#modules.catalog.placementsOf(entry);
+    return {
+      versionHash: entry.versionHash,
+      hashType: entry.hashType,
+      state: entry.state,
+      sizeBytes: entry.sizeBytes,
+      listedTxid: entry.txid,
+      medianTimeSeconds: entry.medianTimeSeconds,
+      seenAt: new Date(entry.firstSeenMs).toISOString(),
+      spooledAt: isoTime(entry.spooledMs),
+      storedAt: isoTime(entry.storedMs),
+      replicas: replicas.map(({ backend, state, verifiedMs }) => ({ backend, state, verifiedAt: isoTime(verifiedMs) })),
+      lastFailure: wanted === null ? null : failureOf(wanted),
+    };
+  }
+}
+
+function describeWanted(wanted: WantedBlob): ContentRecord {
+  return {
+    versionHash: wanted.versionHash,
+    hashType: null,
+    state: 'seen',
+    sizeBytes: wanted.sizeBytes,
+    listedTxid: wanted.txid,
+    medianTimeSeconds: wanted.medianTimeSeconds,
+    seenAt: new Date(wanted.firstSeenMs).toISOString(),
+    spooledAt: null,
+    storedAt: null,
+    replicas: [],
+    lastFailure: failureOf(wanted),
+  };
+}
+
+function failureOf(wanted: WantedBlob): ContentRecord['lastFailure'] {
+  if (wanted.lastErrorCode === null) return null;
+  return { code: wanted.lastErrorCode, message: wanted.lastError ?? '', attempts: wanted.attempts };
+}
+
+function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

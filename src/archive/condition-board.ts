@@ -1,0 +1,59 @@
+import { HoldfastError, messageOf } from '../blob/errors.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Condition } from './archive-view.ts';
+
+/** What a condition is about. One subject has one condition at a time; `null` clears it. */
+export type Subject = 'node' | 'list' | 'store' | 'fetch' | 'overdue' | 'damage' | 'rebuild' | 'disk';
+
+type Raised = Omit<Condition, 'since'>;
+
+/** What keeps the archive from its work, as of now: shown by readiness and status, logged when it changes. */
+export class ConditionBoard {
+  readonly #conditions = new Map<Subject, Condition>();
+  readonly #log: Logger;
+  readonly #nowMs: () => number;
+
+  constructor(log: Logger, nowMs: () => number) {
+    this.#log = log;
+    this.#nowMs = nowMs;
+  }
+
+  set(subject: Subject, raised: Raised | null): void {
+    const before = this.#conditions.get(subject);
+    if (raised === null) {
+      if (before === undefined) return;
+      this.#conditions.delete(subject);
+      this.#log.info({ subject, code: before.code }, 'condition cleared');
+      return;
+    }
+    const same = before?.code === raised.code;
+    this.#conditions.set(subject, { ...raised, since: same ? before.since : new Date(this.#nowMs()).toISOString() });
+    if (same && before.message === raised.message) return;
+    const level = same ? 'debug' : raised.blocksReadiness ? 'error' : 'warn';
+    this.#log[level]({ subject, code: raised.code, hint: raised.hint }, raised.message);
+  }
+
+  /** Raises what an error says. Only errors of ours have a code and a hint; anything else is a bug of ours. */
+  setError(subject: Subject, error: unknown): void {
+    if (error instanceof HoldfastError) {
+      const { code, message, hint } = error;
+      this.set(subject, { code, message, hint, blocksReadiness: true });
+      return;
+    }
+    this.#log.error({ error, subject }, 'unexpected error');
+    this.set(subject, {
+      code: 'archive/unexpected',
+      message: `Something unexpected went wrong: ${messageOf(error)}`,
+      hint: 'This is a bug of holdfast: please report it with the log line beside it. The archiver tries again.',
+      blocksReadiness: true,
+    });
+  }
+
+  has(subject: Subject): boolean {
+    return this.#conditions.has(subject);
+  }
+
+  all(): Condition[] {
+    return [...this.#conditions.values()];
+  }
+}

@@ -1,0 +1,44 @@
+import type { ContentName } from '../blob/ids.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ConditionBoard } from './condition-board.ts';
+import type { Pulse } from './pulse.ts';
+
+/** Records damaged or missing copies, queues them again, and keeps somebody told until they are good again. */
+export class DamageWatch {
+  readonly #catalog: Catalog;
+  readonly #conditions: ConditionBoard;
+  readonly #refetch: Pulse;
+  readonly #damaged = new Set<string>();
+
+  constructor(catalog: Catalog, conditions: ConditionBoard, refetch: Pulse) {
+    this.#catalog = catalog;
+    this.#conditions = conditions;
+    this.#refetch = refetch;
+  }
+
+  report(backend: string, name: ContentName): void {
+    this.#catalog.recordDamaged(backend, name);
+    this.#damaged.add(keyOf(name));
+    this.#tell(`The ${backend} copy of ${name.hashType} ${name.versionHash} is missing or does not hash to its name.`);
+    this.#refetch.ring();
+  }
+
+  healed(name: ContentName): void {
+    if (!this.#damaged.delete(keyOf(name))) return;
+    if (this.#damaged.size === 0) this.#conditions.set('damage', null);
+    else this.#tell(`${this.#damaged.size} damaged copies are left.`);
+  }
+
+  #tell(message: string): void {
+    this.#conditions.set('damage', {
+      code: 'archive/damaged-copy',
+      message,
+      hint: 'It is served no more and is fetched again while the node has it. Look at the disk.',
+      blocksReadiness: false,
+    });
+  }
+}
+
+function keyOf(name: ContentName): string {
+  return `${name.hashType}/${name.versionHash}`;
+}

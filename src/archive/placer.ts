@@ -1,0 +1,89 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import type { Activity } from './activity.ts';
+import type { ConditionBoard } from './condition-board.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import type { Pulse } from './pulse.ts';
+
+export interface PlacerModules {
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  /** Rings when something was spooled. */
+  readonly spooled: Pulse;
+  /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. */
+  readonly isFetching: () => boolean;
+  readonly nowMs: () => number;
+}
+
+const IDLE_MS = 1_000;
+/** Read-back waits for a busy fetcher at most this long. */
+const LONGEST_DEFERRAL_MS = 5_000;
+/** Bytes that are read back before their proofs are committed together. */
+const GROUP_BYTES = 8_388_608;
+const GROUP_ENTRIES = 256;
+
+/** Fetches back what was spooled and hashes it again: only then is it `stored`. */
+export class Placer {
+  readonly #modules: PlacerModules;
+  #deferredSinceMs: number | null = null;
+
+  constructor(modules: PlacerModules) {
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        if (!this.#mayRead() || !(await this.#proveSome(signal))) await this.#modules.spooled.wait(IDLE_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#modules.conditions.setError('disk', error);
+        await this.#modules.spooled.wait(IDLE_MS, signal);
+      }
+    }
+  }
+
+  #mayRead(): boolean {
+    const nowMs = this.#modules.nowMs();
+    if (!this.#modules.isFetching()) {
+      this.#deferredSinceMs = null;
+      return true;
+    }
+    this.#deferredSinceMs ??= nowMs;
+    if (nowMs - this.#deferredSinceMs < LONGEST_DEFERRAL_MS) return false;
+    this.#deferredSinceMs = null;
+    return true;
+  }
+
+  /** false: nothing to do. */
+  async #proveSome(signal: AbortSignal): Promise<boolean> {
+    const { store, catalog, damage, activity, conditions } = this.#modules;
+    const waiting = catalog.unprovenAt(store.id, 0, GROUP_ENTRIES);
+    const proven: ContentEntry[] = [];
+    let bytes = 0;
+    for (const entry of waiting) {
+      if (bytes >= GROUP_BYTES) break;
+      bytes += entry.sizeBytes;
+      if (await this.#isProven(entry, signal)) proven.push(entry);
+      else damage.report(store.id, entry);
+    }
+    if (proven.length > 0) {
+      catalog.recordProven(store.id, proven);
+      for (const entry of proven) damage.healed(entry);
+      activity.emit('stored', proven.length);
+    }
+    conditions.set('disk', null);
+    return waiting.length > 0;
+  }
+
+  async #isProven(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+    const copy = await this.#modules.store.copy(entry, signal);
+    return copy !== null && this.#modules.rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+  }
+}

@@ -1,0 +1,178 @@
+import type { BlockHash, VersionHash } from '../blob/ids.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Activity } from './activity.ts';
+import type { BlobNode, ChainTip, ListedBlob } from './blob-node.ts';
+import type { ConditionBoard } from './condition-board.ts';
+import { ArchiveError } from './errors.ts';
+import { Pulse } from './pulse.ts';
+
+/** Which chain the bytes on this machine belong to. */
+export interface ChainBinding {
+  boundChain(): Promise<BlockHash | null>;
+  bindTo(genesis: BlockHash): Promise<void>;
+}
+
+export interface PollerOptions {
+  /** How often the tip is asked for. */
+  readonly pollMs: number;
+  /** How often the list is read though no block came: for unconfirmed blobs. */
+  readonly sweepMs: number;
+  /** Entries of one page of the list. */
+  readonly pageEntries: number;
+}
+
+export interface PollerModules {
+  readonly node: BlobNode;
+  readonly catalog: Catalog;
+  readonly binding: ChainBinding;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  readonly nowMs: () => number;
+}
+
+/** The genesis block is asked for again after this, in case another node answers at the same address. */
+const CHAIN_CHECK_MS = 600_000;
+/** More entries than six hours of full blocks and a full mempool: a list beyond this is not believed to end. */
+const MOST_LISTED = 1_000_000;
+const BACKOFF_MS = { first: 500, most: 15_000 } as const;
+
+/** Asks the node what it has, over and over, and notes it in the catalog. */
+export class Poller {
+  readonly #options: PollerOptions;
+  readonly #modules: PollerModules;
+  /** Rings when there is something new to fetch, or when the node can be asked again. */
+  readonly news = new Pulse();
+  #genesis: BlockHash | null = null;
+  #chainCheckedMs: number | null = null;
+  #tip: ChainTip | null = null;
+  #lastAnswerMs: number | null = null;
+  #sweptMs: number | null = null;
+  #listed: Map<VersionHash, number | null> = new Map();
+  #failures = 0;
+
+  constructor(options: PollerOptions, modules: PollerModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const pause = new Pulse();
+    while (!signal.aborted) {
+      try {
+        await this.#round(signal);
+        this.#failures = 0;
+        this.#modules.conditions.set('node', null);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failures += 1;
+        this.#chainCheckedMs = null;
+        this.#modules.conditions.setError('node', error);
+      }
+      await pause.wait(this.#failures === 0 ? this.#options.pollMs : backoffMs(this.#failures), signal);
+    }
+  }
+
+  /** The node answers, and is on the chain that the bytes here belong to. */
+  get mayFetch(): boolean {
+    return this.#chainCheckedMs !== null;
+  }
+
+  /** A sweep of the whole list ended lately, on a node that is not catching up: what it did not name is not in it. */
+  isListCurrent(): boolean {
+    const { pollMs, sweepMs } = this.#options;
+    if (this.#sweptMs === null || !this.mayFetch || this.#tip?.syncing !== false) return false;
+    return this.#modules.nowMs() - this.#sweptMs < Math.max(15_000, 3 * (pollMs + sweepMs));
+  }
+
+  get state(): {
+    genesis: BlockHash | null;
+    tip: ChainTip | null;
+    lastAnswerMs: number | null;
+    sweptMs: number | null;
+    entries: number | null;
+  } {
+    return {
+      genesis: this.#genesis,
+      tip: this.#tip,
+      lastAnswerMs: this.#lastAnswerMs,
+      sweptMs: this.#sweptMs,
+      entries: this.#sweptMs === null ? null : this.#listed.size,
+    };
+  }
+
+  /** Does the last sweep name it? */
+  isListed(versionHash: VersionHash): boolean {
+    return this.#listed.has(versionHash);
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    const { node, activity, nowMs } = this.#modules;
+    await this.#checkChain(signal);
+    const tip = await node.tip(signal);
+    this.#lastAnswerMs = nowMs();
+    const moved = tip.hash !== this.#tip?.hash;
+    this.#tip = tip;
+    if (moved) activity.emit('tip', tip);
+    if (moved || this.#sweptMs === null || nowMs() - this.#sweptMs >= this.#options.sweepMs) {
+      await this.#sweep(tip, signal);
+    }
+  }
+
+  async #checkChain(signal: AbortSignal): Promise<void> {
+    const { node, binding, nowMs } = this.#modules;
+    if (this.#chainCheckedMs !== null && nowMs() - this.#chainCheckedMs < CHAIN_CHECK_MS) return;
+    const genesis = await node.genesisHash(signal);
+    const bound = await binding.boundChain();
+    if (bound === null) await binding.bindTo(genesis);
+    else if (bound !== genesis) {
+      throw new ArchiveError(
+        'archive/other-chain',
+        `The node ${node.name} is on another chain (genesis ${genesis}) than this data folder (genesis ${bound}).`,
+        {
+          details: { node: node.name, genesis, bound },
+          retryable: true,
+          hint: 'Point HOLDFAST_NODE_URL at a node of the same chain, or name another HOLDFAST_DATA_DIR for this one.',
+        },
+      );
+    }
+    this.#genesis = genesis;
+    this.#chainCheckedMs = nowMs();
+    this.news.ring();
+  }
+
+  /**
+   * Reads the whole list in large pages, without data. Its order changes while one pages, so entries are taken by name;
+   * it ends on a page that is not full, or has nothing new.
+   */
+  async #sweep(tip: ChainTip, signal: AbortSignal): Promise<void> {
+    const { node, catalog, activity, nowMs } = this.#modules;
+    const { pageEntries } = this.#options;
+    const found = new Map<VersionHash, number | null>();
+    for (let from = 0; from < MOST_LISTED; from += pageEntries) {
+      const page = await node.listBlobs({ count: pageEntries, from }, signal);
+      this.#lastAnswerMs = nowMs();
+      const before = found.size;
+      const fresh: ListedBlob[] = [];
+      for (const entry of page) {
+        if (found.has(entry.versionHash)) continue;
+        found.set(entry.versionHash, entry.medianTimeSeconds);
+        const known = this.#listed.get(entry.versionHash);
+        if (known === undefined || known !== entry.medianTimeSeconds) fresh.push(entry);
+      }
+      const added = catalog.noteListed(
+        fresh.map((entry) => ({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? tip.medianTimeSeconds })),
+      );
+      if (added > 0) {
+        activity.emit('listed', added);
+        this.news.ring();
+      }
+      if (page.length < pageEntries || found.size === before) break;
+    }
+    this.#listed = found;
+    this.#sweptMs = nowMs();
+  }
+}
+
+function backoffMs(failures: number): number {
+  return Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(failures - 1, 10));
+}

@@ -1,0 +1,60 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { SpooledContent } from '../catalog/content-table.ts';
+import { GroupCommit } from '../sqlite/group-commit.ts';
+import type { BlobStore } from '../storage/blob-store.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { Activity } from './activity.ts';
+import type { ConditionBoard } from './condition-board.ts';
+import { Pulse } from './pulse.ts';
+
+/** How long a full disk or a locked catalog is left alone before the write is tried again. */
+const RETRY_MS = 2_000;
+const GROUP_LIMIT = 256;
+
+export interface SpoolerModules {
+  readonly store: BlobStore;
+  readonly catalog: Catalog;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+}
+
+/** Makes verified bytes durable first, and only then says so in the catalog. */
+export class Spooler {
+  readonly #modules: SpoolerModules;
+  readonly #commits: GroupCommit<SpooledContent>;
+  readonly #pause = new Pulse();
+  /** Rings when something was spooled. */
+  readonly news = new Pulse();
+
+  constructor(modules: SpoolerModules) {
+    this.#modules = modules;
+    this.#commits = new GroupCommit((contents) => modules.catalog.recordSpooled(contents), GROUP_LIMIT);
+  }
+
+  /**
+   * Resolves when the blob is `spooled`. While the disk refuses, it holds the bytes and tries again: they were fetched
+   * once, and what waits here keeps further fetches from starting. Rejects only when the signal aborts.
+   */
+  async spool(blob: VerifiedBlob, seen: Omit<SpooledContent, 'hashType' | 'versionHash'>, signal: AbortSignal) {
+    const { hashType, versionHash } = blob;
+    await this.#insist(() => this.#modules.store.put(blob, signal), signal);
+    await this.#insist(() => this.#commits.add({ ...seen, hashType, versionHash }), signal);
+    this.#modules.activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
+    this.news.ring();
+  }
+
+  async #insist(write: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        await write();
+        this.#modules.conditions.set('store', null);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        this.#modules.conditions.setError('store', error);
+      }
+      await this.#pause.wait(RETRY_MS, signal);
+    }
+  }
+}

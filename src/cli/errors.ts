@@ -1,0 +1,12 @@
+import { HoldfastError } from '../blob/errors.ts';
+
+export type CliErrorCode =
+  | 'cli/usage'
+  | 'cli/no-node'
+  | 'cli/no-daemon'
+  | 'cli/daemon-answer'
+  | 'cli/cannot-tell'
+  | 'cli/file'
+  | 'cli/wrong-bytes';
+
+export class CliError extends HoldfastError<CliErrorCode> {}

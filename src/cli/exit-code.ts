@@ -1,0 +1,19 @@
+import { HoldfastError } from '../blob/errors.ts';
+import { ConfigError } from '../config/index.ts';
+import { EXIT, type ExitCode } from './cli-context.ts';
+
+/** Errors that say: this cannot work with the configuration as it is. */
+const CONFIGURATION = new Set([
+  'cli/usage',
+  'cli/no-node',
+  'storage/in-use',
+  'storage/other-chain',
+  'sqlite/newer-than-program',
+]);
+
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof ConfigError) return EXIT.usage;
+  if (!(error instanceof HoldfastError)) return EXIT.failed;
+  if (error.code.startsWith('malformed/') || CONFIGURATION.has(error.code)) return EXIT.usage;
+  return EXIT.failed;
+}

@@ -1,0 +1,30 @@
+import { EXIT } from './cli-context.ts';
+import { runCli } from './run-cli.ts';
+
+/** A terminal, npm and the launcher may each pass the same key press on: repeats within this time are one. */
+const SAME_SIGNAL_MS = 1_000;
+
+const stopping = new AbortController();
+let firstSignalAt: number | null = null;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    firstSignalAt ??= Date.now();
+    if (Date.now() - firstSignalAt < SAME_SIGNAL_MS) stopping.abort(signal);
+    // Asked again: leave at once. Everything acknowledged is durable already.
+    else process.exit(signal === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted);
+  });
+}
+// A reader that went away (`| head`) is no error of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.failed);
+  throw error;
+});
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  cwd: process.cwd(),
+  signal: stopping.signal,
+});

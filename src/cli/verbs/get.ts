@@ -1,0 +1,123 @@
+import { open, rename, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { messageOf } from '../../blob/errors.ts';
+import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../blob/ids.ts';
+import { createNodeHasher } from '../../hashing/index.ts';
+import { DataFolder } from '../../storage/local/data-folder.ts';
+import { LocalStore } from '../../storage/local/local-store.ts';
+import { type VerifiedBlob, verifyBlob } from '../../verify/verified-blob.ts';
+import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
+import { findDaemon } from '../daemon-address.ts';
+import { askDaemon, refusal } from '../daemon-client.ts';
+import { CliError } from '../errors.ts';
+import { type VerbOptions, verb } from '../verb-options.ts';
+
+export function getCommand(): Command {
+  return verb('get', 'Fetch a blob from the archive, verify it, and write it to a file.')
+    .argument('<version hash>', '64 hex characters; 0x and the 66-character form are accepted')
+    .option('-o, --output <file>', 'file to write; - writes to standard output', '-')
+    .option('--url <address>', 'address of the daemon (default: the one that runs on the data folder)');
+}
+
+/** Exit code 3: the archive answered that it has not got it. */
+export async function get(text: string, options: VerbOptions, context: CliContext): Promise<ExitCode> {
+  const name = parseNamedHash(text);
+  const url = typeof options.own['url'] === 'string' ? options.own['url'] : undefined;
+  const output = typeof options.own['output'] === 'string' ? options.own['output'] : '-';
+  if (options.json && output === '-') {
+    throw new CliError('cli/usage', '--json needs a file for the bytes.', {
+      retryable: false,
+      hint: 'Give -o <file>.',
+    });
+  }
+  const blob = await fetchBlob(name, url, options, context);
+  if (blob === null) {
+    context.stderr.write(`holdfast: the archive has not got ${name.versionHash}.\n`);
+    return EXIT.missing;
+  }
+  if (output === '-') {
+    await new Promise<void>((done, fail) =>
+      context.stdout.write(blob.bytes, (error) => (error ? fail(error) : done())),
+    );
+    return EXIT.done;
+  }
+  await writeWhole(resolve(context.cwd, output), blob.bytes);
+  const facts = { versionHash: blob.versionHash, hashType: blob.hashType, sizeBytes: blob.bytes.length, file: output };
+  if (options.json) printJson(context, facts);
+  else print(context, `${output}: ${facts.sizeBytes} bytes, ${facts.hashType} ${facts.versionHash}, verified`);
+  return EXIT.done;
+}
+
+async function fetchBlob(name: NamedHash, url: string | undefined, options: VerbOptions, context: CliContext) {
+  const base = await findDaemon(options.config, context.cwd, url);
+  try {
+    return await fromDaemon(base, name, context.signal);
+  } catch (error) {
+    const nobodyThere = error instanceof CliError && error.code === 'cli/no-daemon' && url === undefined;
+    if (!nobodyThere) throw error;
+    return await fromFolder(resolve(context.cwd, options.config.values.dataDir), name, error, context.signal);
+  }
+}
+
+async function fromDaemon(base: string, name: NamedHash, signal: AbortSignal): Promise<VerifiedBlob | null> {
+  const shown = name.hashType === null ? name.versionHash : `01${name.versionHash}`;
+  const answer = await askDaemon(base, `/v1/blobs/${shown}`, signal);
+  if (answer.status === 404 && refusal(answer).details['code'] !== null) return null;
+  if (answer.status !== 200) throw refusal(answer);
+  const verified = verifyBlob({ ...name, bytes: answer.body }, await createNodeHasher());
+  if (verified !== null) return verified;
+  throw new CliError('cli/wrong-bytes', `${base} gave bytes that do not hash to ${name.versionHash}.`, {
+    retryable: true,
+    hint: 'Ask another archive; nothing was written.',
+  });
+}
+
+/** Nobody runs on the folder: its files are read directly. */
+async function fromFolder(path: string, name: NamedHash, nobody: CliError, signal: AbortSignal) {
+  const folder = await DataFolder.claimExisting(path);
+  if (folder === null) throw nobody;
+  try {
+    const store = await LocalStore.open(path);
+    try {
+      for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
+        const found = await store.get({ hashType, versionHash: name.versionHash }, signal);
+        if (found === null) continue;
+        const verified = verifyBlob(found, await createNodeHasher());
+        if (verified !== null) return verified;
+        throw new CliError('cli/wrong-bytes', `The copy of ${name.versionHash} in ${path} is damaged.`, {
+          retryable: false,
+          hint: 'Start the daemon: it fetches it again while the node has it. Nothing was written.',
+        });
+      }
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await folder.release();
+  }
+  throw nobody;
+}
+
+/** The whole file or nothing. */
+async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+  const partial = `${path}.${process.pid}.part`;
+  try {
+    const file = await open(partial, 'wx');
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(partial, path);
+  } catch (cause) {
+    await rm(partial, { force: true });
+    throw new CliError('cli/file', `${path} cannot be written: ${messageOf(cause)}.`, {
+      details: { path },
+      retryable: false,
+      hint: 'Name a file in a folder that you may write with -o.',
+      cause,
+    });
+  }
+}

@@ -1,0 +1,70 @@
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { type Daemon, startDaemon } from '../../daemon.ts';
+import { createDevnode, type Devnode } from '../../devnode/index.ts';
+import { createLogger, type Logger } from '../../observability/logger.ts';
+import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
+import { devFolder } from '../daemon-address.ts';
+import { CliError } from '../errors.ts';
+import { humanLog } from '../human-log.ts';
+import { type Reporter, startReporter } from '../reporter.ts';
+import { type VerbOptions, verb } from '../verb-options.ts';
+import { VERSION } from '../version.ts';
+
+export function runCommand(): Command {
+  return verb('run', 'Archive every blob that the node publishes, until stopped.').option(
+    '--dev',
+    'show progress for people; without a node address, emulate the chain in this process (data under <data dir>/dev)',
+  );
+}
+
+const BLOCKS_EVERY_MS = 3_000;
+
+export async function run({ config, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
+  const dev = own['dev'] === true;
+  const emulated = dev && config.values.nodeUrl === null;
+  if (!dev && config.values.nodeUrl === null) throw noNode();
+  const dataDir = resolve(context.cwd, emulated ? devFolder(config.values.dataDir) : config.values.dataDir);
+  // People read lines; programs read one JSON object a line, on standard output as containers expect it.
+  // Between progress lines, only what is wrong is worth a line, unless a level was asked for.
+  const level = dev && config.origins.logLevel === 'default' ? 'warn' : config.values.logLevel;
+  const log = createLogger(level, dev ? humanLog(context.stderr) : context.stdout);
+  const devnode = emulated ? await startEmulation(dataDir) : null;
+  try {
+    const settings = { ...config.values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) };
+    const daemon = await startDaemon({ settings, version: VERSION, emulated, log });
+    const reporter = dev ? startReporter(daemon, { emulated, devnode, dataDir }, context) : null;
+    return await untilStopped(daemon, reporter, log, context.signal);
+  } finally {
+    await devnode?.close();
+  }
+}
+
+async function untilStopped(daemon: Daemon, reporter: Reporter | null, log: Logger, signal: AbortSignal) {
+  if (!signal.aborted) await new Promise((wake) => signal.addEventListener('abort', wake, { once: true }));
+  log.info({ signal: String(signal.reason) }, 'stopping');
+  await daemon.stop();
+  reporter?.stop();
+  log.info('stopped');
+  return interruptedCode(signal);
+}
+
+function startEmulation(dataDir: string): Promise<Devnode> {
+  return createDevnode({
+    seed: 'holdfast --dev',
+    blocksEveryMs: BLOCKS_EVERY_MS,
+    seedRecordedBlobs: true,
+    dataDir: join(dataDir, 'node'),
+  });
+}
+
+function nodeOf(devnode: Devnode) {
+  return { nodeUrl: devnode.url, nodeUser: devnode.username, nodePassword: devnode.password, nodeCookieFile: null };
+}
+
+function noNode(): CliError {
+  return new CliError('cli/no-node', 'No node address is configured.', {
+    retryable: false,
+    hint: 'Set HOLDFAST_NODE_URL=http://user:password@host:port, or give --dev to archive an emulated chain.',
+  });
+}

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
+import { findDaemon } from '../daemon-address.ts';
+import { askDaemon, readAnswer } from '../daemon-client.ts';
+import { describeBytes, describeSeconds } from '../describe.ts';
+import { type VerbOptions, verb } from '../verb-options.ts';
+
+export function statusCommand(): Command {
+  return verb('status', 'Say what the running daemon holds, how its node does, and what is wrong.').option(
+    '--url <address>',
+    'address of the daemon (default: the one that runs on the data folder)',
+  );
+}
+
+const status = z.looseObject({
+  version: z.string(),
+  emulated: z.boolean(),
+  node: z.looseObject({
+    name: z.string(),
+    reachable: z.boolean(),
+    height: z.number().nullable(),
+  }),
+  content: z.object({
+    seen: z.number(),
+    spooled: z.number(),
+    stored: z.number(),
+    storedBytes: z.number(),
+    failing: z.number(),
+  }),
+  smallestSlackSeconds: z.number().nullable(),
+  conditions: z.array(z.looseObject({ code: z.string(), message: z.string(), hint: z.string() })),
+});
+
+export async function showStatus({ config, json, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
+  const given = typeof own['url'] === 'string' ? own['url'] : undefined;
+  const base = await findDaemon(config, context.cwd, given);
+  const found = readAnswer(await askDaemon(base, '/v1/status', context.signal), status);
+  if (json) {
+    printJson(context, found);
+    return EXIT.done;
+  }
+  const { content, node } = found;
+  const height = node.height === null ? '' : `, height ${node.height}`;
+  print(context, `holdfast ${found.version} at ${base}`);
+  print(context, `chain    ${found.emulated ? 'emulated (nothing of it is real)' : 'real'}`);
+  print(context, `node     ${node.name}, ${node.reachable ? 'reachable' : 'not reachable'}${height}`);
+  print(context, `stored   ${content.stored} blobs, ${describeBytes(content.storedBytes)}`);
+  print(context, `spooled  ${content.spooled} (durable, not read back yet)`);
+  print(context, `seen     ${content.seen} (not here yet; ${content.failing} failed at least once)`);
+  const slack = found.smallestSlackSeconds;
+  print(
+    context,
+    `slack    ${slack === null ? 'nothing is waiting' : `${describeSeconds(slack)} until the node may prune`}`,
+  );
+  for (const { code, message, hint } of found.conditions) {
+    print(context, `! ${message} (${code})`);
+    print(context, `  ${hint}`);
+  }
+  return EXIT.done;
+}

@@ -1,0 +1,4 @@
+export { ConfigError } from './errors.ts';
+export { type Config, type ConfigSources, loadConfig, withoutCredentials } from './load-config.ts';
+export { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
+export { type ShownSetting, showConfig } from './show-config.ts';

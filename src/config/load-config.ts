@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { messageOf } from '../blob/errors.ts';
+import { readConfigFile } from './config-file.ts';
+import { ConfigError } from './errors.ts';
+import type { Setting } from './setting.ts';
+import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
+
+export type Origin = 'flag' | 'environment' | 'secret file' | 'file' | 'default';
+
+export interface Config {
+  readonly values: SettingValues;
+  readonly origins: Readonly<Record<SettingName, Origin>>;
+  /** The file that was read, or null. */
+  readonly file: string | null;
+}
+
+export interface ConfigSources {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** By flag name, `--data-dir`. */
+  readonly flags: Readonly<Record<string, string | undefined>>;
+  /** `--config`; else `HOLDFAST_CONFIG`. */
+  readonly file: string | undefined;
+  readonly cwd: string;
+}
+
+interface Given {
+  readonly origin: Origin;
+  readonly value: unknown;
+  /** How a message names where the value came from. */
+  readonly from: string;
+}
+
+const FILE_VARIABLE = 'HOLDFAST_CONFIG';
+
+/** Reads flags, environment and file, and checks all of it. Throws one error that names every problem. */
+export function loadConfig(sources: ConfigSources): Config {
+  const path = sources.file ?? sources.env[FILE_VARIABLE];
+  const file = path === undefined || path === '' ? null : resolve(sources.cwd, path);
+  const leaves = file === null ? new Map<string, unknown>() : readConfigFile(file);
+  const problems = [...unknownVariables(sources.env), ...unknownKeys(leaves, file ?? '')];
+
+  const origins: Partial<Record<SettingName, Origin>> = {};
+  const values: Partial<Record<SettingName, unknown>> = {};
+  for (const name of SETTING_NAMES) {
+    const setting: Setting<unknown> = SETTINGS[name];
+    try {
+      const given = whereGiven(setting, sources, leaves, file);
+      const result = setting.schema.safeParse(given.value);
+      if (!result.success) problems.push(describe(setting, given, result.error.issues[0]?.message ?? 'is not valid'));
+      origins[name] = given.origin;
+      values[name] = result.data;
+    } catch (error) {
+      problems.push(messageOf(error));
+    }
+  }
+  if (problems.length > 0) throw invalid(problems);
+  // Every name was given a value that its own schema accepted, or we did not get here.
+  return Object.freeze({ values: Object.freeze(values) as SettingValues, origins: origins as Config['origins'], file });
+}
+
+function whereGiven(
+  setting: Setting<unknown>,
+  { env, flags }: ConfigSources,
+  leaves: ReadonlyMap<string, unknown>,
+  file: string | null,
+): Given {
+  const flag = setting.flag === null ? undefined : flags[setting.flag];
+  if (flag !== undefined) return { origin: 'flag', value: flag, from: setting.flag ?? '' };
+  const variable = env[setting.env];
+  const secretFile = setting.secret ? env[`${setting.env}_FILE`] : undefined;
+  if (variable !== undefined && secretFile !== undefined) {
+    throw new Error(`${setting.env} and ${setting.env}_FILE are both set; set one of them.`);
+  }
+  if (variable !== undefined && variable !== '') return { origin: 'environment', value: variable, from: setting.env };
+  if (secretFile !== undefined) {
+    return { origin: 'secret file', value: readSecret(setting, secretFile), from: `${setting.env}_FILE` };
+  }
+  if (leaves.has(setting.key)) {
+    return { origin: 'file', value: leaves.get(setting.key), from: `${setting.key} in ${file}` };
+  }
+  return { origin: 'default', value: setting.fallback, from: 'the default' };
+}
+
+function readSecret(setting: Setting<unknown>, path: string): string {
+  try {
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new Error(`${setting.env}_FILE cannot be read: ${messageOf(error)}.`);
+  }
+}
+
+function describe(setting: Setting<unknown>, given: Given, problem: string): string {
+  const shown = setting.secret ? '' : ` (it is ${JSON.stringify(withoutCredentials(given.value))})`;
+  return `${given.from} ${problem}${shown}.`;
+}
+
+/** A URL can carry a password, also one that is wrong otherwise. */
+export function withoutCredentials(value: unknown): unknown {
+  return typeof value === 'string' ? value.replace(/\/\/[^/@]*@/g, '//***@') : value;
+}
+
+function unknownVariables(env: ConfigSources['env']): string[] {
+  const known = new Set<string>([FILE_VARIABLE]);
+  for (const { env: name, secret } of Object.values(SETTINGS)) {
+    known.add(name);
+    if (secret) known.add(`${name}_FILE`);
+  }
+  return Object.keys(env)
+    .filter((name) => name.startsWith('HOLDFAST_') && !known.has(name))
+    .map((name) => `The environment variable ${name} is not known to this version${nearest(name, [...known])}.`);
+}
+
+function unknownKeys(leaves: ReadonlyMap<string, unknown>, file: string): string[] {
+  const known = Object.values(SETTINGS).map(({ key }) => key);
+  return [...leaves.keys()]
+    .filter((key) => !known.includes(key))
+    .map(
+      (key) =>
+        `The key ${key === '' ? '(top level)' : key} in ${file} is not known to this version${nearest(key, known)}.`,
+    );
+}
+
+/** A hint for the likeliest slip of the pen: the known name that shares most of its words. */
+function nearest(name: string, known: readonly string[]): string {
+  const words = (text: string) => new Set(text.toLowerCase().split(/[._]/));
+  const own = words(name);
+  const scored = known
+    .map((candidate) => ({
+      candidate,
+      score: own.intersection(words(candidate)).size / own.union(words(candidate)).size,
+    }))
+    .sort((a, b) => b.score - a.score);
+  const best = scored[0];
+  return best !== undefined && best.score >= 0.5 ? ` (did you mean ${best.candidate}?)` : '';
+}
+
+function invalid(problems: readonly string[]): ConfigError {
+  return new ConfigError('config/invalid', problems.join('\n'), {
+    details: { problems },
+    retryable: false,
+    hint: 'Mend the values named above; `holdfast config --help` lists all settings.',
+  });
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+
+/** One thing that can be configured: by flag, environment, file, in this order, else its default. */
+export interface Setting<T> {
+  /** Path in the configuration file: `node.url`. */
+  readonly key: string;
+  readonly env: `HOLDFAST_${string}`;
+  /** null: a secret is never given by flag, where every user of the machine can read it. */
+  readonly flag: `--${string}` | null;
+  readonly schema: z.ZodType<T>;
+  readonly fallback: T;
+  readonly secret: boolean;
+  /** One sentence for people. */
+  readonly says: string;
+}
+
+/** A setting whose names follow from its path: `node.url` → `HOLDFAST_NODE_URL`, `--node-url`. */
+export function setting<T>(key: string, schema: z.ZodType<T>, fallback: T, says: string): Setting<T> {
+  const words = key.split('.').flatMap((part) => part.split(/(?=[A-Z])/).map((word) => word.toLowerCase()));
+  return {
+    key,
+    env: `HOLDFAST_${words.join('_').toUpperCase()}`,
+    flag: `--${words.join('-')}`,
+    schema,
+    fallback,
+    secret: false,
+    says,
+  };
+}
+
+/** A setting that must never be shown. It can also come from the file that `<env>_FILE` names. */
+export function secret(key: string, says: string): Setting<string | null> {
+  return { ...setting<string | null>(key, text.nullable(), null, says), flag: null, secret: true };
+}
+
+export const text = z.string('must be text').min(1, 'must not be empty');
+
+/** A whole number, also as text, as the environment gives it. */
+export function wholeNumber(least: number, most: number): z.ZodType<number> {
+  const says = `must be a whole number from ${least} to ${most}`;
+  return z
+    .union(
+      [
+        z.number(),
+        z
+          .string()
+          .regex(/^\d{1,15}$/)
+          .transform(Number),
+      ],
+      says,
+    )
+    .pipe(z.number(says).int(says).min(least, says).max(most, says));
+}
+
+export function oneOf<const T extends readonly [string, ...string[]]>(values: T): z.ZodType<T[number]> {
+  return z.enum(values, `must be one of ${values.join(', ')}`);
+}

@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Archive } from './archive/archive.ts';
+import { ConditionBoard } from './archive/condition-board.ts';
+import { Catalog } from './catalog/catalog.ts';
+import type { SettingValues } from './config/index.ts';
+import { createNodeHasher } from './hashing/index.ts';
+import { createHttpServer } from './http/index.ts';
+import { createBlobNode } from './node/index.ts';
+import type { Logger } from './observability/logger.ts';
+import { DataFolder } from './storage/local/data-folder.ts';
+import { LocalStore } from './storage/local/local-store.ts';
+import { RehashRule } from './verify/verified-blob.ts';
+
+export interface DaemonOptions {
+  readonly settings: SettingValues;
+  readonly version: string;
+  /** The node is the built-in emulation: said wherever somebody could take it for real. */
+  readonly emulated: boolean;
+  readonly log: Logger;
+}
+
+export interface Daemon {
+  readonly url: string;
+  readonly archive: Archive;
+  /** Stops everything under way and gives the folder back; the second call waits for the first. */
+  stop(): Promise<void>;
+}
+
+/** A file that was hashed this long ago is hashed again before it is served. */
+const SCRUB_PERIOD_MS = 30 * 24 * 3_600_000;
+/** Files of which is remembered that they were hashed: two full windows' worth, a few MiB of memory. */
+const REHASH_ENTRIES = 10_000;
+const REPLICAS_REQUIRED = 1;
+const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
+
+/** Puts the rooms together: the only place that knows them all. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { settings, log, version, emulated } = options;
+  const nowMs = Date.now;
+  const closing: (() => Promise<void> | void)[] = [];
+  const closeAll = async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  };
+
+  try {
+    const folder = await DataFolder.claim(settings.dataDir);
+    closing.push(() => folder.release());
+    const store = await LocalStore.open(folder.path);
+    closing.push(() => store.close());
+    const catalog = Catalog.open({
+      path: join(folder.path, 'catalog.sqlite'),
+      migrationsFolder: MIGRATIONS,
+      backends: [store.id],
+      replicasRequired: REPLICAS_REQUIRED,
+      nowMs,
+    });
+    closing.push(() => catalog.close());
+
+    const hasher = await createNodeHasher();
+    log.info({ engines: hasher.engine }, 'hashes checked against the reference');
+    const node = createBlobNode(nodeOptions(settings));
+    closing.push(() => node.close());
+    const archive = new Archive(
+      {
+        version,
+        emulated,
+        pollMs: settings.nodePollMs,
+        sweepMs: settings.nodeSweepMs,
+        pageEntries: 10_000,
+        requests: settings.nodeRequests,
+      },
+      {
+        node,
+        catalog,
+        store,
+        binding: folder,
+        hasher,
+        rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs: SCRUB_PERIOD_MS, nowMs }),
+        conditions: new ConditionBoard(log.child({ room: 'archive' }), nowMs),
+        nowMs,
+      },
+    );
+    const http = await createHttpServer(archive, {
+      host: settings.httpHost,
+      port: settings.httpPort,
+      nowMs,
+      onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
+    });
+    closing.push(async () => {
+      await http.close();
+    });
+    const { url } = await http.listen();
+    await folder.announce(url);
+    log.info({ url, node: node.name, dataDir: folder.path, emulated }, 'listening');
+
+    const stopping = new AbortController();
+    const running = archive.run(stopping.signal);
+    closing.push(async () => {
+      stopping.abort();
+      await running;
+    });
+    let stopped: Promise<void> | null = null;
+    return {
+      url,
+      archive,
+      stop: () => {
+        stopped ??= closeAll();
+        return stopped;
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0] {
+  const { nodeUrl: url, nodeUser: username, nodePassword: password, nodeCookieFile, nodeRequests } = settings;
+  if (url === null) throw new TypeError('the composition root was called without a node address');
+  const connections = nodeRequests + 2;
+  if (nodeCookieFile !== null) return { url, connections, credentials: { cookieFile: nodeCookieFile } };
+  if (username === null && password === null) return { url, connections };
+  return { url, connections, credentials: { user: username ?? '', password: password ?? '' } };
+}

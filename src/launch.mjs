@@ -1,0 +1,90 @@
+// Runs on any Node that npm brings along: installs what is needed once, then goes on with the Node that this
+// repository pins (devDependency `node`), or with the system's where the pinned one cannot run.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const MODULES = join(ROOT, 'node_modules');
+const PINNED = join(MODULES, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+const OLDEST_MAJOR = 24;
+
+/** What `npm test` runs, each with the chosen Node. */
+const CHECKS = [
+  ['node_modules/@biomejs/biome/bin/biome', 'ci', '.'],
+  ['node_modules/typescript/bin/tsc', '--noEmit'],
+  ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts'],
+];
+const SCRIPTS = {
+  check: [
+    CHECKS[0],
+    CHECKS[1],
+    ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', 'test/architecture.test.ts'],
+  ],
+  test: CHECKS,
+  bench: [['test/bench/main.ts']],
+};
+
+function fail(sentence) {
+  process.stderr.write(`holdfast: ${sentence}\n`);
+  process.exit(1);
+}
+
+/** npm writes its own copy of the lockfile last: older than ours, or absent, means that an install is due. */
+function isInstalled() {
+  const installed = join(MODULES, '.package-lock.json');
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(ROOT, 'package-lock.json')).mtimeMs;
+}
+
+function install() {
+  process.stderr.write('holdfast: installing what is needed (once) …\n');
+  const npm = process.env.npm_execpath;
+  const words = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
+  const options = { cwd: ROOT, stdio: ['ignore', 2, 2] };
+  const done = npm?.endsWith('.js')
+    ? spawnSync(process.execPath, [npm, ...words], options)
+    : spawnSync('npm', words, { ...options, shell: process.platform === 'win32' });
+  if (done.status !== 0) fail('npm ci failed: see the lines above, mend what they name, and start again.');
+}
+
+function canRun(executable) {
+  return spawnSync(executable, ['--version'], { stdio: 'ignore' }).status === 0;
+}
+
+function chooseNode() {
+  if (existsSync(PINNED) && canRun(PINNED)) return PINNED;
+  if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) return process.execPath;
+  return fail(
+    `the pinned Node cannot run on this machine (a minimal Debian lacks libatomic: apt-get install libatomic1), and the system's Node ${process.versions.node} is older than ${OLDEST_MAJOR}; install either.`,
+  );
+}
+
+/** Runs it to its end, passing on what asks us to stop; gives its exit code. */
+function run(node, words) {
+  const path = `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`;
+  const child = spawn(node, words, { stdio: 'inherit', env: { ...process.env, PATH: path } });
+  const forward = (signal) => child.kill(signal);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', (code, signal) => {
+      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(name, forward);
+      resolve(code ?? (signal === 'SIGKILL' ? 137 : 1));
+    });
+  });
+}
+
+const [first, second, ...rest] = process.argv.slice(2);
+if (!isInstalled()) install();
+const node = chooseNode();
+if (first === '--script') {
+  process.chdir(ROOT);
+  const steps = SCRIPTS[second] ?? fail(`there is no script ${second}.`);
+  for (const [index, step] of steps.entries()) {
+    const code = await run(node, index === steps.length - 1 ? [...step, ...rest] : step);
+    if (code !== 0) process.exit(code);
+  }
+} else {
+  process.exitCode = await run(node, [join(ROOT, 'src', 'cli', 'main.ts'), ...process.argv.slice(2)]);
+}

@@ -1,0 +1,31 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+
+export type { Logger } from 'pino';
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** One JSON line a decision that matters. Errors are written with code, details and hint; secrets never come here. */
+export function createLogger(level: LogLevel, destination: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { error: describeError },
+    },
+    destination,
+  );
+}
+
+/** Facts of an error for a log line: code, message, hint, details and the causes' messages; a stack only for bugs. */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const described: Record<string, unknown> = { message: error.message };
+  if ('code' in error && typeof error.code === 'string') described['code'] = error.code;
+  if ('hint' in error && typeof error.hint === 'string') described['hint'] = error.hint;
+  else described['stack'] = error.stack;
+  if ('details' in error && typeof error.details === 'object') described['details'] = error.details;
+  if (error.cause instanceof Error) described['cause'] = error.cause.message;
+  return described;
+}

@@ -237,7 +237,7 @@ function listen(options: DevnodeOptions, state: NodeState, dialect: Dialect): Pr
     chain: state.chain,
     wallets: options.wallets ?? ['w'],
     hexOf: (content) => hexCache.hexOf(content),
-    startedAtMs: performance.now(),
+    startedAtSeconds: state.nowSeconds(),
     spend: options.costModel === true ? oneLock() : () => Promise.resolve(),
   };
   return HttpServer.listen({

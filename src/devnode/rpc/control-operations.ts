@@ -41,7 +41,7 @@ export const getNetworkInfo: Handler = (_, { dialect }) => {
   };
 };
 
-export const uptime: Handler = (_, { startedAtMs }) => Math.floor((performance.now() - startedAtMs) / 1000);
+export const uptime: Handler = (_, { state, startedAtSeconds }) => state.nowSeconds() - startedAtSeconds;
 
 function networkView(name: string): Reply {
   const reachable = name === 'ipv4' || name === 'ipv6';

@@ -12,7 +12,7 @@ export interface NodeContext {
   readonly chain: EmulatedChain;
   readonly wallets: readonly string[];
   readonly hexOf: (content: Content) => Buffer;
-  readonly startedAtMs: number;
+  readonly startedAtSeconds: number;
   /** Takes the node's one lock for this long, when costs are modelled. */
   readonly spend: (milliseconds: number) => Promise<void>;
 }

@@ -1,0 +1,40 @@
+import type { ArchiveView, BlobLookup, Unavailable, UnavailableReason } from '../archive/archive-view.ts';
+import type { NamedHash, VersionHash } from '../blob/ids.ts';
+import type { Answer } from './answer.ts';
+import { HttpError } from './errors.ts';
+import { problemAnswer } from './problem.ts';
+import type { ProblemCode } from './problem-table.ts';
+
+const CODE_OF_REASON: Readonly<Record<UnavailableReason, ProblemCode>> = {
+  'not-fetched-yet': 'blob/not-fetched-yet',
+  damaged: 'blob/damaged',
+  'store-fault': 'blob/store-fault',
+  'cannot-tell': 'blob/cannot-tell',
+};
+
+/** Proved absence is 404, everything else is "ask again": a client that is told "absent" gives up for ever. */
+export function missingAnswer(lookup: Unavailable | { readonly kind: 'absent' }, versionHash: VersionHash): Answer {
+  switch (lookup.kind) {
+    case 'absent':
+      return problemAnswer('blob/absent', `There is no blob with version hash ${versionHash}.`);
+    case 'unavailable':
+      return problemAnswer(CODE_OF_REASON[lookup.reason], lookup.message, {
+        retryAfterSeconds: lookup.retryAfterSeconds,
+      });
+    default:
+      return lookup satisfies never;
+  }
+}
+
+/** Reads, and refuses what bears another name than was asked for: verified bytes of the wrong blob are wrong bytes. */
+export async function readBlob(view: ArchiveView, name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+  const lookup = await view.read(name, signal);
+  if (lookup.kind !== 'found') return lookup;
+  const { versionHash, hashType } = lookup.blob;
+  if (versionHash === name.versionHash && (name.hashType === null || name.hashType === hashType)) return lookup;
+  throw new HttpError('http/wrong-content', `The archive gave ${hashType} ${versionHash} for another name.`, {
+    details: { asked: name, given: { hashType, versionHash } },
+    retryable: false,
+    hint: 'This is an error in holdfast; report it.',
+  });
+}

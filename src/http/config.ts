@@ -1,0 +1,41 @@
+/** Bounds on what clients can make the server hold. */
+export interface HttpLimits {
+  /** Further connections are closed at once. */
+  readonly maxConnections: number;
+  /** For the head of a request, from its first byte (or from the connection). */
+  readonly headersTimeoutMs: number;
+  /** For a whole request to arrive. */
+  readonly requestTimeoutMs: number;
+  /** How long an idle connection stays; longer than the 60 s of common balancers, so that they close first. */
+  readonly keepAliveTimeoutMs: number;
+  /** A connection on which nothing moves for so long is destroyed: a reader that stopped reading. */
+  readonly stalledTimeoutMs: number;
+  /** What open requests get to finish when the server closes. */
+  readonly drainMs: number;
+}
+
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
+  maxConnections: 1_024,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 20_000,
+  keepAliveTimeoutMs: 65_000,
+  stalledTimeoutMs: 90_000,
+  drainMs: 3_000,
+};
+
+/** All headers of a request together, request line included; above it 431. */
+export const MAX_HEADER_BYTES = 16_384;
+/** Path and query; above it 414. */
+export const MAX_URL_CHARS = 2_048;
+/** How exactly the head and request timeouts are kept. */
+export const TIMEOUT_CHECK_MS = 1_000;
+
+export interface HttpOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly limits?: Partial<HttpLimits>;
+  /** Every fault that the archive did not announce by its answer; null: it belongs to no request. */
+  readonly onServerError: (error: unknown, requestId: string | null) => void;
+  readonly nowMs: () => number;
+}

@@ -1,0 +1,52 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Answer } from './answer.ts';
+import { MAX_URL_CHARS } from './config.ts';
+import { problemAnswer } from './problem.ts';
+import { preflightHeaders } from './standing-headers.ts';
+
+/** Each route is read by GET and HEAD; Node and browsers do OPTIONS. */
+const READING = 'GET, HEAD, OPTIONS';
+
+export interface GateRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly httpVersion: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Does a route take this method and path? */
+  readonly routed: boolean;
+}
+
+/** What is refused, or answered, before any route sees it; null: let it through. `paths` are those of the routes. */
+export function gateAnswer(request: GateRequest, paths: readonly RegExp[]): Answer | null {
+  if (request.url.length > MAX_URL_CHARS) {
+    return problemAnswer('http/uri-too-long', `It has more than ${MAX_URL_CHARS} characters.`);
+  }
+  if (request.headers.host === undefined && request.httpVersion === '1.1') {
+    return problemAnswer('http/malformed-request', 'HTTP/1.1 wants a Host header.');
+  }
+  if (!request.routed) return unroutedAnswer(request, paths);
+  if (hasBody(request.headers)) return problemAnswer('http/body-not-allowed', `${request.method} has no body here.`);
+  return null;
+}
+
+/** A body that nobody reads must not be waited for either. */
+export function hasBody(headers: IncomingHttpHeaders): boolean {
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
+}
+
+function unroutedAnswer({ method, url }: GateRequest, paths: readonly RegExp[]): Answer {
+  const path = url.split(/[?#]/, 1)[0] ?? '';
+  if (!paths.some((pattern) => pattern.test(path))) {
+    return problemAnswer('http/no-such-route', `Nothing is at ${JSON.stringify(path)}.`);
+  }
+  if (method === 'OPTIONS') return { status: 204, headers: preflightHeaders(READING), body: null };
+  return problemAnswer('http/method-not-allowed', `${method} is not a method of this route.`, {
+    headers: { allow: READING },
+  });
+}
+
+/** `/v1/blobs/:versionHash` as a pattern. Each parameter is one segment, whatever is in it. */
+export function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replace(/:[A-Za-z]+/g, '[^/]+')}$`);
+}

@@ -1,0 +1,4 @@
+export { DEFAULT_HTTP_LIMITS, type HttpLimits, type HttpOptions } from './config.ts';
+export { HttpError, type HttpErrorCode } from './errors.ts';
+export { PROBLEMS, type ProblemCode } from './problem-table.ts';
+export { type CloseOutcome, createHttpServer, type HttpServer, type Listening } from './server.ts';

@@ -1,0 +1,88 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+interface Connection extends Duplex {
+  /** Of a socket: closes when what was written has gone out. */
+  destroySoon?(): void;
+}
+
+/**
+ * Which connections are open, and what is being answered on each. Node's own idea of an idle connection is wrong both ways:
+ * one that never said a word counts as busy, and one whose answer is handed over but still under way to a slow reader
+ * counts as idle, so that `server.close()` would cut it short.
+ */
+export class OpenConnections {
+  readonly #answers = new Map<Connection, Set<ServerResponse>>();
+  #draining = false;
+  #whenEmpty: (() => void) | null = null;
+
+  constructor(server: Server) {
+    // What `server.close()` calls.
+    server.closeIdleConnections = () => undefined;
+    server.on('connection', (socket) => this.#opened(socket));
+    // Before the handler, which may answer at once.
+    server.prependListener('request', (request, response) => this.#asked(request.socket, response));
+  }
+
+  isAnswering(socket: Connection): boolean {
+    return (this.#answers.get(socket)?.size ?? 0) > 0;
+  }
+
+  /**
+   * Closes idle connections at once and the others as soon as they are answered; after `graceMs` it cuts what is left,
+   * and says how many answers that were.
+   */
+  async drain(graceMs: number): Promise<number> {
+    this.#draining = true;
+    for (const [socket, answers] of this.#answers) {
+      if (answers.size === 0) socket.destroy();
+      for (const answer of answers) sayClose(answer);
+    }
+    if (this.#answers.size === 0) return 0;
+    const empty = Promise.withResolvers<void>();
+    this.#whenEmpty = empty.resolve;
+    let cut = 0;
+    const timer = setTimeout(() => {
+      cut = this.#cut();
+    }, graceMs);
+    await empty.promise;
+    clearTimeout(timer);
+    return cut;
+  }
+
+  #opened(socket: Connection): void {
+    if (this.#draining) {
+      socket.destroy();
+      return;
+    }
+    this.#answers.set(socket, new Set());
+    socket.once('close', () => {
+      this.#answers.delete(socket);
+      if (this.#answers.size === 0) this.#whenEmpty?.();
+    });
+  }
+
+  #asked(socket: Connection, answer: ServerResponse): void {
+    const answers = this.#answers.get(socket);
+    answers?.add(answer);
+    if (this.#draining) sayClose(answer);
+    answer.once('close', () => {
+      answers?.delete(answer);
+      if (this.#draining && answers?.size === 0) socket.destroySoon?.();
+    });
+  }
+
+  #cut(): number {
+    let count = 0;
+    for (const [socket, answers] of this.#answers) {
+      count += answers.size;
+      socket.destroy();
+    }
+    return count;
+  }
+}
+
+/** Node then writes `Connection: close`, and the client does not count on this connection any more. */
+function sayClose(answer: ServerResponse): void {
+  if (!answer.headersSent) answer.shouldKeepAlive = false;
+}

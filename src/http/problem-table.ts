@@ -1,0 +1,70 @@
+interface ProblemKind {
+  readonly status: number;
+  readonly title: string;
+  /** What the client can do; an answer can give a better one. */
+  readonly hint: string;
+}
+
+const ASK_AGAIN = 'Ask again after the seconds in Retry-After.';
+const HASH_FORM = 'Give the 32 bytes as 64 characters of 0-9 and a-f.';
+
+/** Every error that a client can get, by its stable code. */
+export const PROBLEMS = {
+  'blob/absent': {
+    status: 404,
+    title: 'No such blob',
+    hint: 'Check the hash; the archive, its backends and the node all answered that they do not have it.',
+  },
+  'blob/not-fetched-yet': { status: 503, title: 'The blob is known but not fetched yet', hint: ASK_AGAIN },
+  'blob/damaged': { status: 503, title: 'The copy here is damaged', hint: ASK_AGAIN },
+  'blob/store-fault': { status: 503, title: 'The store does not answer', hint: ASK_AGAIN },
+  'blob/cannot-tell': { status: 503, title: 'The archive cannot tell now', hint: ASK_AGAIN },
+  'malformed/version-hash': { status: 400, title: 'Not a version hash', hint: HASH_FORM },
+  'malformed/txid': { status: 400, title: 'Not a transaction id', hint: HASH_FORM },
+  'malformed/block-hash': { status: 400, title: 'Not a block hash', hint: HASH_FORM },
+  'malformed/hex': { status: 400, title: 'Not hex', hint: 'Use 0-9 and a-f only.' },
+  'archive/bad-cursor': {
+    status: 400,
+    title: 'Not a cursor of this listing',
+    hint: 'Pass `next` of the page before as it is, or leave `after` out to begin again.',
+  },
+  'http/bad-parameter': { status: 400, title: 'A parameter has a wrong value', hint: 'Correct it as the detail says.' },
+  'http/bad-url': {
+    status: 400,
+    title: 'The URL cannot be decoded',
+    hint: 'Every % must begin two hex digits, and all of them together be UTF-8.',
+  },
+  'http/malformed-request': {
+    status: 400,
+    title: 'This is not an HTTP/1.1 request',
+    hint: 'Check the request line and the headers, and that the client speaks plain HTTP to this port.',
+  },
+  'http/body-not-allowed': { status: 400, title: 'This request takes no body', hint: 'Send it without one.' },
+  'http/no-such-route': {
+    status: 404,
+    title: 'No such route',
+    hint: 'Blobs are at /v1/blobs/{version hash} and /vh/{version hash}, the state of the archive at /v1/status.',
+  },
+  'http/method-not-allowed': {
+    status: 405,
+    title: 'This route does not take that method',
+    hint: 'Use one of the methods in Allow.',
+  },
+  'http/request-timeout': { status: 408, title: 'The request took too long to arrive', hint: 'Send it again, faster.' },
+  'http/uri-too-long': { status: 414, title: 'The URL is too long', hint: 'No route needs one so long.' },
+  'http/range-not-satisfiable': {
+    status: 416,
+    title: 'The range begins behind the end',
+    hint: 'Content-Range says how many bytes there are.',
+  },
+  'http/headers-too-large': { status: 431, title: 'The headers are too large', hint: 'Send fewer or shorter headers.' },
+  'http/internal': {
+    status: 500,
+    title: 'The archive made an error',
+    hint: 'Tell the operator the X-Request-Id of this answer.',
+  },
+  'http/temporary-fault': { status: 503, title: 'The archive cannot answer now', hint: ASK_AGAIN },
+  'http/not-ready': { status: 503, title: 'The archive is not ready', hint: 'Each condition says what to do.' },
+} as const satisfies Readonly<Record<string, ProblemKind>>;
+
+export type ProblemCode = keyof typeof PROBLEMS;

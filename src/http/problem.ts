@@ -1,0 +1,48 @@
+import { type Answer, bodyOf } from './answer.ts';
+import { PROBLEMS, type ProblemCode } from './problem-table.ts';
+
+const DEFAULT_RETRY_SECONDS = 5;
+const MAX_RETRY_SECONDS = 3_600;
+
+export interface ProblemFacts {
+  /** Instead of the hint of the table. */
+  readonly hint?: string;
+  /** For 503, which always says when to come back. */
+  readonly retryAfterSeconds?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Members besides those of every problem. */
+  readonly members?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * An error as RFC 9457 has it. The body is never empty and begins with `{`: a client that ignores the status and takes
+ * the body for hex fails, and does not take it for a blob.
+ */
+export function problemAnswer(code: ProblemCode, detail: string, facts: ProblemFacts = {}): Answer {
+  const { status, title, hint } = PROBLEMS[code];
+  const problem = {
+    type: `urn:holdfast:problem:${code}`,
+    title,
+    status,
+    code,
+    detail,
+    hint: facts.hint ?? hint,
+    ...facts.members,
+  };
+  return {
+    status,
+    headers: {
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+      ...(status === 503 ? { 'retry-after': retryAfter(facts.retryAfterSeconds) } : {}),
+      ...facts.headers,
+    },
+    body: bodyOf(Buffer.from(JSON.stringify(problem))),
+  };
+}
+
+/** Whole seconds, as the header wants them; never 0, which would invite a client to spin. */
+function retryAfter(seconds = DEFAULT_RETRY_SECONDS): string {
+  const whole = Number.isFinite(seconds) ? Math.ceil(seconds) : DEFAULT_RETRY_SECONDS;
+  return String(Math.min(Math.max(whole, 1), MAX_RETRY_SECONDS));
+}

@@ -1,0 +1,29 @@
+import type { ContentRecord, ReplicaRecord } from '../archive/archive-view.ts';
+
+/**
+ * The record as clients see it. Named field by field: what the archive adds to its own record for itself does not get
+ * out by accident, and what clients rely on does not change by a renaming.
+ */
+export function recordOnWire(record: ContentRecord) {
+  return {
+    versionHash: record.versionHash,
+    hashType: record.hashType,
+    state: record.state,
+    sizeBytes: record.sizeBytes,
+    listedTxid: record.listedTxid,
+    medianTimeSeconds: record.medianTimeSeconds,
+    seenAt: record.seenAt,
+    spooledAt: record.spooledAt,
+    storedAt: record.storedAt,
+    replicas: record.replicas.map(replicaOnWire),
+    lastFailure: record.lastFailure && {
+      code: record.lastFailure.code,
+      message: record.lastFailure.message,
+      attempts: record.lastFailure.attempts,
+    },
+  };
+}
+
+function replicaOnWire({ backend, state, verifiedAt }: ReplicaRecord) {
+  return { backend, state, verifiedAt };
+}

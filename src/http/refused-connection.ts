@@ -1,0 +1,47 @@
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { codeOf } from '../blob/errors.ts';
+import type { Answer } from './answer.ts';
+import { problemAnswer } from './problem.ts';
+import { requestIdFrom } from './request-id.ts';
+import { STANDING_HEADERS } from './standing-headers.ts';
+
+/**
+ * Ends a connection on which no request could be read. `isAnswering`: an answer is under way on it, and anything written
+ * now would land in the middle of that answer's bytes; so it is only cut, and the client sees that it is short.
+ */
+export function refuseConnection(
+  error: unknown,
+  socket: Duplex & { destroySoon?(): void },
+  isAnswering: boolean,
+): void {
+  if (isAnswering || !socket.writable || codeOf(error) === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  socket.end(onTheWire(answerTo(error)), () => socket.destroy());
+}
+
+function answerTo(error: unknown): Answer {
+  switch (codeOf(error)) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return problemAnswer('http/request-timeout', 'The request did not arrive in time.');
+    case 'HPE_HEADER_OVERFLOW':
+      return problemAnswer('http/headers-too-large', 'The headers of this request are more than this server reads.');
+    default:
+      return problemAnswer('http/malformed-request', 'The request could not be read.');
+  }
+}
+
+function onTheWire({ status, headers, body }: Answer): Buffer {
+  const bytes = body?.make() ?? new Uint8Array();
+  const all = {
+    ...STANDING_HEADERS,
+    ...headers,
+    'x-request-id': requestIdFrom(undefined),
+    'content-length': String(bytes.length),
+    connection: 'close',
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`), bytes]);
+}

@@ -1,0 +1,17 @@
+import type { FastifyReply } from 'fastify';
+import type { Answer } from './answer.ts';
+import { STANDING_HEADERS } from './standing-headers.ts';
+
+/** The one place that writes answers of routes. HEAD gets every header of GET, and its body is never made. */
+export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.code(answer.status).headers(STANDING_HEADERS).headers(answer.headers);
+  reply.header('x-request-id', reply.request.id);
+  if (answer.body === null) return reply.send();
+  reply.header('content-length', String(answer.body.lengthBytes));
+  return reply.request.method === 'HEAD' ? reply.send() : reply.send(asBuffer(answer.body.make()));
+}
+
+/** The same memory, in the class that Node's streams take without a copy. */
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

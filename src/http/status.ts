@@ -1,0 +1,42 @@
+import type { ArchiveView, Condition } from '../archive/archive-view.ts';
+import { jsonAnswer } from './answer.ts';
+import { NOTHING } from './parameters.ts';
+import { problemAnswer } from './problem.ts';
+import { defineRoute, type Route } from './route.ts';
+
+/** How the archive does: for people, for supervisors, for balancers. */
+export function statusRoutes(view: ArchiveView, nowMs: () => number): Route[] {
+  const startedAtMs = nowMs();
+  return [
+    defineRoute({
+      path: '/v1/status',
+      parameters: NOTHING,
+      query: NOTHING,
+      answer: () => jsonAnswer(view.status()),
+    }),
+    defineRoute({
+      path: '/healthz',
+      parameters: NOTHING,
+      query: NOTHING,
+      // Asks nobody: a supervisor restarts what fails here, and a restart heals neither node nor disk.
+      answer: () => jsonAnswer({ alive: true, uptimeSeconds: Math.floor((nowMs() - startedAtMs) / 1_000) }),
+    }),
+    defineRoute({
+      path: '/readyz',
+      parameters: NOTHING,
+      query: NOTHING,
+      answer() {
+        const { conditions } = view.status();
+        const blocking = conditions.filter((condition) => condition.blocksReadiness);
+        if (blocking.length === 0) return jsonAnswer({ ready: true, conditions: conditions.map(conditionOnWire) });
+        return problemAnswer('http/not-ready', blocking.map(({ message }) => message).join(' '), {
+          members: { ready: false, conditions: blocking.map(conditionOnWire) },
+        });
+      },
+    }),
+  ];
+}
+
+function conditionOnWire({ code, message, hint, since }: Condition) {
+  return { code, message, hint, since };
+}

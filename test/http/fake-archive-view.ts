@@ -1,0 +1,121 @@
+import type {
+  ArchiveStatus,
+  ArchiveView,
+  BlobLookup,
+  ContentRecord,
+  ListingPage,
+  ListingQuery,
+  RecordLookup,
+} from '../../src/archive/archive-view.ts';
+import { ArchiveError } from '../../src/archive/errors.ts';
+import { encodeHex } from '../../src/blob/hex.ts';
+import { type HashType, type NamedHash, parseVersionHash } from '../../src/blob/ids.ts';
+import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
+import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
+
+/** A blob that is what it says, made the way the archive makes it. */
+export function blobOf(bytes: Uint8Array, hashType: HashType = 'keccak256'): VerifiedBlob {
+  const versionHash = parseVersionHash(encodeHex(hashWith(nobleHasher, hashType, bytes)));
+  const blob = verifyBlob({ versionHash, hashType, bytes }, nobleHasher);
+  if (blob === null) throw new Error('A blob did not verify against its own hash.');
+  return blob;
+}
+
+/** More than any kernel takes for a reader that does not read. Hashing so much takes seconds, so nobody does here. */
+export function hugeBlob(): VerifiedBlob {
+  const zeros = () => new Uint8Array(32);
+  const versionHash = parseVersionHash(encodeHex(zeros()));
+  const bytes = new Uint8Array(64 * 1_048_576);
+  const blob = verifyBlob(
+    { versionHash, hashType: null, bytes },
+    { engine: 'zeros', keccak256: zeros, blake2s256: zeros },
+  );
+  if (blob === null) throw new Error('The zeros do not agree.');
+  return blob;
+}
+
+export function bytesOf(length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, at) => (at * 151 + 7) % 256);
+}
+
+export function recordOf(blob: VerifiedBlob): ContentRecord {
+  return {
+    versionHash: blob.versionHash,
+    hashType: blob.hashType,
+    state: 'stored',
+    sizeBytes: blob.bytes.length,
+    listedTxid: null,
+    medianTimeSeconds: 1_700_000_000,
+    seenAt: '2026-01-01T00:00:00.000Z',
+    spooledAt: '2026-01-01T00:00:01.000Z',
+    storedAt: '2026-01-01T00:00:02.000Z',
+    replicas: [{ backend: 'local', state: 'good', verifiedAt: '2026-01-01T00:00:02.000Z' }],
+    lastFailure: null,
+  };
+}
+
+export const HEALTHY: ArchiveStatus = {
+  version: '0.1.0',
+  emulated: true,
+  node: {
+    name: 'http://127.0.0.1:8370',
+    reachable: true,
+    height: 12,
+    tip: null,
+    medianTimeSeconds: 1_700_000_000,
+    lastAnswerAt: '2026-01-01T00:00:00.000Z',
+    calls: { listnevmblobdata: 3 },
+  },
+  chain: { genesis: null },
+  list: { sweptAt: null, entries: 2 },
+  content: { seen: 1, spooled: 0, stored: 2, storedBytes: 2_000, failing: 0 },
+  smallestSlackSeconds: null,
+  conditions: [],
+};
+
+type Reading = (name: NamedHash, signal: AbortSignal) => Promise<BlobLookup>;
+
+/** Holds blobs, and answers as a test says. What it was asked is kept. */
+export class FakeArchiveView implements ArchiveView {
+  readonly blobs = new Map<string, VerifiedBlob>();
+  readonly asked: { name: NamedHash; signal: AbortSignal }[] = [];
+  readonly listed: ListingQuery[] = [];
+  /** Instead of looking among the blobs. */
+  reading: Reading | null = null;
+  listing: ((query: ListingQuery) => ListingPage) | null = null;
+  now: () => ArchiveStatus = () => HEALTHY;
+
+  add(blob: VerifiedBlob): VerifiedBlob {
+    this.blobs.set(blob.versionHash, blob);
+    return blob;
+  }
+
+  async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+    this.asked.push({ name, signal });
+    if (this.reading !== null) return this.reading(name, signal);
+    const blob = this.blobs.get(name.versionHash);
+    if (blob === undefined || (name.hashType !== null && name.hashType !== blob.hashType)) return { kind: 'absent' };
+    return { kind: 'found', blob };
+  }
+
+  async record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup> {
+    const lookup = await this.read(name, signal);
+    return lookup.kind === 'found' ? { kind: 'found', record: recordOf(lookup.blob) } : lookup;
+  }
+
+  list(query: ListingQuery): ListingPage {
+    this.listed.push(query);
+    if (this.listing !== null) return this.listing(query);
+    if (query.after !== null && query.after !== 'cursor-1') {
+      throw new ArchiveError('archive/bad-cursor', 'Row 17 of table content: no such cursor.', {
+        retryable: false,
+        hint: 'Use a cursor.',
+      });
+    }
+    return { records: [...this.blobs.values()].map(recordOf), next: query.after === null ? 'cursor-1' : null };
+  }
+
+  status(): ArchiveStatus {
+    return this.now();
+  }
+}

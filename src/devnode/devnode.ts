@@ -92,6 +92,7 @@ export class Devnode {
     const server = await listen(options, state, dialect);
     const devnode = new Devnode(options, state, server, dialect);
     if (options.blocksEveryMs != null) {
+      devnode.#tick();
       devnode.#timer = setInterval(() => devnode.#tick(), options.blocksEveryMs);
     }
     return devnode;

@@ -11,6 +11,7 @@
 export class RecordedComparison {
   readonly #ours = new Map<string, string>();
   readonly #recorded = new Map<string, string>();
+  #ignored: ReadonlySet<string> = new Set();
 
   /** Teaches a pair that no answer shows. */
   learn(recorded: string, ours: string): void {
@@ -23,9 +24,10 @@ export class RecordedComparison {
     return text.replace(/[0-9a-f]{64,}/g, (hex) => this.#ours.get(hex) ?? hex);
   }
 
-  /** What differs, one line each. */
-  differences(recordedText: string, oursText: string): string[] {
+  /** What differs, one line each. Of members called as in `ignored`, only that they are there is compared. */
+  differences(recordedText: string, oursText: string, ignored: ReadonlySet<string> = new Set()): string[] {
     const found: string[] = [];
+    this.#ignored = ignored;
     this.#compare(parseLossless(recordedText), parseLossless(oursText), '$', found);
     return found;
   }
@@ -40,6 +42,7 @@ export class RecordedComparison {
       const names = Object.keys(recorded).join();
       if (names !== Object.keys(ours).join()) found.push(`${path}: members ${names}, ours ${Object.keys(ours).join()}`);
       for (const [name, value] of Object.entries(recorded)) {
+        if (this.#ignored.has(name)) continue;
         this.#compare(value, ours[name] ?? null, `${path}.${name}`, found);
       }
     } else if (typeof recorded === 'string' && typeof ours === 'string') this.#text(recorded, ours, path, found);

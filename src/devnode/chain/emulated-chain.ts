@@ -111,6 +111,7 @@ export class EmulatedChain {
       this.dropTransaction(coinbase.txid);
       this.wallet.undo(coinbase);
     }
+    this.wallet.rotatePayout();
     return taken;
   }
 

@@ -24,6 +24,7 @@ export interface Coin {
   readonly vout: number;
   readonly valueSats: bigint;
   readonly lock: 'witness-key' | 'taproot';
+  readonly script: string;
   /** Height of the coinbase that made it; null for change. */
   readonly coinbaseHeight: number | null;
 }
@@ -42,16 +43,25 @@ export interface FundingRequest {
 
 /** Coins and keys of the node's wallet. Signatures have the right shape but sign nothing: no peer checks them here. */
 export class Wallet {
-  readonly payoutScript: Buffer;
-  readonly #publicKey: Buffer;
+  readonly #payoutKeys = new Map<string, Buffer>();
+  #payoutScript: Buffer;
   readonly #seed: string;
   readonly #coins = new Map<string, Coin>();
   readonly #spentBy = new Map<TxId, Coin[]>();
 
   constructor(seed: string) {
     this.#seed = seed;
-    this.#publicKey = Buffer.concat([Uint8Array.of(0x02), seededBytes(`${seed}/payout key`, 32)]);
-    this.payoutScript = witnessKeyHashScript(hash('ripemd160', hash('sha256', this.#publicKey, 'buffer'), 'buffer'));
+    this.#payoutScript = this.#payoutTo(0);
+  }
+
+  /** Where coinbases go. */
+  get payoutScript(): Buffer {
+    return this.#payoutScript;
+  }
+
+  /** Another miner: without it, empty blocks of two branches would hold the very same coinbase. */
+  rotatePayout(): void {
+    this.#payoutScript = this.#payoutTo(this.#payoutKeys.size);
   }
 
   /** null: no coin is large enough and ripe. */
@@ -81,7 +91,14 @@ export class Wallet {
     for (const [vout, output] of transaction.outputs.entries()) {
       const lock = lockOf(output);
       if (lock === null) continue;
-      const coin: Coin = { txid: transaction.txid, vout, valueSats: output.valueSats, lock, coinbaseHeight };
+      const coin: Coin = {
+        txid: transaction.txid,
+        vout,
+        valueSats: output.valueSats,
+        lock,
+        script: Buffer.from(output.script).toString('hex'),
+        coinbaseHeight,
+      };
       this.#coins.set(outpoint(coin.txid, vout), coin);
     }
   }
@@ -137,6 +154,13 @@ export class Wallet {
     });
   }
 
+  #payoutTo(index: number): Buffer {
+    const publicKey = Buffer.concat([Uint8Array.of(0x02), seededBytes(`${this.#seed}/payout key ${index}`, 32)]);
+    const script = witnessKeyHashScript(hash('ripemd160', hash('sha256', publicKey, 'buffer'), 'buffer'));
+    this.#payoutKeys.set(script.toString('hex'), publicKey);
+    return script;
+  }
+
   #witness(coin: Coin, label: string): Uint8Array[] {
     if (coin.lock === 'taproot') return [seededBytes(`${label}/signature`, 64)];
     const r = seededBytes(`${label}/r`, 32);
@@ -145,7 +169,7 @@ export class Wallet {
     r[0] = (r[0] ?? 0) & 0x7f;
     s[0] = (s[0] ?? 0) & 0x7f;
     const signature = Buffer.concat([Buffer.of(0x30, 0x44, 0x02, 0x20), r, Buffer.of(0x02, 0x20), s, Buffer.of(0x01)]);
-    return [signature, this.#publicKey];
+    return [signature, this.#payoutKeys.get(coin.script) ?? Buffer.alloc(33)];
   }
 }
 

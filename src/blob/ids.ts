@@ -1,4 +1,4 @@
-import { MalformedError, type MalformedCode } from './errors.ts';
+import { type MalformedCode, MalformedError } from './errors.ts';
 
 declare const brand: unique symbol;
 

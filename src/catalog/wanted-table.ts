@@ -37,6 +37,9 @@ const row = z.object({
   last_error: z.string().nullable(),
 });
 
+/** A blob that failed and is listed anew is tried again after this at the latest. */
+const RELISTED_DELAY_MS = 60_000;
+
 const COLUMNS =
   'version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, attempts, last_error_code, last_error';
 
@@ -58,9 +61,9 @@ export class WantedTable {
     this.#insert = database.prepare(
       'INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
     );
-    // A resubmission gives the entry a newer time, and with it a later deadline.
+    // A resubmission gives the entry a newer time, and with it a later deadline; what a node lists anew it can give.
     this.#move = database.prepare(
-      'UPDATE seen SET median_time_seconds = ?, txid = ?, size_bytes = ? WHERE version_hash = ? AND median_time_seconds <> ?',
+      'UPDATE seen SET median_time_seconds = ?, txid = ?, size_bytes = ?, next_attempt_ms = MIN(next_attempt_ms, ?) WHERE version_hash = ?',
     );
     this.#next = database.prepare(
       `SELECT ${COLUMNS} FROM seen WHERE next_attempt_ms <= ? ORDER BY median_time_seconds LIMIT ?`,
@@ -81,7 +84,7 @@ export class WantedTable {
     const txid = sighting.txid === null ? null : hashKey(sighting.txid);
     const { sizeBytes, medianTimeSeconds } = sighting;
     if (this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs).changes === 1) return true;
-    this.#move.run(medianTimeSeconds, txid, sizeBytes, key, medianTimeSeconds);
+    this.#move.run(medianTimeSeconds, txid, sizeBytes, nowMs + RELISTED_DELAY_MS, key);
     return false;
   }
 

@@ -4,6 +4,7 @@ import type { VersionHash } from '../blob/ids.ts';
 import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 import { cutDataFields, marker } from './data-field.ts';
 import { malformedAnswer, NodeError } from './errors.ts';
+import type { BytesOf } from './node-call.ts';
 import { isObject, parseJson, type RpcAnswer, readEnvelope } from './rpc-answer.ts';
 
 /** What was asked for, as the list told it. */
@@ -15,7 +16,7 @@ export interface WantedBlob {
 /** An answer whose blobs are decoded: by the strings that stand for them in `value`. */
 interface DecodedAnswer {
   readonly value: unknown;
-  bytesOf(data: string): Uint8Array;
+  readonly bytesOf: BytesOf;
 }
 
 /**
@@ -65,27 +66,30 @@ export function blobOf(result: unknown, wanted: WantedBlob, decoded: DecodedAnsw
   if (typeof result['versionhash'] !== 'string' || result['versionhash'].toLowerCase() !== versionHash) {
     throw wrongBlob('The node answered with another version hash than the one asked for.', { versionHash });
   }
-  const bytes = decodeData(result['data'], versionHash, decoded);
-  if (bytes.length !== result['datasize'] || bytes.length !== sizeBytes) {
-    const datasize = typeof result['datasize'] === 'number' ? result['datasize'] : null;
-    throw wrongBlob(
-      `The node listed ${sizeBytes} bytes, says datasize ${datasize ?? 'nothing'}, and sends ${bytes.length}.`,
-      { versionHash, listedBytes: sizeBytes, datasize, sentBytes: bytes.length },
-    );
+  const datasize = result['datasize'];
+  if (datasize !== sizeBytes) {
+    const said = typeof datasize === 'number' ? datasize : null;
+    const message = `The node listed ${sizeBytes} bytes for this blob, and now says ${said ?? 'nothing'}.`;
+    throw wrongBlob(message, { versionHash, listedBytes: sizeBytes, datasize: said });
   }
-  return { versionHash, hashType: null, bytes };
+  return { versionHash, hashType: null, bytes: decodeData(result['data'], wanted, decoded.bytesOf) };
 }
 
-function decodeData(data: string, versionHash: VersionHash, decoded: DecodedAnswer): Uint8Array {
+/** @throws NodeError `node/malformed-answer` (not hex, odd), `node/wrong-blob` (another size than the node says) */
+export function decodeData(data: string, { versionHash, sizeBytes }: WantedBlob, bytesOf: BytesOf): Uint8Array {
+  let bytes: Uint8Array;
   try {
-    return decoded.bytesOf(data);
+    bytes = bytesOf(data);
   } catch (cause) {
     if (!(cause instanceof MalformedError)) throw cause;
     throw malformedAnswer(`The node's data is not hex: ${cause.message}`, { versionHash, ...cause.details }, cause);
   }
+  if (bytes.length === sizeBytes) return bytes;
+  const details = { versionHash, sizeBytes, sentBytes: bytes.length };
+  throw wrongBlob(`The node says ${sizeBytes} bytes for this blob, and sends ${bytes.length}.`, details);
 }
 
-function wrongBlob(message: string, details: Readonly<Record<string, unknown>>): NodeError {
+export function wrongBlob(message: string, details: Readonly<Record<string, unknown>>): NodeError {
   return new NodeError('node/wrong-blob', message, {
     details,
     retryable: true,

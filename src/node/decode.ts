@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { messageOf } from '../blob/errors.ts';
+import { decodeHex } from '../blob/hex.ts';
 import { parseBlockHash, parseTxId, parseVersionHash } from '../blob/ids.ts';
 import { malformedAnswer } from './errors.ts';
 
@@ -26,4 +28,14 @@ export function decode<T>(schema: z.ZodType<T>, value: unknown, method: string):
     method,
     field,
   });
+}
+
+/** @throws NodeError `node/malformed-answer` */
+export function bytesOfHex(value: unknown, method: string): Uint8Array {
+  if (typeof value !== 'string') throw malformedAnswer(`The answer to ${method} is not hex.`, { method });
+  try {
+    return decodeHex(value);
+  } catch (cause) {
+    throw malformedAnswer(`The answer to ${method} is not hex: ${messageOf(cause)}`, { method }, cause);
+  }
 }

@@ -10,15 +10,15 @@ export interface RpcAnswer {
 const MAX_MESSAGE_CHARS = 500;
 
 /** @throws NodeError `node/malformed-answer` */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch (cause) {
     throw notJson(text.length, cause);
   }
 }
 
-export function notJson(length: number, cause: unknown): Error {
+function notJson(length: number, cause: unknown): Error {
   const why =
     cause instanceof Error && /end|unterminated/i.test(cause.message) ? 'it ends in the middle' : 'invalid JSON';
   // The parser's own message repeats pieces of the text; its text may hold anything.

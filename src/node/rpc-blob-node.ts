@@ -6,6 +6,7 @@ import { blobOf, readBatch, readBlobAnswer, type WantedBlob } from './blob-answe
 import { blockHash, decode, height, seconds } from './decode.ts';
 import { malformedAnswer, NodeError, NodeRpcError } from './errors.ts';
 import { type ListedEntry, readList } from './list-answer.ts';
+import { NO_REPETITION, withReadRetries } from './read-retry.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
 import { encodeBatch, encodeCall } from './rpc-request.ts';
 import { createTransport, type NodeTransport, type TransportOptions } from './transport.ts';
@@ -53,7 +54,7 @@ const chainInfo = z.object({
 });
 
 export function createBlobNode(options: TransportOptions): RpcBlobNode {
-  return overTransport(createTransport(options));
+  return overTransport(withReadRetries(createTransport(options), NO_REPETITION));
 }
 
 function overTransport(transport: NodeTransport): RpcBlobNode {

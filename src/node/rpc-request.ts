@@ -1,6 +1,8 @@
+import { writeLossless } from './lossless-json.ts';
+
 /** One call in the form of JSON-RPC 1.0: parameters by position. */
 export function encodeCall(id: string, method: string, params: readonly unknown[]): string {
-  return JSON.stringify({ jsonrpc: '1.0', id, method, params });
+  return writeLossless({ jsonrpc: '1.0', id, method, params });
 }
 
 export interface BatchedCall {

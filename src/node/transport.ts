@@ -27,7 +27,7 @@ export interface TransportOptions {
 
 /** One call, or one batch of calls. */
 export interface TransportRequest {
-  /** `read`: may be sent again after a lost connection. */
+  /** `read`: may be sent again; `submit`: may have happened although no answer came. */
   readonly effect: 'read' | 'submit';
   /** Sent to `/wallet/<name>`; null: to the root. */
   readonly wallet: string | null;
@@ -51,8 +51,10 @@ export interface NodeTransport {
 
 const DEFAULT_CONNECTIONS = 6;
 const DEFAULT_CONNECT_MS = 10_000;
-const DEFAULT_CALL_MS = 60_000;
+export const DEFAULT_CALL_MS = 60_000;
 const DEFAULT_SILENCE_MS = 20_000;
+/** For calls without a signal. */
+export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
 /** Memory for bodies that is kept between calls: that of six answers with the largest blob. */
 const KEPT_BODY_BYTES = 6 * 5 * 1024 * 1024;
 
@@ -79,12 +81,7 @@ export function createTransport(options: TransportOptions): NodeTransport {
       refuseNonRpc(endpoint.name, answer);
       return read(answer.body);
     };
-    try {
-      return await post(to, call, checked);
-    } catch (error) {
-      if (!isSafelyRepeated(error, request)) throw error;
-      return await post(to, call, checked);
-    }
+    return await post(to, call, checked);
   }
 
   return {
@@ -109,10 +106,4 @@ function credentialSource(given: BasicCredentials | { readonly cookieFile: strin
 
 function isUnauthorized(error: unknown): boolean {
   return error instanceof NodeError && error.code === 'node/unauthorized' && error.details['status'] === 401;
-}
-
-/** The node closes idle sockets: a call that meets the closing one is reset before any answer. Reads go once more. */
-function isSafelyRepeated(error: unknown, request: TransportRequest): boolean {
-  if (!(error instanceof NodeError) || error.code !== 'node/connection-lost') return false;
-  return request.effect === 'read' && error.details['phase'] === 'sent' && !request.signal.aborted;
 }

@@ -1,0 +1,50 @@
+/** JSON whose numbers keep every digit: guids have 20, amounts 8 decimals, and a double has 15 to 17 in all. */
+
+// The ES declarations do not have the source text of numbers yet (Node has had both since release 22).
+// biome-ignore lint/suspicious/noShadowRestrictedNames: it is the global JSON, declared with what it really has.
+declare const JSON: {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ): unknown;
+  stringify(value: unknown): string;
+  rawJSON(text: string): object;
+};
+
+/** A number as it was written, where a JavaScript number would not give the same text back. */
+export class JsonNumber {
+  /** As in the JSON text: digits, sign, point, exponent. */
+  readonly source: string;
+
+  constructor(source: string) {
+    this.source = source;
+  }
+}
+
+/**
+ * Whole numbers that are exact become `number`, all others `JsonNumber`.
+ * @throws SyntaxError
+ */
+export function parseLossless(text: string): unknown {
+  return JSON.parse(text, (_key, value, { source }) => {
+    if (typeof value !== 'number' || source === undefined) return value;
+    return Number.isSafeInteger(value) && String(value) === source ? value : new JsonNumber(source);
+  });
+}
+
+/** What `writeLossless` puts down as a number with exactly these digits. */
+export function rawNumber(source: string): object {
+  return JSON.rawJSON(source);
+}
+
+/** Takes `rawNumber` values anywhere; `JsonNumber` as well, so that what was read can be written again. */
+export function writeLossless(value: unknown): string {
+  return JSON.stringify(unwrapped(value));
+}
+
+function unwrapped(value: unknown): unknown {
+  if (value instanceof JsonNumber) return rawNumber(value.source);
+  if (Array.isArray(value)) return value.map(unwrapped);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, unwrapped(inner)]));
+}

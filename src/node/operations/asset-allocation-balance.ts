@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { checkAddress } from '../arguments.ts';
+import { checkedGuid, wireGuid } from '../asset-guid.ts';
+import type { NodeClient } from '../client.ts';
+import { type Decimal, decimal } from '../decimal.ts';
+import { decode } from '../decode.ts';
+import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
+
+export interface AssetBalance {
+  /** Native coins held with the token. */
+  readonly nativeAmount: Decimal;
+  readonly assetAmount: Decimal;
+}
+
+const balance = z.object({ amount: decimal, asset_amount: decimal });
+
+/** `addresses`: left out, the balance is that of the whole wallet. */
+export function assetAllocationBalanceCall(guid: bigint, addresses?: readonly string[]): NodeCall<AssetBalance> {
+  checkedGuid(guid);
+  for (const address of addresses ?? []) checkAddress(address);
+  return {
+    operation: 'assetAllocationBalance',
+    named: (release) => ({
+      asset_guid: wireGuid(guid, release.dialect),
+      // As specified: a JSON array, in a string.
+      addresses: addresses === undefined ? undefined : JSON.stringify(addresses),
+    }),
+    limitBytes: SMALL_ANSWER_BYTES,
+    decode(result) {
+      const { amount, asset_amount } = decode(balance, result, 'assetAllocationBalance');
+      return { nativeAmount: amount, assetAmount: asset_amount };
+    },
+  };
+}
+
+export function assetAllocationBalance(
+  client: NodeClient,
+  guid: bigint,
+  options: CallOptions & { readonly addresses?: readonly string[] } = {},
+): Promise<AssetBalance> {
+  return client.run(assetAllocationBalanceCall(guid, options.addresses), options);
+}

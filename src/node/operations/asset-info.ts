@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { assetGuid, checkedGuid, wireGuid } from '../asset-guid.ts';
+import type { NodeClient } from '../client.ts';
+import { type Decimal, decimal } from '../decimal.ts';
+import { decode } from '../decode.ts';
+import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
+
+export interface AssetInfo {
+  readonly guid: bigint;
+  /** Not unique; the guid is. */
+  readonly symbol: string;
+  readonly description: string | null;
+  /** May be empty. */
+  readonly contract: string;
+  /** May be empty. */
+  readonly notaryAddress: string;
+  readonly totalSupply: Decimal;
+  readonly maxSupply: Decimal;
+  /** Bits; what each means is not specified. */
+  readonly updateCapabilityFlags: number;
+  /** Decimals that the token has. */
+  readonly precision: number;
+}
+
+const info = z.object({
+  asset_guid: assetGuid,
+  symbol: z.string(),
+  public_value: z.object({ desc: z.string().optional() }).optional(),
+  contract: z.string().default(''),
+  notary_address: z.string().default(''),
+  total_supply: decimal,
+  max_supply: decimal,
+  updatecapability_flags: z.int(),
+  precision: z.int().min(0).max(8),
+});
+
+export function assetInfoCall(guid: bigint): NodeCall<AssetInfo> {
+  checkedGuid(guid);
+  return {
+    operation: 'assetInfo',
+    named: (release) => ({ asset_guid: wireGuid(guid, release.dialect) }),
+    limitBytes: SMALL_ANSWER_BYTES,
+    decode(result) {
+      const asset = decode(info, result, 'assetInfo');
+      return {
+        guid: asset.asset_guid,
+        symbol: asset.symbol,
+        description: asset.public_value?.desc ?? null,
+        contract: asset.contract,
+        notaryAddress: asset.notary_address,
+        totalSupply: asset.total_supply,
+        maxSupply: asset.max_supply,
+        updateCapabilityFlags: asset.updatecapability_flags,
+        precision: asset.precision,
+      };
+    },
+  };
+}
+
+/** What is known of a token. Release line 4.2 and the specification only. */
+export function assetInfo(client: NodeClient, guid: bigint, options: CallOptions = {}): Promise<AssetInfo> {
+  return client.run(assetInfoCall(guid), options);
+}

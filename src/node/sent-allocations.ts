@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import type { TxId } from '../blob/ids.ts';
+import { assetGuid } from './asset-guid.ts';
+import { type Decimal, decimal } from './decimal.ts';
+import { decode, txId } from './decode.ts';
+
+/** What one transaction sent of one token, all recipients together. */
+export interface SentAllocation {
+  readonly guid: bigint;
+  readonly amount: Decimal;
+  /** Native coins sent with it; null where the node does not tell. */
+  readonly nativeAmount: Decimal | null;
+}
+
+export interface AssetSent {
+  readonly txid: TxId;
+  /** Empty where the node does not tell. */
+  readonly allocations: readonly SentAllocation[];
+}
+
+const sent = z.object({
+  txid: txId,
+  assetallocations_sent: z
+    .array(
+      z.object({
+        asset_guid: assetGuid,
+        amount: decimal,
+        svc_amount: decimal.optional(),
+        sys_amount: decimal.optional(),
+      }),
+    )
+    .default([]),
+});
+
+/** @throws NodeError `node/malformed-answer` */
+export function readSent(result: unknown, method: string): AssetSent {
+  const { txid, assetallocations_sent } = decode(sent, result, method);
+  return {
+    txid,
+    allocations: assetallocations_sent.map((one) => ({
+      guid: one.asset_guid,
+      amount: one.amount,
+      nativeAmount: one.svc_amount ?? one.sys_amount ?? null,
+    })),
+  };
+}

@@ -1,0 +1,195 @@
+import { basename } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { SOURCE_FILES, type SourceFile } from './source-files.ts';
+
+/** What each room may import of ours, besides itself. A new room is entered here first. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  blob: [],
+  observability: [],
+  verify: ['blob'],
+  hashing: ['blob', 'verify'],
+  sqlite: ['blob'],
+  node: ['blob', 'verify'],
+  storage: ['blob', 'verify', 'sqlite'],
+  catalog: ['blob', 'sqlite'],
+  archive: ['blob', 'verify', 'observability', 'sqlite', 'storage', 'catalog'],
+  http: ['blob', 'verify', 'archive'],
+  devnode: ['blob', 'verify', 'node'],
+  config: ['blob', 'observability', 'node'],
+  'daemon.ts': [
+    'blob',
+    'verify',
+    'hashing',
+    'observability',
+    'node',
+    'storage',
+    'catalog',
+    'archive',
+    'http',
+    'config',
+  ],
+  cli: [
+    'blob',
+    'verify',
+    'hashing',
+    'observability',
+    'node',
+    'storage',
+    'catalog',
+    'archive',
+    'config',
+    'devnode',
+    'daemon.ts',
+  ],
+  'launch.mjs': [],
+};
+
+/** Of another room's files, only these may be seen. */
+const DOORS: Readonly<Record<string, readonly string[]>> = {
+  'http→archive': ['src/archive/archive-view.ts', 'src/archive/errors.ts'],
+  'config→node': ['src/node/method-table.ts'],
+  'config→observability': ['src/observability/logger.ts'],
+  'cli→node': ['src/node/index.ts', 'src/node/method-table.ts'],
+  'cli→devnode': ['src/devnode/index.ts'],
+  'cli→config': ['src/config/index.ts'],
+  'cli→hashing': ['src/hashing/index.ts'],
+  'daemon.ts→node': ['src/node/index.ts'],
+  'daemon.ts→http': ['src/http/index.ts'],
+  'daemon.ts→config': ['src/config/index.ts'],
+  'daemon.ts→hashing': ['src/hashing/index.ts'],
+};
+
+interface Step {
+  readonly file: SourceFile;
+  readonly to: string;
+  readonly between: string;
+}
+
+const roomOf = (path: string): string => path.split('/')[1] ?? '';
+const inRoom = (room: string) => SOURCE_FILES.filter((file) => file.room === room);
+const paths = (files: readonly SourceFile[]) => files.map((file) => file.path);
+
+/** Every import from one room into another. */
+const STEPS: readonly Step[] = SOURCE_FILES.flatMap((file) =>
+  file.imports
+    .filter((to) => roomOf(to) !== file.room)
+    .map((to) => ({ file, to, between: `${file.room}→${roomOf(to)}` })),
+);
+
+describe('rooms', () => {
+  test('every room says in this test what it may import', () => {
+    expect([...new Set(SOURCE_FILES.map((file) => file.room))].filter((room) => !(room in MAY_IMPORT))).toEqual([]);
+  });
+
+  test.each(Object.entries(MAY_IMPORT))('%s imports nothing but what it may', (room, allowed) => {
+    const wrong = STEPS.filter(({ file, to }) => file.room === room && !allowed.includes(roomOf(to)));
+    expect(wrong.map(({ file, to }) => `${file.path} imports ${to}`)).toEqual([]);
+  });
+
+  test('a room with a door is entered by it', () => {
+    const past = STEPS.filter(({ between, to }) => DOORS[between]?.includes(to) === false);
+    expect(past.map(({ file, to }) => `${file.path} imports ${to}`)).toEqual([]);
+  });
+
+  test('no two rooms import each other', () => {
+    const between = new Set(STEPS.map((step) => step.between));
+    expect([...between].filter((step) => between.has(step.split('→').reverse().join('→')))).toEqual([]);
+  });
+
+  test('no files import each other in a circle', () => {
+    expect(circles()).toEqual([]);
+  });
+
+  test('imports stay inside src', () => {
+    expect(SOURCE_FILES.flatMap(({ imports }) => imports).filter((to) => !to.startsWith('src/'))).toEqual([]);
+  });
+
+  test('every imported file is there', () => {
+    const there = new Set(paths(SOURCE_FILES));
+    const missing = SOURCE_FILES.flatMap(({ path, imports }) =>
+      imports.filter((to) => to.endsWith('.ts') && !there.has(to)).map((to) => `${path} imports ${to}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('who may do what', () => {
+  test('only the command line, and the emulated node itself, know the emulated node', () => {
+    expect([...new Set(STEPS.filter(({ to }) => roomOf(to) === 'devnode').map(({ file }) => file.room))]).toEqual([
+      'cli',
+    ]);
+  });
+
+  test.each(['Catalog.open(', 'new Archive(', 'createHttpServer(', 'createBlobNode(', 'new RehashRule('])(
+    'daemon.ts is the only composition root: nobody else says %s',
+    (words) => {
+      const saying = SOURCE_FILES.filter(({ code }) => code.replaceAll(`function ${words}`, '').includes(words));
+      expect(paths(saying)).toEqual(['src/daemon.ts']);
+    },
+  );
+
+  test('only the room verify makes a VerifiedBlob', () => {
+    const making = SOURCE_FILES.filter(({ code }) => /new VerifiedBlob\b|\bas VerifiedBlob\b/.test(code));
+    expect([...new Set(making.map(({ room }) => room))]).toEqual(['verify']);
+  });
+
+  test('only the command line reads the environment, besides the proxies that every program honours', () => {
+    const reading = SOURCE_FILES.filter(({ code }) => /process\.(env|argv)\b/.test(code));
+    expect(paths(reading)).toEqual(['src/cli/main.ts', 'src/launch.mjs', 'src/node/dispatcher.ts']);
+  });
+
+  test.each(['blob', 'verify'])('%s runs in a browser: no module of Node, no Buffer, no process', (room) => {
+    const wrong = inRoom(room).filter(
+      ({ code, packages }) =>
+        packages.some((name) => name.startsWith('node:')) || /\b(Buffer|process|require|__dirname)\b/.test(code),
+    );
+    expect(paths(wrong)).toEqual([]);
+  });
+});
+
+describe('house rules', () => {
+  test('no file is longer than 300 lines', () => {
+    const long = SOURCE_FILES.filter(({ text }) => text.split('\n').length > 301);
+    expect(paths(long)).toEqual([]);
+  });
+
+  test('no file is named for what anything could be', () => {
+    const named = /^(utils?|helpers?|common|types?|managers?|misc|shared)\b|-(utils?|helpers?|manager)\./;
+    expect(paths(SOURCE_FILES.filter(({ path }) => named.test(basename(path))))).toEqual([]);
+  });
+
+  test('a room has at most one barrel, its entry', () => {
+    const barrels = SOURCE_FILES.filter(({ path }) => basename(path) === 'index.ts' && path.split('/').length > 3);
+    expect(paths(barrels)).toEqual([]);
+  });
+
+  test('a cast is in the parser of a brand only', () => {
+    const withoutImports = (code: string) => code.replace(/\b(import|export)\b[^;]*;/g, '');
+    const casts = SOURCE_FILES.flatMap(({ path, code }) =>
+      [...withoutImports(code).matchAll(/[^\n]*[\w)\]}>'] as (?!const\b)[^\n]*/g)].map(
+        ([line]) => `${path}: ${line.trim()}`,
+      ),
+    );
+    expect(casts).toEqual(BRAND_PARSERS.map(([path, line]) => `${path}: ${line}`));
+  });
+});
+
+/** Where the house rule on casts allows one. */
+const BRAND_PARSERS: readonly (readonly [path: string, line: string])[] = [
+  ['src/blob/ids.ts', 'return text.toLowerCase() as T;'],
+  ['src/node/decimal.ts', 'return text as Decimal;'],
+];
+
+function circles(): string[] {
+  const found: string[] = [];
+  const byPath = new Map(SOURCE_FILES.map((file) => [file.path, file]));
+  const done = new Set<string>();
+  const walk = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) found.push([...way.slice(way.indexOf(path)), path].join(' → '));
+    if (way.includes(path) || done.has(path)) return;
+    for (const next of byPath.get(path)?.imports ?? []) walk(next, [...way, path]);
+    done.add(path);
+  };
+  for (const { path } of SOURCE_FILES) walk(path, []);
+  return found;
+}

@@ -55,8 +55,14 @@ export function loadConfig(sources: ConfigSources): Config {
     }
   }
   if (problems.length > 0) throw invalid(problems);
-  // Every name was given a value that its own schema accepted, or we did not get here.
-  return Object.freeze({ values: Object.freeze(values) as SettingValues, origins: origins as Config['origins'], file });
+  if (!isWhole<SettingValues>(values) || !isWhole<Config['origins']>(origins))
+    throw new TypeError('a setting was passed over');
+  return Object.freeze({ values: Object.freeze(values), origins: Object.freeze(origins), file });
+}
+
+/** Every name has what was written under it: a value that its own schema accepted, an origin. */
+function isWhole<T extends Record<SettingName, unknown>>(read: Partial<Record<SettingName, unknown>>): read is T {
+  return SETTING_NAMES.every((name) => name in read);
 }
 
 function whereGiven(

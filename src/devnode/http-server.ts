@@ -2,6 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DevnodeError } from './errors.ts';
+import { isCarriedOut } from './faults/fault.ts';
+import type { FaultBoard } from './faults/fault-board.ts';
+import { deliverFaulty } from './faults/faulty-delivery.ts';
 import type { RpcAnswer } from './rpc/envelope.ts';
 
 /** The node refuses larger bodies. */
@@ -18,6 +21,7 @@ export interface HttpServerOptions {
   /** Idle keep-alive connections are closed after this time. */
   readonly keepAliveMs: number;
   readonly answer: (body: string, walletName: string | null, signal: AbortSignal) => Promise<RpcAnswer>;
+  readonly faults: FaultBoard;
 }
 
 /** The node's HTTP side: paths, verbs, credentials, bodies, with the statuses and headers that were recorded. */
@@ -25,6 +29,7 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
   readonly #authorization: Buffer;
+  #address: AddressInfo | null = null;
 
   private constructor(options: HttpServerOptions) {
     this.#options = options;
@@ -38,23 +43,35 @@ export class HttpServer {
 
   static async listen(options: HttpServerOptions): Promise<HttpServer> {
     const server = new HttpServer(options);
-    await new Promise<void>((resolve, reject) => {
-      server.#server.once('error', (cause) => reject(cannotListen(options, cause)));
-      server.#server.listen(options.port, options.host, resolve);
-    });
+    await server.#listen(options.port);
     return server;
   }
 
   get address(): AddressInfo {
-    const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('The server does not listen.');
-    return address;
+    if (this.#address === null) throw new Error('The server never listened.');
+    return this.#address;
   }
 
+  /** Ends all connections and refuses new ones. */
   async close(): Promise<void> {
+    if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  /** Listens again, where it did before. */
+  async reopen(): Promise<void> {
+    if (!this.#server.listening) await this.#listen(this.address.port);
+  }
+
+  async #listen(port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', (cause) => reject(cannotListen(this.#options, cause)));
+      this.#server.listen(port, this.#options.host, resolve);
+    });
+    const address = this.#server.address();
+    this.#address = typeof address === 'string' ? null : address;
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -72,7 +89,11 @@ export class HttpServer {
     if (body === null) return sendPlain(response, 413, '');
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    send(response, await this.#options.answer(body, wallet, gone.signal));
+    const faults = this.#options.faults.takeTransport(body);
+    const carriedOut = faults.every(isCarriedOut);
+    const answer = carriedOut ? await this.#options.answer(body, wallet, gone.signal) : { status: 500, body: [] };
+    for (const fault of faults) if (await deliverFaulty(response, answer, fault, gone.signal)) return;
+    send(response, answer);
   }
 
   #authorized(request: IncomingMessage): boolean {

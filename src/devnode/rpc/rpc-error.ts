@@ -17,16 +17,14 @@ export const RPC_CODES = {
   parse: -32700,
 } as const;
 
-export type RpcCode = (typeof RPC_CODES)[keyof typeof RPC_CODES];
-
 /** An error that the emulated node answers; not one of ours. */
 export class RpcError extends Error {
-  readonly code: RpcCode;
+  readonly code: number;
 
-  constructor(code: keyof typeof RPC_CODES, message: string) {
+  constructor(code: keyof typeof RPC_CODES | number, message: string) {
     super(message);
     this.name = 'RpcError';
-    this.code = RPC_CODES[code];
+    this.code = typeof code === 'number' ? code : RPC_CODES[code];
   }
 
   /** JSON-RPC 1.0 over HTTP: 400 malformed, 404 unknown method, 500 everything else (recorded). */

@@ -1,0 +1,90 @@
+import type { RpcCall } from '../rpc/envelope.ts';
+import { isWireArray, isWireObject, parseWire, type WireValue } from '../rpc/wire-value.ts';
+import { type AnswerFault, type Fault, FaultRule, isTransportFault, type TransportFault } from './fault.ts';
+
+/** One rule that was put up. */
+export interface FaultHandle {
+  /** Calls that it made go wrong. */
+  readonly hits: number;
+  remove(): void;
+}
+
+interface Active {
+  readonly rule: FaultRule;
+  readonly fault: Fault;
+  matched: number;
+  hits: number;
+}
+
+/** Faults on demand: rules are put up and taken down while the node runs. */
+export class FaultBoard {
+  readonly #active = new Set<Active>();
+
+  /** @throws ZodError when the rule is not one. */
+  add(rule: FaultRule): FaultHandle {
+    const active: Active = { rule, fault: FaultRule.parse(rule).fault, matched: 0, hits: 0 };
+    this.#active.add(active);
+    const board = this.#active;
+    return {
+      get hits() {
+        return active.hits;
+      },
+      remove: () => void board.delete(active),
+    };
+  }
+
+  clear(): void {
+    this.#active.clear();
+  }
+
+  /** Counts a request against the rules of the connection; gives those that hit it. */
+  takeTransport(body: string): TransportFault[] {
+    const candidates = [...this.#active].filter(({ fault }) => isTransportFault(fault));
+    if (candidates.length === 0) return [];
+    const calls = callsIn(body);
+    const hit = candidates.filter((active) => calls.some((call) => matches(active.rule, call)) && take(active));
+    return hit.map(({ fault }) => fault).filter(isTransportFault);
+  }
+
+  /** Counts a call against the rules of answers; gives those that hit it, with how often they hit before. */
+  takeAnswer(call: RpcCall): { fault: AnswerFault; hit: number }[] {
+    const found: { fault: AnswerFault; hit: number }[] = [];
+    for (const active of this.#active) {
+      const { fault } = active;
+      if (!isTransportFault(fault) && matches(active.rule, call) && take(active))
+        found.push({ fault, hit: active.hits });
+    }
+    return found;
+  }
+}
+
+function take(active: Active): boolean {
+  const { after = 0, times = Number.POSITIVE_INFINITY } = active.rule;
+  active.matched += 1;
+  if (active.matched <= after || active.hits >= times) return false;
+  active.hits += 1;
+  return true;
+}
+
+function matches({ methods, hash }: FaultRule, { method, params }: RpcCall): boolean {
+  if (methods !== undefined && !methods.includes(method)) return false;
+  if (hash === undefined) return true;
+  const values = isWireArray(params) ? params : Object.values(params);
+  return values.some((value) => typeof value === 'string' && value.toLowerCase() === hash.toLowerCase());
+}
+
+/** What a request asks for, as far as it can be read; what cannot is one call of no method. */
+function callsIn(body: string): RpcCall[] {
+  let request: WireValue;
+  try {
+    request = parseWire(body);
+  } catch {
+    request = null;
+  }
+  const requests = isWireArray(request) ? request : [request];
+  return requests.map((single) => {
+    const { method, params } = isWireObject(single) ? single : {};
+    const readable = params !== undefined && (isWireArray(params) || isWireObject(params));
+    return { method: typeof method === 'string' ? method : '', params: readable ? params : [] };
+  });
+}

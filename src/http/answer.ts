@@ -12,6 +12,9 @@ export interface Answer {
   readonly body: AnswerBody | null;
 }
 
+/** Bytes that a hash names never change; whoever holds them need not ask again. */
+export const IMMUTABLE = 'public, max-age=31536000, immutable';
+
 /** The bytes themselves, not a copy. */
 export function bodyOf(bytes: Uint8Array): AnswerBody {
   return { lengthBytes: bytes.length, make: () => bytes };

@@ -61,7 +61,8 @@ function bareFastify(options: HttpOptions, onClientError: ClientErrorHandler): F
     // A long name is a malformed hash, and the route says so; longer URLs never get there.
     routerOptions: { maxParamLength: MAX_URL_CHARS },
     clientErrorHandler: onClientError,
-    frameworkErrors: (_error, _request, reply) => {
+    frameworkErrors: (_error, request, reply) => {
+      closeBehindBody(request, reply);
       sendAnswer(reply, problemAnswer('http/bad-url', 'The path has a % that begins no UTF-8 character.'));
     },
   });
@@ -80,11 +81,16 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[]): void {
   const paths = routes.map((route) => patternOf(route.path));
   app.addHook('onRequest', (request, reply, done) => {
     const { method = '', url = '', httpVersion, headers } = request.raw;
-    if (hasBody(headers)) reply.header('connection', 'close');
+    closeBehindBody(request, reply);
     const answer = gateAnswer({ method, url, httpVersion, headers, routed: !request.is404 }, paths);
     if (answer === null) done();
     else sendAnswer(reply, answer);
   });
+}
+
+/** Nothing here reads a body, so nothing that follows it on its connection can be read either. */
+function closeBehindBody(request: FastifyRequest, reply: FastifyReply): void {
+  if (hasBody(request.headers)) reply.header('connection', 'close');
 }
 
 function handlerOf(route: Route, report: Report) {

@@ -1,6 +1,6 @@
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
-import { type Answer, bodyOf, jsonAnswer } from './answer.ts';
+import { type Answer, bodyOf, IMMUTABLE, jsonAnswer } from './answer.ts';
 import { missingAnswer, readBlob } from './blob-lookup.ts';
 import { parseByteRange } from './byte-range.ts';
 import { entityTagOf, isAlreadyThere, rangeStillHolds } from './entity-tag.ts';
@@ -8,9 +8,6 @@ import { LISTING_QUERY, NAMED_HASH, NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { recordOnWire } from './record-on-wire.ts';
 import { defineRoute, type Route, type RouteRequest } from './route.ts';
-
-/** Bytes that a hash names never change; whoever holds them need not ask again. */
-export const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 /** Blobs by version hash: bytes, record, listing. */
 export function blobRoutes(view: ArchiveView): Route[] {

@@ -1,9 +1,8 @@
 import type { ArchiveView } from '../archive/archive-view.ts';
 import { encodeHexInto } from '../blob/hex.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
-import { type Answer, type AnswerBody, bodyOf } from './answer.ts';
+import { type Answer, type AnswerBody, bodyOf, IMMUTABLE } from './answer.ts';
 import { missingAnswer, readBlob } from './blob-lookup.ts';
-import { IMMUTABLE } from './blobs.ts';
 import { prefersRawBytes } from './media-preference.ts';
 import { BARE_HASH, FORMAT_QUERY } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
@@ -48,7 +47,7 @@ function blobAnswer({ bytes }: VerifiedBlob, raw: boolean): Answer {
   };
 }
 
-/** Straight into the memory that goes to the socket: a string of it would cost two more passes. */
+/** Straight into the memory that goes to the socket: by way of a string it would be there twice. */
 function hexBody(bytes: Uint8Array): AnswerBody {
   const lengthBytes = bytes.length * 2;
   return {

@@ -29,7 +29,6 @@ export function gateAnswer(request: GateRequest, paths: readonly RegExp[]): Answ
   return null;
 }
 
-/** A body that nobody reads must not be waited for either. */
 export function hasBody(headers: IncomingHttpHeaders): boolean {
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);

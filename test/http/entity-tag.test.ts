@@ -50,8 +50,9 @@ describe('an entity tag', () => {
 
   test('costs no more than the header is long', () => {
     const started = performance.now();
-    isAlreadyThere(`${'"'.repeat(8_001)}${' '.repeat(8_000)}`, TAG);
-    isAlreadyThere(`${'W/'.repeat(4_000)}${','.repeat(8_000)}`, TAG);
-    expect(performance.now() - started).toBeLessThan(100);
+    isAlreadyThere(`${'"'.repeat(100_001)}${' '.repeat(100_000)}`, TAG);
+    isAlreadyThere(`${'W/'.repeat(100_000)}${','.repeat(100_000)}`, TAG);
+    // Linear takes some milliseconds, quadratic minutes.
+    expect(performance.now() - started).toBeLessThan(2_000);
   });
 });

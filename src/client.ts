@@ -1,0 +1,18 @@
+/**
+ * `holdfast/client`: the operations of a layer-1 node, for other programs. Needs Node, undici and zod; loads no database,
+ * no storage client and no logger.
+ */
+
+export { HoldfastError } from './blob/errors.ts';
+export { decodeHex, encodeHex } from './blob/hex.ts';
+export {
+  type BlockHash,
+  type HashType,
+  parseBlockHash,
+  parseTxId,
+  parseVersionHash,
+  type TxId,
+  type VersionHash,
+} from './blob/ids.ts';
+export { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from './blob/limits.ts';
+export * from './node/index.ts';

@@ -1,0 +1,108 @@
+import { encodeHex } from '../../blob/hex.ts';
+import { parseVersionHash, type VersionHash } from '../../blob/ids.ts';
+import { type BlobHasher, hashWith, nobleHasher } from '../../verify/hasher.ts';
+import { wrongBlob } from '../blob-answer.ts';
+import type { NodeClient } from '../client.ts';
+import { NodeError } from '../errors.ts';
+import type { CallOptions } from '../node-call.ts';
+import { type CreateBlobOptions, createBlob } from '../operations/create-blob.ts';
+import type { BlobInfo } from '../operations/get-blob.ts';
+import { pause } from '../read-retry.ts';
+import { NEVER_ABORTED } from '../transport.ts';
+import { findBlob, type Submitted } from './sighting.ts';
+
+export interface SendOptions extends CreateBlobOptions, CallOptions {
+  /** Between two looks. Default 2,000. */
+  readonly pollMs?: number;
+  /** Default: noble, which takes 60 ms for 2 MiB. */
+  readonly hasher?: BlobHasher;
+}
+
+export const DEFAULT_POLL_MS = 2_000;
+/** So many times the node must have said that it has not got the blob, before it is sent again. */
+const LOOKS = 3;
+/** So many questions at most, answered or not. */
+const QUESTIONS = 30;
+
+/**
+ * Submits a blob once, whatever happens to the connection: after a lost answer it looks whether the blob arrived.
+ * `onLost` hears of that.
+ * @throws NodeError `node/submission-unknown` when that cannot be told
+ */
+export async function sendOnce(
+  client: NodeClient,
+  bytes: Uint8Array,
+  options: SendOptions,
+  onLost: (error: NodeError) => void,
+): Promise<Submitted> {
+  const hash = hashWith(options.hasher ?? nobleHasher, options.hashType ?? 'keccak256', bytes);
+  const versionHash = parseVersionHash(encodeHex(hash));
+  const before = await findBlob(client, versionHash, options);
+  try {
+    return await create(client, bytes, versionHash, options);
+  } catch (error) {
+    if (!mayHaveArrived(error)) throw error;
+    onLost(error);
+    // With `overwriteExisting: false` the node makes no second transaction for a blob that it has.
+    if (before !== null && options.overwriteExisting !== false) throw unknownSubmission(versionHash, error);
+    const found = await lookForArrival(client, versionHash, options, error);
+    if (found !== null) return { versionHash, txid: found.txid };
+  }
+  try {
+    return await create(client, bytes, versionHash, { ...options, overwriteExisting: false });
+  } catch (error) {
+    throw mayHaveArrived(error) ? unknownSubmission(versionHash, error) : error;
+  }
+}
+
+async function create(
+  client: NodeClient,
+  bytes: Uint8Array,
+  versionHash: VersionHash,
+  options: SendOptions,
+): Promise<Submitted> {
+  const created = await createBlob(client, bytes, options);
+  if (created.versionHash === versionHash) return { versionHash, txid: created.txid };
+  throw wrongBlob('The node hashed the blob to another version hash than ours.', {
+    versionHash,
+    nodesVersionHash: created.versionHash,
+  });
+}
+
+async function lookForArrival(
+  client: NodeClient,
+  versionHash: VersionHash,
+  options: SendOptions,
+  lost: NodeError,
+): Promise<BlobInfo | null> {
+  let denied = 0;
+  for (let asked = 0; asked < QUESTIONS && denied < LOOKS; asked += 1) {
+    await pause(options.pollMs ?? DEFAULT_POLL_MS, options.signal ?? NEVER_ABORTED);
+    try {
+      const found = await findBlob(client, versionHash, options);
+      if (found !== null) return found;
+      denied += 1;
+    } catch (error) {
+      if (!(error instanceof NodeError) || !error.retryable) throw error;
+    }
+  }
+  if (denied < LOOKS) throw unknownSubmission(versionHash, lost);
+  return null;
+}
+
+function mayHaveArrived(error: unknown): error is NodeError {
+  return error instanceof NodeError && (error.code === 'node/connection-lost' || error.code === 'node/timeout');
+}
+
+function unknownSubmission(versionHash: VersionHash, cause: NodeError): NodeError {
+  return new NodeError(
+    'node/submission-unknown',
+    `Nobody can tell whether blob ${versionHash} was submitted: ${cause.message}`,
+    {
+      details: { versionHash },
+      retryable: false,
+      hint: 'Look for its version hash in the node’s list later; submit it again only if it is not there.',
+      cause,
+    },
+  );
+}

@@ -1,0 +1,96 @@
+import type { BlockHash, TxId, VersionHash } from '../../blob/ids.ts';
+import type { NodeClient } from '../client.ts';
+import { NodeError, NodeRpcError } from '../errors.ts';
+import type { CallOptions } from '../node-call.ts';
+import { getBlockHash, getBlockHeader } from '../operations/blocks.ts';
+import { getBestChainLock } from '../operations/chain-info.ts';
+import { type BlobInfo, getBlobInfo } from '../operations/get-blob.ts';
+import { getTransaction } from '../operations/transactions.ts';
+
+/** What is looked for: a blob, and the transaction of ours that carries it, if it made one. */
+export interface Submitted {
+  readonly versionHash: VersionHash;
+  readonly txid: TxId | null;
+}
+
+/** How the node sees it now. */
+export type Sighting =
+  | { readonly kind: 'absent' }
+  /** In the cache; our transaction waits in the memory pool, or nobody can tell where it is. */
+  | { readonly kind: 'listed' }
+  /** In the cache still, but our transaction is neither in the memory pool nor in a block of the active branch. */
+  | { readonly kind: 'adrift'; readonly reason: string }
+  | {
+      readonly kind: 'mined';
+      readonly blockHash: BlockHash | null;
+      readonly height: number | null;
+      readonly locked: boolean;
+    };
+
+export async function look(client: NodeClient, wanted: Submitted, options: CallOptions): Promise<Sighting> {
+  const info = await findBlob(client, wanted.versionHash, options);
+  if (info === null) return { kind: 'absent' };
+  const mined = await minedEntry(client, info, wanted, options);
+  if (mined !== null) {
+    const locked = mined.chainLocked ?? (await isLocked(client, mined.blockHash, options));
+    return { kind: 'mined', blockHash: mined.blockHash, height: mined.height, locked };
+  }
+  const reason = wanted.txid === null ? null : await adriftReason(client, wanted.txid, options);
+  return reason === null ? { kind: 'listed' } : { kind: 'adrift', reason };
+}
+
+/** null: the node says that it has not got it. */
+export async function findBlob(
+  client: NodeClient,
+  id: VersionHash | TxId,
+  options: CallOptions,
+): Promise<BlobInfo | null> {
+  try {
+    return await getBlobInfo(client, id, options);
+  } catch (error) {
+    if (error instanceof NodeError && error.code === 'node/absent') return null;
+    throw error;
+  }
+}
+
+/**
+ * The entry once our own transaction is mined. One version hash can sit in many transactions, and a new one shows in the
+ * entry only when it is mined; the node finds a blob by a txid from then on, and no sooner.
+ */
+async function minedEntry(
+  client: NodeClient,
+  info: BlobInfo,
+  { txid }: Submitted,
+  options: CallOptions,
+): Promise<BlobInfo | null> {
+  if (txid === null || info.txid === txid) return info.blockHash === null ? null : info;
+  return findBlob(client, txid, options);
+}
+
+/** Is there a ChainLock on this block or above it, on the branch that this node follows? */
+export async function isLocked(
+  client: NodeClient,
+  blockHash: BlockHash | null,
+  options: CallOptions,
+): Promise<boolean> {
+  if (blockHash === null) return false;
+  const { chainLocked, height } = await getBlockHeader(client, blockHash, options);
+  if (chainLocked !== null) return chainLocked;
+  const best = await getBestChainLock(client, options);
+  if (best === null || best.knownBlock === false || best.height < height) return false;
+  const onBranch = await getBlockHash(client, best.height, options);
+  return onBranch === best.hash && (await getBlockHash(client, height, options)) === blockHash;
+}
+
+const RPC_NO_SUCH_TRANSACTION = -5;
+
+async function adriftReason(client: NodeClient, txid: TxId, options: CallOptions): Promise<string | null> {
+  try {
+    const { blockHash, confirmations } = await getTransaction(client, txid, options);
+    // A block of a dead branch: release 5 lists its blob on, and even proves the transaction against it.
+    return blockHash !== null && confirmations === 0 ? 'its block was reorganised away' : null;
+  } catch (error) {
+    if (!(error instanceof NodeRpcError) || error.rpcCode !== RPC_NO_SUCH_TRANSACTION) throw error;
+    return 'its transaction left the memory pool without being mined';
+  }
+}

@@ -1,0 +1,135 @@
+import type { BlockHash, TxId, VersionHash } from '../../blob/ids.ts';
+import type { NodeClient } from '../client.ts';
+import { NodeError } from '../errors.ts';
+import { pause } from '../read-retry.ts';
+import { NEVER_ABORTED } from '../transport.ts';
+import { DEFAULT_POLL_MS, type SendOptions, sendOnce } from './send-once.ts';
+import { isLocked, look, type Sighting, type Submitted } from './sighting.ts';
+
+/** How far a submission has come, in this order. */
+export const SUBMISSION_STAGES = ['sent', 'listed', 'mined', 'chain-locked'] as const;
+export type SubmissionStage = (typeof SUBMISSION_STAGES)[number];
+
+export type SubmissionProgress =
+  | { readonly kind: 'stage'; readonly submission: Submission }
+  /** A reorganisation took its block back; it waits again. */
+  | { readonly kind: 'unmined' }
+  /** The answer to the submission was lost; now it is looked for. */
+  | { readonly kind: 'looking'; readonly error: NodeError }
+  /** The node cannot be asked at the moment. */
+  | { readonly kind: 'waiting'; readonly error: NodeError };
+
+export interface Submission {
+  readonly stage: SubmissionStage;
+  readonly versionHash: VersionHash;
+  /** null: the cache had the blob, and no transaction was made; or the answer with the txid was lost. */
+  readonly txid: TxId | null;
+  readonly blockHash: BlockHash | null;
+  readonly height: number | null;
+}
+
+export interface DroppedSubmission {
+  readonly stage: 'dropped';
+  readonly versionHash: VersionHash;
+  readonly txid: TxId | null;
+  /** What was seen, one clause. */
+  readonly reason: string;
+}
+
+export interface SubmitOptions extends SendOptions {
+  /** Default `listed`: known releases accept blobs that they never list. */
+  readonly until?: SubmissionStage;
+  /** A blob that is accepted and not listed within this time counts as dropped. Default 30,000. */
+  readonly listedWithinMs?: number;
+  readonly onProgress?: (progress: SubmissionProgress) => void;
+}
+
+const DEFAULT_LISTED_WITHIN_MS = 30_000;
+/** A transaction is between memory pool and block for a moment: it is adrift when seen so twice in a row. */
+const ADRIFT_LOOKS = 2;
+
+/**
+ * Submits a blob, once, and waits. Ends by the stage asked for, by `dropped`, or by the signal (throws its reason; a
+ * submission that was sent stays sent).
+ * @throws NodeError, among them `node/submission-unknown`
+ */
+export async function submitBlob(
+  client: NodeClient,
+  bytes: Uint8Array,
+  options: SubmitOptions = {},
+): Promise<Submission | DroppedSubmission> {
+  const report = options.onProgress ?? (() => undefined);
+  const submitted = await sendOnce(client, bytes, options, (error) => report({ kind: 'looking', error }));
+  const sent: Submission = { stage: 'sent', ...submitted, blockHash: null, height: null };
+  report({ kind: 'stage', submission: sent });
+  return (options.until ?? 'listed') === 'sent' ? sent : await watch(client, sent, options, report);
+}
+
+async function watch(
+  client: NodeClient,
+  sent: Submission,
+  options: SubmitOptions,
+  report: (progress: SubmissionProgress) => void,
+): Promise<Submission | DroppedSubmission> {
+  const signal = options.signal ?? NEVER_ABORTED;
+  const deadline = performance.now() + (options.listedWithinMs ?? DEFAULT_LISTED_WITHIN_MS);
+  let reached = sent;
+  let strayed = 0;
+  for (;;) {
+    const sighting = await lookPatiently(client, reached, options, report);
+    strayed = sighting !== null && (sighting.kind === 'absent' || sighting.kind === 'adrift') ? strayed + 1 : 0;
+    const waitsForList = reached.stage === 'sent' && performance.now() < deadline;
+    if (strayed >= ADRIFT_LOOKS && !waitsForList) {
+      if (await isLocked(client, reached.blockHash, options)) return { ...reached, stage: 'chain-locked' };
+      return { stage: 'dropped', versionHash: sent.versionHash, txid: sent.txid, reason: reasonOf(sighting, reached) };
+    }
+    const now = sighting === null ? reached : advanced(reached, sighting);
+    if (now.stage !== reached.stage || now.blockHash !== reached.blockHash) {
+      report(rank(now) < rank(reached) ? { kind: 'unmined' } : { kind: 'stage', submission: now });
+    }
+    reached = now;
+    if (rank(reached) >= SUBMISSION_STAGES.indexOf(options.until ?? 'listed')) return reached;
+    await pause(options.pollMs ?? DEFAULT_POLL_MS, signal);
+  }
+}
+
+/** null: the node cannot be asked now. */
+async function lookPatiently(
+  client: NodeClient,
+  submitted: Submitted,
+  options: SubmitOptions,
+  report: (progress: SubmissionProgress) => void,
+): Promise<Sighting | null> {
+  try {
+    return await look(client, submitted, options);
+  } catch (error) {
+    if (!(error instanceof NodeError) || !error.retryable) throw error;
+    report({ kind: 'waiting', error });
+    return null;
+  }
+}
+
+function advanced(reached: Submission, sighting: Sighting): Submission {
+  switch (sighting.kind) {
+    case 'absent':
+    case 'adrift':
+      return reached;
+    case 'listed':
+      return { ...reached, stage: 'listed', blockHash: null, height: null };
+    case 'mined': {
+      const { blockHash, height, locked } = sighting;
+      return { ...reached, stage: locked ? 'chain-locked' : 'mined', blockHash, height };
+    }
+    default:
+      return sighting satisfies never;
+  }
+}
+
+function reasonOf(sighting: Sighting | null, reached: Submission): string {
+  if (sighting?.kind === 'adrift') return sighting.reason;
+  return reached.stage === 'sent' ? 'the node accepted it and never listed it' : 'it vanished from the node’s cache';
+}
+
+function rank({ stage }: Submission): number {
+  return SUBMISSION_STAGES.indexOf(stage);
+}

@@ -92,7 +92,7 @@ export class FileShelf {
 
   async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
     for (const hashType of HASH_TYPES) {
-      for (const prefix of await readdirIfThere(join(this.#root, hashType))) {
+      for (const prefix of await prefixFoldersIn(join(this.#root, hashType))) {
         for await (const entry of await opendir(join(this.#root, hashType, prefix))) {
           signal.throwIfAborted();
           if (!entry.isFile() || !/^[0-9a-f]{64}$/.test(entry.name)) continue;
@@ -117,9 +117,14 @@ async function openIfThere(path: string) {
   }
 }
 
-async function readdirIfThere(folder: string): Promise<string[]> {
+/** What else lies there (a desktop's own files, `lost+found`) is not ours. */
+async function prefixFoldersIn(folder: string): Promise<string[]> {
   try {
-    return (await readdir(folder)).sort();
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isDirectory() && /^[0-9a-f]{2}$/.test(entry.name))
+      .map(({ name }) => name)
+      .sort();
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return [];
     throw error;

@@ -39,7 +39,7 @@ export class LocalStore implements BlobStore {
 
   async put(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await this.#doing('put', () =>
+    await this.#doing('put', signal, () =>
       blob.bytes.length <= ROW_LIMIT_BYTES ? this.#rows.put(blob) : this.#files.put(blob),
     );
   }
@@ -51,7 +51,7 @@ export class LocalStore implements BlobStore {
   /** `get`, with what the re-hash rule needs to know of the file. */
   async copy(name: ContentName, signal: AbortSignal): Promise<LocalCopy | null> {
     signal.throwIfAborted();
-    return await this.#doing('get', async () => {
+    return await this.#doing('get', signal, async () => {
       const { hashType, versionHash } = name;
       const row = this.#rows.get(name);
       if (row !== null) return { blob: { hashType, versionHash, bytes: row }, identity: null };
@@ -63,12 +63,15 @@ export class LocalStore implements BlobStore {
 
   async stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null> {
     signal.throwIfAborted();
-    return await this.#doing('stat', async () => this.#rows.stat(name) ?? (await this.#files.stat(name)));
+    return await this.#doing('stat', signal, async () => this.#rows.stat(name) ?? (await this.#files.stat(name)));
   }
 
   async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
     try {
-      yield* this.#rows.list();
+      for (const entry of this.#rows.list()) {
+        signal.throwIfAborted();
+        yield entry;
+      }
       yield* this.#files.list(signal);
     } catch (cause) {
       signal.throwIfAborted();
@@ -78,7 +81,7 @@ export class LocalStore implements BlobStore {
 
   async delete(name: ContentName, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await this.#doing('delete', async () => {
+    await this.#doing('delete', signal, async () => {
       this.#rows.delete(name);
       await this.#files.delete(name);
     });
@@ -88,12 +91,12 @@ export class LocalStore implements BlobStore {
     this.#rows.close();
   }
 
-  async #doing<T>(operation: string, work: () => Promise<T>): Promise<T> {
+  async #doing<T>(operation: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (cause) {
       // An abort is an outcome of its own, not a fault of the disk.
-      if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+      if (signal.aborted && cause === signal.reason) throw cause;
       throw storageFault(this.id, operation, cause);
     }
   }

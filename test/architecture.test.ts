@@ -41,6 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'devnode',
     'daemon.ts',
   ],
+  'client.ts': ['blob', 'verify', 'node'],
   'launch.mjs': [],
 };
 

@@ -1,0 +1,134 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import type { ContentName } from '../../../src/blob/ids.ts';
+import { hashTypeCode } from '../../../src/sqlite/hash-type-code.ts';
+import { LocalStore, ROW_LIMIT_BYTES } from '../../../src/storage/local/local-store.ts';
+import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { describeBlobStore } from '../blob-store-conformance.ts';
+
+/** Changes what lies on the disk as a failing disk does: behind the store's back. */
+function spoil(folder: string, { hashType, versionHash }: ContentName, bytes: Uint8Array): void {
+  const database = new Database(join(folder, 'blobs', 'small.sqlite'));
+  const changed = database
+    .prepare('UPDATE blob SET bytes = ? WHERE version_hash = ? AND hash_type = ?')
+    .run(Buffer.from(bytes), Buffer.from(versionHash, 'hex'), hashTypeCode(hashType)).changes;
+  database.close();
+  if (changed === 0) writeFileSync(pathOf(folder, { hashType, versionHash }), bytes);
+}
+
+function pathOf(folder: string, { hashType, versionHash }: ContentName): string {
+  return join(folder, 'blobs', hashType, versionHash.slice(0, 2), versionHash);
+}
+
+async function open(folder: string): Promise<LocalStore> {
+  const store = await LocalStore.open(folder);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+describeBlobStore('the local store', async () => {
+  const folder = temporaryFolder();
+  const store = await LocalStore.open(folder);
+  return { store, overwrite: async (name, bytes) => spoil(folder, name, bytes) };
+});
+
+test('large blobs are files named for their content, small ones are rows and no files', async () => {
+  const folder = temporaryFolder();
+  const store = await open(folder);
+  const row = sampleBlob('row', ROW_LIMIT_BYTES);
+  const file = sampleBlob('file', ROW_LIMIT_BYTES + 1, 'blake2s256');
+  await store.put(row, NEVER);
+  await store.put(file, NEVER);
+  expect(readFileSync(pathOf(folder, file)).equals(file.bytes)).toBe(true);
+  expect(readdirSync(join(folder, 'blobs')).sort()).toEqual([
+    '.tmp',
+    'blake2s256',
+    'small.sqlite',
+    'small.sqlite-shm',
+    'small.sqlite-wal',
+  ]);
+  expect(readdirSync(join(folder, 'blobs', '.tmp'))).toEqual([]);
+});
+
+test('everything is there again after it was closed and opened', async () => {
+  const folder = temporaryFolder();
+  const blobs = [sampleBlob('again', 10), sampleBlob('again', 100_000)];
+  const before = await LocalStore.open(folder);
+  for (const blob of blobs) await before.put(blob, NEVER);
+  await before.close();
+  const after = await open(folder);
+  for (const blob of blobs) expect((await after.get(nameOf(blob), NEVER))?.bytes.length).toBe(blob.bytes.length);
+});
+
+test('a put that was under way when the store closed is durable, not lost', async () => {
+  const folder = temporaryFolder();
+  const store = await LocalStore.open(folder);
+  const blob = sampleBlob('under way', 10);
+  const putting = store.put(blob, NEVER);
+  await store.close();
+  await putting;
+  expect(await (await open(folder)).get(nameOf(blob), NEVER)).not.toBeNull();
+});
+
+test('what a crash left half-written is cleaned away at the next start, and is never listed', async () => {
+  const folder = temporaryFolder();
+  await (await LocalStore.open(folder)).close();
+  writeFileSync(join(folder, 'blobs', '.tmp', 'half'), 'not a whole blob');
+  const store = await open(folder);
+  expect(readdirSync(join(folder, 'blobs', '.tmp'))).toEqual([]);
+  for await (const entry of store.list(NEVER)) expect(entry).toBeUndefined();
+});
+
+test('files that no store put there are no blobs, and do not disturb the list', async () => {
+  const folder = temporaryFolder();
+  const store = await open(folder);
+  const blob = sampleBlob('in company', 100_000);
+  await store.put(blob, NEVER);
+  writeFileSync(join(folder, 'blobs', 'keccak256', '.DS_Store'), 'somebody looked at the folder');
+  writeFileSync(join(dirname(pathOf(folder, blob)), 'notes.txt'), 'somebody wrote something down');
+  mkdirSync(join(folder, 'blobs', 'keccak256', 'lost+found'));
+  mkdirSync(join(dirname(pathOf(folder, blob)), 'f'.repeat(64)));
+  const listed: string[] = [];
+  for await (const entry of store.list(NEVER)) listed.push(entry.versionHash);
+  expect(listed).toEqual([blob.versionHash]);
+});
+
+test('a fault of the disk is an error that says what failed, and never "not there"', async () => {
+  const folder = temporaryFolder();
+  const store = await open(folder);
+  const blob = sampleBlob('faulty', 100_000);
+  mkdirSync(dirname(pathOf(folder, blob)), { recursive: true });
+  symlinkSync(pathOf(folder, blob), pathOf(folder, blob));
+  await expect(store.get(nameOf(blob), NEVER)).rejects.toMatchObject({
+    code: 'storage/fault',
+    details: { backend: 'local', operation: 'get', systemCode: 'ELOOP' },
+  });
+  await expect(store.stat(nameOf(blob), NEVER)).rejects.toMatchObject({ code: 'storage/fault' });
+});
+
+test('a copy of a file carries what tells that the file has changed, a row does not', async () => {
+  const folder = temporaryFolder();
+  const store = await open(folder);
+  const row = sampleBlob('row', 10);
+  const file = sampleBlob('file', 100_000);
+  await store.put(row, NEVER);
+  await store.put(file, NEVER);
+  expect((await store.copy(nameOf(row), NEVER))?.identity).toBeNull();
+  const before = (await store.copy(nameOf(file), NEVER))?.identity;
+  expect(before).toMatchObject({ sizeBytes: 100_000n });
+  expect((await store.copy(nameOf(file), NEVER))?.identity).toEqual(before);
+  writeFileSync(pathOf(folder, file), file.bytes);
+  expect((await store.copy(nameOf(file), NEVER))?.identity).not.toEqual(before);
+});
+
+test('of a file that is larger than any blob no more is read than shows it', async () => {
+  const folder = temporaryFolder();
+  const store = await open(folder);
+  const blob = sampleBlob('grown', 100_000);
+  await store.put(blob, NEVER);
+  writeFileSync(pathOf(folder, blob), Buffer.alloc(8 * 1_048_576));
+  expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(2_097_153);
+});

@@ -44,6 +44,8 @@ export async function createHttpServer(view: ArchiveView, options: HttpOptions):
     async listen() {
       // Not fastify's own listen: for `localhost` that opens servers which nothing here watches or drains.
       try {
+        // The system would take no host for all of them.
+        if (host === '') throw Object.assign(new Error('no host is named'), { code: 'EINVAL' });
         const listening = once(fastify.server, 'listening');
         fastify.server.listen({ host, port });
         await listening;

@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { MAX_BLOB_BYTES } from '../../src/blob/limits.ts';
+import { FakeArchiveView } from './fake-archive-view.ts';
+import { running } from './harness.ts';
+import { get, headAndBody, RawClient } from './raw-client.ts';
+import { heldRead, undici, unreadable, viewWith } from './served-blob.ts';
+
+describe('connections', () => {
+  test('one serves many requests', async () => {
+    const { view, blob, path } = viewWith(MAX_BLOB_BYTES);
+    const { url } = await running(view);
+    const client = undici(url);
+    let connections = 0;
+    client.on('connect', () => {
+      connections += 1;
+    });
+    for (let turn = 0; turn < 5; turn += 1) {
+      const { statusCode, body } = await client.request({ method: 'GET', path });
+      expect(statusCode).toBe(200);
+      expect(Buffer.compare(Buffer.from(await body.arrayBuffer()), blob.bytes)).toBe(0);
+    }
+    expect(connections).toBe(1);
+  });
+
+  test('pipelined requests are answered in order', async () => {
+    const { view, path } = viewWith(10);
+    const { port } = await running(view);
+    const client = await RawClient.open(port);
+    client.send(get('/healthz') + get('/nothing') + get(path, { Connection: 'close' }));
+    expect([...(await client.closed()).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([
+      '200',
+      '404',
+      '200',
+    ]);
+  });
+
+  test('one that is idle for too long is closed', async () => {
+    const { port } = await running(new FakeArchiveView(), { keepAliveTimeoutMs: 1 });
+    const client = await RawClient.open(port);
+    client.send(get('/healthz'));
+    expect(await client.closed()).toContain('200 OK');
+  });
+
+  test('a request that does not end gets 408', async () => {
+    const { port } = await running(new FakeArchiveView(), { headersTimeoutMs: 10, requestTimeoutMs: 20 });
+    const client = await RawClient.open(port);
+    client.send('GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ');
+    const { head, body } = headAndBody(await client.closed());
+    expect(head).toMatch(/^HTTP\/1\.1 408 /);
+    expect(JSON.parse(body)).toMatchObject({ code: 'http/request-timeout', status: 408 });
+  });
+
+  test('a reader that stops reading is cut off', async () => {
+    const { view, blob, path } = unreadable();
+    const read = heldRead(view);
+    const { port } = await running(view, { stalledTimeoutMs: 100 });
+    const client = await RawClient.open(port);
+    client.socket.pause();
+    client.send(get(path));
+    const signal = await read.begun;
+    read.finish({ kind: 'found', blob });
+    await once(signal, 'abort');
+  });
+
+  test('beyond the limit none is taken, and those that are open go on', async () => {
+    const { port } = await running(new FakeArchiveView(), { maxConnections: 1 });
+    const first = await RawClient.open(port);
+    first.send(get('/healthz'));
+    await first.until((text) => text.includes('alive'));
+    expect(await (await RawClient.open(port)).closed()).toBe('');
+    first.send(get('/nothing'));
+    expect(await first.until((text) => text.includes('no-such-route'))).toContain('404 Not Found');
+  });
+});
+
+describe('a client that goes away', () => {
+  test('aborts what was done for it, and is no fault', async () => {
+    const { view, path } = viewWith(10);
+    const read = heldRead(view);
+    const { port, url, reported } = await running(view);
+    const client = await RawClient.open(port);
+    client.send(get(path));
+    const signal = await read.begun;
+    expect(signal.aborted).toBe(false);
+    client.socket.destroy();
+    await once(signal, 'abort');
+    expect(signal.reason).toMatchObject({ code: 'http/client-gone' });
+    read.fail(signal.reason);
+    view.reading = null;
+    expect((await fetch(`${url}${path}`)).status).toBe(200);
+    expect(reported).toEqual([]);
+  });
+
+  test('also aborts what waits behind it on its connection', async () => {
+    const { view, path } = viewWith(10);
+    const signals: AbortSignal[] = [];
+    const both = Promise.withResolvers<void>();
+    view.reading = (_name, signal) => {
+      signals.push(signal);
+      if (signals.length === 2) both.resolve();
+      return new Promise(() => undefined);
+    };
+    const { port } = await running(view);
+    const client = await RawClient.open(port);
+    client.send(get(path) + get(path));
+    await both.promise;
+    const aborted = Promise.all(signals.map((signal) => once(signal, 'abort')));
+    client.socket.destroy();
+    await aborted;
+  });
+
+  test('but one that stays has a quiet signal, before its answer and after', async () => {
+    const { view, blob, path } = viewWith(10);
+    const read = heldRead(view);
+    const { url } = await running(view);
+    const client = undici(url);
+    const answer = client.request({ method: 'GET', path });
+    const signal = await read.begun;
+    await (await fetch(`${url}/healthz`)).text();
+    expect(signal.aborted).toBe(false);
+    read.finish({ kind: 'found', blob });
+    await (await answer).body.arrayBuffer();
+    await (await client.request({ method: 'GET', path: '/healthz' })).body.text();
+    expect(signal.aborted).toBe(false);
+  });
+});

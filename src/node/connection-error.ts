@@ -1,3 +1,4 @@
+import { errors } from 'undici';
 import { codeOf, messageOf } from '../blob/errors.ts';
 import { NodeError } from './errors.ts';
 
@@ -23,7 +24,8 @@ export function connectionError(name: string, phase: CallPhase, cause: unknown):
         hint: 'Make a new client.',
       });
     default:
-      if (reason.startsWith('HPE_')) return notHttp(name, details, cause);
+      // Its cause would carry what was received.
+      if (cause instanceof errors.HTTPParserError) return notHttp(name, details);
       if (phase === 'connecting')
         return unreachable(`The node at ${name} cannot be reached: ${reason}.`, details, cause);
       return new NodeError('node/connection-lost', `The connection to the node at ${name} broke: ${reason}.`, {
@@ -52,11 +54,10 @@ function unreachable(message: string, details: Readonly<Record<string, unknown>>
   });
 }
 
-function notHttp(name: string, details: Readonly<Record<string, unknown>>, cause: unknown): NodeError {
+function notHttp(name: string, details: Readonly<Record<string, unknown>>): NodeError {
   return new NodeError('node/not-a-node', `What listens at ${name} does not speak HTTP.`, {
     details,
     retryable: false,
     hint: 'Give the RPC port of the node, not its peer-to-peer or ZeroMQ port.',
-    cause,
   });
 }

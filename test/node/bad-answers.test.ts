@@ -1,0 +1,205 @@
+import { createServer } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createBlobNode, NodeError, type TransportOptions } from '../../src/node/index.ts';
+import { type Answering, fakeNode, json, rpcError } from './fake-node.ts';
+
+const never = new AbortController().signal;
+
+async function tipOf(answer: Answering, options: Partial<TransportOptions> = {}): Promise<unknown> {
+  const fake = await fakeNode(answer);
+  return failure({ url: fake.url, ...options });
+}
+
+async function failure(options: TransportOptions, signal = never): Promise<unknown> {
+  const node = createBlobNode(options);
+  onTestFinished(() => node.close());
+  return node.tip(signal).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+/** A bare socket server: what an HTTP server would not let a test send. Gives its port. */
+async function rawServer(talk: (write: (text: string) => void, close: () => void) => void): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () =>
+      talk(
+        (text) => socket.write(text),
+        () => socket.destroySoon(),
+      ),
+    );
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => {
+    server.close();
+  });
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+const HTML = '<!doctype html><title>It works!</title>';
+const html: Answering = (response) => {
+  response.writeHead(200, { 'content-type': 'text/html' });
+  response.end(HTML);
+};
+
+describe('what is no answer of a node', () => {
+  const cases: [string, Answering, object][] = [
+    ['HTML', html, { code: 'node/not-a-node', retryable: false }],
+    ['an empty body', (response) => response.end(), { code: 'node/not-a-node' }],
+    ['plain text', (response) => response.end('hello'), { code: 'node/not-a-node' }],
+    ['a redirect', (response) => response.writeHead(302, { location: '/' }).end(), { code: 'node/not-a-node' }],
+    ['404 without a body, an unknown path', (response) => response.writeHead(404).end(), { code: 'node/not-a-node' }],
+    ['JSON that answers nothing', (response) => json(response, 200, '{"hello":1}'), { code: 'node/malformed-answer' }],
+    ['a list', (response) => json(response, 200, '[]'), { code: 'node/malformed-answer' }],
+    ['invalid JSON', (response) => json(response, 200, '{"result":x}'), { code: 'node/malformed-answer' }],
+    ['cut JSON', (response) => json(response, 200, '{"result":{"chain":"reg'), { code: 'node/malformed-answer' }],
+    [
+      'the answer to another call',
+      (response) => json(response, 200, '{"result":{},"error":null,"id":"x"}'),
+      { code: 'node/malformed-answer' },
+    ],
+    [
+      'fields of a wrong type',
+      (response, seen) =>
+        json(response, 200, JSON.stringify({ result: { blocks: '5' }, error: null, id: JSON.parse(seen.body).id })),
+      { code: 'node/malformed-answer', details: { field: 'blocks' } },
+    ],
+    [
+      'an error that is no object',
+      (response) => json(response, 500, '{"result":null,"error":"x","id":"x"}'),
+      { code: 'node/malformed-answer' },
+    ],
+    ['401', (response) => response.writeHead(401).end(), { code: 'node/unauthorized', retryable: false }],
+    ['403', (response) => response.writeHead(403).end(), { code: 'node/unauthorized' }],
+    [
+      '503',
+      (response) => response.writeHead(503).end('Work queue depth exceeded'),
+      { code: 'node/busy', retryable: true },
+    ],
+    ['502 of a proxy', (response) => response.writeHead(502).end(HTML), { code: 'node/unreachable', retryable: true }],
+    [
+      '-28',
+      (response, seen) => rpcError(response, seen, -28, 'Verifying blocks…'),
+      { code: 'node/warming-up', retryable: true, rpcCode: -28 },
+    ],
+    ['-18', (response, seen) => rpcError(response, seen, -18, 'x'), { code: 'node/unknown-wallet' }],
+    [
+      '-32601',
+      (response, seen) => rpcError(response, seen, -32601, 'Method not found'),
+      { code: 'node/method-not-found' },
+    ],
+  ];
+  test.each(cases)('%s', async (_what, answer, expected) => {
+    const error = await tipOf(answer);
+    expect(error).toBeInstanceOf(NodeError);
+    expect(error).toMatchObject(expected);
+    expect(error).toMatchObject({ hint: expect.stringMatching(/\w/) });
+  });
+
+  test('a body that says it has 1 GiB is cut off before it comes', async () => {
+    const error = await tipOf((response) => {
+      response.writeHead(200, { 'content-length': 2 ** 30 });
+      response.write('{');
+    });
+    expect(error).toMatchObject({ code: 'node/body-too-large', details: { bytes: 2 ** 30 } });
+  });
+
+  test('a body that never ends is cut off at the bound', async () => {
+    const error = await tipOf((response) => {
+      const piece = Buffer.alloc(64 * 1024, 0x20);
+      const pour = () => {
+        while (!response.destroyed && response.write(piece));
+      };
+      response.on('drain', pour);
+      pour();
+    });
+    expect(error).toMatchObject({ code: 'node/body-too-large' });
+  });
+
+  test('another protocol', async () => {
+    const port = await rawServer((write) => write('SSH-2.0-OpenSSH_9.9\r\n'));
+    expect(await failure({ url: `http://127.0.0.1:${port}` })).toMatchObject({ code: 'node/not-a-node' });
+  });
+
+  test('an answer that breaks off in the middle', async () => {
+    const port = await rawServer((write, close) => {
+      write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"result":');
+      close();
+    });
+    expect(await failure({ url: `http://127.0.0.1:${port}` })).toMatchObject({
+      code: 'node/connection-lost',
+      retryable: true,
+      details: { phase: 'answering' },
+    });
+  });
+
+  test('nobody listens', async () => {
+    expect(await failure({ url: 'http://127.0.0.1:1' })).toMatchObject({ code: 'node/unreachable', retryable: true });
+  });
+
+  test('silence', async () => {
+    const error = await tipOf(() => undefined, { timeouts: { callMs: 30 } });
+    expect(error).toMatchObject({ code: 'node/timeout', retryable: true });
+  });
+});
+
+describe('abort, timeout and failure are three outcomes', () => {
+  test('an abort throws the signal’s own reason, and lets the socket go', async () => {
+    const reason = new Error('enough');
+    const abort = new AbortController();
+    const closed = Promise.withResolvers<void>();
+    const fake = await fakeNode((response) => {
+      response.on('close', closed.resolve);
+      response.writeHead(200, { 'content-length': 1000 });
+      response.write('{');
+      abort.abort(reason);
+    });
+    expect(await failure({ url: fake.url }, abort.signal)).toBe(reason);
+    await closed.promise;
+  });
+
+  test('a signal that is aborted already sends nothing', async () => {
+    const fake = await fakeNode((response) => response.end());
+    expect(await failure({ url: fake.url }, AbortSignal.abort('no'))).toBe('no');
+    expect(fake.seen).toEqual([]);
+  });
+
+  test('a call after close', async () => {
+    const node = createBlobNode({ url: 'http://127.0.0.1:1' });
+    await node.close();
+    await expect(node.tip(never)).rejects.toMatchObject({ code: 'node/closed' });
+  });
+});
+
+describe('addresses', () => {
+  test.each(['', 'localhost:8370', 'ftp://host/', 'http://u:secret@', 'http://h/?a=1', 'http://u:%zz@h/'])(
+    '%j is refused without being repeated',
+    (url) => {
+      const made = () => createBlobNode({ url });
+      expect(made).toThrow(NodeError);
+      expect(made).not.toThrow(/secret/);
+    },
+  );
+
+  test('credentials in the address are sent, and shown nowhere', async () => {
+    const fake = await fakeNode((response) => response.writeHead(401).end());
+    const url = fake.url.replace('http://', 'http://al%40ice:s%3Acret@');
+    const error = await failure({ url });
+    expect(fake.seen[0]?.authorization).toBe(`Basic ${btoa('al@ice:s:cret')}`);
+    const everything = [error, error instanceof Error ? [error.message, error.stack, error.cause] : null];
+    expect(JSON.stringify(everything) + JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(
+      /cret|al@ice|al%40/,
+    );
+    expect(createBlobNode({ url }).name).toBe(fake.url);
+  });
+
+  test('a path before the node is kept', async () => {
+    const fake = await fakeNode((response) => response.end());
+    await failure({ url: `${fake.url}/some/where/` });
+    expect(fake.seen[0]?.path).toBe('/some/where/');
+  });
+});

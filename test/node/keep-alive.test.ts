@@ -1,0 +1,179 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createBlob, createClient, getBlockCount, NodeError } from '../../src/client.ts';
+import { delayBeforeRepetition, NO_REPETITION } from '../../src/node/read-retry.ts';
+import { type Answering, fakeNode, json, result } from './fake-node.ts';
+
+const policy = { repetitions: 2, firstDelayMs: 1, maxDelayMs: 2 };
+
+async function clientThat(answer: Answering, retry = NO_REPETITION) {
+  const fake = await fakeNode(answer);
+  const client = createClient({ url: fake.url, dialect: 'syscoin-5', retry });
+  onTestFinished(() => client.close());
+  return { fake, client };
+}
+
+/** Resets every connection at these requests, counted from 1. */
+function resetting(...at: number[]): Answering {
+  let count = 0;
+  return (response, seen, request) => {
+    count += 1;
+    if (at.includes(count)) request.socket.resetAndDestroy();
+    else result(response, seen, 7);
+  };
+}
+
+describe('a connection that is reset before the answer', () => {
+  test('a read goes once more, at once', async () => {
+    const { fake, client } = await clientThat(resetting(2));
+    expect(await getBlockCount(client)).toBe(7);
+    expect(await getBlockCount(client)).toBe(7);
+    expect(fake.seen).toHaveLength(3);
+  });
+
+  test('and only once', async () => {
+    const { fake, client } = await clientThat(resetting(1, 2));
+    await expect(getBlockCount(client)).rejects.toMatchObject({ code: 'node/connection-lost' });
+    expect(fake.seen).toHaveLength(2);
+  });
+
+  test('a submission is not repeated', async () => {
+    const { fake, client } = await clientThat(resetting(1), policy);
+    await expect(createBlob(client, Uint8Array.of(1))).rejects.toMatchObject({ code: 'node/connection-lost' });
+    expect(fake.seen).toHaveLength(1);
+  });
+});
+
+describe('reads are repeated as often as the policy says', () => {
+  test('while the node is busy', async () => {
+    let count = 0;
+    const { fake, client } = await clientThat((response, seen) => {
+      count += 1;
+      if (count < 3) response.writeHead(503).end('Work queue depth exceeded');
+      else result(response, seen, 9);
+    }, policy);
+    expect(await getBlockCount(client)).toBe(9);
+    expect(fake.seen).toHaveLength(3);
+  });
+
+  test('and no oftener', async () => {
+    const { fake, client } = await clientThat((response) => response.writeHead(503).end(), policy);
+    await expect(getBlockCount(client)).rejects.toMatchObject({ code: 'node/busy' });
+    expect(fake.seen).toHaveLength(3);
+  });
+
+  test('what cannot heal is not', async () => {
+    const { fake, client } = await clientThat((response) => response.writeHead(401).end(), policy);
+    await expect(getBlockCount(client)).rejects.toMatchObject({ code: 'node/unauthorized' });
+    expect(fake.seen).toHaveLength(1);
+  });
+
+  test('an abort between two tries ends them', async () => {
+    const abort = new AbortController();
+    const { client } = await clientThat(
+      (response) => {
+        response.writeHead(503).end(() => setImmediate(() => abort.abort('stop')));
+      },
+      { repetitions: 5, firstDelayMs: 60_000, maxDelayMs: 60_000 },
+    );
+    await expect(getBlockCount(client, { signal: abort.signal })).rejects.toBe('stop');
+  });
+
+  test('the predicate: only reads, only what can pass by itself', () => {
+    const busy = new NodeError('node/busy', '', { retryable: true, hint: '' });
+    const { signal } = new AbortController();
+    expect(delayBeforeRepetition(busy, { effect: 'read', signal }, 0, policy)).toBeGreaterThan(0);
+    expect(delayBeforeRepetition(busy, { effect: 'submit', signal }, 0, policy)).toBeNull();
+    expect(delayBeforeRepetition(busy, { effect: 'read', signal }, 2, policy)).toBeNull();
+    expect(delayBeforeRepetition(busy, { effect: 'read', signal: AbortSignal.abort() }, 0, policy)).toBeNull();
+    expect(delayBeforeRepetition(new Error('x'), { effect: 'read', signal }, 0, policy)).toBeNull();
+  });
+});
+
+describe('a cookie file', () => {
+  async function withCookie(text: string) {
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-cookie-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const path = join(folder, '.cookie');
+    await writeFile(path, text);
+    const accepted = { pair: text };
+    const fake = await fakeNode((response, seen) => {
+      if (seen.authorization !== `Basic ${btoa(accepted.pair)}`) response.writeHead(401).end();
+      else json(response, 200, `{"result":3,"error":null,"id":"holdfast"}`);
+    });
+    const client = createClient({ url: fake.url, credentials: { cookieFile: path }, dialect: 'syscoin-5' });
+    onTestFinished(() => client.close());
+    return { fake, client, path, accepted };
+  }
+
+  test('is read again when the node was restarted and answers 401', async () => {
+    const { fake, client, path, accepted } = await withCookie('__cookie__:first');
+    expect(await getBlockCount(client)).toBe(3);
+    accepted.pair = '__cookie__:second';
+    await writeFile(path, '__cookie__:second\n');
+    expect(await getBlockCount(client)).toBe(3);
+    expect(fake.seen).toHaveLength(3);
+  });
+
+  test('that did not change leaves it at the 401', async () => {
+    const { fake, client, accepted } = await withCookie('__cookie__:first');
+    accepted.pair = 'another:one';
+    await expect(getBlockCount(client)).rejects.toMatchObject({ code: 'node/unauthorized' });
+    expect(fake.seen).toHaveLength(1);
+  });
+
+  test.each([
+    ['missing', '/nowhere/.cookie'],
+    ['a folder', '/'],
+  ])('that is %s is an error that names it', async (_what, cookieFile) => {
+    const client = createClient({ url: 'http://127.0.0.1:1', credentials: { cookieFile } });
+    onTestFinished(() => client.close());
+    await expect(getBlockCount(client)).rejects.toMatchObject({
+      code: 'node/unauthorized',
+      message: expect.stringContaining(cookieFile),
+    });
+  });
+});
+
+test('a proxy that the environment names is used', async () => {
+  const proxied: string[] = [];
+  const proxy = createServer((request, response) => {
+    proxied.push(request.url ?? '');
+    response.end('{"result":1,"error":null,"id":"holdfast"}');
+  });
+  const answerTunnel = (request: { url?: string | undefined }, socket: import('node:stream').Duplex) => {
+    proxied.push(request.url ?? '');
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    socket.once('data', () => {
+      const body = '{"result":1,"error":null,"id":"holdfast"}';
+      socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    });
+  };
+  proxy.on('connect', answerTunnel);
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const address = proxy.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const before = { ...process.env };
+  onTestFinished(() => {
+    process.env = before;
+  });
+  process.env = { ...before, HTTP_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: 'direct.invalid' };
+
+  const through = createClient({ url: 'http://node.invalid:8370', dialect: 'syscoin-5', retry: NO_REPETITION });
+  onTestFinished(() => through.close());
+  expect(await getBlockCount(through)).toBe(1);
+  expect(proxied.join()).toContain('node.invalid:8370');
+
+  const direct = createClient({ url: 'http://direct.invalid:8370', dialect: 'syscoin-5', retry: NO_REPETITION });
+  onTestFinished(() => direct.close());
+  await expect(getBlockCount(direct)).rejects.toMatchObject({ code: 'node/unreachable' });
+});

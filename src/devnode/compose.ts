@@ -18,6 +18,7 @@ import { BytesInFolder, BytesInMemory } from './submitted-bytes.ts';
 
 const DEFAULT_HEX_CACHE_BYTES = 64 * 1024 * 1024;
 const DEFAULT_INITIAL_BLOCKS = 120;
+const DEFAULT_WALLETS = ['w'];
 const DEFAULT_KEEP_ALIVE_MS = 30_000;
 
 /** The chain of these options: a new one, or the one that the folder holds. */
@@ -33,6 +34,7 @@ export function openState(options: DevnodeOptions): NodeState {
     initialBlocks: options.initialBlocks ?? DEFAULT_INITIAL_BLOCKS,
     clock: options.clock ?? systemClock,
     journal,
+    wallets: options.wallets ?? DEFAULT_WALLETS,
     bytes: dataDir === null ? new BytesInMemory() : new BytesInFolder(join(dataDir, 'blobs')),
   });
   if (options.seedRecordedBlobs === true && journal.kept.length === 0) {
@@ -55,7 +57,8 @@ export function listen(
     dialect,
     state,
     chain: state.chain,
-    wallets: options.wallets ?? ['w'],
+    assets: state.assets,
+    wallets: options.wallets ?? DEFAULT_WALLETS,
     hexOf: (content) => hexCache.hexOf(content),
     startedAtSeconds: state.nowSeconds(),
     spend: options.costModel === true ? oneLock() : () => Promise.resolve(),

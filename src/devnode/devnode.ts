@@ -12,6 +12,7 @@ import type { DevnodeOptions } from './devnode-options.ts';
 import { DevnodeError } from './errors.ts';
 import { FaultBoard } from './faults/fault-board.ts';
 import type { HttpServer } from './http-server.ts';
+import type { AssetLedger } from './ledger/asset-ledger.ts';
 import type { NodeState } from './node-state.ts';
 import { mixedWorkload, type WorkItem } from './workload.ts';
 
@@ -74,6 +75,11 @@ export class Devnode {
   /** The truth, to inspect: blocks, mempool, cache, ChainLocks. Change it through the methods of the devnode. */
   get chain(): EmulatedChain {
     return this.#state.chain;
+  }
+
+  /** Tokens, their holders and the wallets' own addresses. */
+  get assets(): AssetLedger {
+    return this.#state.assets;
   }
 
   /** As a client of the node would submit them. */

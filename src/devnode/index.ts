@@ -8,5 +8,6 @@ export type { DevnodeOptions } from './devnode-options.ts';
 export { DevnodeError, type DevnodeErrorCode } from './errors.ts';
 export type { Fault, FaultRule } from './faults/fault.ts';
 export type { FaultBoard, FaultHandle } from './faults/fault-board.ts';
+export type { Asset, AssetLedger, Holding } from './ledger/asset-ledger.ts';
 export type { Clock } from './node-state.ts';
 export { mixedWorkload, type WorkItem, type Workload } from './workload.ts';

@@ -43,6 +43,13 @@ const JournalEvent = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('take-back'), depth: z.int() }),
   z.strictObject({ do: z.literal('drop'), txid: z.string() }),
   z.strictObject({ do: z.literal('replace'), txid: z.string(), content: ContentRecord }),
+  z.strictObject({
+    do: z.literal('send-assets'),
+    wallet: z.string(),
+    /** Guid, address, units and sats of each recipient; 64-bit numbers as text. */
+    allocations: z.array(z.tuple([z.string(), z.string(), z.string(), z.string()])),
+    replaceable: z.boolean(),
+  }),
   z.strictObject({ do: z.literal('lock'), hash: z.string(), height: z.int() }),
   z.strictObject({ do: z.literal('lock-policy'), lagBlocks: z.int().nullable() }),
   z.strictObject({ do: z.literal('clock'), offsetSeconds: z.number() }),

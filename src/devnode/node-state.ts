@@ -8,6 +8,7 @@ import { seededBytes } from './chain/seeded-bytes.ts';
 import type { Transaction } from './chain/transaction.ts';
 import { DevnodeError } from './errors.ts';
 import type { ContentRecord, Journal, JournalEvent } from './journal.ts';
+import { type Allocation, AssetLedger } from './ledger/asset-ledger.ts';
 import type { SubmittedBytes } from './submitted-bytes.ts';
 import type { WorkItem } from './workload.ts';
 
@@ -26,6 +27,7 @@ export interface NodeStateOptions {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly bytes: SubmittedBytes;
+  readonly wallets: readonly string[];
 }
 
 export interface SubmitOrder {
@@ -37,6 +39,7 @@ export interface SubmitOrder {
 /** The chain, its clock and its journal: each change is written down first and then made, also on replay. */
 export class NodeState {
   readonly chain: EmulatedChain;
+  readonly assets: AssetLedger;
   readonly seed: string;
   readonly #clock: Clock;
   readonly #journal: Journal;
@@ -67,6 +70,7 @@ export class NodeState {
       startSeconds: begin.startSeconds,
       chainLocks: options.chainLocks,
     });
+    this.assets = new AssetLedger(this.chain, begin.seed, options.wallets);
     if (kept === undefined) this.#journal.append(begin);
     for (let height = 1; height <= begin.initialBlocks; height++) {
       this.chain.mine({ timeSeconds: begin.startSeconds + height, selection: { kind: 'all' }, withoutBytes: false });
@@ -138,6 +142,18 @@ export class NodeState {
     return this.chain.replace(parseTxId(txid), content);
   }
 
+  /** null: the fee cannot be paid. */
+  sendAssets(wallet: string, allocations: readonly Allocation[], replaceable: boolean): Transaction | null {
+    const rows = allocations.map(({ guid, address, units, sats }): [string, string, string, string] => [
+      String(guid),
+      address,
+      String(units),
+      String(sats),
+    ]);
+    this.#journal.append({ do: 'send-assets', wallet, allocations: rows, replaceable });
+    return this.assets.send(wallet, allocations, replaceable);
+  }
+
   hearChainLock(hash: string, height: number): void {
     this.#perform({ do: 'lock', hash, height });
   }
@@ -172,6 +188,16 @@ export class NodeState {
       case 'replace':
         this.chain.replace(parseTxId(event.txid), this.#contentOf(event.content));
         return;
+      case 'send-assets': {
+        const allocations = event.allocations.map(([guid, address, units, sats]) => ({
+          guid: BigInt(guid),
+          address,
+          units: BigInt(units),
+          sats: BigInt(sats),
+        }));
+        this.assets.send(event.wallet, allocations, event.replaceable);
+        return;
+      }
       case 'lock':
         this.chain.hearChainLock(event.hash, event.height);
         return;

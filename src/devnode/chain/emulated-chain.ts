@@ -7,12 +7,15 @@ import { type ChainLockPolicy, ChainLocks } from './chain-locks.ts';
 import type { Content } from './content.ts';
 import { Mempool, type Selection } from './mempool.ts';
 import type { Transaction } from './transaction.ts';
-import { Wallet } from './wallet.ts';
+import { blobPayload, type Coin, type Payload, Wallet } from './wallet.ts';
 
 /** Blocks between two flushes of the cache on a main network; a test network flushes at every block. */
 const MAIN_FLUSH_BLOCKS = 4;
 /** Mined blob transactions from which the wallet estimates its fee instead of falling back. */
 const ESTIMATE_FROM_TRANSACTIONS = 10;
+
+/** What a replacement pays: twice the fallback rate. */
+const REPLACEMENT_SATS_PER_VBYTE = 40n;
 
 /** `main`: the cache is pruned when a new ChainLock arrives. `test`: whenever it is flushed, at every block. */
 export type Network = 'main' | 'test';
@@ -52,8 +55,8 @@ export class EmulatedChain {
   readonly locks = new ChainLocks(this.tree);
   readonly wallet: Wallet;
   readonly network: Network;
-  /** `tip` with the new block; `gone` with cache entries that were pruned or dropped. */
-  readonly events = new EventEmitter<{ tip: [Block]; gone: [CacheEntry[]] }>();
+  /** `tip`: a new block. `gone`: cache entries that were pruned or dropped. `dropped`: transactions that left the mempool. */
+  readonly events = new EventEmitter<{ tip: [Block]; gone: [CacheEntry[]]; dropped: [Transaction[]] }>();
   lockPolicy: ChainLockPolicy;
   #submissions = 0;
   #minedBlobs = 0;
@@ -73,18 +76,18 @@ export class EmulatedChain {
 
   /** null: the wallet cannot pay. */
   submit({ content, acceptable, feeSatsPerVbyte }: Submission): Submitted | null {
-    this.#submissions += 1;
-    const transaction = this.wallet.fund({
-      content,
-      tipHeight: this.tip.height,
-      isConfirmed: (txid) => !this.mempool.has(txid),
-      feeSatsPerVbyte,
-      salt: String(this.#submissions),
-    });
+    const transaction = this.#fund(blobPayload(content), feeSatsPerVbyte);
     if (transaction === null) return null;
     const feeReason = this.#minedBlobs < ESTIMATE_FROM_TRANSACTIONS ? 'Fallback fee' : 'Half Target 60% Threshold';
     if (acceptable) this.#accept(transaction);
     return { transaction, feeReason };
+  }
+
+  /** A transaction of another kind, paid and put into the mempool; null: the wallet cannot pay. */
+  send(payload: Payload): Transaction | null {
+    const transaction = this.#fund(payload, null);
+    if (transaction !== null) this.#accept(transaction);
+    return transaction;
   }
 
   mine({ timeSeconds, selection, withoutBytes }: MineOrder): Block {
@@ -123,6 +126,7 @@ export class EmulatedChain {
       this.wallet.undo(transaction);
       this.#forgetUnmined(transaction);
     }
+    if (family.length > 0) this.events.emit('dropped', family);
     return family;
   }
 
@@ -131,15 +135,7 @@ export class EmulatedChain {
     const [coin] = this.wallet.coinsSpentBy(txid);
     if (!this.mempool.has(txid) || coin === undefined) return null;
     this.dropTransaction(txid);
-    this.#submissions += 1;
-    const replacement = this.wallet.fund({
-      content,
-      coin,
-      tipHeight: this.tip.height,
-      isConfirmed: (candidate) => !this.mempool.has(candidate),
-      feeSatsPerVbyte: 40n,
-      salt: String(this.#submissions),
-    });
+    const replacement = this.#fund(blobPayload(content), REPLACEMENT_SATS_PER_VBYTE, coin);
     if (replacement !== null) this.#accept(replacement);
     return replacement;
   }
@@ -148,6 +144,18 @@ export class EmulatedChain {
   hearChainLock(blockHash: string, height: number): void {
     const locked = this.locks.hear(blockHash, height);
     if (locked !== null && this.network === 'main') this.#prune(locked.medianTimeSeconds);
+  }
+
+  #fund(payload: Payload, feeSatsPerVbyte: bigint | null, coin?: Coin): Transaction | null {
+    this.#submissions += 1;
+    return this.wallet.fund({
+      payload,
+      tipHeight: this.tip.height,
+      isConfirmed: (txid) => !this.mempool.has(txid),
+      feeSatsPerVbyte,
+      salt: String(this.#submissions),
+      ...(coin === undefined ? {} : { coin }),
+    });
   }
 
   #accept(transaction: Transaction): void {

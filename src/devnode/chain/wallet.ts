@@ -15,6 +15,8 @@ const COINBASE_MATURITY = 100;
 /** What the recorded wallet pays when it has no estimate: 0.0002 a kilobyte. */
 const FEE_SATS_PER_VBYTE = 20n;
 const SEQUENCE_REPLACEABLE = 0xfffffffd;
+/** Not replaceable, and the lock time still counts. */
+const SEQUENCE_FINAL = 0xfffffffe;
 /** The wallet sizes a transaction with a taproot signature of 65 bytes and then makes one of 64 (recorded fees). */
 const ESTIMATE_SLACK_WEIGHT = 1;
 
@@ -29,8 +31,23 @@ export interface Coin {
   readonly coinbaseHeight: number | null;
 }
 
+/** What a transaction is for, besides moving coins. */
+export interface Payload {
+  readonly version: number;
+  /** Of its OP_RETURN output. */
+  readonly script: Uint8Array;
+  readonly content: Content | null;
+  /** May a transaction with a higher fee take its place (BIP 125)? */
+  readonly replaceable: boolean;
+}
+
+export function blobPayload(content: Content): Payload {
+  const script = commitmentScript(content.hashType, content.versionHash);
+  return { version: BLOB_TRANSACTION_VERSION, script, content, replaceable: true };
+}
+
 export interface FundingRequest {
-  readonly content: Content;
+  readonly payload: Payload;
   readonly tipHeight: number;
   readonly isConfirmed: (txid: TxId) => boolean;
   /** null: the fallback rate. */
@@ -111,8 +128,9 @@ export class Wallet {
   }
 
   /** Confirmed change first, then ripe coinbases, then change that is not mined yet. */
-  #choose({ tipHeight, isConfirmed, content }: FundingRequest): Coin | null {
-    const enough = BigInt(Math.ceil(content.sizeBytes / 100) + 400) * FEE_SATS_PER_VBYTE;
+  #choose({ tipHeight, isConfirmed, payload }: FundingRequest): Coin | null {
+    const enough =
+      BigInt(Math.ceil((payload.content?.sizeBytes ?? 0) / 100) + 400 + payload.script.length) * FEE_SATS_PER_VBYTE;
     let unconfirmed: Coin | null = null;
     let ripe: Coin | null = null;
     for (const coin of this.#coins.values()) {
@@ -125,32 +143,28 @@ export class Wallet {
     return ripe ?? unconfirmed;
   }
 
-  #build(coin: Coin, { content, tipHeight, salt }: FundingRequest, feeSats: bigint): Transaction {
-    const label = `${this.#seed}/spend ${coin.txid}:${coin.vout} ${content.versionHash} ${salt}`;
+  #build(coin: Coin, { payload, tipHeight, salt }: FundingRequest, feeSats: bigint): Transaction {
+    const label = `${this.#seed}/spend ${coin.txid}:${coin.vout} ${salt}`;
     const change: TransactionOutput = {
       valueSats: coin.valueSats - feeSats,
       script: taprootScript(seededBytes(`${label}/change key`, 32)),
     };
-    const commitment: TransactionOutput = {
-      valueSats: 0n,
-      script: commitmentScript(content.hashType, content.versionHash),
-    };
-    const input = { txid: coin.txid, vout: coin.vout };
+    const data: TransactionOutput = { valueSats: 0n, script: payload.script };
     return createTransaction({
-      version: BLOB_TRANSACTION_VERSION,
+      version: payload.version,
       inputs: [
         {
-          previous: input,
+          previous: { txid: coin.txid, vout: coin.vout },
           script: new Uint8Array(0),
-          sequence: SEQUENCE_REPLACEABLE,
+          sequence: payload.replaceable ? SEQUENCE_REPLACEABLE : SEQUENCE_FINAL,
           witness: this.#witness(coin, label),
         },
       ],
-      // The commitment can be at any index: the wallet puts its change at random.
-      outputs: seededInteger(`${label}/position`, 2) === 0 ? [change, commitment] : [commitment, change],
+      // The data can be at any index: the wallet puts its change at random.
+      outputs: seededInteger(`${label}/position`, 2) === 0 ? [change, data] : [data, change],
       lockTime: tipHeight,
       feeSats,
-      content,
+      content: payload.content,
     });
   }
 

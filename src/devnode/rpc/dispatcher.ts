@@ -1,4 +1,5 @@
 import { type Dialect, METHOD_TABLE, type Operation, type WireMethod, wireMethod } from '../../node/method-table.ts';
+import * as assets from './asset-operations.ts';
 import { createBlob, createRawBlob, getBlob, listBlobs } from './blob-operations.ts';
 import * as chain from './chain-operations.ts';
 import { getNetworkInfo, uptime } from './control-operations.ts';
@@ -11,19 +12,15 @@ import { RpcError } from './rpc-error.ts';
 import * as transactions from './transaction-operations.ts';
 import { walletOf } from './wallet-rules.ts';
 
-const refused: Handler = () => {
-  throw new RpcError('methodNotFound', 'Method not found');
-};
-
 const HANDLERS: Readonly<Record<Operation, Handler>> = {
   createBlob,
   createRawBlob,
   listBlobs,
   getBlob,
-  assetInfo: refused,
-  assetAllocationBalance: refused,
-  assetAllocationSend: refused,
-  assetAllocationSendMany: refused,
+  assetInfo: assets.assetInfo,
+  assetAllocationBalance: assets.assetAllocationBalance,
+  assetAllocationSend: assets.assetAllocationSend,
+  assetAllocationSendMany: assets.assetAllocationSendMany,
   getNetworkInfo,
   uptime,
   getBlockchainInfo: chain.getBlockchainInfo,

@@ -1,6 +1,7 @@
 import type { Dialect } from '../../node/method-table.ts';
 import type { Content } from '../chain/content.ts';
 import type { EmulatedChain } from '../chain/emulated-chain.ts';
+import type { AssetLedger } from '../ledger/asset-ledger.ts';
 import type { NodeState } from '../node-state.ts';
 import type { Params } from './params.ts';
 import type { Reply } from './reply.ts';
@@ -10,6 +11,7 @@ export interface NodeContext {
   readonly dialect: Dialect;
   readonly state: NodeState;
   readonly chain: EmulatedChain;
+  readonly assets: AssetLedger;
   readonly wallets: readonly string[];
   readonly hexOf: (content: Content) => Buffer;
   readonly startedAtSeconds: number;

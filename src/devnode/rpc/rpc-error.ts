@@ -6,6 +6,7 @@ export const RPC_CODES = {
   invalidAddressOrKey: -5,
   insufficientFunds: -6,
   invalidParameter: -8,
+  database: -20,
   deserialization: -22,
   warmingUp: -28,
   walletNotFound: -18,

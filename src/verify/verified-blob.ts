@@ -41,6 +41,43 @@ export function verifyBlob(candidate: UnverifiedBlob, hasher: BlobHasher): Verif
   return null;
 }
 
+/**
+ * Frees the bytes of a blob that nobody reads any more; they are empty afterwards. Waiting for the garbage collector
+ * instead keeps dozens of MiB resident while blobs stream through.
+ */
+export function forgetBytes({ bytes }: VerifiedBlob): void {
+  const { buffer } = bytes;
+  // Small buffers share a pool; only bytes that own their memory can give it back.
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength && !buffer.detached) buffer.transfer(0);
+}
+
+/** Verification that need not happen on this thread. */
+export interface Verifier {
+  /** null when no hash that may count gives the version hash. */
+  verify(candidate: UnverifiedBlob): Promise<VerifiedBlob | null>;
+}
+
+/** Computes one hash, perhaps elsewhere. Gives 32 bytes, and the very bytes that were hashed. */
+export type HashElsewhere = (
+  hashType: HashType,
+  bytes: Uint8Array,
+) => Promise<{ readonly digest: Uint8Array; readonly bytes: Uint8Array }>;
+
+/** As `verifyBlob`, with the hashing done by `hash`. */
+export async function verifyBlobElsewhere(
+  candidate: UnverifiedBlob,
+  hash: HashElsewhere,
+): Promise<VerifiedBlob | null> {
+  const { versionHash } = candidate;
+  let { bytes } = candidate;
+  for (const hashType of candidate.hashType === null ? HASH_TYPES : [candidate.hashType]) {
+    const hashed = await hash(hashType, bytes);
+    bytes = hashed.bytes;
+    if (encodeHex(hashed.digest) === versionHash) return mint({ hashType, versionHash }, bytes);
+  }
+  return null;
+}
+
 /** What tells that a file is the one that was hashed, unchanged. */
 export interface FileIdentity {
   readonly device: bigint;

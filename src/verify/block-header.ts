@@ -1,0 +1,97 @@
+import { type BlockHash, parseBlockHash } from '../blob/ids.ts';
+import { ByteReader } from './byte-reader.ts';
+import { bytesOfHex } from './hex-field.ts';
+import { type MergeMining, readMergeMining } from './merge-mining.ts';
+import { doubleSha256, nobleSha256, type Sha256, toDisplayHex } from './sha256.ts';
+
+/** What the block's hash is taken over. */
+export const HEADER_BYTES = 80;
+/** The version bit that says: merge-mining data follow (`VERSION_AUXPOW` in the node's `pureheader.h`). */
+const MERGE_MINED = 0x100;
+/** The version bit that says: a vector of execution-layer data follows the transactions (`VERSION_NEVM`, same file). */
+const WITH_EXECUTION_DATA = 0x80;
+
+/**
+ * The 80 bytes that make a block. Proof of work is not checked: nearly all blocks are merge-mined, so their work is that
+ * of the parent header, and work alone proves little without the difficulty rules and the rest of the chain, which only
+ * a node has. What decides is the node's branch and its ChainLocks: see `checkHeaderOnChain`.
+ */
+export interface BlockHeader {
+  /** Double SHA-256 of the 80 bytes; merge-mining data are not in it. */
+  readonly hash: BlockHash;
+  /** Signed, as in the header. */
+  readonly version: number;
+  /** 64 zeros: a genesis block. */
+  readonly previousHash: BlockHash;
+  /** 32 bytes in the order of the wire. */
+  readonly merkleRoot: Uint8Array;
+  readonly timeSeconds: number;
+  readonly bits: number;
+  readonly nonce: number;
+  /** The 80 bytes. */
+  readonly raw: Uint8Array;
+}
+
+/** A header and what travels with it. */
+export interface FullHeader {
+  readonly header: BlockHeader;
+  /** null: it is not merge-mined, or came without. */
+  readonly mergeMining: MergeMining | null;
+  /** The 80 bytes and the merge-mining data. */
+  readonly raw: Uint8Array;
+}
+
+/** Reads 80 bytes. */
+export function readHeader(reader: ByteReader, sha256: Sha256): BlockHeader {
+  const raw = reader.take(HEADER_BYTES, 'a block header');
+  const fields = new ByteReader(raw);
+  const version = fields.i32('the version');
+  const previous = fields.take(32, 'the previous hash');
+  const merkleRoot = fields.take(32, 'the Merkle root');
+  return {
+    hash: parseBlockHash(toDisplayHex(doubleSha256(raw, sha256))),
+    version,
+    previousHash: parseBlockHash(toDisplayHex(previous)),
+    merkleRoot,
+    timeSeconds: fields.u32('the time'),
+    bits: fields.u32('the bits'),
+    nonce: fields.u32('the nonce'),
+    raw,
+  };
+}
+
+/** Reads 80 bytes and, where the version says so, the merge-mining data behind them. */
+export function readFullHeader(reader: ByteReader, sha256: Sha256): FullHeader {
+  const start = reader.offset;
+  const header = readHeader(reader, sha256);
+  const mergeMining = isMergeMined(header) ? readMergeMining(reader) : null;
+  return { header, mergeMining, raw: reader.bytes.subarray(start, reader.offset) };
+}
+
+/**
+ * A header as `getblockheader` or an occurrence record gives it: hex of 80 bytes, with or without merge-mining data.
+ * @throws VerifyError
+ */
+export function parseHeaderHex(hex: string, sha256: Sha256 = nobleSha256): FullHeader {
+  return parseHeader(bytesOfHex(hex, 'A block header'), sha256);
+}
+
+/** @throws VerifyError */
+export function parseHeader(bytes: Uint8Array, sha256: Sha256 = nobleSha256): FullHeader {
+  const reader = new ByteReader(bytes);
+  if (bytes.length === HEADER_BYTES) {
+    const header = readHeader(reader, sha256);
+    return { header, mergeMining: null, raw: bytes };
+  }
+  const full = readFullHeader(reader, sha256);
+  reader.end('the block header');
+  return full;
+}
+
+export function isMergeMined({ version }: Pick<BlockHeader, 'version'>): boolean {
+  return (version & MERGE_MINED) !== 0;
+}
+
+export function hasExecutionData({ version }: Pick<BlockHeader, 'version'>): boolean {
+  return (version & WITH_EXECUTION_DATA) !== 0;
+}

@@ -1,0 +1,57 @@
+/** `holdfast/verify`: checks only, for anybody, offline; no Node-only imports. */
+export { HoldfastError } from '../blob/errors.ts';
+export {
+  type BlockHash,
+  type ContentName,
+  HASH_TYPES,
+  type HashType,
+  type NamedHash,
+  parseBlockHash,
+  parseNamedHash,
+  parseTxId,
+  parseVersionHash,
+  type TxId,
+  type VersionHash,
+} from '../blob/ids.ts';
+export { Block, parseBlock, parseBlockHex } from './block.ts';
+export {
+  type BlockHeader,
+  type FullHeader,
+  HEADER_BYTES,
+  isMergeMined,
+  parseHeader,
+  parseHeaderHex,
+} from './block-header.ts';
+export { type BlockOccurrences, type Occurrence, occurrencesOf, type UnclearTransaction } from './block-occurrences.ts';
+export { buildMerkleProof } from './build-merkle-proof.ts';
+export {
+  type ChainVerdict,
+  checkHeaderOnChain,
+  type HeaderAnswer,
+  type HeaderLookup,
+} from './check-header-on-chain.ts';
+export { type CheckedMerkleProof, checkMerkleProof, MAX_BLOCK_TRANSACTIONS } from './check-merkle-proof.ts';
+export { BLOB_TRANSACTION_VERSION, type Carried, type Commitment, carriedBy, committedIn } from './commitment.ts';
+export { decodeOccurrenceRecord, parseOccurrenceRecord } from './decode-occurrence-record.ts';
+export { VerifyError, type VerifyErrorCode } from './errors.ts';
+export { type BlobHasher, hashWith, nobleHasher } from './hasher.ts';
+export type { MergeMining } from './merge-mining.ts';
+export {
+  encodeOccurrenceRecord,
+  makeOccurrenceRecord,
+  OCCURRENCE_RECORD_VERSION,
+  type OccurrenceFacts,
+  type OccurrenceRecord,
+  occurrenceKey,
+  occurrencePrefix,
+} from './occurrence-record.ts';
+export { nobleSha256, type Sha256 } from './sha256.ts';
+export { parseTransaction, type Transaction, type TransactionOutput } from './transaction.ts';
+export { type UnverifiedBlob, VerifiedBlob, verifyBlob } from './verified-blob.ts';
+export {
+  type OccurrenceVerdict,
+  type ProofStep,
+  type StepOutcome,
+  type VerifyEngines,
+  verifyOccurrence,
+} from './verify-occurrence.ts';

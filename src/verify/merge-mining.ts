@@ -1,0 +1,46 @@
+import type { ByteReader } from './byte-reader.ts';
+import { readTransaction, type Transaction } from './transaction.ts';
+
+/**
+ * What ties a merge-mined block to the parent block whose work it borrows. Parsed and kept, not judged: the rules of
+ * that tie differ between releases, and the block's hash does not cover any of it.
+ *
+ * Format: `CAuxPow` of the node's `src/auxpow.h` (github.com/syscoin/syscoin), the one of Namecoin and Dogecoin: the
+ * parent's coinbase transaction, 32 bytes of its block's hash (never read, zero since 2019), branch and index of the
+ * coinbase in the parent's Merkle tree, branch and index of this block among the chains that were mined together, the
+ * parent's 80-byte header. https://en.bitcoin.it/wiki/Merged_mining_specification
+ */
+export interface MergeMining {
+  readonly coinbase: Transaction;
+  readonly coinbaseBlockHash: Uint8Array;
+  readonly coinbaseBranch: readonly Uint8Array[];
+  readonly coinbaseIndex: number;
+  readonly chainBranch: readonly Uint8Array[];
+  readonly chainIndex: number;
+  /** 80 bytes: of a block of another chain. */
+  readonly parentHeader: Uint8Array;
+  /** Everything behind the coinbase, as it travels. */
+  readonly rest: Uint8Array;
+}
+
+const HASH_BYTES = 32;
+const PARENT_HEADER_BYTES = 80;
+
+/** @throws VerifyError */
+export function readMergeMining(reader: ByteReader): MergeMining {
+  const coinbase = readTransaction(reader);
+  const restStart = reader.offset;
+  const fields = {
+    coinbaseBlockHash: reader.take(HASH_BYTES, "the coinbase's block hash"),
+    coinbaseBranch: readBranch(reader, 'hashes of the coinbase branch'),
+    coinbaseIndex: reader.i32('the index of the coinbase'),
+    chainBranch: readBranch(reader, 'hashes of the chain branch'),
+    chainIndex: reader.i32('the index of the chain'),
+    parentHeader: reader.take(PARENT_HEADER_BYTES, 'the parent header'),
+  };
+  return { coinbase, ...fields, rest: reader.bytes.subarray(restStart, reader.offset) };
+}
+
+function readBranch(reader: ByteReader, what: string): Uint8Array[] {
+  return Array.from({ length: reader.count(HASH_BYTES, what) }, () => reader.take(HASH_BYTES, what));
+}

@@ -1,0 +1,148 @@
+import { parseTxId, type TxId } from '../blob/ids.ts';
+import { ByteReader } from './byte-reader.ts';
+import { VerifyError } from './errors.ts';
+import { doubleSha256, nobleSha256, type Sha256, toDisplayHex } from './sha256.ts';
+
+/** Previous output (36), empty script (1), sequence (4). */
+const LEAST_INPUT_BYTES = 41;
+/** Value (8), empty script (1). */
+const LEAST_OUTPUT_BYTES = 9;
+const VERSION_BYTES = 4;
+const LOCK_TIME_BYTES = 4;
+const WITNESS_FLAG = 1;
+
+export interface TransactionOutput {
+  readonly valueSats: bigint;
+  readonly script: Uint8Array;
+}
+
+/** Where the parts of a transaction are; all within the bytes that it was read from. */
+interface Layout {
+  readonly start: number;
+  /** The count of inputs, and all up to the end of the outputs: what witness and legacy form share. */
+  readonly bodyStart: number;
+  readonly outputsStart: number;
+  readonly bodyEnd: number;
+  readonly end: number;
+}
+
+/** A transaction that was walked over, not taken apart: outputs and id are made when somebody asks. */
+export class Transaction {
+  /** Signed. 137 carries a blob. */
+  readonly version: number;
+  readonly #bytes: Uint8Array;
+  readonly #layout: Layout;
+  readonly #sha256: Sha256;
+  #hash: Uint8Array | undefined;
+  #txid: TxId | undefined;
+
+  constructor(bytes: Uint8Array, version: number, layout: Layout, sha256: Sha256) {
+    this.#bytes = bytes;
+    this.version = version;
+    this.#layout = layout;
+    this.#sha256 = sha256;
+  }
+
+  /** As it travels, with its witnesses; shares memory with what it was read from. */
+  get raw(): Uint8Array {
+    return this.#bytes.subarray(this.#layout.start, this.#layout.end);
+  }
+
+  get txid(): TxId {
+    this.#txid ??= parseTxId(toDisplayHex(this.hash));
+    return this.#txid;
+  }
+
+  /** The id as 32 bytes in the order of the wire: double SHA-256 of the form without witnesses (BIP 141). */
+  get hash(): Uint8Array {
+    this.#hash ??= doubleSha256(this.stripped, this.#sha256);
+    return this.#hash;
+  }
+
+  /** As it travels, without its witnesses. */
+  get stripped(): Uint8Array {
+    const { start, bodyStart, bodyEnd, end } = this.#layout;
+    if (bodyStart === start + VERSION_BYTES) return this.raw;
+    const body = this.#bytes.subarray(bodyStart, bodyEnd);
+    const stripped = new Uint8Array(VERSION_BYTES + body.length + LOCK_TIME_BYTES);
+    stripped.set(this.#bytes.subarray(start, start + VERSION_BYTES));
+    stripped.set(body, VERSION_BYTES);
+    stripped.set(this.#bytes.subarray(end - LOCK_TIME_BYTES, end), VERSION_BYTES + body.length);
+    return stripped;
+  }
+
+  outputs(): TransactionOutput[] {
+    const reader = new ByteReader(this.#bytes.subarray(this.#layout.outputsStart, this.#layout.bodyEnd));
+    return Array.from({ length: reader.count(LEAST_OUTPUT_BYTES, 'outputs') }, () => ({
+      valueSats: reader.u64('an output value'),
+      script: reader.prefixed('an output script'),
+    }));
+  }
+}
+
+/** Exactly one transaction. @throws VerifyError */
+export function parseTransaction(bytes: Uint8Array, sha256: Sha256 = nobleSha256): Transaction {
+  const reader = new ByteReader(bytes);
+  const transaction = readTransaction(reader, sha256);
+  reader.end('the transaction');
+  return transaction;
+}
+
+/** Walks over one transaction, legacy or with witnesses (BIP 144). @throws VerifyError */
+export function readTransaction(reader: ByteReader, sha256: Sha256 = nobleSha256): Transaction {
+  const start = reader.offset;
+  const version = reader.i32('the version of a transaction');
+  let bodyStart = reader.offset;
+  let inputs = reader.count(LEAST_INPUT_BYTES, 'inputs');
+  const withWitness = inputs === 0 && readWitnessFlag(reader);
+  if (withWitness) {
+    bodyStart = reader.offset;
+    inputs = reader.count(LEAST_INPUT_BYTES, 'inputs');
+  }
+  for (let left = inputs; left > 0; left -= 1) {
+    reader.skip(36, 'a previous output');
+    reader.skipPrefixed('an input script');
+    reader.skip(4, 'a sequence');
+  }
+  // Neither inputs nor the flag: what was read as the flag is the count of outputs, and it is 0.
+  const outputsStart = inputs === 0 && !withWitness ? reader.offset - 1 : reader.offset;
+  if (outputsStart === reader.offset) skipOutputs(reader);
+  const bodyEnd = reader.offset;
+  if (withWitness) skipWitnesses(reader, inputs);
+  reader.skip(LOCK_TIME_BYTES, 'the lock time');
+  return new Transaction(
+    reader.bytes,
+    version,
+    { start, bodyStart, outputsStart, bodyEnd, end: reader.offset },
+    sha256,
+  );
+}
+
+function readWitnessFlag(reader: ByteReader): boolean {
+  const flag = reader.u8('the witness flag');
+  if (flag === 0 || flag === WITNESS_FLAG) return flag === WITNESS_FLAG;
+  throw new VerifyError('verify/malformed', `A transaction has the flag ${flag}; only ${WITNESS_FLAG} is known.`, {
+    details: { offset: reader.offset, flag },
+  });
+}
+
+function skipOutputs(reader: ByteReader): void {
+  for (let left = reader.count(LEAST_OUTPUT_BYTES, 'outputs'); left > 0; left -= 1) {
+    reader.skip(8, 'an output value');
+    reader.skipPrefixed('an output script');
+  }
+}
+
+/** The node refuses the witness form where no input has a witness: two forms would have one id. */
+function skipWitnesses(reader: ByteReader, inputs: number): void {
+  let items = 0;
+  for (let input = 0; input < inputs; input += 1) {
+    const count = reader.count(1, 'witness items');
+    for (let left = count; left > 0; left -= 1) reader.skipPrefixed('a witness item');
+    items += count;
+  }
+  if (items > 0) return;
+  throw new VerifyError('verify/malformed', 'A transaction is flagged for witnesses and has none.', {
+    details: { offset: reader.offset },
+  });
+}

@@ -1,0 +1,121 @@
+import { HoldfastError } from '../blob/errors.ts';
+import { encodeHex } from '../blob/hex.ts';
+import { parseHeader } from './block-header.ts';
+import { checkMerkleProof } from './check-merkle-proof.ts';
+import { BLOB_TRANSACTION_VERSION, carriedBy } from './commitment.ts';
+import { type BlobHasher, hashWith, nobleHasher } from './hasher.ts';
+import { bytesOfHex } from './hex-field.ts';
+import type { OccurrenceRecord } from './occurrence-record.ts';
+import { nobleSha256, type Sha256, sameBytes } from './sha256.ts';
+import { parseTransaction } from './transaction.ts';
+
+/** In this order: bytes → version hash → output script → transaction id → Merkle root → header. */
+export type ProofStep = 'bytes' | 'output' | 'transaction' | 'merkle' | 'header';
+
+export interface StepOutcome {
+  readonly step: ProofStep;
+  readonly ok: boolean;
+  /** One sentence: what holds, or what does not. */
+  readonly says: string;
+}
+
+/** What can be said without asking anybody. Never that something is on chain: no header shows that. */
+export interface OccurrenceVerdict {
+  readonly ok: boolean;
+  readonly steps: readonly StepOutcome[];
+  /** One sentence about the whole: `Included in header …`, or the first step that failed. */
+  readonly says: string;
+}
+
+export interface VerifyEngines {
+  readonly hasher?: BlobHasher;
+  readonly sha256?: Sha256;
+}
+
+/** Every step is tried, so that one look shows all that is wrong. Throws nothing on any record that was decoded. */
+export function verifyOccurrence(
+  bytes: Uint8Array,
+  record: OccurrenceRecord,
+  { hasher = nobleHasher, sha256 = nobleSha256 }: VerifyEngines = {},
+): OccurrenceVerdict {
+  const steps: StepOutcome[] = [
+    attempt('bytes', () => checkBytes(bytes, record, hasher)),
+    attempt('output', () => checkOutput(record)),
+    attempt('transaction', () => checkTransaction(record, sha256)),
+    attempt('merkle', () => checkProof(record, sha256)),
+    attempt('header', () => checkHeader(record, sha256)),
+  ];
+  const failed = steps.find(({ ok }) => !ok);
+  const included = `Included in header ${record.blockHash} (by the record at height ${record.height}). Only a node can tell whether that header is part of its chain.`;
+  return { ok: failed === undefined, steps, says: failed?.says ?? included };
+}
+
+/** A reason that it fails. */
+class Failure {
+  readonly says: string;
+
+  constructor(says: string) {
+    this.says = says;
+  }
+}
+
+function attempt(step: ProofStep, check: () => string | Failure): StepOutcome {
+  try {
+    const outcome = check();
+    return outcome instanceof Failure ? { step, ok: false, says: outcome.says } : { step, ok: true, says: outcome };
+  } catch (error) {
+    if (!(error instanceof HoldfastError)) throw error;
+    return { step, ok: false, says: error.message };
+  }
+}
+
+function checkBytes(bytes: Uint8Array, { hashType, versionHash, size }: OccurrenceRecord, hasher: BlobHasher) {
+  if (bytes.length !== size) return new Failure(`The file has ${bytes.length} bytes, the record says ${size}.`);
+  const found = encodeHex(hashWith(hasher, hashType, bytes));
+  if (found !== versionHash) return new Failure(`The bytes hash (${hashType}) to ${found}, not to ${versionHash}.`);
+  return `The ${size} bytes hash (${hashType}) to ${versionHash}.`;
+}
+
+/** The node checks the bytes against one output of a transaction; a commitment in another one is an unchecked claim. */
+function checkOutput({ transaction: hex, hashType, versionHash, vout }: OccurrenceRecord) {
+  const transaction = parseTransaction(bytesOfHex(hex, 'The transaction'));
+  if (transaction.version !== BLOB_TRANSACTION_VERSION) {
+    return new Failure(`The transaction has version ${transaction.version}, not ${BLOB_TRANSACTION_VERSION}.`);
+  }
+  const carried = carriedBy(transaction);
+  const taken = carried.kind === 'one' ? carried.commitment : carried.nodeTakes;
+  if (taken === null) return new Failure('No output of the transaction is a commitment that a node would take.');
+  if (taken.vout !== vout) return new Failure(`The node takes output ${taken.vout} for the commitment, not ${vout}.`);
+  if (taken.hashType !== hashType || taken.versionHash !== versionHash) {
+    return new Failure(`Output ${vout} commits to ${taken.hashType} ${taken.versionHash}.`);
+  }
+  return `Output ${vout} commits to ${hashType} ${versionHash}.`;
+}
+
+function checkTransaction({ transaction, txid }: OccurrenceRecord, sha256: Sha256) {
+  const found = parseTransaction(bytesOfHex(transaction, 'The transaction'), sha256).txid;
+  if (found !== txid) return new Failure(`The transaction's id is ${found}, the record says ${txid}.`);
+  return `The transaction's id is ${txid}.`;
+}
+
+function checkProof({ merkleProof, header, txid }: OccurrenceRecord, sha256: Sha256) {
+  const {
+    proven,
+    transactionCount,
+    header: proofHeader,
+  } = checkMerkleProof(bytesOfHex(merkleProof, 'The Merkle proof'), sha256);
+  if (!sameBytes(proofHeader.raw, parseHeader(bytesOfHex(header, 'The header'), sha256).header.raw)) {
+    return new Failure(`The Merkle proof is of another header: ${proofHeader.hash}.`);
+  }
+  const [only, ...others] = proven;
+  if (only === undefined || others.length > 0 || only.txid !== txid) {
+    return new Failure(`The Merkle proof is of ${proven.map((one) => one.txid).join(', ')}, not of ${txid}.`);
+  }
+  return `The Merkle proof leads from it, transaction ${only.transactionIndex + 1} of ${transactionCount}, to the root in the header.`;
+}
+
+function checkHeader({ header, blockHash }: OccurrenceRecord, sha256: Sha256) {
+  const found = parseHeader(bytesOfHex(header, 'The header'), sha256).header.hash;
+  if (found !== blockHash) return new Failure(`The header hashes to ${found}, the record says ${blockHash}.`);
+  return `The header hashes to ${blockHash}.`;
+}

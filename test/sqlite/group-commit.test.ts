@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { GroupCommit } from '../../src/sqlite/group-commit.ts';
+
+test('what arrives together shares a commit, in the order of arrival', async () => {
+  const commits: (readonly number[])[] = [];
+  const group = new GroupCommit<number>((items) => commits.push(items), 100);
+  await Promise.all([1, 2, 3].map((item) => group.add(item)));
+  expect(commits).toEqual([[1, 2, 3]]);
+});
+
+test('no commit is larger than the limit', async () => {
+  const commits: number[] = [];
+  const group = new GroupCommit<number>((items) => commits.push(items.length), 4);
+  await Promise.all(Array.from({ length: 10 }, (_, item) => group.add(item)));
+  expect(commits).toEqual([4, 4, 2]);
+});
+
+test('nothing is acknowledged before its commit, and everything of a commit that failed is refused', async () => {
+  const refusal = new Error('the disk is full');
+  let isFull = true;
+  const group = new GroupCommit<number>(() => {
+    if (isFull) throw refusal;
+  }, 100);
+  const outcomes = await Promise.allSettled([group.add(1), group.add(2)]);
+  expect(outcomes).toEqual([
+    { status: 'rejected', reason: refusal },
+    { status: 'rejected', reason: refusal },
+  ]);
+  isFull = false;
+  await expect(group.add(3)).resolves.toBeUndefined();
+});
+
+test('a flush commits what waits, at once', async () => {
+  const commits: (readonly number[])[] = [];
+  const group = new GroupCommit<number>((items) => commits.push(items), 100);
+  const added = group.add(1);
+  group.flush();
+  expect(commits).toEqual([[1]]);
+  await added;
+  group.flush();
+  expect(commits).toHaveLength(1);
+});

@@ -1,0 +1,92 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { parseBlockHash } from '../../../src/blob/ids.ts';
+import { announcedDaemon, DataFolder } from '../../../src/storage/local/data-folder.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+
+const GENESIS = parseBlockHash('ab'.repeat(32));
+
+async function claim(path: string): Promise<DataFolder> {
+  const folder = await DataFolder.claim(path);
+  onTestFinished(() => folder.release());
+  return folder;
+}
+
+test('a folder is made when it is not there, and belongs to no chain yet', async () => {
+  const folder = await claim(join(temporaryFolder(), 'new', 'data'));
+  expect(await folder.boundChain()).toBeNull();
+});
+
+test('the chain it was bound to stays, for the next process too', async () => {
+  const path = temporaryFolder();
+  const first = await DataFolder.claim(path);
+  await first.bindTo(GENESIS);
+  await first.release();
+  expect(await (await claim(path)).boundChain()).toBe(GENESIS);
+  expect(JSON.parse(readFileSync(join(path, 'holdfast.json'), 'utf8'))).toEqual({
+    format: 'holdfast',
+    version: 1,
+    layout: 'holdfast',
+    chain: { genesis: GENESIS },
+  });
+});
+
+test('a second claim is refused while the first stands, and says who holds the folder', async () => {
+  const path = temporaryFolder();
+  const first = await claim(path);
+  await expect(DataFolder.claim(path)).rejects.toMatchObject({
+    code: 'storage/in-use',
+    message: `The data folder ${path} is in use by another process.`,
+  });
+  await first.announce('http://127.0.0.1:1234');
+  await expect(DataFolder.claim(path)).rejects.toMatchObject({
+    code: 'storage/in-use',
+    message: `The data folder ${path} is in use by process ${process.pid} (http://127.0.0.1:1234).`,
+    hint: expect.stringContaining('HOLDFAST_DATA_DIR'),
+  });
+});
+
+test('after a release the folder can be claimed, and nobody is announced any more', async () => {
+  const path = temporaryFolder();
+  const first = await DataFolder.claim(path);
+  await first.announce('http://127.0.0.1:1234');
+  expect(await announcedDaemon(path)).toEqual({ pid: process.pid, url: 'http://127.0.0.1:1234' });
+  await first.release();
+  expect(await announcedDaemon(path)).toBeNull();
+  await claim(path);
+});
+
+test('a marker that this version cannot read is refused, not overwritten', async () => {
+  const path = temporaryFolder();
+  const folder = await claim(path);
+  for (const text of ['not json', '{}', '{"format":"holdfast","version":2,"layout":"holdfast","chain":{}}']) {
+    writeFileSync(join(path, 'holdfast.json'), text);
+    await expect(folder.boundChain()).rejects.toMatchObject({ code: 'storage/unknown-format' });
+    expect(readFileSync(join(path, 'holdfast.json'), 'utf8')).toBe(text);
+  }
+});
+
+test('a path that cannot be a folder says so, with the path and what to do', async () => {
+  const path = join(temporaryFolder(), 'file');
+  writeFileSync(path, '');
+  await expect(DataFolder.claim(join(path, 'data'))).rejects.toMatchObject({
+    code: expect.stringMatching(/^storage\//),
+    message: expect.stringContaining(join(path, 'data')),
+    hint: expect.stringMatching(/\w/),
+  });
+});
+
+test('asking for a folder that no daemon made finds none, and makes none', async () => {
+  const path = temporaryFolder();
+  expect(await DataFolder.claimExisting(join(path, 'nothing'))).toBeNull();
+  mkdirSync(join(path, 'empty'));
+  expect(await DataFolder.claimExisting(join(path, 'empty'))).toBeNull();
+  expect(readdirSync(path)).toEqual(['empty']);
+});
+
+test('an announcement that was torn by a crash counts as none', async () => {
+  const path = temporaryFolder();
+  writeFileSync(join(path, 'daemon.json'), '{"pid":12,"ur');
+  expect(await announcedDaemon(path)).toBeNull();
+});

@@ -1,0 +1,53 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { makeDurableFolder, writeDurably } from '../../../src/storage/local/durable-file.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { watchSyncs } from './watched-syncs.ts';
+
+describe.skipIf(!existsSync('/proc/self/fd'))('what is synced, and when', () => {
+  test('a file is synced under its temporary name, renamed, and then its folder is synced', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'final');
+    mkdirSync(join(folder, 'temporary'));
+    const syncs = await watchSyncs(path);
+    await writeDurably(path, Buffer.from('bytes'), join(folder, 'temporary'));
+    expect(syncs).toHaveLength(2);
+    expect(syncs[0]).toMatchObject({ isNamed: false });
+    expect(dirname(syncs[0]?.path ?? '')).toBe(join(folder, 'temporary'));
+    expect(syncs[1]).toEqual({ path: folder, isNamed: true });
+  });
+
+  test('every folder that gained a name on the way down is synced', async () => {
+    const folder = temporaryFolder();
+    const syncs = await watchSyncs(folder);
+    await makeDurableFolder(join(folder, 'a', 'b', 'c'));
+    expect(syncs.map(({ path }) => path)).toEqual([join(folder, 'a', 'b'), join(folder, 'a'), folder]);
+  });
+});
+
+test('a file has its whole new content, and the temporary one is gone', async () => {
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'temporary'));
+  const path = join(folder, 'final');
+  writeFileSync(path, 'the old content, which is longer');
+  await writeDurably(path, Buffer.from('new'), join(folder, 'temporary'));
+  expect(readFileSync(path, 'utf8')).toBe('new');
+  expect(readdirSync(join(folder, 'temporary'))).toEqual([]);
+});
+
+test('a write that fails leaves the old content, and no temporary file', async () => {
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'temporary'));
+  mkdirSync(join(folder, 'final', 'not empty'), { recursive: true });
+  await expect(writeDurably(join(folder, 'final'), Buffer.from('new'), join(folder, 'temporary'))).rejects.toThrow();
+  expect(readdirSync(join(folder, 'final'))).toEqual(['not empty']);
+  expect(readdirSync(join(folder, 'temporary'))).toEqual([]);
+});
+
+test('a folder that is there already is no error', async () => {
+  const folder = temporaryFolder();
+  await makeDurableFolder(join(folder, 'a'));
+  await makeDurableFolder(join(folder, 'a'));
+  expect(existsSync(join(folder, 'a'))).toBe(true);
+});

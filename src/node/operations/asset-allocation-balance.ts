@@ -33,7 +33,7 @@ export function assetAllocationBalanceCall(guid: bigint, addresses?: readonly st
   };
 }
 
-export function assetAllocationBalance(
+export async function assetAllocationBalance(
   client: NodeClient,
   guid: bigint,
   options: CallOptions & { readonly addresses?: readonly string[] } = {},

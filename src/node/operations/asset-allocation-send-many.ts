@@ -55,7 +55,7 @@ export function assetAllocationSendManyCall(
 }
 
 /** Sends tokens to up to 250 addresses in one transaction: signs and broadcasts it. */
-export function assetAllocationSendMany(
+export async function assetAllocationSendMany(
   client: NodeClient,
   allocations: readonly AssetAllocation[],
   options: SendManyOptions & CallOptions = {},

@@ -46,7 +46,7 @@ export function assetAllocationSendCall(
 }
 
 /** Sends a quantity of a token to one address: signs and broadcasts the transaction. */
-export function assetAllocationSend(
+export async function assetAllocationSend(
   client: NodeClient,
   allocation: AssetAllocation,
   options: ReplaceableOptions & CallOptions = {},

@@ -58,6 +58,6 @@ export function assetInfoCall(guid: bigint): NodeCall<AssetInfo> {
 }
 
 /** What is known of a token. Release line 4.2 and the specification only. */
-export function assetInfo(client: NodeClient, guid: bigint, options: CallOptions = {}): Promise<AssetInfo> {
+export async function assetInfo(client: NodeClient, guid: bigint, options: CallOptions = {}): Promise<AssetInfo> {
   return client.run(assetInfoCall(guid), options);
 }

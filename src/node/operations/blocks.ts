@@ -11,7 +11,7 @@ export function blockCountCall(): NodeCall<number> {
 }
 
 /** Height of the tip. */
-export function getBlockCount(client: NodeClient, options: CallOptions = {}): Promise<number> {
+export async function getBlockCount(client: NodeClient, options: CallOptions = {}): Promise<number> {
   return client.run(blockCountCall(), options);
 }
 
@@ -19,7 +19,7 @@ export function bestBlockHashCall(): NodeCall<BlockHash> {
   return simpleCall('getBestBlockHash', (result) => decode(blockHash, result, 'getBestBlockHash'));
 }
 
-export function getBestBlockHash(client: NodeClient, options: CallOptions = {}): Promise<BlockHash> {
+export async function getBestBlockHash(client: NodeClient, options: CallOptions = {}): Promise<BlockHash> {
   return client.run(bestBlockHashCall(), options);
 }
 
@@ -29,7 +29,7 @@ export function blockHashCall(at: number): NodeCall<BlockHash> {
 }
 
 /** Of the branch that the node follows. */
-export function getBlockHash(client: NodeClient, at: number, options: CallOptions = {}): Promise<BlockHash> {
+export async function getBlockHash(client: NodeClient, at: number, options: CallOptions = {}): Promise<BlockHash> {
   return client.run(blockHashCall(at), options);
 }
 
@@ -68,7 +68,11 @@ export function blockHeaderCall(hash: BlockHash): NodeCall<BlockHeader> {
   });
 }
 
-export function getBlockHeader(client: NodeClient, hash: BlockHash, options: CallOptions = {}): Promise<BlockHeader> {
+export async function getBlockHeader(
+  client: NodeClient,
+  hash: BlockHash,
+  options: CallOptions = {},
+): Promise<BlockHeader> {
   return client.run(blockHeaderCall(hash), options);
 }
 
@@ -78,7 +82,11 @@ export function rawBlockHeaderCall(hash: BlockHash): NodeCall<Uint8Array> {
   return simpleCall('getBlockHeader', (result) => bytesOfHex(result, 'getBlockHeader'), named);
 }
 
-export function getRawBlockHeader(client: NodeClient, hash: BlockHash, options: CallOptions = {}): Promise<Uint8Array> {
+export async function getRawBlockHeader(
+  client: NodeClient,
+  hash: BlockHash,
+  options: CallOptions = {},
+): Promise<Uint8Array> {
   return client.run(rawBlockHeaderCall(hash), options);
 }
 
@@ -97,7 +105,7 @@ export function blockCall(hash: BlockHash): NodeCall<Block> {
 }
 
 /** With the ids of its transactions. */
-export function getBlock(client: NodeClient, hash: BlockHash, options: CallOptions = {}): Promise<Block> {
+export async function getBlock(client: NodeClient, hash: BlockHash, options: CallOptions = {}): Promise<Block> {
   return client.run(blockCall(hash), options);
 }
 
@@ -107,7 +115,7 @@ export function rawBlockCall(hash: BlockHash): NodeCall<Uint8Array> {
 }
 
 /** Without the bytes of its blobs, which no block has. */
-export function getRawBlock(client: NodeClient, hash: BlockHash, options: CallOptions = {}): Promise<Uint8Array> {
+export async function getRawBlock(client: NodeClient, hash: BlockHash, options: CallOptions = {}): Promise<Uint8Array> {
   return client.run(rawBlockCall(hash), options);
 }
 

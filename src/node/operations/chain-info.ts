@@ -33,7 +33,7 @@ export function networkInfoCall(): NodeCall<NetworkInfo> {
   });
 }
 
-export function getNetworkInfo(client: NodeClient, options: CallOptions = {}): Promise<NetworkInfo> {
+export async function getNetworkInfo(client: NodeClient, options: CallOptions = {}): Promise<NetworkInfo> {
   return client.run(networkInfoCall(), options);
 }
 
@@ -73,7 +73,7 @@ export function blockchainInfoCall(): NodeCall<BlockchainInfo> {
   });
 }
 
-export function getBlockchainInfo(client: NodeClient, options: CallOptions = {}): Promise<BlockchainInfo> {
+export async function getBlockchainInfo(client: NodeClient, options: CallOptions = {}): Promise<BlockchainInfo> {
   return client.run(blockchainInfoCall(), options);
 }
 
@@ -94,7 +94,7 @@ export function chainTipsCall(): NodeCall<ChainTip[]> {
   );
 }
 
-export function getChainTips(client: NodeClient, options: CallOptions = {}): Promise<ChainTip[]> {
+export async function getChainTips(client: NodeClient, options: CallOptions = {}): Promise<ChainTip[]> {
   return client.run(chainTipsCall(), options);
 }
 
@@ -120,7 +120,7 @@ export function bestChainLockCall(): NodeCall<BestChainLock | null> {
   };
 }
 
-export function getBestChainLock(client: NodeClient, options: CallOptions = {}): Promise<BestChainLock | null> {
+export async function getBestChainLock(client: NodeClient, options: CallOptions = {}): Promise<BestChainLock | null> {
   return client.run(bestChainLockCall(), options);
 }
 
@@ -139,7 +139,11 @@ export function waitForNewBlockCall(waitMs: number): NodeCall<NewBlock> {
 }
 
 /** The tip once it is a new one, or the old one after `waitMs`. Holds one of the node's few RPC threads. */
-export function waitForNewBlock(client: NodeClient, waitMs: number, options: CallOptions = {}): Promise<NewBlock> {
+export async function waitForNewBlock(
+  client: NodeClient,
+  waitMs: number,
+  options: CallOptions = {},
+): Promise<NewBlock> {
   return client.run(waitForNewBlockCall(waitMs), options);
 }
 
@@ -148,6 +152,6 @@ export function uptimeCall(): NodeCall<number> {
 }
 
 /** Seconds since the node started. */
-export function uptime(client: NodeClient, options: CallOptions = {}): Promise<number> {
+export async function uptime(client: NodeClient, options: CallOptions = {}): Promise<number> {
   return client.run(uptimeCall(), options);
 }

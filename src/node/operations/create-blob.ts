@@ -46,7 +46,7 @@ export function createBlobCall(bytes: Uint8Array, options: CreateBlobOptions = {
  * Submits a blob. A success means accepted for now: use `submitBlob` to know that it was mined.
  * @throws NodeError; after `node/connection-lost` or `node/timeout` it may have arrived.
  */
-export function createBlob(
+export async function createBlob(
   client: NodeClient,
   bytes: Uint8Array,
   options: CreateBlobOptions & CallOptions = {},

@@ -50,7 +50,7 @@ export function createRawBlobCall(
  * Submits a blob under a version hash of the caller's. Custom commitments exist in the specification alone: known
  * releases answer success to one, and drop it later, so it is refused here.
  */
-export function createRawBlob(
+export async function createRawBlob(
   client: NodeClient,
   versionHash: VersionHash,
   bytes: Uint8Array,

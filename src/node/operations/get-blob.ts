@@ -66,12 +66,20 @@ export function getBlobCall(id: VersionHash | TxId): NodeCall<BlobWithBytes> {
  * A blob of the cache with its bytes, by version hash, or by the txid once it is mined.
  * @throws NodeError `node/absent` when the node says it has not got it
  */
-export function getBlob(client: NodeClient, id: VersionHash | TxId, options: CallOptions = {}): Promise<BlobWithBytes> {
+export async function getBlob(
+  client: NodeClient,
+  id: VersionHash | TxId,
+  options: CallOptions = {},
+): Promise<BlobWithBytes> {
   return client.run(getBlobCall(id), options);
 }
 
 /** The same without the bytes. It costs the node as much: 30 to 60 ms under its main lock. */
-export function getBlobInfo(client: NodeClient, id: VersionHash | TxId, options: CallOptions = {}): Promise<BlobInfo> {
+export async function getBlobInfo(
+  client: NodeClient,
+  id: VersionHash | TxId,
+  options: CallOptions = {},
+): Promise<BlobInfo> {
   return client.run(getBlobInfoCall(id), options);
 }
 

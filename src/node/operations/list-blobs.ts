@@ -31,7 +31,7 @@ export function listBlobsCall(page: ListPage = {}): NodeCall<ListedEntry[]> {
 }
 
 /** One page of the node's cache, mined or not, without data. */
-export function listBlobs(client: NodeClient, options: ListPage & CallOptions = {}): Promise<ListedEntry[]> {
+export async function listBlobs(client: NodeClient, options: ListPage & CallOptions = {}): Promise<ListedEntry[]> {
   return client.run(listBlobsCall(options), options);
 }
 
@@ -59,7 +59,7 @@ export function listBlobsWithDataCall(page: ListPage & { readonly maxBytes: numb
   };
 }
 
-export function listBlobsWithData(
+export async function listBlobsWithData(
   client: NodeClient,
   options: ListPage & CallOptions & { readonly maxBytes?: number } = {},
 ): Promise<ListedBlobWithBytes[]> {
@@ -104,7 +104,7 @@ export function cacheStatisticsCall(): NodeCall<CacheStatistics> {
 }
 
 /** Release 5 only. */
-export function cacheStatistics(client: NodeClient, options: CallOptions = {}): Promise<CacheStatistics> {
+export async function cacheStatistics(client: NodeClient, options: CallOptions = {}): Promise<CacheStatistics> {
   return client.run(cacheStatisticsCall(), options);
 }
 

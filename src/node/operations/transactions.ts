@@ -55,7 +55,7 @@ export function transactionCall(id: TxId, where: InBlock = {}): NodeCall<Transac
 }
 
 /** `getrawtransaction`, decoded by the node. */
-export function getTransaction(
+export async function getTransaction(
   client: NodeClient,
   id: TxId,
   options: InBlock & CallOptions = {},
@@ -69,7 +69,7 @@ export function rawTransactionCall(id: TxId, where: InBlock = {}): NodeCall<Uint
   return { ...simpleCall('getRawTransaction', read, named), limitBytes: LARGE_ANSWER_BYTES };
 }
 
-export function getRawTransaction(
+export async function getRawTransaction(
   client: NodeClient,
   id: TxId,
   options: InBlock & CallOptions = {},
@@ -83,7 +83,7 @@ export function txOutProofCall(ids: readonly TxId[], where: InBlock = {}): NodeC
 }
 
 /** Header and Merkle branch. The node gives one against the header of a dead branch as well. */
-export function getTxOutProof(
+export async function getTxOutProof(
   client: NodeClient,
   ids: readonly TxId[],
   options: InBlock & CallOptions = {},
@@ -99,7 +99,11 @@ export function verifyTxOutProofCall(proof: Uint8Array): NodeCall<TxId[]> {
 }
 
 /** The transactions that the proof is of; empty when it is invalid. */
-export function verifyTxOutProof(client: NodeClient, proof: Uint8Array, options: CallOptions = {}): Promise<TxId[]> {
+export async function verifyTxOutProof(
+  client: NodeClient,
+  proof: Uint8Array,
+  options: CallOptions = {},
+): Promise<TxId[]> {
   return client.run(verifyTxOutProofCall(proof), options);
 }
 
@@ -108,7 +112,7 @@ export function rawMempoolCall(): NodeCall<TxId[]> {
   return { ...simpleCall('getRawMempool', read), limitBytes: LARGE_ANSWER_BYTES };
 }
 
-export function getRawMempool(client: NodeClient, options: CallOptions = {}): Promise<TxId[]> {
+export async function getRawMempool(client: NodeClient, options: CallOptions = {}): Promise<TxId[]> {
   return client.run(rawMempoolCall(), options);
 }
 
@@ -135,6 +139,6 @@ export function mempoolInfoCall(): NodeCall<MempoolInfo> {
   });
 }
 
-export function getMempoolInfo(client: NodeClient, options: CallOptions = {}): Promise<MempoolInfo> {
+export async function getMempoolInfo(client: NodeClient, options: CallOptions = {}): Promise<MempoolInfo> {
   return client.run(mempoolInfoCall(), options);
 }

@@ -1,0 +1,136 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { assetGuid, checkedGuid, wireGuid } from '../../src/node/asset-guid.ts';
+import { decimal, parseAmount, parseFeeRate } from '../../src/node/decimal.ts';
+import { JsonNumber, parseLossless, rawNumber, writeLossless } from '../../src/node/lossless-json.ts';
+
+/** A JSON number of any form, as text. */
+const numberText = fc
+  .tuple(
+    fc.constantFrom('', '-'),
+    fc.bigInt({ min: 0n, max: 10n ** 24n }).map(String),
+    fc.option(fc.stringMatching(/^[0-9]{1,12}$/), { nil: null }),
+    fc.option(fc.tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), fc.integer({ min: 0, max: 20 })), {
+      nil: null,
+    }),
+  )
+  .map(
+    ([sign, whole, places, exponent]) =>
+      `${sign}${whole}${places === null ? '' : `.${places}`}${exponent === null ? '' : exponent.join('')}`,
+  );
+
+describe('lossless JSON', () => {
+  test('any number comes out with the digits it went in with', () => {
+    fc.assert(
+      fc.property(numberText, (text) => {
+        expect(writeLossless(parseLossless(`{"a":[${text}]}`))).toBe(`{"a":[${text}]}`);
+      }),
+    );
+  });
+
+  test('whole numbers that are exact are plain numbers; nothing else is', () => {
+    expect(parseLossless('[0, 126, -5, 9007199254740991]')).toEqual([0, 126, -5, 9_007_199_254_740_991]);
+    for (const text of ['9007199254740992', '18446744073709551615', '1.0', '0.1', '1e3', '-0']) {
+      expect(parseLossless(text)).toEqual(new JsonNumber(text));
+    }
+  });
+
+  test('all else is as JSON.parse has it', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
+        const text = JSON.stringify(value);
+        expect(JSON.parse(writeLossless(parseLossless(text)))).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+});
+
+describe('guids', () => {
+  test('any of 64 bits is read from number and string, and written as each dialect has it', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (guid) => {
+        expect(assetGuid.parse(parseLossless(`${guid}`))).toBe(guid);
+        expect(assetGuid.parse(`${guid}`)).toBe(guid);
+        expect(writeLossless([wireGuid(guid, 'svc')])).toBe(`[${guid}]`);
+        expect(writeLossless([wireGuid(guid, 'syscoin-4.2')])).toBe(`["${guid}"]`);
+      }),
+    );
+  });
+
+  test.each([-1n, 2n ** 64n])('%s is refused', (guid) => {
+    expect(() => checkedGuid(guid)).toThrow(`${guid}`);
+    expect(assetGuid.safeParse(`${guid}`).success).toBe(false);
+  });
+
+  test.each(['1.5', '1e3', 'x', ''])('an answer with guid %j is malformed', (text) => {
+    expect(assetGuid.safeParse(text).success).toBe(false);
+  });
+});
+
+describe('amounts', () => {
+  const units = fc.bigInt({ min: 1n, max: 2n ** 63n - 1n });
+  const plain = (value: bigint) => `${value / 100_000_000n}.${String(value % 100_000_000n).padStart(8, '0')}`;
+
+  test('any of 63 bits in units of 10⁻⁸ is taken as it is, and read back from number and string', () => {
+    fc.assert(
+      fc.property(units, (value) => {
+        const text = plain(value);
+        expect(parseAmount(text, 'amount')).toBe(text);
+        expect(decimal.parse(parseLossless(text))).toBe(text);
+        expect(decimal.parse(text)).toBe(text);
+      }),
+    );
+  });
+
+  test('exponents are written out, and no value changes', () => {
+    fc.assert(
+      fc.property(units, fc.integer({ min: -20, max: 20 }), (value, exponent) => {
+        const written: string = decimal.parse(rawText(`${value}e${exponent}`));
+        expect(written).not.toMatch(/e/i);
+        const [whole = '', places = ''] = written.split('.');
+        const scale = Math.max(-exponent, 0);
+        expect(BigInt(whole + places.padEnd(scale, '0'))).toBe(value * 10n ** BigInt(Math.max(exponent, 0)));
+      }),
+    );
+    expect(decimal.parse(rawText('1e-8'))).toBe('0.00000001');
+    expect(decimal.parse(rawText('-12.50e1'))).toBe('-125.0');
+  });
+
+  test.each([
+    '',
+    '0',
+    '0.0',
+    '-1',
+    '+1',
+    '1.',
+    '.5',
+    '01',
+    '1e3',
+    ' 1',
+    '1,5',
+    '0x1',
+    '0.123456789',
+    '92233720368.54775808',
+    'NaN',
+  ])('%j is not sent', (text) => {
+    expect(() => parseAmount(text, 'amount')).toThrow(/amount/i);
+  });
+
+  test.each(['', '-1', '1.2345', '1e3', 'high'])('fee rate %j is not sent', (text) => {
+    expect(() => parseFeeRate(text)).toThrow(/fee rate/);
+  });
+
+  test.each(['', 'abc', '1.2.3'])('an answer with amount %j is malformed', (text) => {
+    expect(decimal.safeParse(text).success).toBe(false);
+  });
+});
+
+function rawText(text: string): unknown {
+  return parseLossless(text);
+}
+
+test('a raw number is written as it is', () => {
+  expect(writeLossless({ a: rawNumber('18446744073709551615'), b: [rawNumber('0.10')] })).toBe(
+    '{"a":18446744073709551615,"b":[0.10]}',
+  );
+});

@@ -1,0 +1,194 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { encodeHex } from '../../src/blob/hex.ts';
+import { createClient, type SubmissionProgress, type SubmitOptions, submitBlob } from '../../src/client.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { callOf, fakeNode, result, rpcError, type Seen } from './fake-node.ts';
+
+const BYTES = new TextEncoder().encode('a blob of ours');
+const HASH = encodeHex(nobleHasher.keccak256(BYTES));
+const TXID = 'cd'.repeat(32);
+const OLD_TXID = '0d'.repeat(32);
+const BLOCK = 'b1'.repeat(32);
+
+interface Entry {
+  txid: string;
+  height?: number;
+  chainlock?: boolean;
+}
+type Fate = 'answer' | 'lose the call' | 'lose the answer';
+
+/** A node with one blob at most. `story`: what its cache has at each look by version hash; the last one stays. */
+async function nodeWith(setting: {
+  story: readonly (Entry | null)[];
+  fates?: readonly Fate[];
+  adrift?: boolean;
+  afterCreate?: Entry;
+}) {
+  const state = { looks: 0, created: 0, createBodies: [] as string[], arrived: false };
+  const fake = await fakeNode((response, seen, request) => {
+    const { method, params } = callOf(seen);
+    const [argument] = Array.isArray(params) ? params : [];
+    switch (method) {
+      case 'syscoincreatenevmblob': {
+        const fate = setting.fates?.[state.created] ?? 'answer';
+        state.created += 1;
+        state.createBodies.push(seen.body);
+        if (fate !== 'lose the call') state.arrived = true;
+        if (fate === 'answer') return result(response, seen, { txid: TXID, versionhash: HASH, datasize: BYTES.length });
+        return request.socket.resetAndDestroy();
+      }
+      case 'getnevmblobdata':
+        return answerGet(argument === HASH ? nextOf(setting.story) : entryOfTx(String(argument)), argument, (body) =>
+          body === null
+            ? rpcError(response, seen, -32602, `Could not find blob information for versionhash ${argument}`)
+            : result(response, seen, body),
+        );
+      case 'getrawtransaction':
+        if (setting.adrift === true) return rpcError(response, seen, -5, 'No such mempool or blockchain transaction.');
+        return result(response, seen, { txid: TXID, version: 137, vout: [] });
+      case 'getblockheader':
+        return result(response, seen, headerAt(100));
+      default:
+        return rpcError(response, seen, -32601, 'Method not found');
+    }
+  });
+  let last: Entry | null = null;
+  function nextOf(story: readonly (Entry | null)[]): Entry | null {
+    if (state.arrived && setting.afterCreate !== undefined) return setting.afterCreate;
+    last = story[Math.min(state.looks, story.length - 1)] ?? null;
+    state.looks += 1;
+    return last;
+  }
+  function entryOfTx(txid: string): Entry | null {
+    return last?.txid === txid && last.height !== undefined ? last : null;
+  }
+  const client = createClient({ url: fake.url, dialect: 'syscoin-5' });
+  onTestFinished(() => client.close());
+  const progress: SubmissionProgress[] = [];
+  const submit = (options: SubmitOptions = {}) =>
+    submitBlob(client, BYTES, { pollMs: 1, listedWithinMs: 20, onProgress: (one) => progress.push(one), ...options });
+  const stages = () => progress.map((one) => (one.kind === 'stage' ? one.submission.stage : one.kind));
+  return { fake, state, submit, stages };
+}
+
+function answerGet(entry: Entry | null, _argument: unknown, answer: (body: object | null) => unknown): unknown {
+  if (entry === null) return answer(null);
+  const block =
+    entry.height === undefined ? {} : { blockhash: BLOCK, height: entry.height, chainlock: entry.chainlock ?? false };
+  return answer({ versionhash: HASH, mtp: 1, datasize: BYTES.length, txid: entry.txid, ...block });
+}
+
+const headerAt = (height: number) => ({
+  hash: BLOCK,
+  height,
+  confirmations: 0,
+  merkleroot: '',
+  time: 1,
+  mediantime: 1,
+  nTx: 1,
+  chainlock: false,
+});
+const creates = (seen: readonly Seen[]) => seen.filter((one) => callOf(one).method === 'syscoincreatenevmblob').length;
+
+const ours = { txid: TXID };
+const mined = { txid: TXID, height: 5 };
+const locked = { txid: TXID, height: 5, chainlock: true };
+
+describe('submitBlob', () => {
+  test('goes through all stages, and says so', async () => {
+    const { submit, stages } = await nodeWith({ story: [null, null, ours, ours, mined, mined, locked] });
+    expect(await submit({ until: 'chain-locked' })).toEqual({
+      stage: 'chain-locked',
+      versionHash: HASH,
+      txid: TXID,
+      blockHash: BLOCK,
+      height: 5,
+    });
+    expect(stages()).toEqual(['sent', 'listed', 'mined', 'chain-locked']);
+  });
+
+  test('ends at the stage that was asked for', async () => {
+    const { submit, stages } = await nodeWith({ story: [null, ours, mined] });
+    expect(await submit({ until: 'listed' })).toMatchObject({ stage: 'listed', txid: TXID });
+    expect(stages()).toEqual(['sent', 'listed']);
+  });
+
+  test('a resubmission counts as mined by its own transaction, not by the old one', async () => {
+    const old = { txid: OLD_TXID, height: 3 };
+    const { submit, state } = await nodeWith({ story: [old, old, old, old, mined] });
+    expect(await submit({ until: 'mined' })).toMatchObject({ stage: 'mined', height: 5 });
+    expect(state.looks).toBeGreaterThanOrEqual(5);
+  });
+
+  test('what is accepted and never listed was dropped', async () => {
+    const { submit } = await nodeWith({ story: [null] });
+    expect(await submit()).toEqual({
+      stage: 'dropped',
+      versionHash: HASH,
+      txid: TXID,
+      reason: 'the node accepted it and never listed it',
+    });
+  });
+
+  test('what vanishes before it is mined was dropped', async () => {
+    const { submit } = await nodeWith({ story: [null, ours, ours, null] });
+    expect(await submit({ until: 'mined' })).toMatchObject({
+      stage: 'dropped',
+      reason: expect.stringContaining('vanished'),
+    });
+  });
+
+  test('what is listed on, and whose transaction is gone, was dropped', async () => {
+    const { submit } = await nodeWith({ story: [null, ours], adrift: true });
+    expect(await submit({ until: 'mined' })).toMatchObject({
+      stage: 'dropped',
+      reason: expect.stringContaining('memory pool'),
+    });
+  });
+
+  test('a reorganisation takes it back, and it waits again', async () => {
+    const { submit, stages } = await nodeWith({ story: [null, mined, ours, mined, locked] });
+    expect(await submit({ until: 'chain-locked' })).toMatchObject({ stage: 'chain-locked' });
+    expect(stages()).toEqual(['sent', 'mined', 'unmined', 'mined', 'chain-locked']);
+  });
+
+  test('is cancelled by its signal', async () => {
+    const abort = new AbortController();
+    const { submit } = await nodeWith({ story: [null, ours] });
+    const onProgress = (one: SubmissionProgress) => {
+      if (one.kind === 'stage' && one.submission.stage === 'listed') abort.abort('enough');
+    };
+    await expect(submit({ until: 'mined', signal: abort.signal, onProgress })).rejects.toBe('enough');
+  });
+});
+
+describe('after a lost connection', () => {
+  test('a blob that arrived is not sent again', async () => {
+    const { submit, fake, stages } = await nodeWith({ story: [null], fates: ['lose the answer'], afterCreate: ours });
+    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
+    expect(creates(fake.seen)).toBe(1);
+    expect(stages()).toEqual(['looking', 'sent', 'listed']);
+  });
+
+  test('one that did not arrive is sent again, such that a late first one is not doubled', async () => {
+    const { submit, state } = await nodeWith({ story: [null], fates: ['lose the call', 'answer'], afterCreate: ours });
+    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
+    expect(state.createBodies.map((body) => callParams(body))).toEqual([1, [encodeHex(BYTES), false]]);
+    function callParams(body: string): unknown {
+      const { params } = callOf({ body, path: '', authorization: '', contentType: '' });
+      return Array.isArray(params) && params.length === 1 ? 1 : params;
+    }
+  });
+
+  test('nobody can tell of a resubmission, so it is not repeated', async () => {
+    const { submit, fake } = await nodeWith({ story: [{ txid: OLD_TXID, height: 3 }], fates: ['lose the answer'] });
+    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown', details: { versionHash: HASH } });
+    expect(creates(fake.seen)).toBe(1);
+  });
+
+  test('nor after a second loss', async () => {
+    const { submit, fake } = await nodeWith({ story: [null], fates: ['lose the call', 'lose the call'] });
+    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown' });
+    expect(creates(fake.seen)).toBe(2);
+  });
+});

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { type HashType, parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import type { SpooledContent } from '../../src/catalog/content-table.ts';
+import type { Sighting } from '../../src/catalog/wanted-table.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
+
+/** A clock that stands until a test moves it. */
+export class HandClock {
+  ms = 1_767_225_600_000;
+  readonly nowMs = () => this.ms;
+}
+
+export interface CatalogSetup {
+  readonly folder?: string;
+  readonly backends?: readonly string[];
+  readonly replicasRequired?: number;
+  readonly clock?: HandClock;
+}
+
+/** A catalog on a real file, closed when the test is over. */
+export function openCatalog(setup: CatalogSetup = {}): Catalog {
+  const catalog = Catalog.open({
+    path: join(setup.folder ?? temporaryFolder(), 'catalog.sqlite'),
+    migrationsFolder: MIGRATIONS,
+    backends: setup.backends ?? ['local'],
+    replicasRequired: setup.replicasRequired ?? 1,
+    nowMs: (setup.clock ?? new HandClock()).nowMs,
+  });
+  onTestFinished(() => catalog.close());
+  return catalog;
+}
+
+const hex = (label: string) => createHash('sha256').update(label).digest('hex');
+
+/** What a list would say of a blob of this name. */
+export function sighting(label: string, facts: Partial<Sighting> = {}): Sighting {
+  return {
+    versionHash: parseVersionHash(hex(label)),
+    sizeBytes: 100,
+    txid: parseTxId(hex(`${label} txid`)),
+    medianTimeSeconds: 1_767_000_000,
+    ...facts,
+  };
+}
+
+export function spooled(
+  label: string,
+  hashType: HashType = 'keccak256',
+  facts: Partial<Sighting> = {},
+): SpooledContent {
+  return { ...sighting(label, facts), hashType, firstSeenMs: 1_767_225_600_000 };
+}

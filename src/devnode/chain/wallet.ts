@@ -63,7 +63,9 @@ export class Wallet {
   readonly #payoutKeys = new Map<string, Buffer>();
   #payoutScript: Buffer;
   readonly #seed: string;
-  readonly #coins = new Map<string, Coin>();
+  /** Kept apart, since coinbases are many and looked at seldom. */
+  readonly #coinbases = new Map<string, Coin>();
+  readonly #change = new Map<string, Coin>();
   readonly #spentBy = new Map<TxId, Coin[]>();
 
   constructor(seed: string) {
@@ -100,47 +102,54 @@ export class Wallet {
     const spent: Coin[] = [];
     for (const { previous } of transaction.inputs) {
       if (previous === null) continue;
-      const coin = this.#coins.get(outpoint(previous.txid, previous.vout));
-      if (coin !== undefined) spent.push(coin);
-      this.#coins.delete(outpoint(previous.txid, previous.vout));
+      const coin = this.#take(outpoint(previous.txid, previous.vout));
+      if (coin !== null) spent.push(coin);
     }
     if (spent.length > 0) this.#spentBy.set(transaction.txid, spent);
-    for (const [vout, output] of transaction.outputs.entries()) {
-      const lock = lockOf(output);
+    for (const [vout, { valueSats, script }] of transaction.outputs.entries()) {
+      const lock = lockOf(script);
       if (lock === null) continue;
-      const coin: Coin = {
-        txid: transaction.txid,
-        vout,
-        valueSats: output.valueSats,
-        lock,
-        script: Buffer.from(output.script).toString('hex'),
-        coinbaseHeight,
-      };
-      this.#coins.set(outpoint(coin.txid, vout), coin);
+      const hex = Buffer.from(script).toString('hex');
+      this.#put({ txid: transaction.txid, vout, valueSats, lock, script: hex, coinbaseHeight });
     }
   }
 
   /** The opposite of `apply`: the transaction never happened. */
   undo(transaction: Transaction): void {
-    for (const vout of transaction.outputs.keys()) this.#coins.delete(outpoint(transaction.txid, vout));
-    for (const coin of this.#spentBy.get(transaction.txid) ?? []) this.#coins.set(outpoint(coin.txid, coin.vout), coin);
+    for (const vout of transaction.outputs.keys()) this.#take(outpoint(transaction.txid, vout));
+    for (const coin of this.#spentBy.get(transaction.txid) ?? []) this.#put(coin);
     this.#spentBy.delete(transaction.txid);
+  }
+
+  #put(coin: Coin): void {
+    const coins = coin.coinbaseHeight === null ? this.#change : this.#coinbases;
+    coins.set(outpoint(coin.txid, coin.vout), coin);
+  }
+
+  #take(key: string): Coin | null {
+    const coin = this.#change.get(key) ?? this.#coinbases.get(key) ?? null;
+    this.#change.delete(key);
+    this.#coinbases.delete(key);
+    return coin;
   }
 
   /** Confirmed change first, then ripe coinbases, then change that is not mined yet. */
   #choose({ tipHeight, isConfirmed, payload }: FundingRequest): Coin | null {
-    const enough =
-      BigInt(Math.ceil((payload.content?.sizeBytes ?? 0) / 100) + 400 + payload.script.length) * FEE_SATS_PER_VBYTE;
+    const vbytes = Math.ceil((payload.content?.sizeBytes ?? 0) / 100) + 400 + payload.script.length;
+    const enough = BigInt(vbytes) * FEE_SATS_PER_VBYTE;
     let unconfirmed: Coin | null = null;
-    let ripe: Coin | null = null;
-    for (const coin of this.#coins.values()) {
+    for (const coin of this.#change.values()) {
       if (coin.valueSats <= enough) continue;
-      if (coin.coinbaseHeight !== null) {
-        if (tipHeight + 1 - coin.coinbaseHeight >= COINBASE_MATURITY) ripe ??= coin;
-      } else if (isConfirmed(coin.txid)) return coin;
-      else unconfirmed ??= coin;
+      if (isConfirmed(coin.txid)) return coin;
+      unconfirmed ??= coin;
     }
-    return ripe ?? unconfirmed;
+    for (const coin of this.#coinbases.values()) {
+      const ripe = coin.coinbaseHeight !== null && tipHeight + 1 - coin.coinbaseHeight >= COINBASE_MATURITY;
+      if (ripe && coin.valueSats > enough) return coin;
+      // The oldest come first: where one is not ripe, the rest is not either.
+      if (!ripe) break;
+    }
+    return unconfirmed;
   }
 
   #build(coin: Coin, { payload, tipHeight, salt }: FundingRequest, feeSats: bigint): Transaction {
@@ -191,7 +200,7 @@ function outpoint(txid: TxId, vout: number): string {
   return `${txid}:${vout}`;
 }
 
-function lockOf({ script }: TransactionOutput): Coin['lock'] | null {
+function lockOf(script: Uint8Array): Coin['lock'] | null {
   if (script[0] === 0x00) return 'witness-key';
   return script[0] === 0x51 ? 'taproot' : null;
 }

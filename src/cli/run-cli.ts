@@ -9,6 +9,7 @@ import { get, getCommand } from './verbs/get.ts';
 import { run, runCommand } from './verbs/run.ts';
 import { showStatus, statusCommand } from './verbs/status.ts';
 //import { submit, submitCommand } from './verbs/submit.ts';
+import { verifyCommand, verifyFile } from './verbs/verify.ts';
 import { VERSION } from './version.ts';
 
 type Handler = (options: VerbOptions, context: CliContext, args: readonly string[]) => Promise<ExitCode>;
@@ -18,6 +19,7 @@ const VERBS: readonly (readonly [() => Command, Handler])[] = [
   [getCommand, (options, context, [hash = '']) => get(hash, options, context)],
   [statusCommand, showStatus],
   //  [submitCommand, (options, context, [file = '']) => submit(file, options, context)],
+  [verifyCommand, (options, context, [file = '']) => verifyFile(file, options, context)],
   [devnodeCommand, devnode],
   [configCommand, config],
 ];

@@ -4,7 +4,7 @@ import { Archive } from './archive/archive.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { SettingValues } from './config/index.ts';
-import { createNodeHasher } from './hashing/index.ts';
+import { createNodeHasher, HashThread } from './hashing/index.ts';
 import { createHttpServer } from './http/index.ts';
 import { createBlobNode } from './node/index.ts';
 import type { Logger } from './observability/logger.ts';
@@ -58,7 +58,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     closing.push(() => catalog.close());
 
     const hasher = await createNodeHasher();
-    log.info({ engines: hasher.engine }, 'hashes checked against the reference');
+    log.info({ engine: hasher.engine }, 'hashes checked against the reference');
+    for (const warning of hasher.warnings) log.warn(warning, 'a hash implementation was passed over');
+    const verifier = await HashThread.start(hasher);
+    closing.push(() => verifier.stop());
     const node = createBlobNode(nodeOptions(settings));
     closing.push(() => node.close());
     const archive = new Archive(
@@ -67,7 +70,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         emulated,
         pollMs: settings.nodePollMs,
         sweepMs: settings.nodeSweepMs,
-        pageEntries: 10_000,
+        pageEntries: 5_000,
         requests: settings.nodeRequests,
       },
       {
@@ -76,6 +79,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         store,
         binding: folder,
         hasher,
+        verifier,
         rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs: SCRUB_PERIOD_MS, nowMs }),
         conditions: new ConditionBoard(log.child({ room: 'archive' }), nowMs),
         nowMs,

@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { NODE_FLAGS } from './node-flags.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, 'node_modules');
@@ -86,5 +87,5 @@ if (first === '--script') {
     if (code !== 0) process.exit(code);
   }
 } else {
-  process.exitCode = await run(node, [join(ROOT, 'src', 'cli', 'main.ts'), ...process.argv.slice(2)]);
+  process.exitCode = await run(node, [...NODE_FLAGS, join(ROOT, 'src', 'cli', 'main.ts'), ...process.argv.slice(2)]);
 }

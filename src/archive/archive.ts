@@ -5,7 +5,7 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import type { WantedBlob } from '../catalog/wanted-table.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
+import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
 import { Activity } from './activity.ts';
 import { Adoption } from './adoption.ts';
 import { ArchiveReader } from './archive-reader.ts';
@@ -42,6 +42,7 @@ export interface ArchiveModules {
   readonly store: LocalStore;
   readonly binding: ChainBinding;
   readonly hasher: BlobHasher;
+  readonly verifier: Verifier;
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly nowMs: () => number;

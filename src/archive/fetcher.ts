@@ -3,8 +3,7 @@ import type { VersionHash } from '../blob/ids.ts';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { WantedBlob } from '../catalog/wanted-table.ts';
-import type { BlobHasher } from '../verify/hasher.ts';
-import { type UnverifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
+import { forgetBytes, type UnverifiedBlob, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from './activity.ts';
 import type { BlobNode, FetchOutcome } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
@@ -21,7 +20,7 @@ export interface FetcherModules {
   readonly poller: Poller;
   readonly spooler: Spooler;
   readonly leftOver: LeftOver;
-  readonly hasher: BlobHasher;
+  readonly verifier: Verifier;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly nowMs: () => number;
@@ -29,6 +28,11 @@ export interface FetcherModules {
 
 /** Rows of the queue that are looked at in one go. */
 const LOOK_AHEAD = 512;
+/**
+ * Bytes that were fetched and are not durable yet. Writing goes on beside fetching, so that the node's answer and the
+ * disk's sync do not wait for each other; beyond this (or this many under way), fetching waits.
+ */
+const UNSPOOLED = { bytes: 8 * 1_048_576, blobs: 512 } as const;
 /** How long nothing is asked for after a request failed as a whole. */
 const REQUEST_RETRY_MS = 1_000;
 /** The queue is looked at again after this though nobody rang: for attempts that are due. */
@@ -40,6 +44,8 @@ export class Fetcher {
   readonly #modules: FetcherModules;
   readonly #inFlight = new Set<VersionHash>();
   readonly #running = new Set<Promise<void>>();
+  #requestsUnderWay = 0;
+  #unspooledBytes = 0;
   readonly #wake: Pulse;
   #queue: WantedBlob[] = [];
   #ringsSeen = -1;
@@ -71,7 +77,9 @@ export class Fetcher {
 
   #nextBatch(): WantedBlob[] | null {
     const { poller, catalog, nowMs } = this.#modules;
-    if (this.#running.size >= this.#requests || !poller.mayFetch || nowMs() < this.#restUntilMs) return null;
+    if (this.#requestsUnderWay >= this.#requests || this.#unspooledBytes >= UNSPOOLED.bytes) return null;
+    if (this.#inFlight.size >= UNSPOOLED.blobs) return null;
+    if (!poller.mayFetch || nowMs() < this.#restUntilMs) return null;
     // News may be nearer to its deadline than what is queued here.
     if (this.#ringsSeen !== this.#wake.rings || this.#queue.length === 0) {
       this.#ringsSeen = this.#wake.rings;
@@ -106,17 +114,41 @@ export class Fetcher {
     const [allowed, outOfRange] = partition(toFetch, (wanted) => isSizeAllowed(wanted.sizeBytes));
     this.#recordFailures(outOfRange.map((wanted) => [wanted, sizeOutOfRange(wanted)] as const));
     if (allowed.length === 0) return;
-    const outcomes = await this.#modules.node.fetchBlobs(allowed, signal);
-    this.#modules.conditions.set('fetch', null);
+    const outcomes = await this.#ask(allowed, signal);
     const failures: (readonly [WantedBlob, Error])[] = [];
-    const spooling: Promise<void>[] = [];
-    for (const [index, wanted] of allowed.entries()) {
-      const result = this.#judge(wanted, outcomes[index]);
+    const takeOver = async (wanted: WantedBlob, outcome: FetchOutcome | undefined) => {
+      const result = await this.#judge(wanted, outcome);
       if (result instanceof Error) failures.push([wanted, result]);
-      else spooling.push(this.#modules.spooler.spool(result, wanted, signal));
+      else await this.#spool(result, wanted, signal);
+    };
+    const bytes = outcomes.reduce((sum, outcome) => sum + bytesIn(outcome), 0);
+    this.#unspooledBytes += bytes;
+    try {
+      await Promise.all(allowed.map((wanted, index) => takeOver(wanted, outcomes[index])));
+    } finally {
+      this.#unspooledBytes -= bytes;
+      this.#recordFailures(failures);
     }
-    this.#recordFailures(failures);
-    await Promise.all(spooling);
+  }
+
+  async #ask(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {
+    this.#requestsUnderWay += 1;
+    try {
+      const outcomes = await this.#modules.node.fetchBlobs(wanted, signal);
+      this.#modules.conditions.set('fetch', null);
+      return outcomes;
+    } finally {
+      this.#requestsUnderWay -= 1;
+      this.#wake.nudge();
+    }
+  }
+
+  async #spool(blob: VerifiedBlob, wanted: WantedBlob, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#modules.spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
+    } finally {
+      forgetBytes(blob);
+    }
   }
 
   /** What a crash left in the store without a row is proven and taken over, not fetched again. */
@@ -127,16 +159,16 @@ export class Fetcher {
     for (const wanted of batch) {
       const blob = await leftOver.find(wanted, signal);
       if (blob === null) missing.push(wanted);
-      else await spooler.spool(blob, wanted, signal);
+      else await spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
     }
     return missing;
   }
 
-  #judge(wanted: WantedBlob, outcome: FetchOutcome | undefined) {
+  async #judge(wanted: WantedBlob, outcome: FetchOutcome | undefined): Promise<VerifiedBlob | Error> {
     if (outcome === undefined) return absentAtNode(wanted);
     switch (outcome.kind) {
       case 'bytes':
-        return verifyBlob(outcome.blob, this.#modules.hasher) ?? wrongBytes(wanted, outcome.blob);
+        return (await this.#modules.verifier.verify(outcome.blob)) ?? wrongBytes(wanted, outcome.blob);
       case 'absent':
         return absentAtNode(wanted);
       case 'failed':
@@ -167,6 +199,10 @@ export class Fetcher {
     if (isPast && isGone && !poller.isListed(wanted.versionHash)) return NEVER_MS;
     return nextAttemptMs(wanted.attempts, nowMs(), Math.random);
   }
+}
+
+function bytesIn(outcome: FetchOutcome): number {
+  return outcome.kind === 'bytes' ? outcome.blob.bytes.length : 0;
 }
 
 function absentAtNode(wanted: WantedBlob): ArchiveError {

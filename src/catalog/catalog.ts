@@ -24,6 +24,9 @@ export interface CatalogTotals {
   readonly storedBytes: number;
 }
 
+/** Of SQLite's own; the file cache of the system does the rest. */
+const CACHE_BYTES = 16 * 1024 * 1024;
+
 /** A stored content fell back: what the caller has to tell somebody. */
 export type AfterDamage = 'other-copies-left' | 'to-be-fetched-again';
 
@@ -50,7 +53,7 @@ export class Catalog {
   }
 
   static open(options: CatalogOptions): Catalog {
-    const database = openDurableDatabase(options.path, { cacheBytes: 64 * 1024 * 1024 });
+    const database = openDurableDatabase(options.path, { cacheBytes: CACHE_BYTES });
     try {
       migrate(database, readMigrations(options.migrationsFolder));
       return new Catalog(database, options);
@@ -82,11 +85,10 @@ export class Catalog {
   recordSpooled(contents: readonly SpooledContent[]): void {
     this.#transaction('record what is spooled', () => {
       for (const content of contents) {
-        const known = this.#content.find(content.versionHash).find((one) => one.hashType === content.hashType);
-        if (known === undefined || known.state === 'seen') {
-          const sequence = this.#content.putSpooled(content, this.#options.nowMs());
-          this.#placements.want(sequence);
-          if (known !== undefined) this.#leave(known);
+        const put = this.#content.putSpooled(content, this.#options.nowMs());
+        if (put !== null) {
+          this.#placements.want(put.sequence);
+          if (!put.isNew) this.#count.seen.count -= 1;
           this.#enter('spooled', content.sizeBytes);
         }
         this.#wanted.remove(content.versionHash);
@@ -114,13 +116,11 @@ export class Catalog {
   recordProven(backend: string, contents: readonly ContentEntry[]): void {
     const nowMs = this.#options.nowMs();
     this.#transaction('record what is stored', () => {
-      for (const { sequence } of contents) {
-        this.#placements.set(backend, sequence, 'good', nowMs);
-        const entry = this.#content.at(sequence);
-        if (entry?.state !== 'spooled') continue;
-        if (this.#placements.goodCopies(sequence) < this.#options.replicasRequired) continue;
-        this.#content.setState(sequence, 'stored', nowMs);
-        this.#leave(entry);
+      for (const entry of contents) {
+        this.#placements.set(backend, entry.sequence, 'good', nowMs);
+        if (!this.#placements.hasGoodCopies(entry.sequence, this.#options.replicasRequired)) continue;
+        if (!this.#content.markStored(entry.sequence, nowMs)) continue;
+        this.#leave({ ...entry, state: 'spooled' });
         this.#enter('stored', entry.sizeBytes);
       }
     });

@@ -57,6 +57,7 @@ export class ContentTable {
   readonly #held: Database.Statement;
   readonly #upsert: Database.Statement;
   readonly #setState: Database.Statement;
+  readonly #markStored: Database.Statement;
   readonly #oldest: Database.Statement;
   readonly #newest: Database.Statement;
   readonly #totals: Database.Statement;
@@ -66,13 +67,16 @@ export class ContentTable {
     this.#byHash = database.prepare(`SELECT ${COLUMNS} FROM content WHERE version_hash = ? ORDER BY hash_type`);
     this.#bySequence = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence = ?`);
     this.#held = database.prepare('SELECT 1 FROM content WHERE version_hash = ? AND state > 0').pluck();
-    this.#upsert = database.prepare(
-      `INSERT INTO content (${COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, NULL)
-       ON CONFLICT (version_hash, hash_type) DO UPDATE SET state = 1, spooled_ms = excluded.spooled_ms, stored_ms = NULL
-       RETURNING sequence`,
-    );
-    this.#upsert.pluck();
+    // No row comes back when the content is held already: then nothing changes.
+    this.#upsert = database
+      .prepare(
+        `INSERT INTO content (${COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, NULL)
+         ON CONFLICT (version_hash, hash_type) DO UPDATE SET state = 1, spooled_ms = excluded.spooled_ms, stored_ms = NULL
+         WHERE state = 0 RETURNING sequence`,
+      )
+      .pluck();
     this.#setState = database.prepare('UPDATE content SET state = ?, stored_ms = ? WHERE sequence = ?');
+    this.#markStored = database.prepare('UPDATE content SET state = 2, stored_ms = ? WHERE sequence = ? AND state = 1');
     this.#oldest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence > ? ORDER BY sequence LIMIT ?`);
     this.#newest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence < ? ORDER BY sequence DESC LIMIT ?`);
     this.#totals = database.prepare(
@@ -97,25 +101,28 @@ export class ContentTable {
     return this.#held.get(hashKey(versionHash)) !== undefined;
   }
 
-  /** Gives its sequence. */
-  putSpooled(content: SpooledContent, nowMs: number): number {
-    const sequence = this.#lastSequence + 1;
-    const given = z
-      .number()
-      .parse(
-        this.#upsert.get(
-          hashKey(content.versionHash),
-          hashTypeCode(content.hashType),
-          sequence,
-          content.sizeBytes,
-          content.txid === null ? null : hashKey(content.txid),
-          content.medianTimeSeconds,
-          content.firstSeenMs,
-          nowMs,
-        ),
-      );
-    if (given === sequence) this.#lastSequence = sequence;
-    return given;
+  /** null: it was held already. `isNew`: it had no row before. */
+  putSpooled(content: SpooledContent, nowMs: number): { sequence: number; isNew: boolean } | null {
+    const next = this.#lastSequence + 1;
+    const given = this.#upsert.get(
+      hashKey(content.versionHash),
+      hashTypeCode(content.hashType),
+      next,
+      content.sizeBytes,
+      content.txid === null ? null : hashKey(content.txid),
+      content.medianTimeSeconds,
+      content.firstSeenMs,
+      nowMs,
+    );
+    if (given === undefined) return null;
+    const sequence = z.number().parse(given);
+    if (sequence === next) this.#lastSequence = next;
+    return { sequence, isNew: sequence === next };
+  }
+
+  /** From `spooled`; false when it was in another state. */
+  markStored(sequence: number, nowMs: number): boolean {
+    return this.#markStored.run(nowMs, sequence).changes === 1;
   }
 
   setState(sequence: number, state: StoredState, storedMs: number | null): void {

@@ -68,6 +68,11 @@ export class PlacementTable {
     return z.array(z.number()).parse(this.#wanted.all(this.#id(backend), after, limit));
   }
 
+  /** Are at least so many configured backends proven to hold it? The caller has just recorded one. */
+  hasGoodCopies(sequence: number, required: number): boolean {
+    return required <= 1 || this.goodCopies(sequence) >= required;
+  }
+
   /** How many configured backends are proven to hold it. */
   goodCopies(sequence: number): number {
     return z.number().parse(this.#good.get(sequence));

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { messageOf } from '../blob/errors.ts';
 import { readConfigFile } from './config-file.ts';
 import { ConfigError } from './errors.ts';
+import { nearestName } from './nearest-name.ts';
 import type { Setting } from './setting.ts';
 import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
 
@@ -101,9 +102,13 @@ function describe(setting: Setting<unknown>, given: Given, problem: string): str
   return `${given.from} ${problem}${shown}.`;
 }
 
-/** A URL can carry a password, also one that is wrong otherwise. */
+/** An address can carry a password before its host or in its query, also one that is wrong otherwise. */
 export function withoutCredentials(value: unknown): unknown {
-  return typeof value === 'string' ? value.replace(/\/\/[^/@]*@/g, '//***@') : value;
+  if (typeof value !== 'string') return value;
+  return value
+    .replace(/\/\/.*@/s, '//***@')
+    .replace(/^[^/]*:.*@/s, '***@')
+    .replace(/(^[a-z]+:\/\/.*?)[?#].+/is, '$1?***');
 }
 
 function unknownVariables(env: ConfigSources['env']): string[] {
@@ -127,18 +132,9 @@ function unknownKeys(leaves: ReadonlyMap<string, unknown>, file: string): string
     );
 }
 
-/** A hint for the likeliest slip of the pen: the known name that shares most of its words. */
 function nearest(name: string, known: readonly string[]): string {
-  const words = (text: string) => new Set(text.toLowerCase().split(/[._]/));
-  const own = words(name);
-  const scored = known
-    .map((candidate) => ({
-      candidate,
-      score: own.intersection(words(candidate)).size / own.union(words(candidate)).size,
-    }))
-    .sort((a, b) => b.score - a.score);
-  const best = scored[0];
-  return best !== undefined && best.score >= 0.5 ? ` (did you mean ${best.candidate}?)` : '';
+  const meant = nearestName(name, known);
+  return meant === null ? '' : ` (did you mean ${meant}?)`;
 }
 
 function invalid(problems: readonly string[]): ConfigError {

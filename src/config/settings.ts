@@ -28,7 +28,7 @@ export const SETTINGS = {
   nodeDialect: setting('node.dialect', oneOf(['auto', ...DIALECTS]), 'auto', 'Release line that the node speaks.'),
   nodePollMs: setting('node.pollMs', wholeNumber(100, 60_000), 2_000, 'Milliseconds between questions for the tip.'),
   nodeSweepMs: setting('node.sweepMs', wholeNumber(500, 300_000), 5_000, 'Milliseconds between readings of the list.'),
-  nodeRequests: setting('node.requests', wholeNumber(1, 16), 4, 'Fetches under way at the node at a time.'),
+  nodeRequests: setting('node.requests', wholeNumber(1, 16), 3, 'Fetches under way at the node at a time.'),
   httpHost: setting('http.host', text, '127.0.0.1', 'Address that the API listens on.'),
   httpPort: setting('http.port', wholeNumber(0, 65_535), 8_080, 'Port of the API; 0 takes a free one and logs it.'),
   logLevel: setting('log.level', oneOf(LOG_LEVELS), 'info', 'Least level that is logged.'),

@@ -1,5 +1,6 @@
 import { getHashes, hash } from 'node:crypto';
 import { createBLAKE2s, createKeccak, type IHasher } from 'hash-wasm';
+import type { HashType } from '../blob/ids.ts';
 import { nobleHasher } from '../verify/hasher.ts';
 
 /** Any length in, 32 bytes out. */
@@ -38,3 +39,10 @@ export const BLAKE2S256_CANDIDATES: readonly HashCandidate[] = [native('blake2s2
 
 export const NOBLE_KECCAK256: HashFunction = nobleHasher.keccak256;
 export const NOBLE_BLAKE2S256: HashFunction = nobleHasher.blake2s256;
+
+/** The implementation of this name; whoever asks has seen it agree with noble. */
+export async function loadEngine(hashType: HashType, engine: string): Promise<HashFunction> {
+  const candidates = hashType === 'keccak256' ? KECCAK256_CANDIDATES : BLAKE2S256_CANDIDATES;
+  const reference = hashType === 'keccak256' ? NOBLE_KECCAK256 : NOBLE_BLAKE2S256;
+  return (await candidates.find((candidate) => candidate.engine === engine)?.load()) ?? reference;
+}

@@ -20,6 +20,8 @@ export interface HasherWarning {
 
 /** The fastest hashes that this Node has and that agree with noble. */
 export interface NodeHasher extends BlobHasher {
+  /** Which implementation serves which hash. */
+  readonly engines: Readonly<Record<HashType, string>>;
   /** For the log of whoever made it; empty when all is well. */
   readonly warnings: readonly HasherWarning[];
 }
@@ -43,6 +45,7 @@ export async function createNodeHasher(
   const blake = await choose('blake2s256', candidates.blake2s256, NOBLE_BLAKE2S256);
   return {
     engine: keccak.engine === blake.engine ? keccak.engine : `keccak256 ${keccak.engine}, blake2s256 ${blake.engine}`,
+    engines: { keccak256: keccak.engine, blake2s256: blake.engine },
     keccak256: keccak.hash,
     blake2s256: blake.hash,
     warnings: [...keccak.warnings, ...blake.warnings],
@@ -77,7 +80,8 @@ async function choose(
 
 function firstDisagreement(hash: HashFunction, reference: HashFunction): number | null {
   for (const length of CHECKED_LENGTHS) {
-    const bytes = Uint8Array.from({ length }, (_, at) => (at * 167 + length) & 0xff);
+    const bytes = new Uint8Array(length);
+    for (let at = 0; at < length; at++) bytes[at] = at * 167 + length;
     if (encodeHex(hash(bytes)) !== encodeHex(reference(bytes))) return length;
   }
   return null;

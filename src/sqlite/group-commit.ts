@@ -4,14 +4,18 @@ interface Waiting<T> {
   readonly reject: (cause: unknown) => void;
 }
 
+/** How long the first of a group waits for company. A sync takes about as long. */
+const LINGER_MS = 5;
+
 /**
- * What arrives in the same turn of the event loop shares one synced commit: a thousand small writes then cost a few
- * syncs, and a single one waits for nobody.
+ * What arrives within a few milliseconds shares one synced commit: a thousand small writes then cost a few syncs, and a
+ * single one waits hardly longer than its own sync takes.
  */
 export class GroupCommit<T> {
   readonly #commit: (items: readonly T[]) => void;
   readonly #limit: number;
   #waiting: Waiting<T>[] = [];
+  #timer: NodeJS.Timeout | undefined;
 
   /** `commit` writes all items in one durable transaction, or throws and has written none. */
   constructor(commit: (items: readonly T[]) => void, limit: number) {
@@ -23,12 +27,14 @@ export class GroupCommit<T> {
   add(item: T): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (this.#waiting.length === 1) setImmediate(() => this.flush());
-      else if (this.#waiting.length >= this.#limit) this.flush();
+      if (this.#waiting.length >= this.#limit) this.flush();
+      else this.#timer ??= setTimeout(() => this.flush(), LINGER_MS);
     });
   }
 
   flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     const group = this.#waiting;
     this.#waiting = [];
     if (group.length === 0) return;

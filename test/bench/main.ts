@@ -1,0 +1,19 @@
+/**
+ * `npm run bench [-- --json] [-- name …]`: ratios against a limit measured in the same run. The machine is shared:
+ * run it again before believing one figure.
+ */
+import { benchDrain } from './drain.ts';
+import { describe, type Figure } from './figure.ts';
+
+const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = { drain: benchDrain };
+
+const words = process.argv.slice(2);
+const names = words.filter((word) => !word.startsWith('--'));
+const asJson = words.includes('--json');
+for (const [name, bench] of Object.entries(BENCHES)) {
+  if (names.length > 0 && !names.includes(name)) continue;
+  const figures = await bench();
+  for (const figure of figures) {
+    process.stdout.write(`${asJson ? JSON.stringify({ bench: name, ...figure }) : describe(figure)}\n`);
+  }
+}

@@ -107,7 +107,7 @@ export function withoutCredentials(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   return value
     .replace(/\/\/.*@/s, '//***@')
-    .replace(/^[^/]*:.*@/s, '***@')
+    .replace(/^[^/]*:(?!\/\/).*@/s, '***@')
     .replace(/(^[a-z]+:\/\/.*?)[?#].+/is, '$1?***');
 }
 

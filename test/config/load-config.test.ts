@@ -1,0 +1,250 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type Config, ConfigError, type ConfigSources, loadConfig, showConfig } from '../../src/config/index.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+function load(sources: Partial<ConfigSources> = {}): Config {
+  return loadConfig({ env: {}, flags: {}, file: undefined, cwd: temporaryFolder(), ...sources });
+}
+
+/** What is said about a configuration that cannot be used. */
+function refusal(sources: Partial<ConfigSources>): ConfigError {
+  try {
+    load(sources);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error('The configuration was accepted.');
+}
+
+function fileWith(text: string): string {
+  const path = join(temporaryFolder(), 'holdfast.yaml');
+  writeFileSync(path, text);
+  return path;
+}
+
+const inEnv = (name: string, value: string) => refusal({ env: { [name]: value } }).message;
+
+describe('where a value comes from', () => {
+  test('nothing given: the defaults, which listen on this machine only', () => {
+    const { values, origins, file } = load();
+    expect(values).toMatchObject({ dataDir: './data', nodeUrl: null, httpHost: '127.0.0.1', httpPort: 8_080 });
+    expect(new Set(Object.values(origins))).toEqual(new Set(['default']));
+    expect(file).toBeNull();
+  });
+
+  test('a flag beats the environment, the environment beats the file, the file beats the default', () => {
+    const file = fileWith('http:\n  port: 1001\n  host: 0.0.0.0\nlog:\n  level: debug\n');
+    const env = { HOLDFAST_HTTP_PORT: '1002', HOLDFAST_HTTP_HOST: '127.0.0.2' };
+    const { values, origins } = load({ file, env, flags: { '--http-port': '1003' } });
+    expect(values).toMatchObject({ httpPort: 1003, httpHost: '127.0.0.2', logLevel: 'debug', dataDir: './data' });
+    expect(origins).toMatchObject({ httpPort: 'flag', httpHost: 'environment', logLevel: 'file', dataDir: 'default' });
+  });
+
+  test('HOLDFAST_CONFIG names a file, --config another; JSON is read as well', () => {
+    const one = fileWith('{"http": {"port": 1001}}');
+    const two = fileWith('http: {port: 1002}');
+    expect(load({ env: { HOLDFAST_CONFIG: one } }).values.httpPort).toBe(1001);
+    expect(load({ env: { HOLDFAST_CONFIG: one }, file: two }).values.httpPort).toBe(1002);
+  });
+
+  test('an empty file, and an empty variable, give nothing', () => {
+    expect(load({ file: fileWith(''), env: { HOLDFAST_HTTP_PORT: '' } }).values.httpPort).toBe(8_080);
+  });
+
+  test('the result cannot be changed', () => {
+    const { values } = load();
+    expect(Object.isFrozen(values)).toBe(true);
+  });
+});
+
+describe('a value that cannot be', () => {
+  test.each([
+    ['HOLDFAST_HTTP_PORT', '65536', 'must be a whole number from 0 to 65535'],
+    ['HOLDFAST_HTTP_PORT', '80a', 'must be a whole number from 0 to 65535'],
+    ['HOLDFAST_HTTP_PORT', '-1', 'must be a whole number from 0 to 65535'],
+    ['HOLDFAST_HTTP_PORT', '1e3', 'must be a whole number from 0 to 65535'],
+    ['HOLDFAST_NODE_POLL_MS', '99', 'must be a whole number from 100 to 60000'],
+    ['HOLDFAST_NODE_SWEEP_MS', '499', 'must be a whole number from 500 to 300000'],
+    ['HOLDFAST_NODE_REQUESTS', '0', 'must be a whole number from 1 to 16'],
+    ['HOLDFAST_LOG_LEVEL', 'loud', 'must be one of trace, debug, info, warn, error, fatal, silent'],
+    ['HOLDFAST_NODE_DIALECT', 'syscoin-6', 'must be one of auto, svc, syscoin-4.2, syscoin-4.4, syscoin-5'],
+    ['HOLDFAST_NODE_URL', 'localhost:8370', 'must be an http:// or https:// address'],
+    ['HOLDFAST_NODE_URL', 'ftp://localhost', 'must be an http:// or https:// address'],
+    ['HOLDFAST_NODE_URL', 'http://a:1 http://b:1', 'names several nodes'],
+  ])('%s=%s is one clear sentence', (name, value, says) => {
+    const message = inEnv(name, value);
+    expect(message).toContain(`${name} ${says}`);
+    expect(message).toContain(`it is ${JSON.stringify(value)}`);
+    expect(message.split('\n')).toHaveLength(1);
+  });
+
+  test('an address with a query is refused, and its query, which can be a key, is not repeated', () => {
+    expect(inEnv('HOLDFAST_NODE_URL', 'http://localhost/?key=abc')).toBe(
+      'HOLDFAST_NODE_URL must not have a query or a fragment (it is "http://localhost/?***").',
+    );
+  });
+
+  test('a value in a file is named by its key and the file', () => {
+    const file = fileWith('http:\n  port: many\n');
+    expect(refusal({ file }).message).toContain(`http.port in ${file} must be a whole number`);
+  });
+
+  test('a flag is named as a flag', () => {
+    expect(refusal({ flags: { '--log-level': 'loud' } }).message).toContain('--log-level must be one of');
+  });
+
+  test('a value of another form in a file is refused, not converted', () => {
+    expect(refusal({ file: fileWith('dataDir: [1, 2]') }).message).toContain('dataDir');
+    expect(refusal({ file: fileWith('http: {port: 1.5}') }).message).toContain('http.port');
+    expect(refusal({ file: fileWith('dataDir:') }).message).toContain('dataDir');
+  });
+
+  test('everything that is wrong is said at once', () => {
+    const env = { HOLDFAST_HTTP_PORT: 'x', HOLDFAST_LOG_LEVEL: 'x', HOLDFAST_WHAT: 'x' };
+    const error = refusal({ env });
+    expect(error.code).toBe('config/invalid');
+    expect(error.details['problems']).toHaveLength(3);
+    expect(error.message.split('\n')).toHaveLength(3);
+  });
+});
+
+describe('a name that is not known', () => {
+  test('in the environment it is refused, with the likely one', () => {
+    expect(inEnv('HOLDFAST_NODE_URI', 'http://a')).toContain(
+      'The environment variable HOLDFAST_NODE_URI is not known to this version (did you mean HOLDFAST_NODE_URL?).',
+    );
+  });
+
+  test.each([
+    ['HOLDFAST_LOGLEVEL', 'HOLDFAST_LOG_LEVEL'],
+    ['HOLDFAST_HTTP_PROT', 'HOLDFAST_HTTP_PORT'],
+    ['HOLDFAST_DATADIR', 'HOLDFAST_DATA_DIR'],
+    ['HOLDFAST_NODE_PASWORD', 'HOLDFAST_NODE_PASSWORD'],
+    ['HOLDFAST_NODE_USERNAME', 'HOLDFAST_NODE_USER'],
+  ])('%s: was %s meant?', (wrong, right) => {
+    expect(inEnv(wrong, 'x')).toContain(`(did you mean ${right}?)`);
+  });
+
+  test('in the file it is refused, with the likely one', () => {
+    const file = fileWith('http:\n  prot: 80\n');
+    expect(refusal({ file }).message).toContain(`The key http.prot in ${file} is not known`);
+    expect(refusal({ file }).message).toContain('(did you mean http.port?)');
+  });
+
+  test('one that resembles nothing gets no guess', () => {
+    expect(inEnv('HOLDFAST_QUUX', 'x')).not.toContain('did you mean');
+  });
+
+  test('variables of other programs are none of our business', () => {
+    expect(() => load({ env: { HTTP_PORT: 'x', PATH: 'y' } })).not.toThrow();
+  });
+});
+
+describe('a file', () => {
+  test('that is not there is said, with its path', () => {
+    const error = refusal({ file: 'nowhere.yaml' });
+    expect(error).toMatchObject({ code: 'config/unreadable-file', hint: expect.stringContaining('--config') });
+    expect(error.message).toContain('nowhere.yaml');
+  });
+
+  test.each([
+    'node:\n  password: "hunter2\n  url: x\n',
+    'node:\n  password: hunter2: x\n',
+    'node:\n  password: !hunter2 x\n',
+    'node:\n  password: hunter2\n  password: hunter2\n',
+  ])('that is no YAML is said, with the place, and without repeating what it holds: %j', (text) => {
+    const error = refusal({ file: fileWith(text) });
+    expect(error.code).toBe('config/unreadable-file');
+    expect(error.message).toMatch(/line \d+/);
+    expect(error.message).not.toContain('hunter2');
+  });
+
+  test('that means an alias where a value was meant is said, without repeating it', () => {
+    const error = refusal({ file: fileWith('node: {password: *hunter2}') });
+    expect(error.message).toContain('alias');
+    expect(error.message).not.toContain('hunter2');
+  });
+});
+
+describe('secrets', () => {
+  const PASSWORD = 'correct horse';
+  const shown = (config: Config) => JSON.stringify(showConfig(config));
+
+  test('a password comes from the environment, from a file, or from the configuration file', () => {
+    const path = fileWith(`${PASSWORD}\n`);
+    expect(load({ env: { HOLDFAST_NODE_PASSWORD: PASSWORD } }).values.nodePassword).toBe(PASSWORD);
+    expect(load({ env: { HOLDFAST_NODE_PASSWORD_FILE: path } })).toMatchObject({
+      values: { nodePassword: PASSWORD },
+      origins: { nodePassword: 'secret file' },
+    });
+    expect(load({ file: fileWith(`node: {password: ${PASSWORD}}`) }).values.nodePassword).toBe(PASSWORD);
+  });
+
+  test('one secret in two places is refused', () => {
+    const env = { HOLDFAST_NODE_PASSWORD: PASSWORD, HOLDFAST_NODE_PASSWORD_FILE: fileWith('x') };
+    expect(refusal({ env }).message).toContain('are both set');
+    expect(refusal({ env }).message).not.toContain(PASSWORD);
+  });
+
+  test('a secret file that cannot be read is said, with its variable', () => {
+    expect(inEnv('HOLDFAST_NODE_PASSWORD_FILE', '/nowhere/secret')).toContain(
+      'HOLDFAST_NODE_PASSWORD_FILE cannot be read',
+    );
+  });
+
+  test('an empty secret file is no password', () => {
+    expect(inEnv('HOLDFAST_NODE_PASSWORD_FILE', fileWith('\n'))).toContain(
+      'HOLDFAST_NODE_PASSWORD_FILE must not be empty',
+    );
+  });
+
+  test('only secrets can be given by file', () => {
+    expect(inEnv('HOLDFAST_NODE_URL_FILE', 'x')).toContain('HOLDFAST_NODE_URL_FILE is not known');
+  });
+
+  test('what is shown has the password masked, and says where it came from', () => {
+    const config = load({ env: { HOLDFAST_NODE_PASSWORD: PASSWORD } });
+    expect(shown(config)).not.toContain(PASSWORD);
+    expect(showConfig(config)).toContainEqual({
+      key: 'node.password',
+      env: 'HOLDFAST_NODE_PASSWORD',
+      value: '***',
+      origin: 'environment',
+    });
+  });
+
+  test.each([
+    'http://me:secret@host:1/',
+    'http://me:sec/ret@host:1/',
+    'http://me:sec@ret@host:1/',
+    'http://secret@host/',
+  ])('an address is shown without what stands before its host: %s', (url) => {
+    try {
+      expect(shown(load({ env: { HOLDFAST_NODE_URL: url } }))).not.toMatch(/sec|ret/);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      expect(error.message).not.toMatch(/sec|ret@/);
+    }
+  });
+
+  test.each([
+    ['me:secret@host:1', 'it has no scheme'],
+    ['http//me:secret@host:1', 'it lacks a colon'],
+    ['http://me:secret@host:port', 'its port is no number'],
+    ['http://me:se/cret@host:1', 'its password has a slash'],
+    ['ftp://me:secret@host', 'another scheme'],
+    ['http://me:secret@a,http://me:secret@b', 'two of them'],
+    ['http://me:secret@host/?secret=secret', 'a query'],
+  ])('an address that is refused is refused without its password: %s (%s)', (url) => {
+    expect(inEnv('HOLDFAST_NODE_URL', url)).not.toMatch(/secret|se\/cret/);
+  });
+
+  test('a wrong value of a secret is not repeated', () => {
+    const file = fileWith('node:\n  password: 12345678\n');
+    expect(refusal({ file }).message).toContain('node.password');
+    expect(refusal({ file }).message).not.toContain('12345678');
+  });
+});

@@ -78,7 +78,7 @@ export function transactionView(transaction: Transaction): ReplyObject {
 }
 
 /** The three kinds of output that this chain has. */
-function scriptView(script: Buffer): ReplyObject {
+export function scriptView(script: Buffer): ReplyObject {
   const program = script.subarray(2);
   const text = program.toString('hex');
   if (script[0] === 0x00) {

@@ -67,7 +67,6 @@ export class NodeState {
     this.chain = new EmulatedChain({
       seed: begin.seed,
       network: begin.network,
-      startSeconds: begin.startSeconds,
       chainLocks: options.chainLocks,
     });
     this.assets = new AssetLedger(this.chain, begin.seed, options.wallets);

@@ -131,7 +131,7 @@ describe('afterwards every recorded call answers alike', () => {
   const ordered = entries.toSorted(([a], [b]) => Number(a.includes('verifytxout')) - Number(b.includes('verifytxout')));
 
   test.for(ordered)('%s', async ([key, recorded]) => {
-    const [method, params] = JSON.parse(key) as [string, unknown];
+    const [method, params] = z.tuple([z.string(), z.unknown()]).parse(JSON.parse(key));
     const body = comparison.translate(JSON.stringify({ id: 'r', method, params }));
     const answer = await post(devnode, body);
     expect(answer.status).toBe(recorded.status);

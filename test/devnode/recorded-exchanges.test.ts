@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { parseVersionHash } from '../../src/blob/ids.ts';
 import { versionHashOf } from '../../src/devnode/chain/content.ts';
 import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
@@ -22,6 +23,9 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   'chain info': 'size_on_disk: the real genesis block and the undo files of a real node have other lengths',
 };
 
+const Created = z.object({ result: z.object({ versionhash: z.string() }) });
+const Listed = z.object({ result: z.array(z.object({ versionhash: z.string(), datasize: z.int() })) });
+
 const comparison = new RecordedComparison();
 let devnode: Devnode;
 let now = STARTED;
@@ -38,7 +42,7 @@ beforeAll(async () => {
   for (const exchange of exchanges) {
     const bytes = elidedContent(exchange);
     if (bytes === null) continue;
-    const { result } = JSON.parse(exchange.response.body) as { result: { versionhash: string } };
+    const { result } = Created.parse(JSON.parse(exchange.response.body));
     comparison.learn(result.versionhash, versionHashOf('keccak256', bytes));
   }
   // The times of the recorded chain follow from its median times: six blocks in one second, five in the next.
@@ -69,7 +73,7 @@ const BEFORE: Readonly<Record<string, () => void>> = {
 /** 14 contents whose bytes were not recorded: only their sizes and version hashes are known. */
 function submitPagedBlobs(): void {
   const all = exchanges.find(({ name }) => name === 'list negative count');
-  const { result } = JSON.parse(all?.response.body ?? '') as { result: { versionhash: string; datasize: number }[] };
+  const { result } = Listed.parse(JSON.parse(all?.response.body ?? ''));
   for (const { versionhash, datasize } of result.filter(({ datasize }) => datasize >= 40)) {
     devnode.chain.submit({
       content: {

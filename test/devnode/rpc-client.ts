@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Devnode } from '../../src/devnode/index.ts';
 
 /** One HTTP answer, as it came. */
@@ -14,19 +15,18 @@ export async function post(devnode: Devnode, body: string, path = '/'): Promise<
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
+const CallResult = z.object({
+  result: z.unknown(),
+  error: z.object({ code: z.number(), message: z.string() }).nullable(),
+});
+
 /** The whole response object of one call. */
-export async function call(devnode: Devnode, method: string, params: unknown = [], path = '/'): Promise<CallResult> {
+export async function call(
+  devnode: Devnode,
+  method: string,
+  params: unknown = [],
+  path = '/',
+): Promise<z.infer<typeof CallResult> & { status: number }> {
   const { status, text } = await post(devnode, JSON.stringify({ jsonrpc: '1.0', id: 't', method, params }), path);
-  return { status, ...(JSON.parse(text) as { result: unknown; error: RpcErrorObject | null }) };
-}
-
-export interface RpcErrorObject {
-  readonly code: number;
-  readonly message: string;
-}
-
-export interface CallResult {
-  readonly status: number;
-  readonly result: unknown;
-  readonly error: RpcErrorObject | null;
+  return { status, ...CallResult.parse(JSON.parse(text)) };
 }

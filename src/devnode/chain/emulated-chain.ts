@@ -17,6 +17,9 @@ const ESTIMATE_FROM_TRANSACTIONS = 10;
 /** What a replacement pays: twice the fallback rate. */
 const REPLACEMENT_SATS_PER_VBYTE = 40n;
 
+/** Time of the genesis block: it follows from the seed alone, whenever the chain is started. */
+const GENESIS_SECONDS = 1_577_836_800;
+
 /** `main`: the cache is pruned when a new ChainLock arrives. `test`: whenever it is flushed, at every block. */
 export type Network = 'main' | 'test';
 
@@ -24,8 +27,6 @@ export interface ChainOptions {
   readonly seed: string;
   readonly network: Network;
   readonly chainLocks: ChainLockPolicy;
-  /** Time of the genesis block. */
-  readonly startSeconds: number;
 }
 
 export interface Submission {
@@ -66,7 +67,7 @@ export class EmulatedChain {
     this.wallet = new Wallet(options.seed);
     this.network = options.network;
     this.lockPolicy = options.chainLocks;
-    this.#connect(this.#assemble([], options.startSeconds, null), false);
+    this.#connect(this.#assemble([], GENESIS_SECONDS, null), false);
     this.events.setMaxListeners(0);
   }
 

@@ -1,0 +1,180 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { versionHashOf } from '../../src/devnode/chain/content.ts';
+import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { DIALECTS, type Dialect, METHOD_TABLE, type Operation, wireMethod } from '../../src/node/method-table.ts';
+import { call, post } from './rpc-client.ts';
+
+const open: Devnode[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((devnode) => devnode.close()));
+});
+
+async function start(dialect: Dialect, options: DevnodeOptions = {}): Promise<Devnode> {
+  const devnode = await createDevnode({ dialect, ...options });
+  open.push(devnode);
+  return devnode;
+}
+
+const operations = Object.keys(METHOD_TABLE).filter((name): name is Operation => name in METHOD_TABLE);
+
+describe.for(DIALECTS)('%s', (dialect) => {
+  test('knows its own operations and no others', async () => {
+    const devnode = await start(dialect);
+    const own = new Set(operations.flatMap((operation) => wireMethod(operation, dialect)?.method ?? []));
+    const all = new Set(
+      operations.flatMap((operation) => DIALECTS.flatMap((other) => wireMethod(operation, other)?.method ?? [])),
+    );
+    for (const method of all) {
+      // Too many arguments: an operation that exists answers its help, and does nothing.
+      const { status, error } = await call(devnode, method, Array(9).fill(null));
+      if (own.has(method))
+        expect([method, status, error?.code, error?.message.split(/[ \n]/)[0]]).toEqual([method, 500, -1, method]);
+      else expect([method, status, error?.code]).toEqual([method, 404, -32601]);
+    }
+  });
+
+  test('tells its release', async () => {
+    const { result } = await call(await start(dialect), 'getnetworkinfo');
+    const versions = { svc: 40400, 'syscoin-4.2': 40202, 'syscoin-4.4': 40401, 'syscoin-5': 50101 };
+    expect(result).toMatchObject({ version: versions[dialect] });
+  });
+});
+
+const bytes = Buffer.from('a blob');
+const keccak = versionHashOf('keccak256', bytes);
+const blake = versionHashOf('blake2s256', bytes);
+const hex = bytes.toString('hex');
+
+describe('svc', () => {
+  test('a blob has version hash, size and data, in list and get, and nothing else', async () => {
+    const devnode = await start('svc');
+    const created = await call(devnode, 'svccreatenevmblob', [hex, true, 6, 'ECONOMICAL']);
+    expect(created.result).toMatchObject({ versionhash: keccak, datasize: 6 });
+    const bare = { versionhash: keccak, datasize: 6 };
+    expect((await call(devnode, 'listnevmblobdata')).result).toEqual([bare]);
+    expect((await call(devnode, 'listnevmblobdata', [10, 0, { getdata: true }])).result).toEqual([
+      { ...bare, data: hex },
+    ]);
+    devnode.mine();
+    expect((await call(devnode, 'getnevmblobdata', [keccak, true])).result).toEqual({ ...bare, data: hex });
+  });
+
+  test('takes a custom version hash', async () => {
+    const devnode = await start('svc');
+    const custom = 'c0'.repeat(32);
+    expect((await call(devnode, 'svccreaterawnevmblob', [custom, hex])).result).toHaveProperty('txid');
+    devnode.mine();
+    expect((await call(devnode, 'getnevmblobdata', [custom, true])).result).toMatchObject({ data: hex });
+  });
+
+  test('fees: rate or target, not both; any case; numbers and text', async () => {
+    const devnode = await start('svc');
+    const create = (...fee: unknown[]) => call(devnode, 'svccreatenevmblob', ['ab', true, ...fee]);
+    expect((await create(null, null, '25.5')).status).toBe(200);
+    expect((await create(null, 'unset', 30)).status).toBe(200);
+    expect((await create(6, null, 30)).error?.code).toBe(-8);
+    expect((await create(null, 'sometimes')).error?.code).toBe(-8);
+    expect((await create(null, null, 'much')).error?.code).toBe(-3);
+    expect((await create(0)).error?.code).toBe(-8);
+  });
+});
+
+describe('syscoin-4.4', () => {
+  test('says mpt, has no txid, and data in the list on request', async () => {
+    const devnode = await start('syscoin-4.4');
+    await call(devnode, 'syscoincreatenevmblob', [hex]);
+    devnode.mine();
+    const { result } = await call(devnode, 'listnevmblobdata', [10, 0, { getdata: true, stats: true }]);
+    expect(result).toEqual([{ versionhash: keccak, mpt: expect.any(Number), datasize: 6, data: hex }]);
+    const got = (await call(devnode, 'getnevmblobdata', [keccak, true])).result;
+    expect(Object.keys(Object(got)).join()).toBe('versionhash,mpt,datasize,blockhash,height,data');
+  });
+
+  test('knows keccak256 alone: a BLAKE2s hash answers a txid and is never accepted', async () => {
+    const devnode = await start('syscoin-4.4');
+    expect((await call(devnode, 'syscoincreaterawnevmblob', [blake, hex])).result).toHaveProperty('txid');
+    expect((await call(devnode, 'syscoincreaterawnevmblob', [keccak, hex])).result).toHaveProperty('txid');
+    devnode.mine();
+    expect(devnode.chain.cache.size).toBe(1);
+  });
+
+  test('pages repeat the entries of the map and exceed the count', async () => {
+    const devnode = await start('syscoin-4.4');
+    for (let index = 0; index < 20; index++) devnode.submitBlob(Buffer.from(`stored ${index}`));
+    devnode.mine(4);
+    for (let index = 0; index < 3; index++) devnode.submitBlob(Buffer.from(`fresh ${index}`));
+    const Page = z.array(z.object({ versionhash: z.string() }));
+    const page = async (from: number): Promise<string[]> => {
+      const { result } = await call(devnode, 'listnevmblobdata', [10, from]);
+      return Page.parse(result).map(({ versionhash }) => versionhash);
+    };
+    const [first, second] = [await page(0), await page(10)];
+    expect(first).toHaveLength(13);
+    expect(second.slice(0, 3)).toEqual(first.slice(0, 3));
+  });
+});
+
+describe('syscoin-5', () => {
+  test('a 33-byte version hash names its hash type', async () => {
+    const devnode = await start('syscoin-5');
+    await call(devnode, 'syscoincreaterawnevmblob', [`01${blake}`, hex]);
+    devnode.mine();
+    const script = `6a222101${blake}`;
+    expect(devnode.chain.tip.transactions[1]?.raw.toString('hex')).toContain(script);
+  });
+
+  test('2 MiB and a byte answers a txid and is never accepted', async () => {
+    const devnode = await start('syscoin-5');
+    const large = Buffer.alloc(2 * 1024 * 1024 + 1, 1).toString('hex');
+    const { result } = await call(devnode, 'syscoincreatenevmblob', [large]);
+    expect(result).toMatchObject({ datasize: 2_097_153, txid: expect.any(String) });
+    devnode.mine();
+    expect(devnode.chain.cache.size).toBe(0);
+    expect((await call(devnode, 'getrawmempool')).result).toEqual([]);
+  });
+});
+
+describe('wallets', () => {
+  test('several: the path must name one; none: there is nothing to pay with', async () => {
+    const two = await start('syscoin-5', { wallets: ['a', 'b'] });
+    expect((await call(two, 'syscoincreatenevmblob', [hex])).error?.code).toBe(-19);
+    expect((await call(two, 'syscoincreatenevmblob', [hex], '/wallet/b')).status).toBe(200);
+    expect((await call(two, 'syscoincreatenevmblob', [hex], '/wallet/c')).error?.code).toBe(-18);
+    expect((await call(two, 'getblockcount', [], '/wallet/c')).status).toBe(200);
+    const none = await start('syscoin-5', { wallets: [] });
+    expect((await call(none, 'syscoincreatenevmblob', [hex])).error?.code).toBe(-18);
+  });
+
+  test('without a ripe coin there is no fee', async () => {
+    const poor = await start('syscoin-5', { initialBlocks: 3 });
+    expect((await call(poor, 'syscoincreatenevmblob', [hex])).error).toEqual({
+      code: -6,
+      message: 'Insufficient funds',
+    });
+    expect(() => poor.submitBlob(bytes)).toThrow(/no ripe coin/);
+  });
+});
+
+test('waitfornewblock answers as soon as there is one', async () => {
+  const devnode = await start('syscoin-5');
+  const waiting = call(devnode, 'waitfornewblock', [60_000]);
+  await call(devnode, 'getblockcount');
+  devnode.mine();
+  expect((await waiting).result).toEqual({ hash: devnode.chain.tip.hash, height: 121 });
+});
+
+test('a batch of two waits for both, errors inside', async () => {
+  const devnode = await start('syscoin-5');
+  const answer = await post(
+    devnode,
+    '[{"id":1,"method":"nothing"},"x",{"id":18446744073709551615,"method":"getblockcount"}]',
+  );
+  expect(answer.status).toBe(200);
+  expect(answer.text).toBe(
+    '[{"result":null,"error":{"code":-32601,"message":"Method not found"},"id":1},' +
+      '{"result":null,"error":{"code":-32600,"message":"Invalid Request object"},"id":null},' +
+      '{"result":120,"error":null,"id":18446744073709551615}]\n',
+  );
+});

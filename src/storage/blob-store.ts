@@ -4,6 +4,8 @@ import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
 /** What a store says it holds; nothing is proven until the bytes are fetched and hashed. */
 export interface StoredEntry extends ContentName {
   readonly sizeBytes: number;
+  /** The layout names the hash only (Sentinel's): `hashType` is the likely one; join on the version hash alone. */
+  readonly hashTypeUnsaid?: true;
 }
 
 /**
@@ -19,6 +21,8 @@ export interface BlobStore {
   get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null>;
   stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null>;
   list(signal: AbortSignal): AsyncIterable<StoredEntry>;
+  /** `list` without sizes, where each size costs a question of its own (IPFS). Elsewhere `list` is as cheap. */
+  names?(signal: AbortSignal): AsyncIterable<ContentName>;
   /** For scrub and expiry only. Deleting what is not there is no error. */
   delete(name: ContentName, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;

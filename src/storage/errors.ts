@@ -9,7 +9,25 @@ export type StorageErrorCode =
   | 'storage/unknown-format'
   | 'storage/too-old-sqlite'
   | 'storage/closed'
-  | 'storage/fault';
+  | 'storage/fault'
+  // Of backends behind a network:
+  | 'storage/unreachable'
+  | 'storage/timeout'
+  | 'storage/tls'
+  | 'storage/truncated'
+  | 'storage/busy'
+  | 'storage/no-bucket'
+  | 'storage/wrong-region'
+  | 'storage/bad-credentials'
+  | 'storage/clock-skew'
+  | 'storage/locked'
+  | 'storage/archived'
+  | 'storage/conflict'
+  | 'storage/other-layout'
+  | 'storage/not-s3'
+  | 'storage/not-kubo'
+  | 'storage/too-old-server'
+  | 'storage/refused';
 
 /** Details carry `backend`, `operation` and the system's own code. */
 export class StorageError extends HoldfastError<StorageErrorCode> {}

@@ -18,7 +18,12 @@ const marker = z.object({
   chain: z.object({ genesis: z.string().transform((text) => parseBlockHash(text)) }),
 });
 
-const address = z.object({ pid: z.number().int(), url: z.string() });
+const address = z.object({
+  pid: z.number().int(),
+  url: z.string(),
+  /** The emulated node of a development daemon, with its credentials, which guard nothing. */
+  emulatedNode: z.string().nullable(),
+});
 /** Where the daemon that holds a folder can be reached, for the other commands. */
 export type DaemonAddress = z.infer<typeof address>;
 
@@ -80,8 +85,9 @@ export class DataFolder {
   }
 
   /** Tells other commands where this daemon answers. */
-  async announce(url: string): Promise<void> {
-    await this.#write(ADDRESS, `${JSON.stringify({ pid: process.pid, url } satisfies DaemonAddress)}\n`);
+  async announce(url: string, emulatedNode: string | null): Promise<void> {
+    const address: DaemonAddress = { pid: process.pid, url, emulatedNode };
+    await this.#write(ADDRESS, `${JSON.stringify(address)}\n`);
   }
 
   async release(): Promise<void> {

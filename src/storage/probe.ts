@@ -1,0 +1,35 @@
+import { HoldfastError, messageOf } from '../blob/errors.ts';
+
+/** What looking at a backend at start found: one sentence for the operator each. */
+export interface ProbeFinding {
+  /** Stable name of what was looked at: `reachable`, `writable`, `conditional-put`. */
+  readonly check: string;
+  /** `fault`: this backend cannot be counted on as it is. `warning`: it works, with a limit that one should know. */
+  readonly grade: 'good' | 'warning' | 'fault';
+  readonly sentence: string;
+  readonly hint: string | null;
+}
+
+export interface ProbedStore {
+  readonly id: string;
+  /** Never throws for what the backend does; an abort rejects with the signal's reason. Leaves nothing behind. */
+  probe(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
+}
+
+export function good(check: string, sentence: string): ProbeFinding {
+  return { check, grade: 'good', sentence, hint: null };
+}
+
+export function warning(check: string, sentence: string, hint: string): ProbeFinding {
+  return { check, grade: 'warning', sentence, hint };
+}
+
+export function fault(check: string, sentence: string, hint: string): ProbeFinding {
+  return { check, grade: 'fault', sentence, hint };
+}
+
+/** The finding that an error makes, in the error's own words. */
+export function faultOf(check: string, error: unknown): ProbeFinding {
+  const hint = error instanceof HoldfastError ? error.hint : 'Look at the log of that server.';
+  return fault(check, messageOf(error), hint);
+}

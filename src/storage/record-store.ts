@@ -1,0 +1,53 @@
+import { HoldfastError } from '../blob/errors.ts';
+
+declare const brand: unique symbol;
+/** Where a record lies below the root of a backend, like `occurrences/keccak256/…/12-….json`. */
+export type RecordPath = string & { readonly [brand]: 'RecordPath' };
+
+export class RecordPathError extends HoldfastError<'malformed/record-path'> {}
+
+/** A record holds a raw transaction in hex at most; a block may carry 4 MB. */
+export const MAX_RECORD_BYTES = 16 * 1_048_576;
+
+const PATH = /^(?:occurrences|audit)(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)+\.json$/;
+const MAX_PATH_CHARS = 512;
+
+/** Accepts what is safe as a file name and as an object key alike: no dots in front, no empty parts. */
+export function parseRecordPath(text: string): RecordPath {
+  if (!PATH.test(text) || text.length > MAX_PATH_CHARS) {
+    throw new RecordPathError(
+      'malformed/record-path',
+      `${JSON.stringify(text.slice(0, 120))} is no path of a record.`,
+      {
+        retryable: false,
+        hint: 'Records are named occurrences/… or audit/…, in letters, digits, dots, dashes, and end in .json.',
+      },
+    );
+  }
+  return text as RecordPath;
+}
+
+/** null instead of an error: for names that a folder or bucket holds. */
+export function recordPathOrNull(text: string): RecordPath | null {
+  return PATH.test(text) && text.length <= MAX_PATH_CHARS ? parseRecordPath(text) : null;
+}
+
+export interface RecordEntry {
+  readonly path: RecordPath;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Small named documents beside the blobs: occurrence records and audit evidence. A backend with names has them; every
+ * call may throw `StorageError`, an abort rejects with the signal's reason, `null` is the store's positive answer.
+ */
+export interface RecordStore {
+  readonly id: string;
+  /** Resolves when the document is durable. The same document again is harmless; another one replaces it. */
+  putRecord(path: RecordPath, document: string, signal: AbortSignal): Promise<void>;
+  getRecord(path: RecordPath, signal: AbortSignal): Promise<string | null>;
+  /** Below a prefix that ends in `/`: `occurrences/keccak256/<version hash>/`. In the order of names. */
+  listRecords(prefix: string, signal: AbortSignal): AsyncIterable<RecordEntry>;
+  /** A withdrawn occurrence. `storage/locked` where object lock forbids it: write a tombstone beside it then. */
+  deleteRecord(path: RecordPath, signal: AbortSignal): Promise<void>;
+}

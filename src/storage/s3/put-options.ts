@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto';
+import type { PutObjectCommandInput, ServerSideEncryption, StorageClass } from '@aws-sdk/client-s3';
+import type { S3Options } from './s3-options.ts';
+
+const DAY_MS = 86_400_000;
+
+/** What the operator wants of every object that is written, in the words of PutObject. */
+export function putOptions(options: S3Options, body: Uint8Array, lock: boolean): Partial<PutObjectCommandInput> {
+  const { encryption, storageClass, objectLock } = options;
+  return {
+    ...(encryption === null ? {} : encryptionOf(encryption)),
+    // Other servers have classes of their own names; the SDK sends what it is given.
+    ...(storageClass === null ? {} : { StorageClass: storageClass satisfies string as StorageClass }),
+    ...(objectLock === null || !lock
+      ? {}
+      : {
+          ObjectLockMode: objectLock.mode,
+          ObjectLockRetainUntilDate: new Date(Date.now() + objectLock.days * DAY_MS),
+          // S3 refuses a locked object without a checksum; MD5 is the one that every server knows.
+          ContentMD5: createHash('md5').update(body).digest('base64'),
+        }),
+  };
+}
+
+function encryptionOf(encryption: NonNullable<S3Options['encryption']>): Partial<PutObjectCommandInput> {
+  const ServerSideEncryption: ServerSideEncryption = encryption.algorithm;
+  if (encryption.keyId === null) return { ServerSideEncryption };
+  return { ServerSideEncryption, SSEKMSKeyId: encryption.keyId };
+}

@@ -1,0 +1,214 @@
+import type { PutObjectCommandInput, S3Client } from '@aws-sdk/client-s3';
+import { type RemoteCall, remoteCall } from '../remote-call.ts';
+import { putOptions } from './put-options.ts';
+import { readBody } from './read-body.ts';
+import { createS3Client, loadSdk, type Sdk, ServerClock } from './s3-client.ts';
+import { answerOf, explainS3, NotS3Answer } from './s3-error.ts';
+import type { S3Options } from './s3-options.ts';
+
+export interface ReadObject {
+  readonly body: Uint8Array;
+  readonly etag: string;
+}
+
+export interface ListedObject {
+  readonly key: string;
+  readonly sizeBytes: number;
+}
+
+/** Only when nothing is there (`absent`), only over what has this tag, or over whatever is there (null). */
+export type PutCondition = 'absent' | { readonly etag: string } | null;
+export type PutOutcome = 'written' | 'condition failed' | 'condition refused';
+
+/** Objects below one prefix of one bucket, by name, with errors that say what to do. */
+export class S3Bucket {
+  readonly id: string;
+  /** For messages: never has credentials. */
+  readonly where: string;
+  readonly options: S3Options;
+  readonly #sdk: Sdk;
+  readonly #client: S3Client;
+  readonly #prefix: string;
+  readonly #clock: ServerClock;
+
+  private constructor(options: S3Options, sdk: Sdk, client: S3Client, clock: ServerClock) {
+    this.id = options.id;
+    this.options = options;
+    this.#prefix = options.prefix === '' ? '' : `${options.prefix.replace(/^\/+|\/+$/g, '')}/`;
+    this.where = `${placeOf(options)}/${this.#prefix}`.replace(/\/$/, '');
+    this.#sdk = sdk;
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  static async open(options: S3Options): Promise<S3Bucket> {
+    const sdk = await loadSdk();
+    const clock = new ServerClock();
+    return new S3Bucket(options, sdk, await createS3Client(sdk, options, clock), clock);
+  }
+
+  async put(
+    name: string,
+    body: Uint8Array,
+    about: { readonly contentType: string; readonly condition: PutCondition; readonly lock: boolean },
+    signal: AbortSignal,
+  ): Promise<PutOutcome> {
+    const { condition } = about;
+    const input: PutObjectCommandInput = {
+      Bucket: this.options.bucket,
+      Key: this.#prefix + name,
+      Body: body,
+      ContentLength: body.length,
+      ContentType: about.contentType,
+      ...(condition === 'absent' ? { IfNoneMatch: '*' } : {}),
+      ...(typeof condition === 'object' && condition !== null ? { IfMatch: condition.etag } : {}),
+      ...putOptions(this.options, body, about.lock),
+    };
+    return await this.#call('put', signal, async (abortSignal) => {
+      try {
+        const answer = await this.#client.send(new this.#sdk.PutObjectCommand(input), { abortSignal });
+        if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
+        return 'written';
+      } catch (cause) {
+        const { name: code, status } = answerOf(cause);
+        if (condition !== null && status === 412) return 'condition failed';
+        // If-Match on what was deleted meanwhile.
+        if (typeof condition === 'object' && condition !== null && code === 'NoSuchKey') return 'condition failed';
+        if (condition !== null && (status === 501 || code === 'NotImplemented')) return 'condition refused';
+        throw cause;
+      }
+    });
+  }
+
+  /** null: the server said positively that the bucket is there and this key is not. */
+  async get(name: string, limitBytes: number, signal: AbortSignal): Promise<ReadObject | null> {
+    return await this.#call('get', signal, async (abortSignal) => {
+      try {
+        const command = new this.#sdk.GetObjectCommand({ Bucket: this.options.bucket, Key: this.#prefix + name });
+        const answer = await this.#client.send(command, { abortSignal });
+        if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
+        return { body: await readBody(answer.Body, answer.ContentLength, limitBytes), etag: answer.ETag };
+      } catch (cause) {
+        if (answerOf(cause).name === 'NoSuchKey') return null;
+        throw cause;
+      }
+    });
+  }
+
+  /** Size of an object. HEAD has no body that says what is missing, so a miss is asked for again by GET. */
+  async size(name: string, signal: AbortSignal): Promise<number | null> {
+    const target = { Bucket: this.options.bucket, Key: this.#prefix + name };
+    return await this.#call('stat', signal, async (abortSignal) => {
+      try {
+        const { ContentLength, ETag } = await this.#client.send(new this.#sdk.HeadObjectCommand(target), {
+          abortSignal,
+        });
+        if (ContentLength === undefined || ETag === undefined) throw new NotS3Answer('success without size or ETag');
+        return ContentLength;
+      } catch (cause) {
+        if (answerOf(cause).status !== 404) throw cause;
+      }
+      try {
+        const answer = await this.#client.send(new this.#sdk.GetObjectCommand(target), { abortSignal });
+        const body = await readBody(answer.Body, answer.ContentLength, 0);
+        return answer.ContentLength ?? body.length;
+      } catch (cause) {
+        if (answerOf(cause).name === 'NoSuchKey') return null;
+        throw cause;
+      }
+    });
+  }
+
+  async delete(name: string, signal: AbortSignal): Promise<void> {
+    await this.#call('delete', signal, async (abortSignal) => {
+      const command = new this.#sdk.DeleteObjectCommand({ Bucket: this.options.bucket, Key: this.#prefix + name });
+      await this.#client.send(command, { abortSignal });
+    });
+  }
+
+  async copy(from: string, to: string, signal: AbortSignal): Promise<void> {
+    const { bucket } = this.options;
+    const source = `${bucket}/${this.#prefix}${from}`.split('/').map(encodeURIComponent).join('/');
+    await this.#call('copy', signal, async (abortSignal) => {
+      const command = new this.#sdk.CopyObjectCommand({ Bucket: bucket, Key: this.#prefix + to, CopySource: source });
+      await this.#client.send(command, { abortSignal });
+    });
+  }
+
+  /** In the order of keys. The next page is under way while this one is taken. */
+  async *list(below: string, signal: AbortSignal): AsyncIterable<ListedObject> {
+    let next: Promise<Page> | null = this.#page(below, undefined, signal);
+    try {
+      while (next !== null) {
+        const page: Page = await next;
+        next = page.more === null ? null : this.#page(below, page.more, signal);
+        // Nobody may be waiting when it fails; the next turn of the loop is.
+        next?.catch(() => {});
+        yield* page.objects;
+      }
+    } finally {
+      await next?.catch(() => {});
+    }
+  }
+
+  /** One page's beginning: whether the bucket can be listed at all. */
+  async firstObject(signal: AbortSignal): Promise<ListedObject | null> {
+    return (await this.#page('', undefined, signal, 1)).objects[0] ?? null;
+  }
+
+  /** The clock of the server as its last answer told it, minus ours; null before there was one. */
+  get clockOffsetMs(): number | null {
+    return this.#clock.offsetMs;
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+
+  #page(below: string, after: string | undefined, signal: AbortSignal, maxKeys?: number): Promise<Page> {
+    return this.#call('list', signal, async (abortSignal) => {
+      const command = new this.#sdk.ListObjectsV2Command({
+        Bucket: this.options.bucket,
+        Prefix: this.#prefix + below,
+        ...(after === undefined ? {} : { ContinuationToken: after }),
+        ...(maxKeys === undefined ? {} : { MaxKeys: maxKeys }),
+      });
+      const answer = await this.#client.send(command, { abortSignal });
+      // A web page parses as a listing of nothing. Nothing is then what every blob would be said to be.
+      if (answer.IsTruncated === undefined && answer.KeyCount === undefined) {
+        throw new NotS3Answer('a listing without IsTruncated and KeyCount');
+      }
+      if (answer.IsTruncated === true && answer.NextContinuationToken === undefined) {
+        throw new NotS3Answer('a listing that goes on without saying where');
+      }
+      const objects: ListedObject[] = [];
+      for (const { Key, Size } of answer.Contents ?? []) {
+        if (Key === undefined || Size === undefined) throw new NotS3Answer('a listed object without key or size');
+        objects.push({ key: Key.slice(this.#prefix.length), sizeBytes: Size });
+      }
+      return { objects, more: answer.IsTruncated === true ? (answer.NextContinuationToken ?? null) : null };
+    });
+  }
+
+  #call<T>(operation: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const call: RemoteCall = {
+      backend: this.id,
+      where: this.where,
+      operation,
+      signal,
+      timeoutMs: this.options.timeoutMs,
+    };
+    return remoteCall(call, explainS3, work);
+  }
+}
+
+interface Page {
+  readonly objects: readonly ListedObject[];
+  readonly more: string | null;
+}
+
+function placeOf({ endpoint, region, bucket }: S3Options): string {
+  if (endpoint === null) return `s3://${bucket} (AWS ${region})`;
+  const url = new URL(endpoint);
+  return `${url.protocol}//${url.host}${url.pathname.replace(/\/$/, '')}/${bucket}`;
+}

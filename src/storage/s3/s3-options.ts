@@ -1,0 +1,62 @@
+import type { Layout } from '../chain-binding.ts';
+
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/** How long what is written may not be deleted, by anybody. The bucket must have been made with object lock. */
+export interface ObjectLock {
+  readonly mode: 'GOVERNANCE' | 'COMPLIANCE';
+  readonly days: number;
+}
+
+export interface S3Options {
+  /** Stable name of this backend, for records and messages: `s3`, `s3:offsite`. */
+  readonly id: string;
+  readonly bucket: string;
+  readonly region: string;
+  /** null: AWS itself. */
+  readonly endpoint: string | null;
+  /** Below which everything lies, without slashes around; empty: the bucket's root. */
+  readonly prefix: string;
+  readonly layout: Layout;
+  /** `{hashType}` and `{versionHash}` are replaced; for the holdfast layout only. */
+  readonly keyTemplate: string;
+  /** `path`: `<endpoint>/<bucket>/<key>`, as most servers that are not AWS want it. */
+  readonly addressing: 'path' | 'host';
+  /** null: the SDK's own chain (environment, shared files, container, instance). */
+  readonly credentials: S3Credentials | null;
+  readonly encryption: { readonly algorithm: 'AES256' | 'aws:kms'; readonly keyId: string | null } | null;
+  readonly storageClass: string | null;
+  readonly objectLock: ObjectLock | null;
+  /** Sockets at most. */
+  readonly connections: number;
+  readonly connectTimeoutMs: number;
+  /** For one question with its whole body. */
+  readonly timeoutMs: number;
+}
+
+export const DEFAULT_KEY_TEMPLATE = 'blobs/{hashType}/{versionHash}';
+
+/** What is left to say for most backends. */
+export function s3Options(given: Pick<S3Options, 'bucket'> & Partial<S3Options>): S3Options {
+  return {
+    id: 's3',
+    region: 'us-east-1',
+    endpoint: null,
+    prefix: '',
+    layout: 'holdfast',
+    keyTemplate: DEFAULT_KEY_TEMPLATE,
+    addressing: (given.endpoint ?? null) === null ? 'host' : 'path',
+    credentials: null,
+    encryption: null,
+    storageClass: null,
+    objectLock: null,
+    connections: 32,
+    connectTimeoutMs: 5_000,
+    timeoutMs: 60_000,
+    ...given,
+  };
+}

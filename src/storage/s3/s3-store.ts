@@ -1,0 +1,141 @@
+import type { BlockHash, ContentName } from '../../blob/ids.ts';
+import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { BlobStore, StoredEntry } from '../blob-store.ts';
+import { type ChainBinding, MARKER, markerText, parseMarker, refuseOtherBinding } from '../chain-binding.ts';
+import type { ProbedStore, ProbeFinding } from '../probe.ts';
+import {
+  MAX_RECORD_BYTES,
+  type RecordEntry,
+  type RecordPath,
+  type RecordStore,
+  recordPathOrNull,
+} from '../record-store.ts';
+import { type BlobLayout, rawLayout, sentinelLayout } from './blob-layout.ts';
+import { putSafely } from './put-safely.ts';
+import { S3Bucket } from './s3-bucket.ts';
+import type { S3Options } from './s3-options.ts';
+import { probeS3 } from './s3-probe.ts';
+
+const MARKER_LIMIT_BYTES = 65_536;
+const JSON_TYPE = 'application/json';
+
+/** A bucket, or a prefix of one, of any server that speaks S3. */
+export class S3Store implements BlobStore, RecordStore, ChainBinding, ProbedStore {
+  readonly id: string;
+  readonly #bucket: S3Bucket;
+  readonly #layout: BlobLayout;
+
+  private constructor(bucket: S3Bucket, layout: BlobLayout) {
+    this.id = bucket.id;
+    this.#bucket = bucket;
+    this.#layout = layout;
+  }
+
+  /** Asks nothing of the server yet: see `probe` and `bindTo`. */
+  static async open(options: S3Options): Promise<S3Store> {
+    const layout = options.layout === 'sentinel' ? sentinelLayout : rawLayout(options.keyTemplate);
+    return new S3Store(await S3Bucket.open(options), layout);
+  }
+
+  async put(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    const layout = this.#layout;
+    const put = {
+      name: layout.keyOf(blob),
+      body: layout.encode(blob.bytes),
+      contentType: layout.contentType,
+      isSame: (body: Uint8Array) => Buffer.compare(layout.decode(body), blob.bytes) === 0,
+      limitBytes: layout.bodyLimitBytes,
+    };
+    await putSafely(this.#bucket, put, signal);
+  }
+
+  async get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null> {
+    const found = await this.#bucket.get(this.#layout.keyOf(name), this.#layout.bodyLimitBytes, signal);
+    if (found === null) return null;
+    return { hashType: name.hashType, versionHash: name.versionHash, bytes: this.#layout.decode(found.body) };
+  }
+
+  async stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null> {
+    const bodyBytes = await this.#bucket.size(this.#layout.keyOf(name), signal);
+    if (bodyBytes === null) return null;
+    return { hashType: name.hashType, versionHash: name.versionHash, sizeBytes: this.#layout.sizeOf(bodyBytes) };
+  }
+
+  async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
+    for await (const { key, sizeBytes } of this.#bucket.list(this.#layout.listPrefix, signal)) {
+      const entry = this.#layout.entryOf(key, sizeBytes);
+      if (entry !== null) yield entry;
+    }
+  }
+
+  async delete(name: ContentName, signal: AbortSignal): Promise<void> {
+    await this.#bucket.delete(this.#layout.keyOf(name), signal);
+  }
+
+  /** Copies what lies there under `damaged/`, before it is replaced. The same damage again is the same copy. */
+  async setAside(name: ContentName, signal: AbortSignal): Promise<string | null> {
+    const key = this.#layout.keyOf(name);
+    const found = await this.#bucket.get(key, 1, signal);
+    if (found === null) return null;
+    const copy = `damaged/${name.hashType}/${name.versionHash}/${found.etag.replace(/[^0-9A-Za-z-]/g, '')}`;
+    await this.#bucket.copy(key, copy, signal);
+    return copy;
+  }
+
+  async putRecord(path: RecordPath, document: string, signal: AbortSignal): Promise<void> {
+    await this.#putText(path, document, signal);
+  }
+
+  async getRecord(path: RecordPath, signal: AbortSignal): Promise<string | null> {
+    const found = await this.#bucket.get(path, MAX_RECORD_BYTES, signal);
+    return found === null ? null : new TextDecoder().decode(found.body);
+  }
+
+  async *listRecords(prefix: string, signal: AbortSignal): AsyncIterable<RecordEntry> {
+    for await (const { key, sizeBytes } of this.#bucket.list(prefix, signal)) {
+      const path = recordPathOrNull(key);
+      if (path !== null) yield { path, sizeBytes };
+    }
+  }
+
+  async deleteRecord(path: RecordPath, signal: AbortSignal): Promise<void> {
+    await this.#bucket.delete(path, signal);
+  }
+
+  async boundChain(signal: AbortSignal): Promise<BlockHash | null> {
+    const found = await this.#bucket.get(MARKER, MARKER_LIMIT_BYTES, signal);
+    if (found === null) return null;
+    const { where, options } = this.#bucket;
+    const marker = parseMarker(new TextDecoder().decode(found.body), where);
+    refuseOtherBinding(marker, options.layout, null, where);
+    return marker.chain.genesis;
+  }
+
+  async bindTo(genesis: BlockHash, signal: AbortSignal): Promise<void> {
+    const { where, options } = this.#bucket;
+    const about = { contentType: JSON_TYPE, condition: 'absent', lock: false } as const;
+    const found = await this.#bucket.get(MARKER, MARKER_LIMIT_BYTES, signal);
+    if (found === null) {
+      const body = Buffer.from(markerText(options.layout, genesis));
+      const outcome = await this.#bucket.put(MARKER, body, about, signal);
+      if (outcome === 'condition refused') await this.#bucket.put(MARKER, body, { ...about, condition: null }, signal);
+    }
+    // Read again also after writing: of two archivers of two chains that bind at one moment, one must see the other.
+    const now = await this.#bucket.get(MARKER, MARKER_LIMIT_BYTES, signal);
+    refuseOtherBinding(parseMarker(new TextDecoder().decode(now?.body), where), options.layout, genesis, where);
+  }
+
+  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+    return await probeS3(this.#bucket, signal);
+  }
+
+  async close(): Promise<void> {
+    this.#bucket.close();
+  }
+
+  async #putText(name: string, text: string, signal: AbortSignal): Promise<void> {
+    const body = Buffer.from(text);
+    const isSame = (there: Uint8Array) => Buffer.compare(there, body) === 0;
+    await putSafely(this.#bucket, { name, body, contentType: JSON_TYPE, isSame, limitBytes: body.length + 1 }, signal);
+  }
+}

@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+export interface ChildServerOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Resolves once the server answers; called with a promise that rejects when the process ends before. */
+  readonly isReady: (output: OutputLines) => Promise<void>;
+}
+
+const READY_MS = 60_000;
+const STOP_MS = 10_000;
+
+/** A real server as a child process: started, and exactly it stopped. */
+export class ChildServer {
+  readonly #options: ChildServerOptions;
+  #child: ChildProcess | null = null;
+
+  private constructor(options: ChildServerOptions) {
+    this.#options = options;
+  }
+
+  static async start(options: ChildServerOptions): Promise<ChildServer> {
+    const server = new ChildServer(options);
+    await server.resume();
+    return server;
+  }
+
+  /** Starts it again where it was stopped or killed: same port, same folder. */
+  async resume(): Promise<void> {
+    const { command, args, env, isReady } = this.#options;
+    const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = child;
+    const output = new OutputLines(child);
+    const deadline = AbortSignal.timeout(READY_MS);
+    const expired = new Promise<never>((_, reject) => {
+      deadline.addEventListener('abort', () =>
+        reject(new Error(`${command} was not ready in time:\n${output.tail()}`)),
+      );
+    });
+    try {
+      await Promise.race([isReady(output), output.ended, expired]);
+    } catch (error) {
+      await this.kill();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+  }
+
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.#child;
+    this.#child = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const closed = once(child, 'close');
+    const harder = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    child.kill(signal);
+    await closed;
+    clearTimeout(harder);
+  }
+}
+
+/** What a server prints, to wait for a line of it and to show when it does not start. */
+export class OutputLines {
+  /** Rejects when the process ends; never resolves. */
+  readonly ended: Promise<never>;
+  readonly #waiting = new Set<{ text: string; found: () => void }>();
+  #text = '';
+
+  constructor(child: ChildProcess) {
+    const take = (chunk: unknown) => {
+      this.#text = `${this.#text}${String(chunk)}`.slice(-20_000);
+      for (const wait of this.#waiting) if (this.#text.includes(wait.text)) wait.found();
+    };
+    child.stdout?.on('data', take);
+    child.stderr?.on('data', take);
+    this.ended = new Promise((_, reject) => {
+      child.once('error', reject);
+      child.once('close', (code) => reject(new Error(`The server ended with ${code}:\n${this.tail()}`)));
+    });
+    // Somebody waits for it while it starts only; later the end is the test's own doing.
+    this.ended.catch(() => {});
+  }
+
+  until(text: string): Promise<void> {
+    if (this.#text.includes(text)) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wait = {
+        text,
+        found: () => {
+          this.#waiting.delete(wait);
+          resolve();
+        },
+      };
+      this.#waiting.add(wait);
+    });
+  }
+
+  tail(): string {
+    return this.#text.slice(-4_000);
+  }
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  return address.port;
+}

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { refuseToStart, serverMeans } from './availability.ts';
+import { ChildServer, freePort } from './child-server.ts';
+import { goBinary } from './go-binary.ts';
+
+/** A real S3 server of this test run. */
+export interface S3Server {
+  /** Which one it is: `versitygw`, `minio`. */
+  readonly engine: string;
+  readonly endpoint: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Where the objects lie as files, to damage one behind the server's back; null in a container. */
+  readonly folder: string | null;
+  /** As by power loss. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and bytes. */
+  resume(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface S3ServerOptions {
+  /** Keeps versions of objects, as object lock asks for. */
+  readonly versioning?: boolean;
+  readonly certificate?: { readonly certFile: string; readonly keyFile: string };
+}
+
+export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
+  switch (serverMeans()) {
+    case 'docker':
+      return await startMinio();
+    case 'go':
+      return await startVersitygw(options);
+    case null:
+      return refuseToStart();
+  }
+}
+
+async function startVersitygw(options: S3ServerOptions): Promise<S3Server> {
+  const command = await goBinary('versitygw');
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-versitygw-'));
+  const objects = join(folder, 'objects');
+  const versions = join(folder, 'versions');
+  await mkdir(objects);
+  await mkdir(versions);
+  const port = await freePort();
+  const accessKeyId = 'holdfast-test';
+  const secretAccessKey = randomBytes(16).toString('hex');
+  const { certificate } = options;
+  const child = await ChildServer.start({
+    command,
+    args: [
+      ...['--port', `127.0.0.1:${port}`],
+      ...(certificate === undefined ? [] : ['--cert', certificate.certFile, '--key', certificate.keyFile]),
+      'posix',
+      ...(options.versioning === true ? ['--versioning-dir', versions] : []),
+      objects,
+    ],
+    env: { ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey },
+    isReady: (output) => output.until('service listening on'),
+  });
+  return {
+    engine: 'versitygw',
+    endpoint: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    region: 'us-east-1',
+    accessKeyId,
+    secretAccessKey,
+    folder: objects,
+    kill: () => child.kill(),
+    resume: () => child.resume(),
+    stop: async () => {
+      await child.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** By digest-free tag of a release: MinIO stopped publishing images after it. */
+const MINIO_IMAGE = 'minio/minio:RELEASE.2025-09-07T16-13-09Z';
+
+async function startMinio(): Promise<S3Server> {
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const accessKeyId = 'holdfast-test';
+  const secretAccessKey = randomBytes(16).toString('hex');
+  const port = await freePort();
+  const container = await new GenericContainer(MINIO_IMAGE)
+    .withEnvironment({ MINIO_ROOT_USER: accessKeyId, MINIO_ROOT_PASSWORD: secretAccessKey })
+    .withCommand(['server', '/data'])
+    // A fixed port, so that it is the same after a restart.
+    .withExposedPorts({ container: 9_000, host: port })
+    .withWaitStrategy(Wait.forHttp('/minio/health/ready', 9_000))
+    .start();
+  return {
+    engine: 'minio',
+    endpoint: `http://${container.getHost()}:${port}`,
+    region: 'us-east-1',
+    accessKeyId,
+    secretAccessKey,
+    folder: null,
+    kill: async () => {
+      await container.stop({ remove: false, timeout: 0 });
+    },
+    resume: () => container.restart(),
+    stop: async () => {
+      await container.stop();
+    },
+  };
+}

@@ -95,7 +95,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       await http.close();
     });
     const { url } = await http.listen();
-    await folder.announce(url);
+    await folder.announce(url, emulated ? addressWithCredentials(settings) : null);
     log.info({ url, node: node.name, dataDir: folder.path, emulated }, 'listening');
 
     const stopping = new AbortController();
@@ -117,6 +117,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await closeAll();
     throw error;
   }
+}
+
+function addressWithCredentials({ nodeUrl, nodeUser, nodePassword }: SettingValues): string | null {
+  return nodeUrl?.replace('//', `//${nodeUser}:${nodePassword}@`) ?? null;
 }
 
 function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0] {

@@ -1,5 +1,7 @@
-import type { SettingValues } from '../config/index.ts';
+import type { Config, SettingValues } from '../config/index.ts';
 import { createClient, type NodeClient } from '../node/index.ts';
+import { findEmulatedNode } from './daemon-address.ts';
+import { CliError } from './errors.ts';
 
 /** A client of the configured node; null: none is configured. Nothing is sent yet. */
 export function configuredNode(settings: SettingValues): NodeClient | null {
@@ -8,4 +10,16 @@ export function configuredNode(settings: SettingValues): NodeClient | null {
   if (nodeCookieFile !== null) return createClient({ url, dialect, credentials: { cookieFile: nodeCookieFile } });
   if (nodeUser === null && nodePassword === null) return createClient({ url, dialect });
   return createClient({ url, dialect, credentials: { user: nodeUser ?? '', password: nodePassword ?? '' } });
+}
+
+/** The configured node; else the emulated one of a daemon that runs on the data folder. */
+export async function nodeToAsk(config: Config, cwd: string): Promise<NodeClient> {
+  const configured = configuredNode(config.values);
+  if (configured !== null) return configured;
+  const emulated = await findEmulatedNode(config, cwd);
+  if (emulated !== null) return createClient({ url: emulated });
+  throw new CliError('cli/no-node', 'No node address is configured, and no development daemon runs here.', {
+    retryable: false,
+    hint: 'Set HOLDFAST_NODE_URL=http://user:password@host:port, or start an emulated chain with `npm start`.',
+  });
 }

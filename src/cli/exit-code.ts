@@ -6,6 +6,7 @@ import { EXIT, type ExitCode } from './cli-context.ts';
 const CONFIGURATION = new Set([
   'cli/usage',
   'cli/no-node',
+  'node/invalid-argument',
   'storage/in-use',
   'storage/other-chain',
   'sqlite/newer-than-program',

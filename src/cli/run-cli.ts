@@ -6,9 +6,10 @@ import { readOptions, type VerbOptions } from './verb-options.ts';
 import { config, configCommand } from './verbs/config.ts';
 import { devnode, devnodeCommand } from './verbs/devnode.ts';
 import { get, getCommand } from './verbs/get.ts';
+import { rpc, rpcCommand } from './verbs/rpc.ts';
 import { run, runCommand } from './verbs/run.ts';
 import { showStatus, statusCommand } from './verbs/status.ts';
-//import { submit, submitCommand } from './verbs/submit.ts';
+import { submit, submitCommand } from './verbs/submit.ts';
 import { verifyCommand, verifyFile } from './verbs/verify.ts';
 import { VERSION } from './version.ts';
 
@@ -18,8 +19,9 @@ const VERBS: readonly (readonly [() => Command, Handler])[] = [
   [runCommand, run],
   [getCommand, (options, context, [hash = '']) => get(hash, options, context)],
   [statusCommand, showStatus],
-  //  [submitCommand, (options, context, [file = '']) => submit(file, options, context)],
+  [submitCommand, (options, context, [file = '']) => submit(file, options, context)],
   [verifyCommand, (options, context, [file = '']) => verifyFile(file, options, context)],
+  [rpcCommand, (options, context, words) => rpc(words, options, context)],
   [devnodeCommand, devnode],
   [configCommand, config],
 ];

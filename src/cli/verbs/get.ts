@@ -31,6 +31,12 @@ export async function get(text: string, options: VerbOptions, context: CliContex
       hint: 'Give -o <file>.',
     });
   }
+  if (output === '-' && context.stdout.isTTY === true) {
+    throw new CliError('cli/usage', 'Bytes are not written to a terminal.', {
+      retryable: false,
+      hint: 'Give -o <file>.',
+    });
+  }
   const blob = await fetchBlob(name, url, options, context);
   if (blob === null) {
     context.stderr.write(`holdfast: the archive has not got ${name.versionHash}.\n`);

@@ -39,7 +39,7 @@ test('a second claim is refused while the first stands, and says who holds the f
     code: 'storage/in-use',
     message: `The data folder ${path} is in use by another process.`,
   });
-  await first.announce('http://127.0.0.1:1234');
+  await first.announce('http://127.0.0.1:1234', null);
   await expect(DataFolder.claim(path)).rejects.toMatchObject({
     code: 'storage/in-use',
     message: `The data folder ${path} is in use by process ${process.pid} (http://127.0.0.1:1234).`,
@@ -50,7 +50,7 @@ test('a second claim is refused while the first stands, and says who holds the f
 test('after a release the folder can be claimed, and nobody is announced any more', async () => {
   const path = temporaryFolder();
   const first = await DataFolder.claim(path);
-  await first.announce('http://127.0.0.1:1234');
+  await first.announce('http://127.0.0.1:1234', null);
   expect(await announcedDaemon(path)).toEqual({ pid: process.pid, url: 'http://127.0.0.1:1234' });
   await first.release();
   expect(await announcedDaemon(path)).toBeNull();

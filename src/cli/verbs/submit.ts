@@ -1,0 +1,110 @@
+import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { messageOf } from '../../blob/errors.ts';
+import type { HashType } from '../../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import {
+  type DroppedSubmission,
+  SUBMISSION_STAGES,
+  type Submission,
+  type SubmissionProgress,
+  type SubmissionStage,
+  submitBlob,
+} from '../../node/index.ts';
+import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
+import { nodeToAsk } from '../configured-node.ts';
+import { CliError } from '../errors.ts';
+import { feeOptions } from '../fee-options.ts';
+import { type VerbOptions, verb } from '../verb-options.ts';
+
+export function submitCommand(): Command {
+  return verb('submit', 'Submit a file as a blob to the node, and wait until the node lists it.')
+    .argument('<file>', 'the bytes, 1 to 2,097,152')
+    .option('--wait <stage>', `wait until the blob is: ${SUBMISSION_STAGES.join(', ')}`, 'listed')
+    .option('--hash-type <type>', 'keccak256 or blake2s256 (release 5.1 and later)', 'keccak256')
+    .option('--keep-existing', 'do not send again what the cache has; its six hours are then not extended')
+    .option('--conf-target <blocks>', 'confirmation target (releases before 5)')
+    .option('--estimate-mode <mode>', 'unset, economical or conservative (releases before 5)')
+    .option('--fee-rate <sat/vB>', 'fee rate (releases before 5)')
+    .option('--wallet <name>', 'wallet of the node, where several are loaded');
+}
+
+/** Exit code 3: the node accepted it and then dropped it. */
+export async function submit(file: string, options: VerbOptions, context: CliContext): Promise<ExitCode> {
+  const { own, json, config } = options;
+  const until = parseStage(own['wait']);
+  const hashType = parseHashType(own['hashType']);
+  const bytes = await readBlob(resolve(context.cwd, file));
+  const client = await nodeToAsk(config, context.cwd);
+  try {
+    const result = await submitBlob(client, bytes, {
+      until,
+      hashType,
+      signal: context.signal,
+      overwriteExisting: own['keepExisting'] !== true,
+      ...feeOptions(own),
+      ...(typeof own['wallet'] === 'string' ? { wallet: own['wallet'] } : {}),
+      onProgress: (progress) => json || context.stderr.write(`${describeProgress(progress)}\n`),
+    });
+    if (json) printJson(context, result);
+    else print(context, describeEnd(result));
+    return result.stage === 'dropped' ? EXIT.missing : EXIT.done;
+  } finally {
+    await client.close();
+  }
+}
+
+function describeProgress(progress: SubmissionProgress): string {
+  switch (progress.kind) {
+    case 'stage':
+      return `${progress.submission.stage}  ${progress.submission.versionHash}`;
+    case 'unmined':
+      return 'a reorganisation took its block back; it waits again';
+    case 'looking':
+      return `the answer was lost (${progress.error.message}); looking whether it arrived`;
+    case 'waiting':
+      return `the node cannot be asked now: ${progress.error.message}`;
+    default:
+      return progress satisfies never;
+  }
+}
+
+function describeEnd(result: Submission | DroppedSubmission): string {
+  const transaction = result.txid === null ? 'no new transaction' : `transaction ${result.txid}`;
+  if (result.stage === 'dropped') return `dropped: ${result.reason} (${result.versionHash}, ${transaction})`;
+  const block = result.height === null ? '' : `, block ${result.height}`;
+  return `${result.stage}: ${result.versionHash} (${transaction}${block})`;
+}
+
+async function readBlob(path: string): Promise<Uint8Array> {
+  try {
+    // A larger file is not read into memory to be refused; the client says why one byte more is too many.
+    const { size } = await stat(path);
+    if (size <= MAX_BLOB_BYTES) return await readFile(path);
+    throw usage(`${path} has ${size} bytes; a blob has at most ${MAX_BLOB_BYTES}.`);
+  } catch (cause) {
+    if (cause instanceof CliError) throw cause;
+    throw new CliError('cli/file', `${path} cannot be read: ${messageOf(cause)}.`, {
+      details: { path },
+      retryable: false,
+      hint: 'Name a file that you may read.',
+      cause,
+    });
+  }
+}
+
+function parseStage(text: unknown): SubmissionStage {
+  const found = SUBMISSION_STAGES.find((stage) => stage === text);
+  if (found !== undefined) return found;
+  throw usage(`--wait must be one of ${SUBMISSION_STAGES.join(', ')}, not ${String(text)}.`);
+}
+
+function parseHashType(text: unknown): HashType {
+  if (text === 'keccak256' || text === 'blake2s256') return text;
+  throw usage(`--hash-type must be keccak256 or blake2s256, not ${String(text)}.`);
+}
+
+function usage(message: string): CliError {
+  return new CliError('cli/usage', message, { retryable: false, hint: 'See `holdfast submit --help`.' });
+}

@@ -4,10 +4,11 @@ import { NodeError, NodeRpcError } from './errors.ts';
 import { createExchange, type Settled } from './exchange.ts';
 import type { Dialect } from './method-table.ts';
 import type { CallOptions, NodeCall } from './node-call.ts';
+import { NEVER_ABORTED } from './post.ts';
 import { DEFAULT_RETRY, type RetryPolicy, withReadRetries } from './read-retry.ts';
 import type { BatchedCall } from './rpc-request.ts';
 import { spell, spellIn } from './spelling.ts';
-import { createTransport, DEFAULT_CALL_MS, NEVER_ABORTED, type TransportOptions } from './transport.ts';
+import { createTransport, DEFAULT_CALL_MS, type TransportOptions } from './transport.ts';
 
 export interface ClientOptions extends TransportOptions {
   /** Default `auto`: found out from the node's version and one probe, and again when the node was restarted. */

@@ -12,6 +12,7 @@ export interface CutAnswer {
 
 const KEY = Buffer.from('"data":"', 'latin1');
 const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 
 /** No hex, so that it can never be taken for data that was not cut out. */
 export function marker(index: number): string {
@@ -28,7 +29,9 @@ export function cutDataFields(body: Buffer, expectedChars: readonly number[]): C
   let text = '';
   let copied = 0;
   let expected = 0;
-  for (let at = body.indexOf(KEY); at >= 0; at = body.indexOf(KEY, copied)) {
+  for (let at = body.indexOf(KEY); at >= 0; at = body.indexOf(KEY, at + 1)) {
+    // The end of a longer key, `…\"data`: no field of ours.
+    if (body[at - 1] === BACKSLASH) continue;
     const start = at + KEY.length;
     let guess = expected;
     while (guess < expectedChars.length && body[start + (expectedChars[guess] ?? 0)] !== QUOTE) guess += 1;
@@ -39,6 +42,7 @@ export function cutDataFields(body: Buffer, expectedChars: readonly number[]): C
     text += body.toString('utf8', copied, start) + marker(fields.length);
     fields.push({ start, end });
     copied = end;
+    at = end;
   }
   return { text: text + body.toString('utf8', copied), fields };
 }

@@ -5,9 +5,10 @@ import { invalidArgument, malformedAnswer, NodeError, NodeRpcError } from './err
 import { parseLossless } from './lossless-json.ts';
 import { METHOD_TABLE, type Operation } from './method-table.ts';
 import { type BytesOf, type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from './node-call.ts';
+import { NEVER_ABORTED } from './post.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
 import { type BatchedCall, encodeBatch, encodeCall } from './rpc-request.ts';
-import { NEVER_ABORTED, type NodeTransport, type TransportRequest } from './transport.ts';
+import type { NodeTransport, TransportRequest } from './transport.ts';
 
 /** What one call of a batch ended in. */
 export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: NodeError };

@@ -5,7 +5,7 @@
 declare const JSON: {
   parse(
     text: string,
-    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+    reviver?: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
   ): unknown;
   stringify(value: unknown): string;
   rawJSON(text: string): object;
@@ -19,13 +19,27 @@ export class JsonNumber {
   constructor(source: string) {
     this.source = source;
   }
+
+  /** So that what was read can be written again, digit for digit. */
+  toJSON(): object {
+    return rawNumber(this.source);
+  }
 }
+
+/**
+ * A number that a double may not hold: with point or exponent, of sixteen digits or more, or minus zero. Strings can look
+ * like it as well; that only costs time.
+ */
+const DELICATE = /(?:^|[:,[\s])(?:-0|-?\d+[.eE]|-?\d{16})/;
+/** A text that is longer is not searched for them first: it is mostly one hex string, and has few numbers to look at. */
+const SEARCHED_CHARS = 65_536;
 
 /**
  * Whole numbers that are exact become `number`, all others `JsonNumber`.
  * @throws SyntaxError
  */
 export function parseLossless(text: string): unknown {
+  if (text.length <= SEARCHED_CHARS && !DELICATE.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_key, value, { source }) => {
     if (typeof value !== 'number' || source === undefined) return value;
     return Number.isSafeInteger(value) && String(value) === source ? value : new JsonNumber(source);
@@ -37,14 +51,7 @@ export function rawNumber(source: string): object {
   return JSON.rawJSON(source);
 }
 
-/** Takes `rawNumber` values anywhere; `JsonNumber` as well, so that what was read can be written again. */
+/** Takes `rawNumber` values and `JsonNumber` anywhere. */
 export function writeLossless(value: unknown): string {
-  return JSON.stringify(unwrapped(value));
-}
-
-function unwrapped(value: unknown): unknown {
-  if (value instanceof JsonNumber) return rawNumber(value.source);
-  if (Array.isArray(value)) return value.map(unwrapped);
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, unwrapped(inner)]));
+  return JSON.stringify(value);
 }

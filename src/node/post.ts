@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { ArrivingBody } from './arriving-body.ts';
 import type { BodyBuffers } from './body-buffers.ts';
 import { type CallPhase, connectionError, timeout } from './connection-error.ts';
 import type { NodeEndpoint } from './endpoint.ts';
@@ -25,122 +26,136 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** Where the first piece of an answer of untold length goes. */
-const FIRST_PIECE_BYTES = 16 * 1024;
-
-/** One HTTP exchange: `read` runs, synchronously, on the whole answer of any status. */
-export function post<T>(
-  to: { readonly dispatcher: Dispatcher; readonly endpoint: NodeEndpoint; readonly buffers: BodyBuffers },
-  request: HttpPost,
-  read: (answer: HttpAnswer) => T,
-): Promise<T> {
-  const { signal } = request;
-  if (signal.aborted) return Promise.reject(signal.reason);
-  return new Promise<T>((resolve, reject) => {
-    let settled = false;
-    let phase: CallPhase = 'connecting';
-    let controller: Dispatcher.DispatchController | null = null;
-    let status = 0;
-    let contentType = '';
-    let body: Buffer | null = null;
-    let length = 0;
-
-    const timer = setTimeout(() => {
-      const message = `The node at ${to.endpoint.name} did not answer within ${request.timeoutMs} ms.`;
-      give(timeout(message, { node: to.endpoint.name, timeoutMs: request.timeoutMs, phase }));
-    }, request.timeoutMs);
-    const onAbort = () => give(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-
-    function settle(): boolean {
-      if (settled) return false;
-      settled = true;
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-      return true;
-    }
-
-    /** Ends the call with this and lets the connection go. */
-    function give(reason: unknown): void {
-      if (!settle()) return;
-      controller?.abort(reason instanceof Error ? reason : new Error('aborted'));
-      if (body !== null) to.buffers.giveBack(body);
-      reject(reason);
-    }
-
-    function room(needed: number): Buffer {
-      if (needed > request.limitBytes) throw tooLarge(to.endpoint.name, needed, request.limitBytes);
-      if (body !== null && body.length >= needed) return body;
-      const grown = to.buffers.take(Math.min(Math.max(needed, length * 2, FIRST_PIECE_BYTES), request.limitBytes));
-      if (body !== null) {
-        body.copy(grown, 0, 0, length);
-        to.buffers.giveBack(body);
-      }
-      body = grown;
-      return grown;
-    }
-
-    function guarded(run: () => void): void {
-      if (settled) return;
-      try {
-        run();
-      } catch (error) {
-        give(error);
-      }
-    }
-
-    to.dispatcher.dispatch(
-      {
-        origin: to.endpoint.origin,
-        path: `${to.endpoint.basePath}${request.path}`,
-        method: 'POST',
-        headers: headersOf(request),
-        body: request.body,
-        headersTimeout: request.timeoutMs,
-        bodyTimeout: request.silenceMs,
-      },
-      {
-        onRequestStart(started) {
-          controller = started;
-          phase = 'sent';
-          if (settled) started.abort(new Error('given up before it was sent'));
-        },
-        onResponseStart(_controller, statusCode, headers) {
-          guarded(() => {
-            phase = 'answering';
-            status = statusCode;
-            contentType = String(headers['content-type'] ?? '');
-            const announced = Number(headers['content-length'] ?? 0);
-            if (Number.isSafeInteger(announced) && announced > 0) room(announced);
-          });
-        },
-        onResponseData(_controller, chunk) {
-          guarded(() => {
-            chunk.copy(room(length + chunk.length), length);
-            length += chunk.length;
-          });
-        },
-        onResponseEnd() {
-          if (!settle()) return;
-          try {
-            resolve(read({ status, contentType, body: body?.subarray(0, length) ?? Buffer.alloc(0) }));
-          } catch (error) {
-            reject(error);
-          } finally {
-            if (body !== null) to.buffers.giveBack(body);
-          }
-        },
-        onResponseError(_controller, error) {
-          give(connectionError(to.endpoint.name, phase, error));
-        },
-      },
-    );
-  });
+export interface PostTarget {
+  readonly dispatcher: Dispatcher;
+  readonly endpoint: NodeEndpoint;
+  readonly buffers: BodyBuffers;
 }
 
-function headersOf(request: HttpPost): Record<string, string> {
+/** For calls without a signal. */
+export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
+
+/** One HTTP exchange: `read` runs, synchronously, on the whole answer of any status. */
+export function post<T>(to: PostTarget, request: HttpPost, read: (answer: HttpAnswer) => T): Promise<T> {
+  if (request.signal.aborted) return Promise.reject(request.signal.reason);
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const handler = new PendingPost(to, request, (answer) => resolve(read(answer)), reject);
   const headers = { 'content-type': 'text/plain', accept: 'application/json' };
-  return request.authorization === null ? headers : { ...headers, authorization: request.authorization };
+  to.dispatcher.dispatch(
+    {
+      origin: to.endpoint.origin,
+      path: `${to.endpoint.basePath}${request.path}`,
+      method: 'POST',
+      headers: request.authorization === null ? headers : { ...headers, authorization: request.authorization },
+      body: request.body,
+      headersTimeout: request.timeoutMs,
+      bodyTimeout: request.silenceMs,
+    },
+    handler,
+  );
+  return promise;
+}
+
+/** Ends once: by the answer, by an error, by the time limit or by the signal. */
+class PendingPost implements Dispatcher.DispatchHandler {
+  readonly #name: string;
+  readonly #request: HttpPost;
+  readonly #succeed: (answer: HttpAnswer) => void;
+  readonly #fail: (reason: unknown) => void;
+  readonly #body: ArrivingBody;
+  readonly #timer: NodeJS.Timeout;
+  readonly #onAbort: (() => void) | null;
+  #settled = false;
+  #phase: CallPhase = 'connecting';
+  #controller: Dispatcher.DispatchController | null = null;
+  #status = 0;
+  #contentType = '';
+
+  constructor(
+    to: PostTarget,
+    request: HttpPost,
+    succeed: (answer: HttpAnswer) => void,
+    fail: (reason: unknown) => void,
+  ) {
+    this.#name = to.endpoint.name;
+    this.#request = request;
+    this.#succeed = succeed;
+    this.#fail = fail;
+    this.#body = new ArrivingBody(to.buffers, request.limitBytes, (bytes) =>
+      tooLarge(this.#name, bytes, request.limitBytes),
+    );
+    this.#timer = setTimeout(() => this.#giveUp(this.#tooSlow()), request.timeoutMs);
+    this.#onAbort = request.signal === NEVER_ABORTED ? null : () => this.#giveUp(request.signal.reason);
+    if (this.#onAbort !== null) request.signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#phase = 'sent';
+    if (this.#settled) controller.abort(new Error('given up before it was sent'));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#phase = 'answering';
+    this.#status = status;
+    this.#contentType = String(headers['content-type'] ?? '');
+    const announced = Number(headers['content-length'] ?? 0);
+    this.#take(() => this.#body.announce(Number.isSafeInteger(announced) ? announced : 0));
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
+    this.#take(() => this.#body.add(piece));
+  }
+
+  onResponseEnd(): void {
+    if (!this.#settle()) return;
+    try {
+      this.#succeed({ status: this.#status, contentType: this.#contentType, body: this.#body.whole() });
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#body.release();
+    }
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#giveUp(connectionError(this.#name, this.#phase, error));
+  }
+
+  #take(run: () => void): void {
+    if (this.#settled) return;
+    try {
+      run();
+    } catch (error) {
+      this.#giveUp(error);
+    }
+  }
+
+  /** Ends the call with this, and its connection if it has one. */
+  #giveUp(reason: unknown): void {
+    if (!this.#settle()) return;
+    this.#body.release();
+    this.#fail(reason);
+    this.#controller?.abort(reason instanceof Error ? reason : new Error('aborted'));
+  }
+
+  #settle(): boolean {
+    if (this.#settled) return false;
+    this.#settled = true;
+    clearTimeout(this.#timer);
+    if (this.#onAbort !== null) this.#request.signal.removeEventListener('abort', this.#onAbort);
+    return true;
+  }
+
+  #tooSlow(): NodeError {
+    const { timeoutMs } = this.#request;
+    const details = { node: this.#name, timeoutMs, phase: this.#phase };
+    return timeout(`The node at ${this.#name} did not answer within ${timeoutMs} ms.`, details);
+  }
 }
 
 function tooLarge(name: string, bytes: number, limitBytes: number): NodeError {

@@ -53,8 +53,6 @@ const DEFAULT_CONNECTIONS = 6;
 const DEFAULT_CONNECT_MS = 10_000;
 export const DEFAULT_CALL_MS = 60_000;
 const DEFAULT_SILENCE_MS = 20_000;
-/** For calls without a signal. */
-export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
 /** Memory for bodies that is kept between calls: that of six answers with the largest blob. */
 const KEPT_BODY_BYTES = 6 * 5 * 1024 * 1024;
 

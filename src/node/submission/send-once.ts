@@ -7,8 +7,8 @@ import { NodeError } from '../errors.ts';
 import type { CallOptions } from '../node-call.ts';
 import { type CreateBlobOptions, createBlob } from '../operations/create-blob.ts';
 import type { BlobInfo } from '../operations/get-blob.ts';
+import { NEVER_ABORTED } from '../post.ts';
 import { pause } from '../read-retry.ts';
-import { NEVER_ABORTED } from '../transport.ts';
 import { findBlob, type Submitted } from './sighting.ts';
 
 export interface SendOptions extends CreateBlobOptions, CallOptions {

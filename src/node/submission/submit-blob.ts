@@ -1,8 +1,8 @@
 import type { BlockHash, TxId, VersionHash } from '../../blob/ids.ts';
 import type { NodeClient } from '../client.ts';
 import { NodeError } from '../errors.ts';
+import { NEVER_ABORTED } from '../post.ts';
 import { pause } from '../read-retry.ts';
-import { NEVER_ABORTED } from '../transport.ts';
 import { DEFAULT_POLL_MS, type SendOptions, sendOnce } from './send-once.ts';
 import { isLocked, look, type Sighting, type Submitted } from './sighting.ts';
 

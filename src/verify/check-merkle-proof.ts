@@ -14,9 +14,9 @@ export const MAX_BLOCK_TRANSACTIONS = Math.floor(4_000_000 / 240);
 /** A proof that holds: these transactions are under this header's Merkle root. Whether the header is on chain is open. */
 export interface CheckedMerkleProof {
   readonly header: BlockHeader;
-  /** How many transactions the proof says the block has; it fixes the depth. */
+  /** By the proof's word: the root commits to the depth, but not to how many leaves there are beyond the proven ones. */
   readonly transactionCount: number;
-  /** In the order of the block; at least one. */
+  /** In the order of the block; at least one. Whoever has a proof can mark a neighbour that is in it as well. */
   readonly proven: readonly { readonly txid: TxId; readonly transactionIndex: number }[];
 }
 

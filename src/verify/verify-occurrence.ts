@@ -99,11 +99,7 @@ function checkTransaction({ transaction, txid }: OccurrenceRecord, sha256: Sha25
 }
 
 function checkProof({ merkleProof, header, txid }: OccurrenceRecord, sha256: Sha256) {
-  const {
-    proven,
-    transactionCount,
-    header: proofHeader,
-  } = checkMerkleProof(bytesOfHex(merkleProof, 'The Merkle proof'), sha256);
+  const { proven, header: proofHeader } = checkMerkleProof(bytesOfHex(merkleProof, 'The Merkle proof'), sha256);
   if (!sameBytes(proofHeader.raw, parseHeader(bytesOfHex(header, 'The header'), sha256).header.raw)) {
     return new Failure(`The Merkle proof is of another header: ${proofHeader.hash}.`);
   }
@@ -111,7 +107,7 @@ function checkProof({ merkleProof, header, txid }: OccurrenceRecord, sha256: Sha
   if (only === undefined || others.length > 0 || only.txid !== txid) {
     return new Failure(`The Merkle proof is of ${proven.map((one) => one.txid).join(', ')}, not of ${txid}.`);
   }
-  return `The Merkle proof leads from it, transaction ${only.transactionIndex + 1} of ${transactionCount}, to the root in the header.`;
+  return `The Merkle proof leads from it, number ${only.transactionIndex + 1} in its block, to the root in the header.`;
 }
 
 function checkHeader({ header, blockHash }: OccurrenceRecord, sha256: Sha256) {

@@ -5,6 +5,9 @@ import type { Transaction } from './transaction.ts';
 /** Header, count, and the eight bytes that a node puts before each block on disk. */
 const BLOCK_OVERHEAD_BYTES = 89;
 
+/** So many blocks at the tip keep their transactions as objects. */
+const UNPACKED_BLOCKS = 100;
+
 /** Where a transaction was mined. */
 export interface MinedTransaction {
   readonly transaction: Transaction;
@@ -16,8 +19,10 @@ export interface MinedTransaction {
 export class BlockTree {
   readonly #byHash = new Map<string, Block>();
   readonly #active: Block[] = [];
-  /** All blocks that hold a transaction; the one on the branch now, else the last one, counts. */
-  readonly #blocksOf = new Map<string, Block[]>();
+  /** The last block that took in a transaction. */
+  readonly #blockOf = new Map<string, Block>();
+  /** Earlier ones, after reorganisations. */
+  readonly #earlierBlocksOf = new Map<string, Block[]>();
   /** Ends of branches that were left. */
   readonly #deadTips = new Set<Block>();
   #serialisedBytes = 0;
@@ -42,10 +47,11 @@ export class BlockTree {
     this.#byHash.set(block.hash, block);
     this.#active.push(block);
     for (const { txid } of block.transactions) {
-      const blocks = this.#blocksOf.get(txid);
-      if (blocks === undefined) this.#blocksOf.set(txid, [block]);
-      else blocks.push(block);
+      const earlier = this.#blockOf.get(txid);
+      if (earlier !== undefined) this.#earlierBlocksOf.set(txid, [...(this.#earlierBlocksOf.get(txid) ?? []), earlier]);
+      this.#blockOf.set(txid, block);
     }
+    this.#active[block.height - UNPACKED_BLOCKS]?.pack();
   }
 
   /** Leaves the tip; the blocks of the branch that is left stay known. */
@@ -74,17 +80,26 @@ export class BlockTree {
     return this.isActive(block) ? this.at(block.height + 1) : null;
   }
 
+  /** In the block on the branch now that holds it, else in the last one that did. */
   find(txid: string): MinedTransaction | null {
-    const blocks = this.#blocksOf.get(txid);
-    if (blocks === undefined) return null;
-    const block = blocks.find((candidate) => this.isActive(candidate)) ?? blocks.at(-1);
-    const transaction = block?.transactions.find((candidate) => candidate.txid === txid);
-    if (block === undefined || transaction === undefined) return null;
-    return { transaction, block, active: this.isActive(block) };
+    const last = this.#blockOf.get(txid);
+    if (last === undefined) return null;
+    const blocks = [last, ...(this.#earlierBlocksOf.get(txid) ?? [])];
+    const block = blocks.find((candidate) => this.isActive(candidate)) ?? last;
+    const transaction = block.transactions.find((candidate) => candidate.txid === txid);
+    return transaction === undefined ? null : { transaction, block, active: this.isActive(block) };
+  }
+
+  /** The block that `find` would give, without its transaction. */
+  blockOf(txid: string): Block | null {
+    const blocks = [this.#blockOf.get(txid), ...(this.#earlierBlocksOf.get(txid) ?? [])].filter(
+      (block) => block !== undefined,
+    );
+    return blocks.find((candidate) => this.isActive(candidate)) ?? blocks[0] ?? null;
   }
 
   wasMined(txid: TxId): boolean {
-    return this.#blocksOf.has(txid);
+    return this.#blockOf.has(txid);
   }
 
   hasBlock(hash: BlockHash): boolean {

@@ -2,6 +2,7 @@ import { type BlockHash, parseBlockHash } from '../../blob/ids.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { doubleSha256, fromRpcHex, toRpcHex } from './double-sha256.ts';
 import { merkleRoot } from './merkle-tree.ts';
+import { PackedTransactions } from './packed-transactions.ts';
 import { coinbaseScript, witnessCommitmentScript } from './script.ts';
 import { createTransaction, type Transaction } from './transaction.ts';
 
@@ -15,7 +16,8 @@ const SUBSIDY_SATS = 5_000_000_000n;
 /** Blocks that the median time is taken over. */
 const MEDIAN_TIME_SPAN = 11;
 
-export interface Block {
+/** What a block is made of. */
+export interface BlockFacts {
   readonly hash: BlockHash;
   readonly header: Buffer;
   readonly height: number;
@@ -27,6 +29,47 @@ export interface Block {
   readonly nonce: number;
   readonly chainWork: bigint;
   readonly transactions: readonly Transaction[];
+}
+
+export class Block implements BlockFacts {
+  readonly hash: BlockHash;
+  readonly header: Buffer;
+  readonly height: number;
+  readonly previous: Block | null;
+  readonly timeSeconds: number;
+  readonly medianTimeSeconds: number;
+  readonly nonce: number;
+  #transactions: readonly Transaction[] | PackedTransactions;
+
+  constructor(facts: Omit<BlockFacts, 'merkleRootHex' | 'chainWork'>) {
+    this.hash = facts.hash;
+    this.header = facts.header;
+    this.height = facts.height;
+    this.previous = facts.previous;
+    this.timeSeconds = facts.timeSeconds;
+    this.medianTimeSeconds = facts.medianTimeSeconds;
+    this.nonce = facts.nonce;
+    this.#transactions = facts.transactions;
+  }
+
+  get transactions(): readonly Transaction[] {
+    return this.#transactions instanceof PackedTransactions ? this.#transactions.unpack() : this.#transactions;
+  }
+
+  get merkleRootHex(): string {
+    return toRpcHex(this.header.subarray(36, 68));
+  }
+
+  get chainWork(): bigint {
+    return WORK_PER_BLOCK * BigInt(this.height + 1);
+  }
+
+  /** Saves memory; everything stays as it was. */
+  pack(): void {
+    if (!(this.#transactions instanceof PackedTransactions)) {
+      this.#transactions = new PackedTransactions(this.#transactions);
+    }
+  }
 }
 
 export interface BlockPlan {
@@ -42,7 +85,7 @@ export function mineBlock(plan: BlockPlan): Block {
   const height = plan.previous === null ? 0 : plan.previous.height + 1;
   const transactions = [createCoinbase(height, plan), ...plan.transactions];
   const root = merkleRoot(transactions.map((transaction) => fromRpcHex(transaction.txid)));
-  const header = new ByteWriter()
+  const fields = new ByteWriter()
     .u32(BLOCK_VERSION)
     .rpcHash(plan.previous?.hash ?? '0'.repeat(64))
     .bytes(root)
@@ -50,28 +93,29 @@ export function mineBlock(plan: BlockPlan): Block {
     .u32(BLOCK_BITS)
     .u32(0)
     .finish();
+  const header = Buffer.allocUnsafeSlow(fields.length);
+  fields.copy(header);
   for (let nonce = 0; ; nonce++) {
     header.writeUInt32LE(nonce, 76);
     const hash = toRpcHex(doubleSha256(header));
     if (hash > TARGET_HEX) continue;
-    return {
+    return new Block({
       hash: parseBlockHash(hash),
       header,
       height,
       previous: plan.previous,
       timeSeconds: plan.timeSeconds,
       medianTimeSeconds: medianTime(plan.previous, plan.timeSeconds),
-      merkleRootHex: toRpcHex(root),
       nonce,
-      chainWork: (plan.previous?.chainWork ?? 0n) + WORK_PER_BLOCK,
       transactions,
-    };
+    });
   }
 }
 
 export function serialiseBlock(block: Block): Buffer {
-  const writer = new ByteWriter().bytes(block.header).compactSize(block.transactions.length);
-  for (const transaction of block.transactions) writer.bytes(transaction.raw);
+  const { header, transactions } = block;
+  const writer = new ByteWriter().bytes(header).compactSize(transactions.length);
+  for (const transaction of transactions) writer.bytes(transaction.raw);
   return writer.finish();
 }
 

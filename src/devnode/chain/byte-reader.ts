@@ -26,6 +26,15 @@ export class ByteReader {
     return this.bytes(4).readUInt32LE();
   }
 
+  u64(): bigint {
+    return this.bytes(8).readBigUInt64LE();
+  }
+
+  /** A vector with its length in front. */
+  prefixed(): Buffer {
+    return this.bytes(this.compactSize());
+  }
+
   compactSize(): number {
     const first = this.u8();
     if (first < 0xfd) return first;

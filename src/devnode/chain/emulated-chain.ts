@@ -7,7 +7,7 @@ import { type ChainLockPolicy, ChainLocks } from './chain-locks.ts';
 import type { Content } from './content.ts';
 import { Mempool, type Selection } from './mempool.ts';
 import type { Transaction } from './transaction.ts';
-import { blobPayload, type Coin, type Payload, Wallet } from './wallet.ts';
+import { blobPayload, type Coin, type CoinOrigin, type Payload, Wallet } from './wallet.ts';
 
 /** Blocks between two flushes of the cache on a main network; a test network flushes at every block. */
 const MAIN_FLUSH_BLOCKS = 4;
@@ -64,7 +64,7 @@ export class EmulatedChain {
 
   constructor(options: ChainOptions) {
     this.cache = new BlobCache(options.seed);
-    this.wallet = new Wallet(options.seed);
+    this.wallet = new Wallet(options.seed, (txid) => this.#originOf(txid));
     this.network = options.network;
     this.lockPolicy = options.chainLocks;
     this.#connect(this.#assemble([], GENESIS_SECONDS, null), false);
@@ -133,8 +133,9 @@ export class EmulatedChain {
 
   /** A transaction with other content takes the coin of a waiting one, which is thereby gone. */
   replace(txid: TxId, content: Content): Transaction | null {
-    const [coin] = this.wallet.coinsSpentBy(txid);
-    if (!this.mempool.has(txid) || coin === undefined) return null;
+    const waiting = this.mempool.get(txid);
+    const [coin] = waiting === null ? [] : this.wallet.coinsSpentBy(waiting);
+    if (coin === undefined) return null;
     this.dropTransaction(txid);
     const replacement = this.#fund(blobPayload(content), REPLACEMENT_SATS_PER_VBYTE, coin);
     if (replacement !== null) this.#accept(replacement);
@@ -145,6 +146,15 @@ export class EmulatedChain {
   hearChainLock(blockHash: string, height: number): void {
     const locked = this.locks.hear(blockHash, height);
     if (locked !== null && this.network === 'main') this.#prune(locked.medianTimeSeconds);
+  }
+
+  #originOf(txid: TxId): CoinOrigin | null {
+    const waiting = this.mempool.get(txid);
+    if (waiting !== null) return { transaction: waiting, coinbaseHeight: null };
+    const mined = this.tree.find(txid);
+    if (mined === null) return null;
+    const isCoinbase = mined.transaction.inputs[0]?.previous === null;
+    return { transaction: mined.transaction, coinbaseHeight: isCoinbase ? mined.block.height : null };
   }
 
   #fund(payload: Payload, feeSatsPerVbyte: bigint | null, coin?: Coin): Transaction | null {

@@ -31,6 +31,16 @@ export interface Coin {
   readonly coinbaseHeight: number | null;
 }
 
+/** A transaction that made coins. */
+export interface CoinOrigin {
+  readonly transaction: Transaction;
+  /** null: not a coinbase. */
+  readonly coinbaseHeight: number | null;
+}
+
+/** Where the wallet looks up transactions, waiting or mined. */
+export type CoinSource = (txid: TxId) => CoinOrigin | null;
+
 /** What a transaction is for, besides moving coins. */
 export interface Payload {
   readonly version: number;
@@ -66,10 +76,11 @@ export class Wallet {
   /** Kept apart, since coinbases are many and looked at seldom. */
   readonly #coinbases = new Map<string, Coin>();
   readonly #change = new Map<string, Coin>();
-  readonly #spentBy = new Map<TxId, Coin[]>();
+  readonly #source: CoinSource;
 
-  constructor(seed: string) {
+  constructor(seed: string, source: CoinSource) {
     this.#seed = seed;
+    this.#source = source;
     this.#payoutScript = this.#payoutTo(0);
   }
 
@@ -93,32 +104,31 @@ export class Wallet {
     return feeSats < coin.valueSats ? this.#build(coin, request, feeSats) : null;
   }
 
-  coinsSpentBy(txid: TxId): readonly Coin[] {
-    return this.#spentBy.get(txid) ?? [];
+  /** The coins that a transaction takes or took. */
+  coinsSpentBy(transaction: Transaction): Coin[] {
+    return transaction.inputs.flatMap(({ previous }) => {
+      const origin = previous === null ? null : this.#source(previous.txid);
+      const output = previous === null ? undefined : origin?.transaction.outputs[previous.vout];
+      if (previous === null || origin === null || output === undefined) return [];
+      return coinOf(origin, previous.vout, output) ?? [];
+    });
   }
 
   /** Takes the inputs of a transaction and gives its outputs that are ours. */
   apply(transaction: Transaction, coinbaseHeight: number | null): void {
-    const spent: Coin[] = [];
     for (const { previous } of transaction.inputs) {
-      if (previous === null) continue;
-      const coin = this.#take(outpoint(previous.txid, previous.vout));
-      if (coin !== null) spent.push(coin);
+      if (previous !== null) this.#take(outpoint(previous.txid, previous.vout));
     }
-    if (spent.length > 0) this.#spentBy.set(transaction.txid, spent);
-    for (const [vout, { valueSats, script }] of transaction.outputs.entries()) {
-      const lock = lockOf(script);
-      if (lock === null) continue;
-      const hex = Buffer.from(script).toString('hex');
-      this.#put({ txid: transaction.txid, vout, valueSats, lock, script: hex, coinbaseHeight });
+    for (const [vout, output] of transaction.outputs.entries()) {
+      const coin = coinOf({ transaction, coinbaseHeight }, vout, output);
+      if (coin !== null) this.#put(coin);
     }
   }
 
   /** The opposite of `apply`: the transaction never happened. */
   undo(transaction: Transaction): void {
     for (const vout of transaction.outputs.keys()) this.#take(outpoint(transaction.txid, vout));
-    for (const coin of this.#spentBy.get(transaction.txid) ?? []) this.#put(coin);
-    this.#spentBy.delete(transaction.txid);
+    for (const coin of this.coinsSpentBy(transaction)) this.#put(coin);
   }
 
   #put(coin: Coin): void {
@@ -126,11 +136,9 @@ export class Wallet {
     coins.set(outpoint(coin.txid, coin.vout), coin);
   }
 
-  #take(key: string): Coin | null {
-    const coin = this.#change.get(key) ?? this.#coinbases.get(key) ?? null;
+  #take(key: string): void {
     this.#change.delete(key);
     this.#coinbases.delete(key);
-    return coin;
   }
 
   /** Confirmed change first, then ripe coinbases, then change that is not mined yet. */
@@ -198,6 +206,13 @@ export class Wallet {
 
 function outpoint(txid: TxId, vout: number): string {
   return `${txid}:${vout}`;
+}
+
+function coinOf({ transaction, coinbaseHeight }: CoinOrigin, vout: number, output: TransactionOutput): Coin | null {
+  const { valueSats, script } = output;
+  const lock = lockOf(script);
+  if (lock === null) return null;
+  return { txid: transaction.txid, vout, valueSats, lock, script: Buffer.from(script).toString('hex'), coinbaseHeight };
 }
 
 function lockOf(script: Uint8Array): Coin['lock'] | null {

@@ -6,8 +6,8 @@ import { HexText, type ReplyObject } from './reply.ts';
 
 /** The block on the followed branch that holds a transaction; null: unconfirmed, or taken back. */
 export function placeOf(chain: EmulatedChain, txid: string): Block | null {
-  const mined = chain.tree.find(txid);
-  return mined?.active === true ? mined.block : null;
+  const block = chain.tree.blockOf(txid);
+  return block !== null && chain.tree.isActive(block) ? block : null;
 }
 
 /** One blob as the dialect shows it; the list leaves the block out. */

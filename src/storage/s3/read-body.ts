@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { messageOf } from '../../blob/errors.ts';
 import { NotS3Answer, TruncatedBody } from './s3-error.ts';
 
 /**
@@ -22,7 +23,7 @@ export async function readBody(body: unknown, announced: number | undefined, lim
     }
   } catch (cause) {
     // Node reports a cut answer as a reset connection; whoever aborted knows it by the signal.
-    throw new TruncatedBody(`${read} of ${announced ?? 'unknown'} bytes came`, { cause });
+    throw new TruncatedBody(`${read} of ${announced ?? 'unknown'} bytes came: ${messageOf(cause)}`);
   }
   if (announced !== undefined && read < wanted) throw new TruncatedBody(`${read} of ${announced} bytes came`);
   return whole ?? Buffer.concat(chunks, read);

@@ -144,7 +144,10 @@ export class S3Bucket {
         next = page.more === null ? null : this.#page(below, page.more, signal);
         // Nobody may be waiting when it fails; the next turn of the loop is.
         next?.catch(() => {});
-        yield* page.objects;
+        for (const object of page.objects) {
+          signal.throwIfAborted();
+          yield object;
+        }
       }
     } finally {
       await next?.catch(() => {});

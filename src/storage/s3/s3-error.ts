@@ -39,15 +39,15 @@ function isParseFault(cause: unknown): boolean {
 }
 
 function byStatus(status: number, cause: unknown): FaultMeaning {
+  if (status === 429 || status === 503) return BUSY;
+  if (status === 507) return FULL;
+  if (status >= 500) return FAILED;
   // The SDK could not read the error's body as XML: some other web server answered.
   if (isParseFault(cause)) return NOT_S3;
   if (status === 401 || status === 403) return DENIED;
   if (status === 301 || status === 307 || status === 308) return REGION;
   if (status === 404 || status === 405) return NOT_S3;
   if (status === 409) return CONFLICT;
-  if (status === 429 || status === 503) return BUSY;
-  if (status === 507) return FULL;
-  if (status >= 500) return FAILED;
   return status === 200 ? NOT_S3 : REFUSED;
 }
 

@@ -1,0 +1,368 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { StorageError } from '../../../src/storage/errors.ts';
+import { type S3Options, s3Options } from '../../../src/storage/s3/s3-options.ts';
+import { S3Store } from '../../../src/storage/s3/s3-store.ts';
+import { nobleHasher } from '../../../src/verify/hasher.ts';
+import { verifyBlob } from '../../../src/verify/verified-blob.ts';
+import { NEVER, nameOf, sampleBlob, sampleBytes } from '../../sample-blobs.ts';
+import { type Behaviour, html, misbehavingServer, object, s3Error } from './misbehaving-server.ts';
+
+const BLOB = sampleBlob('of a misbehaving server', 50_000);
+
+async function storeAt(endpoint: string, given: Partial<S3Options> = {}): Promise<S3Store> {
+  const store = await S3Store.open(
+    s3Options({
+      bucket: 'some-bucket',
+      endpoint,
+      credentials: { accessKeyId: 'key', secretAccessKey: 'very-secret' },
+      timeoutMs: 5_000,
+      ...given,
+    }),
+  );
+  onTestFinished(() => store.close());
+  return store;
+}
+
+async function against(behave: Behaviour, given: Partial<S3Options> = {}) {
+  const server = await misbehavingServer(behave);
+  return { store: await storeAt(server.endpoint, given), asked: server.asked };
+}
+
+async function errorOf(work: Promise<unknown>): Promise<StorageError> {
+  const outcome: unknown = await work.catch((error: unknown) => error);
+  if (outcome instanceof StorageError) return outcome;
+  return expect.unreachable(`no storage error: ${String(outcome)}`);
+}
+
+const ANSWERS: readonly [string, Behaviour, string, boolean, RegExp][] = [
+  ['500', (_, r) => s3Error(r, 500, 'InternalError'), 'storage/fault', true, /failed/],
+  ['503 SlowDown', (_, r) => s3Error(r, 503, 'SlowDown'), 'storage/busy', true, /fewer requests/],
+  ['429', (_, r) => s3Error(r, 429, 'TooManyRequests'), 'storage/busy', true, /fewer requests/],
+  ['403', (_, r) => s3Error(r, 403, 'AccessDenied'), 'storage/denied', false, /does not permit/],
+  ['a bucket that is missing', (_, r) => s3Error(r, 404, 'NoSuchBucket'), 'storage/no-bucket', false, /no such bucket/],
+  ['unknown keys', (_, r) => s3Error(r, 403, 'InvalidAccessKeyId'), 'storage/bad-credentials', false, /credentials/],
+  ['a wrong signature', (_, r) => s3Error(r, 403, 'SignatureDoesNotMatch'), 'storage/bad-credentials', false, /cred/],
+  ['another region', (_, r) => s3Error(r, 301, 'PermanentRedirect'), 'storage/wrong-region', false, /another region/],
+  ['a skewed clock', (_, r) => s3Error(r, 403, 'RequestTimeTooSkewed'), 'storage/clock-skew', true, /clock/],
+  ['no space', (_, r) => s3Error(r, 507, 'XMinioStorageFull'), 'storage/full', true, /no space left/],
+  ['an archive class', (_, r) => s3Error(r, 403, 'InvalidObjectState'), 'storage/archived', false, /archive class/],
+  ['an unknown option', (_, r) => s3Error(r, 400, 'InvalidStorageClass'), 'storage/refused', false, /refuses/],
+  ['a web page with 200', (_, r) => html(r, 200), 'storage/not-s3', false, /as an S3 server/],
+  ['a web page with 404', (_, r) => html(r, 404), 'storage/not-s3', false, /as an S3 server/],
+  ['a gateway page with 502', (_, r) => html(r, 502), 'storage/fault', true, /failed/],
+  ['a bare 404', (_, r) => void r.writeHead(404).end(), 'storage/not-s3', false, /as an S3 server/],
+  ['a cut connection', (_, r) => void r.destroy(), 'storage/unreachable', true, /closed the connection/],
+];
+
+describe('an S3 store tells what a server says', () => {
+  test.each(ANSWERS)('%s', async (_name, behave, code, retryable, words) => {
+    const { store } = await against(behave);
+    for (const [operation, work] of [
+      ['put', () => store.put(BLOB, NEVER)],
+      ['get', () => store.get(nameOf(BLOB), NEVER)],
+      ['stat', () => store.stat(nameOf(BLOB), NEVER)],
+      ['list', () => Array.fromAsync(store.list(NEVER))],
+    ] as const) {
+      const error = await errorOf(work());
+      // A HEAD has no body: what only the body says is not known there, and never "not there".
+      if (operation !== 'stat') expect([operation, error.code]).toEqual([operation, code]);
+      if (operation !== 'stat') expect(error.retryable).toBe(retryable);
+      if (operation !== 'stat') expect(error.message).toMatch(words);
+      expect(error.message).toMatch(/^The s3 store at http:\/\/127\.0\.0\.1:\d+\/some-bucket /);
+      expect(error.message).toContain(`(${operation}: `);
+      expect(error.details).toMatchObject({ backend: 's3', operation });
+      expect(error.hint).not.toBe('');
+      expect(JSON.stringify([error.message, error.details, error.hint])).not.toContain('very-secret');
+    }
+  });
+
+  test('"not there" is only NoSuchKey, for the question about size as well', async () => {
+    const { store, asked } = await against((one, r) =>
+      one.method === 'HEAD' ? void r.writeHead(404).end() : s3Error(r, 404, 'NoSuchKey'),
+    );
+    expect(await store.get(nameOf(BLOB), NEVER)).toBeNull();
+    expect(await store.stat(nameOf(BLOB), NEVER)).toBeNull();
+    expect(asked.map(({ method }) => method)).toEqual(['GET', 'HEAD', 'GET']);
+  });
+
+  test('a HEAD that says 404 over a missing bucket is no "not there"', async () => {
+    const { store } = await against((one, r) =>
+      one.method === 'HEAD' ? void r.writeHead(404).end() : s3Error(r, 404, 'NoSuchBucket'),
+    );
+    expect((await errorOf(store.stat(nameOf(BLOB), NEVER))).code).toBe('storage/no-bucket');
+  });
+
+  test('an object that object lock holds', async () => {
+    const { store } = await against((_, r) =>
+      s3Error(r, 403, 'AccessDenied', 'Access Denied because object protected by object lock.'),
+    );
+    const error = await errorOf(store.delete(nameOf(BLOB), NEVER));
+    expect([error.code, error.retryable]).toEqual(['storage/locked', false]);
+  });
+});
+
+describe('an S3 store before a server that', () => {
+  test('hangs: gives up in time, and says so', async () => {
+    const { store } = await against(() => {}, { timeoutMs: 150 });
+    const error = await errorOf(store.get(nameOf(BLOB), NEVER));
+    expect([error.code, error.retryable]).toEqual(['storage/timeout', true]);
+    expect(error.message).toContain('did not answer within 0.15 s');
+  });
+
+  test('hangs in the middle of a body: the same', async () => {
+    const { store } = await against(
+      (_, r) => {
+        r.writeHead(200, { etag: '"e"', 'content-length': 50_000 });
+        r.write(BLOB.bytes.subarray(0, 1_000));
+      },
+      { timeoutMs: 150 },
+    );
+    expect((await errorOf(store.get(nameOf(BLOB), NEVER))).code).toBe('storage/timeout');
+  });
+
+  test('hangs: an abort ends it with the reason of the signal', async () => {
+    const stopping = new AbortController();
+    const reason = new Error('shutting down');
+    const { store } = await against(() => stopping.abort(reason));
+    await expect(store.get(nameOf(BLOB), stopping.signal)).rejects.toBe(reason);
+    await expect(store.put(BLOB, stopping.signal)).rejects.toBe(reason);
+  });
+
+  test('cuts a body short: a fault that a retry can help, never bytes', async () => {
+    const { store } = await against((_, r) => {
+      r.writeHead(200, { etag: '"e"', 'content-length': 50_000 });
+      r.write(BLOB.bytes.subarray(0, 1_000), () => r.destroy());
+    });
+    const error = await errorOf(store.get(nameOf(BLOB), NEVER));
+    expect([error.code, error.retryable]).toEqual(['storage/truncated', true]);
+    expect(error.message).toContain('1000 of 50000 bytes came');
+  });
+
+  test('announces or sends far more than a blob: reads no more than one byte too many', async () => {
+    const { store } = await against((_, r) => {
+      r.writeHead(200, { etag: '"e"', 'content-length': 1_000_000_000 });
+      r.write(Buffer.alloc(3_000_000));
+    });
+    expect((await store.get(nameOf(BLOB), NEVER))?.bytes.length).toBe(2_097_153);
+  });
+
+  test('corrupts: the bytes come as they are, and do not verify', async () => {
+    const { store } = await against((_, r) => object(r, sampleBytes('corrupt', 50_000)));
+    const found = await store.get(nameOf(BLOB), NEVER);
+    expect(found === null || verifyBlob(found, nobleHasher)).toBeNull();
+  });
+
+  test('says 412 over wrong bytes: they are replaced, on the condition that they are still those', async () => {
+    let there: Uint8Array = sampleBytes('wrong', 50_000);
+    const { store, asked } = await against((one, r) => {
+      if (one.method === 'GET') return object(r, there, '"wrong"');
+      if (one.headers['if-none-match'] === '*') return s3Error(r, 412, 'PreconditionFailed');
+      there = one.body;
+      r.writeHead(200, { etag: '"right"' }).end();
+    });
+    await store.put(BLOB, NEVER);
+    expect(Buffer.compare(there, BLOB.bytes)).toBe(0);
+    expect(asked.map(({ method, headers }) => [method, headers['if-none-match'], headers['if-match']])).toEqual([
+      ['PUT', '*', undefined],
+      ['GET', undefined, undefined],
+      ['PUT', undefined, '"wrong"'],
+    ]);
+  });
+
+  test('says 412 over nothing: never success', async () => {
+    const { store } = await against((one, r) =>
+      one.method === 'PUT' ? s3Error(r, 412, 'PreconditionFailed') : s3Error(r, 404, 'NoSuchKey'),
+    );
+    const error = await errorOf(store.put(BLOB, NEVER));
+    expect([error.code, error.retryable]).toEqual(['storage/conflict', true]);
+  });
+
+  test('knows no conditions: what is right is left alone, what is wrong is written over', async () => {
+    let there: Uint8Array = sampleBytes('wrong', 50_000);
+    const { store, asked } = await against((one, r) => {
+      if (one.method === 'GET') return object(r, there);
+      if (one.headers['if-none-match'] !== undefined) return s3Error(r, 501, 'NotImplemented');
+      there = one.body;
+      r.writeHead(200, { etag: '"e"' }).end();
+    });
+    await store.put(BLOB, NEVER);
+    expect(Buffer.compare(there, BLOB.bytes)).toBe(0);
+    const before = asked.filter(({ headers }) => headers['if-none-match'] === undefined).length;
+    await store.put(BLOB, NEVER);
+    expect(asked.filter(({ method, headers }) => method === 'PUT' && !headers['if-none-match'])).toHaveLength(
+      before - 1,
+    );
+  });
+
+  test('lies about success: the read-back tells', async () => {
+    const { store } = await against((one, r) =>
+      one.method === 'PUT' ? void r.writeHead(200, { etag: '"e"' }).end() : s3Error(r, 404, 'NoSuchKey'),
+    );
+    await store.put(BLOB, NEVER);
+    expect(await store.get(nameOf(BLOB), NEVER)).toBeNull();
+    const findings = await store.probe(NEVER).catch(() => []);
+    expect(findings).toEqual([expect.objectContaining({ check: 'reachable', grade: 'fault' })]);
+  });
+});
+
+/** Lists nothing, and keeps what is put, as a server does. */
+function honest(): Behaviour {
+  const objects = new Map<string, Buffer>();
+  return (one, r) => {
+    if (one.key.startsWith('?')) return listing(r);
+    const there = objects.get(one.key);
+    switch (one.method) {
+      case 'PUT':
+        if (there !== undefined && one.headers['if-none-match'] === '*') return s3Error(r, 412, 'PreconditionFailed');
+        objects.set(one.key, one.body);
+        return void r.writeHead(200, { etag: '"e"' }).end();
+      case 'DELETE':
+        objects.delete(one.key);
+        return void r.writeHead(204).end();
+      default:
+        return there === undefined ? s3Error(r, 404, 'NoSuchKey') : object(r, there);
+    }
+  };
+}
+
+function listing(r: ServerResponse): void {
+  r.writeHead(200, { 'content-type': 'application/xml' });
+  r.end('<ListBucketResult><IsTruncated>false</IsTruncated><KeyCount>0</KeyCount></ListBucketResult>');
+}
+
+describe('the probe of a bucket says in a sentence that', () => {
+  async function findingsOf(behave: Behaviour, given: Partial<S3Options> = {}) {
+    const { store } = await against(behave, given);
+    return new Map((await store.probe(NEVER)).map((finding) => [finding.check, finding]));
+  }
+
+  test('all is well', async () => {
+    const findings = await findingsOf(honest());
+    expect([...findings.values()].every(({ grade }) => grade === 'good')).toBe(true);
+    expect(findings.size).toBe(7);
+  });
+
+  test('a missing key is answered with 403, and which permission is missing', async () => {
+    const well = honest();
+    const written = new Set<string>();
+    const findings = await findingsOf((one, r) => {
+      if (one.method === 'PUT') written.add(one.key);
+      if (one.key.startsWith('?') || (one.method === 'GET' && !written.has(one.key))) {
+        return s3Error(r, 403, 'AccessDenied');
+      }
+      well(one, r);
+    });
+    expect(findings.get('reachable')).toMatchObject({ grade: 'warning', hint: expect.stringContaining('ListBucket') });
+    expect(findings.get('missing-key')).toMatchObject({
+      grade: 'fault',
+      sentence: expect.stringContaining('"denied" (403) for a missing key'),
+      hint: expect.stringContaining('s3:ListBucket'),
+    });
+    expect(findings.get('readable')?.grade).toBe('good');
+  });
+
+  test('it may not be written', async () => {
+    const well = honest();
+    const findings = await findingsOf((one, r) =>
+      one.method === 'PUT' ? s3Error(r, 403, 'AccessDenied') : well(one, r),
+    );
+    expect(findings.get('writable')).toMatchObject({ grade: 'fault', hint: expect.stringContaining('s3:PutObject') });
+    expect(findings.has('readable')).toBe(false);
+  });
+
+  test('conditional put is ignored, or not known', async () => {
+    const well = honest();
+    const ignored = await findingsOf((one, r) => well({ ...one, headers: {} }, r));
+    expect(ignored.get('conditional-put')).toMatchObject({
+      grade: 'warning',
+      sentence: expect.stringContaining('ignores'),
+    });
+    const unknown = await findingsOf((one, r) =>
+      one.headers['if-none-match'] === undefined ? well(one, r) : s3Error(r, 501, 'NotImplemented'),
+    );
+    expect(unknown.get('conditional-put')).toMatchObject({ sentence: expect.stringContaining('does not know') });
+  });
+
+  test('what it acknowledges is not there afterwards', async () => {
+    const well = honest();
+    const findings = await findingsOf((one, r) =>
+      one.method === 'PUT' ? void r.writeHead(200, { etag: '"e"' }).end() : well(one, r),
+    );
+    expect(findings.get('readable')).toMatchObject({
+      grade: 'fault',
+      sentence: expect.stringContaining('has not got'),
+    });
+  });
+
+  test('the clocks are apart', async () => {
+    const well = honest();
+    const findings = await findingsOf((one, r) => {
+      r.setHeader('date', new Date(Date.now() - 400_000).toUTCString());
+      well(one, r);
+    });
+    expect(findings.get('clock')).toMatchObject({
+      grade: 'warning',
+      sentence: expect.stringMatching(/40[01] s behind/),
+    });
+  });
+
+  test('deleting is not permitted', async () => {
+    const well = honest();
+    const findings = await findingsOf((one, r) =>
+      one.method === 'DELETE' ? s3Error(r, 403, 'AccessDenied') : well(one, r),
+    );
+    expect(findings.get('deletable')?.grade).toBe('warning');
+  });
+
+  test('nobody listens there, or the name does not resolve', async () => {
+    const closed = createServer();
+    closed.listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const address = closed.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    closed.close();
+    await once(closed, 'close');
+    const refusing = await storeAt(`http://127.0.0.1:${port}`);
+    expect(await refusing.probe(NEVER)).toMatchObject([
+      { check: 'reachable', grade: 'fault', sentence: expect.stringContaining('refuses connections') },
+    ]);
+    const unknown = await storeAt('http://no-such-host.invalid');
+    expect(await unknown.probe(NEVER)).toMatchObject([{ sentence: expect.stringContaining('does not resolve') }]);
+  });
+
+  test('the port speaks TLS, or does not', async () => {
+    const { endpoint } = await misbehavingServer(honest());
+    const store = await storeAt(endpoint.replace('http:', 'https:'));
+    const error = await errorOf(store.get(nameOf(BLOB), NEVER));
+    expect([error.code, error.hint]).toEqual(['storage/tls', expect.stringContaining('http://')]);
+  });
+});
+
+test('a key template must name type and hash, once each', async () => {
+  await expect(storeAt('http://127.0.0.1:9', { keyTemplate: 'blobs/{versionHash}' })).rejects.toMatchObject({
+    code: 'storage/unknown-format',
+  });
+});
+
+test('encryption, storage class and object lock are asked for with every blob, and only there', async () => {
+  const { store, asked } = await against(honest(), {
+    encryption: { algorithm: 'aws:kms', keyId: 'k1' },
+    storageClass: 'STANDARD_IA',
+    objectLock: { mode: 'COMPLIANCE', days: 10 },
+  });
+  await store.put(BLOB, NEVER);
+  const headers = asked[0]?.headers ?? {};
+  expect(headers).toMatchObject({
+    'x-amz-server-side-encryption': 'aws:kms',
+    'x-amz-server-side-encryption-aws-kms-key-id': 'k1',
+    'x-amz-storage-class': 'STANDARD_IA',
+    'x-amz-object-lock-mode': 'COMPLIANCE',
+    'content-md5': expect.any(String),
+  });
+  const days = (Date.parse(String(headers['x-amz-object-lock-retain-until-date'])) - Date.now()) / 86_400_000;
+  expect(days).toBeGreaterThan(9.99);
+  expect(Object.keys(headers).filter((name) => name.includes('checksum'))).toEqual([]);
+});

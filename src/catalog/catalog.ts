@@ -63,6 +63,22 @@ export class Catalog {
     }
   }
 
+  /** Does it hold everything that was in the folder when it was made? Stays true over restarts. */
+  isRebuilt(): boolean {
+    return this.#reading(
+      'look whether it is whole',
+      () => this.#database.prepare('SELECT 1 FROM rebuilt').get() !== undefined,
+    );
+  }
+
+  recordRebuilt(): void {
+    this.#transaction('record that it is whole', () =>
+      this.#database
+        .prepare('INSERT INTO rebuilt (only, finished_ms) VALUES (1, ?) ON CONFLICT DO NOTHING')
+        .run(this.#options.nowMs()),
+    );
+  }
+
   /** Notes what a list named. Gives how many of them were neither held nor queued. */
   noteListed(sightings: readonly Sighting[]): number {
     if (sightings.length === 0) return 0;

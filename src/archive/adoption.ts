@@ -4,29 +4,34 @@ import type { SpooledContent } from '../catalog/content-table.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { ConditionBoard } from './condition-board.ts';
+import { Pulse } from './pulse.ts';
 
 export interface AdoptionModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
+  /** Rings when the queue has to be read anew: what was found here need not be fetched. */
+  readonly found: Pulse;
   readonly nowMs: () => number;
 }
 
 const GROUP_ENTRIES = 256;
+/** A fault of the disk in the middle: it is begun anew after this. */
+const RETRY_MS = 5_000;
 
 /**
- * An empty catalog over a folder that is not empty: the catalog was lost, the bytes were not. Every blob that hashes to
- * its name gets its row back; until that is done, nothing may be called absent.
+ * A new catalog over a folder that is not empty: the catalog was lost, the bytes were not. Every blob that hashes to its
+ * name gets its row back; until all have, also over restarts, nothing may be called absent.
  */
 export class Adoption {
   readonly #modules: AdoptionModules;
+  readonly #pause = new Pulse();
   #isDone: boolean;
 
   constructor(modules: AdoptionModules) {
     this.#modules = modules;
-    const { seen, spooled, stored } = modules.catalog.totals();
-    this.#isDone = seen + spooled + stored > 0;
+    this.#isDone = modules.catalog.isRebuilt();
   }
 
   get isDone(): boolean {
@@ -34,8 +39,23 @@ export class Adoption {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    if (this.#isDone) return;
-    const { store, catalog, conditions } = this.#modules;
+    while (!this.#isDone && !signal.aborted) {
+      try {
+        await this.#adoptAll(signal);
+        this.#modules.catalog.recordRebuilt();
+        this.#isDone = true;
+        this.#modules.found.ring();
+        this.#modules.conditions.set('rebuild', null);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#modules.conditions.setError('rebuild', error);
+        await this.#pause.wait(RETRY_MS, signal);
+      }
+    }
+  }
+
+  async #adoptAll(signal: AbortSignal): Promise<void> {
+    const { store, catalog } = this.#modules;
     let adopted = 0;
     let group: SpooledContent[] = [];
     const commit = () => {
@@ -44,17 +64,11 @@ export class Adoption {
       group = [];
       if (adopted > 0) this.#tell(adopted);
     };
-    try {
-      for await (const entry of store.list(signal)) {
-        if (await this.#isGood(entry, signal)) group.push(this.#row(entry, entry.sizeBytes));
-        if (group.length >= GROUP_ENTRIES) commit();
-      }
-      commit();
-      this.#isDone = true;
-      conditions.set('rebuild', null);
-    } catch (error) {
-      if (!signal.aborted) conditions.setError('rebuild', error);
+    for await (const entry of store.list(signal)) {
+      if (await this.#isGood(entry, signal)) group.push(this.#row(entry, entry.sizeBytes));
+      if (group.length >= GROUP_ENTRIES) commit();
     }
+    commit();
   }
 
   async #isGood(name: ContentName, signal: AbortSignal): Promise<boolean> {

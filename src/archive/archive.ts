@@ -67,9 +67,9 @@ export class Archive implements ArchiveView {
     const parts = { ...modules, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
     const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news);
-    this.#adoption = new Adoption(parts);
+    this.#adoption = new Adoption({ ...parts, found: this.#poller.news });
     const spooler = new Spooler(parts);
-    const leftOver = new LeftOver(modules.store, modules.hasher, modules.nowMs());
+    const leftOver = new LeftOver(modules.store, modules.hasher, modules.nowMs(), () => !this.#adoption.isDone);
     const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver });
     this.#fetcher = fetcher;
     this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });

@@ -3,7 +3,7 @@ import type { Logger } from '../observability/logger.ts';
 import type { Condition } from './archive-view.ts';
 
 /** What a condition is about. One subject has one condition at a time; `null` clears it. */
-export type Subject = 'node' | 'list' | 'store' | 'fetch' | 'overdue' | 'damage' | 'rebuild' | 'disk';
+export type Subject = 'node' | 'list' | 'store' | 'fetch' | 'blobs' | 'overdue' | 'damage' | 'rebuild' | 'disk';
 
 type Raised = Omit<Condition, 'since'>;
 

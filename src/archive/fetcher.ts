@@ -1,13 +1,21 @@
-import { codeOf, messageOf } from '../blob/errors.ts';
+import { messageOf } from '../blob/errors.ts';
 import type { VersionHash } from '../blob/ids.ts';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { WantedBlob } from '../catalog/wanted-table.ts';
-import { forgetBytes, type UnverifiedBlob, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
+import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from './activity.ts';
 import type { BlobNode, FetchOutcome } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
-import { ArchiveError } from './errors.ts';
+import { FailureWatch } from './failure-watch.ts';
+import {
+  absentAtNode,
+  type FailedFetch,
+  failureRecord,
+  isAbsentAtNode,
+  sizeOutOfRange,
+  wrongBytes,
+} from './fetch-failure.ts';
 import { BATCH_LIMITS, isSizeAllowed, NEVER_MS, nextAttemptMs, takeBatch } from './fetch-plan.ts';
 import type { LeftOver } from './left-over.ts';
 import type { Poller } from './poller.ts';
@@ -47,6 +55,7 @@ export class Fetcher {
   #requestsUnderWay = 0;
   #unspooledBytes = 0;
   readonly #wake: Pulse;
+  readonly #failures: FailureWatch;
   #queue: WantedBlob[] = [];
   #ringsSeen = -1;
   #restUntilMs = 0;
@@ -56,16 +65,14 @@ export class Fetcher {
     this.#requests = requests;
     this.#modules = modules;
     this.#wake = modules.poller.news;
+    this.#failures = new FailureWatch(modules.conditions);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const batch = this.#nextBatch();
-      if (batch === null) {
-        await this.#wake.wait(IDLE_MS, signal);
-        continue;
-      }
-      this.#start(batch, signal);
+      if (batch === null) await this.#wake.wait(IDLE_MS, signal);
+      else this.#start(batch, signal);
     }
     await Promise.all(this.#running);
   }
@@ -76,28 +83,41 @@ export class Fetcher {
   }
 
   #nextBatch(): WantedBlob[] | null {
-    const { poller, catalog, nowMs } = this.#modules;
+    const { poller, nowMs } = this.#modules;
     if (this.#requestsUnderWay >= this.#requests || this.#unspooledBytes >= UNSPOOLED.bytes) return null;
     if (this.#inFlight.size >= UNSPOOLED.blobs) return null;
     if (!poller.mayFetch || nowMs() < this.#restUntilMs) return null;
     // News may be nearer to its deadline than what is queued here.
     if (this.#ringsSeen !== this.#wake.rings || this.#queue.length === 0) {
       this.#ringsSeen = this.#wake.rings;
-      this.#queue = catalog
-        .nextWanted(LOOK_AHEAD + this.#inFlight.size)
-        .filter((wanted) => !this.#inFlight.has(wanted.versionHash));
+      this.#queue = this.#readQueue();
     }
     const batch = takeBatch(this.#queue, BATCH_LIMITS);
     return batch.length === 0 ? null : batch;
   }
 
+  #readQueue(): WantedBlob[] {
+    try {
+      return this.#modules.catalog
+        .nextWanted(LOOK_AHEAD + this.#inFlight.size)
+        .filter((wanted) => !this.#inFlight.has(wanted.versionHash));
+    } catch (error) {
+      this.#rest(error);
+      return [];
+    }
+  }
+
+  #rest(error: unknown): void {
+    this.#restUntilMs = this.#modules.nowMs() + REQUEST_RETRY_MS;
+    this.#modules.conditions.setError('fetch', error);
+  }
+
   #start(batch: readonly WantedBlob[], signal: AbortSignal): void {
+    this.#requestsUnderWay += 1;
     for (const { versionHash } of batch) this.#inFlight.add(versionHash);
     const work = this.#process(batch, signal)
       .catch((error: unknown) => {
-        if (signal.aborted) return;
-        this.#restUntilMs = this.#modules.nowMs() + REQUEST_RETRY_MS;
-        this.#modules.conditions.setError('fetch', error);
+        if (!signal.aborted) this.#rest(error);
       })
       .finally(() => {
         for (const { versionHash } of batch) this.#inFlight.delete(versionHash);
@@ -110,12 +130,8 @@ export class Fetcher {
   }
 
   async #process(batch: readonly WantedBlob[], signal: AbortSignal): Promise<void> {
-    const toFetch = await this.#withoutLeftOvers(batch, signal);
-    const [allowed, outOfRange] = partition(toFetch, (wanted) => isSizeAllowed(wanted.sizeBytes));
-    this.#recordFailures(outOfRange.map((wanted) => [wanted, sizeOutOfRange(wanted)] as const));
-    if (allowed.length === 0) return;
-    const outcomes = await this.#ask(allowed, signal);
-    const failures: (readonly [WantedBlob, Error])[] = [];
+    const { allowed, outcomes } = await this.#ask(batch, signal);
+    const failures: FailedFetch[] = [];
     const takeOver = async (wanted: WantedBlob, outcome: FetchOutcome | undefined) => {
       const result = await this.#judge(wanted, outcome);
       if (result instanceof Error) failures.push([wanted, result]);
@@ -131,21 +147,35 @@ export class Fetcher {
     }
   }
 
-  async #ask(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {
-    this.#requestsUnderWay += 1;
+  /** The part of the work that is a request to the node: `#start` counted it. */
+  async #ask(batch: readonly WantedBlob[], signal: AbortSignal) {
     try {
-      const outcomes = await this.#modules.node.fetchBlobs(wanted, signal);
-      this.#modules.conditions.set('fetch', null);
-      return outcomes;
+      const toFetch = await this.#withoutLeftOvers(batch, signal);
+      const [allowed, outOfRange] = partition(toFetch, (wanted) => isSizeAllowed(wanted.sizeBytes));
+      this.#recordFailures(outOfRange.map((wanted) => [wanted, sizeOutOfRange(wanted)] as const));
+      return { allowed, outcomes: allowed.length === 0 ? [] : await this.#fetch(allowed, signal) };
     } finally {
       this.#requestsUnderWay -= 1;
       this.#wake.nudge();
     }
   }
 
+  async #fetch(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {
+    try {
+      const outcomes = await this.#modules.node.fetchBlobs(wanted, signal);
+      this.#modules.conditions.set('fetch', null);
+      return outcomes;
+    } catch (error) {
+      // One blob may have broken the request: each rests, and is asked for alone then, so that none holds up others.
+      if (!signal.aborted && error instanceof Error) this.#recordFailures(wanted.map((one) => [one, error] as const));
+      throw error;
+    }
+  }
+
   async #spool(blob: VerifiedBlob, wanted: WantedBlob, signal: AbortSignal): Promise<void> {
     try {
       await this.#modules.spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
+      this.#failures.settled(wanted.versionHash);
     } finally {
       forgetBytes(blob);
     }
@@ -154,10 +184,11 @@ export class Fetcher {
   /** What a crash left in the store without a row is proven and taken over, not fetched again. */
   async #withoutLeftOvers(batch: readonly WantedBlob[], signal: AbortSignal): Promise<readonly WantedBlob[]> {
     const { leftOver, spooler } = this.#modules;
-    if (!batch.some((wanted) => leftOver.mayHave(wanted))) return batch;
+    const suspected = new Set(batch.filter((wanted) => leftOver.mayHave(wanted)));
+    if (suspected.size === 0) return batch;
     const missing: WantedBlob[] = [];
     for (const wanted of batch) {
-      const blob = await leftOver.find(wanted, signal);
+      const blob = suspected.has(wanted) ? await leftOver.find(wanted, signal) : null;
       if (blob === null) missing.push(wanted);
       else await spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
     }
@@ -178,58 +209,30 @@ export class Fetcher {
     }
   }
 
-  #recordFailures(failures: readonly (readonly [WantedBlob, Error])[]): void {
+  #recordFailures(failures: readonly FailedFetch[]): void {
     if (failures.length === 0) return;
-    const { catalog, activity } = this.#modules;
-    const records = failures.map(([wanted, error]) => ({
-      versionHash: wanted.versionHash,
-      code: codeOf(error) ?? 'archive/unexpected',
-      message: messageOf(error),
-      nextAttemptMs: this.#whenAgain(wanted, error),
-    }));
+    const { catalog, activity, poller } = this.#modules;
+    const records = failures.map((failure) => failureRecord(failure, this.#whenAgain(...failure)));
     catalog.recordFailures(records);
     for (const record of records) activity.emit('failed', record);
+    for (const [{ versionHash }, error] of failures) {
+      // What the node lists no more was dropped or replaced before it was mined: nobody has to look.
+      if (isAbsentAtNode(error) && !poller.isListed(versionHash)) this.#failures.settled(versionHash);
+      else this.#failures.failed(versionHash, messageOf(error));
+    }
   }
 
   #whenAgain(wanted: WantedBlob, error: Error): number {
     const { poller, nowMs } = this.#modules;
     const tip = poller.state.tip;
     const isPast = tip !== null && tip.medianTimeSeconds > wanted.medianTimeSeconds + RETENTION_SECONDS;
-    const isGone = error instanceof ArchiveError && error.code === 'archive/absent-at-node';
-    if (isPast && isGone && !poller.isListed(wanted.versionHash)) return NEVER_MS;
+    if (isPast && isAbsentAtNode(error) && !poller.isListed(wanted.versionHash)) return NEVER_MS;
     return nextAttemptMs(wanted.attempts, nowMs(), Math.random);
   }
 }
 
 function bytesIn(outcome: FetchOutcome): number {
   return outcome.kind === 'bytes' ? outcome.blob.bytes.length : 0;
-}
-
-function absentAtNode(wanted: WantedBlob): ArchiveError {
-  return new ArchiveError(
-    'archive/absent-at-node',
-    `The node listed ${wanted.versionHash}, but answers it has not got it.`,
-    {
-      retryable: true,
-      hint: 'An unconfirmed blob can be dropped or replaced; otherwise ask another node before the window closes.',
-    },
-  );
-}
-
-function wrongBytes(wanted: WantedBlob, blob: UnverifiedBlob): ArchiveError {
-  return new ArchiveError(
-    'archive/wrong-bytes',
-    `The node gave ${blob.bytes.length} bytes for ${wanted.versionHash} that hash to it neither by keccak256 nor by blake2s256.`,
-    { retryable: true, hint: 'Look at the node: its cache or the way to it damages bytes. It is asked again.' },
-  );
-}
-
-function sizeOutOfRange(wanted: WantedBlob): ArchiveError {
-  return new ArchiveError(
-    'archive/size-out-of-range',
-    `The node lists ${wanted.versionHash} with ${wanted.sizeBytes} bytes; the chain allows 1 to 2,097,152.`,
-    { retryable: true, hint: 'Look at the node: what it lists cannot be on the chain. It was not fetched.' },
-  );
 }
 
 function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {

@@ -5,27 +5,29 @@ import type { BlobHasher } from '../verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
 
 /**
- * Bytes that a crash left in the store without a row in the catalog: durable, never acknowledged. Only blobs that were
- * queued before this process started can have any.
+ * Bytes that are in the store without a row in the catalog: a crash left them there, durable but never acknowledged, or
+ * the catalog was lost. Only blobs that were queued before this process started can have any, or all of them while the
+ * catalog is made anew.
  */
 export class LeftOver {
   readonly #store: BlobStore;
   readonly #hasher: BlobHasher;
   readonly #startedMs: number;
+  readonly #isRebuilding: () => boolean;
 
-  constructor(store: BlobStore, hasher: BlobHasher, startedMs: number) {
+  constructor(store: BlobStore, hasher: BlobHasher, startedMs: number, isRebuilding: () => boolean) {
     this.#store = store;
     this.#hasher = hasher;
     this.#startedMs = startedMs;
+    this.#isRebuilding = isRebuilding;
   }
 
   mayHave(wanted: WantedBlob): boolean {
-    return wanted.firstSeenMs < this.#startedMs;
+    return wanted.firstSeenMs < this.#startedMs || this.#isRebuilding();
   }
 
   /** null: there is none, or it is not what its name says. */
   async find(wanted: WantedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
-    if (!this.mayHave(wanted)) return null;
     for (const hashType of HASH_TYPES) {
       const found = await this.#store.get({ hashType, versionHash: wanted.versionHash }, signal);
       if (found === null) continue;

@@ -1,0 +1,63 @@
+import { onTestFinished } from 'vitest';
+import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { ArchiveClient } from './archive-client.ts';
+import { eventually } from './eventually.ts';
+import { HoldfastProcess } from './holdfast-process.ts';
+
+/** A password that nothing may ever repeat. */
+export const PASSWORD = 'Xk7-never-to-be-seen-9Qz';
+
+/** An emulated node in this process, gone with the test. It mines only when told to. */
+export async function startNode(options: DevnodeOptions = {}): Promise<Devnode> {
+  const node = await createDevnode({ password: PASSWORD, ...options });
+  onTestFinished(() => node.close());
+  return node;
+}
+
+export interface ArchiveSetup {
+  readonly dataDir: string;
+  readonly node: { readonly url: string };
+  readonly env?: Readonly<Record<string, string>>;
+  readonly words?: readonly string[];
+}
+
+/** A running daemon and a way to ask it. */
+export interface ArchiveProcess extends HoldfastProcess {
+  readonly client: ArchiveClient;
+}
+
+/** What a daemon under test is started with: looks often, and takes a free port. */
+export function environmentOf({ dataDir, node, env }: ArchiveSetup): Record<string, string> {
+  return {
+    HOLDFAST_DATA_DIR: dataDir,
+    HOLDFAST_NODE_URL: node.url,
+    HOLDFAST_NODE_USER: 'devnode',
+    HOLDFAST_NODE_PASSWORD: PASSWORD,
+    HOLDFAST_NODE_POLL_MS: '100',
+    HOLDFAST_NODE_SWEEP_MS: '500',
+    HOLDFAST_HTTP_PORT: '0',
+    ...env,
+  };
+}
+
+/** `holdfast run`, started and listening. */
+export async function startArchive(setup: ArchiveSetup): Promise<ArchiveProcess> {
+  const daemon = new HoldfastProcess(['run', ...(setup.words ?? [])], { env: environmentOf(setup) });
+  const [, url = ''] = await daemon.says(/"url":"([^"]+)"/);
+  return Object.assign(daemon, { client: new ArchiveClient(url) });
+}
+
+/** Waits until so many blobs are read back and proven, and none is under way. */
+export async function untilStored({ client }: ArchiveProcess, count: number, timeoutMs = 20_000): Promise<void> {
+  await eventually(async () => {
+    const { content, conditions } = await client.status();
+    if (content.stored === count && content.seen === 0 && content.spooled === 0) return;
+    throw new Error(`not stored yet: ${JSON.stringify({ content, conditions })}`);
+  }, timeoutMs);
+}
+
+/** Asks it to stop, and waits for its end. */
+export async function stop(daemon: HoldfastProcess, signal: NodeJS.Signals = 'SIGTERM') {
+  daemon.kill(signal);
+  return await daemon.ended;
+}

@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished, vi } from 'vitest';
+import { eventually } from './eventually.ts';
+
+// A process takes a second to start where several run beside it.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+export interface Surroundings {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The command as a user starts it: a process of its own. It is gone when the test is over. */
+export class HoldfastProcess {
+  readonly ended: Promise<Ended>;
+  readonly #child: ChildProcess;
+  readonly #stdout: Buffer[] = [];
+  readonly #stderr: Buffer[] = [];
+
+  constructor(words: readonly string[], { env = {}, cwd }: Surroundings = {}) {
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
+    this.#child = spawn(process.execPath, [MAIN, ...words], {
+      env: { ...Object.fromEntries(inherited), ...env },
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child.stdout?.on('data', (chunk: Buffer) => this.#stdout.push(chunk));
+    this.#child.stderr?.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
+    this.ended = new Promise((resolve, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('close', (code, signal) => {
+        resolve({ code, signal, stdout: this.stdout.toString('utf8'), stderr: this.stderr.toString('utf8') });
+      });
+    });
+    onTestFinished(async () => {
+      this.kill('SIGKILL');
+      await this.ended;
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1;
+  }
+
+  get stdout(): Buffer {
+    return Buffer.concat(this.#stdout);
+  }
+
+  get stderr(): Buffer {
+    return Buffer.concat(this.#stderr);
+  }
+
+  /** Everything that it has said so far. */
+  get output(): string {
+    return `${this.stdout.toString('utf8')}${this.stderr.toString('utf8')}`;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** The first match in what it says; fails at once when it ends without having said it. */
+  async says(pattern: RegExp, timeoutMs = 20_000): Promise<RegExpExecArray> {
+    return await eventually(async () => {
+      const match = pattern.exec(this.output);
+      if (match !== null) return match;
+      const gone = this.#child.exitCode !== null || this.#child.signalCode !== null;
+      throw new Error(`It has ${gone ? 'ended without saying' : 'not said'} ${pattern}:\n${this.output}`);
+    }, timeoutMs);
+  }
+}
+
+/** Runs a command to its end. */
+export function holdfast(words: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
+  return new HoldfastProcess(words, surroundings).ended;
+}

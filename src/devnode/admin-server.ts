@@ -37,6 +37,10 @@ const ROUTES: Readonly<Record<string, Route>> = {
       return stateOf(devnode);
     },
   ),
+  'POST /blocks-every': route(z.strictObject({ ms: z.int().positive().nullable() }), (devnode, { ms }) => {
+    devnode.setBlocksEvery(ms);
+    return stateOf(devnode);
+  }),
   'POST /advance': route(z.strictObject({ seconds: z.number() }), (devnode, { seconds }) => {
     devnode.advanceSeconds(seconds);
     return stateOf(devnode);
@@ -116,6 +120,8 @@ export class AdminServer {
 }
 
 async function answer(devnode: Devnode, request: IncomingMessage): Promise<unknown> {
+  // No credentials are asked for, so no web page may reach it through somebody's browser.
+  if (request.headers.origin !== undefined) throw new Error('The admin port does not answer browsers.');
   const found = ROUTES[`${request.method} ${request.url}`];
   if (found === undefined) return undefined;
   const chunks: Buffer[] = [];

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { HashType } from '../blob/ids.ts';
 import type { Dialect } from '../node/method-table.ts';
 import { AdminServer } from './admin-server.ts';
@@ -53,11 +54,7 @@ export class Devnode {
     if (adminPort !== null) {
       devnode.#admin = await AdminServer.listen(devnode, { host: options.host ?? '127.0.0.1', port: adminPort });
     }
-    const blocksEveryMs = options.blocksEveryMs ?? null;
-    if (blocksEveryMs !== null) {
-      devnode.#tick();
-      devnode.#timer = setInterval(() => devnode.#tick(), blocksEveryMs);
-    }
+    devnode.setBlocksEvery(options.blocksEveryMs ?? null);
     return devnode;
   }
 
@@ -96,6 +93,19 @@ export class Devnode {
   /** Mines blocks at the clock's time; gives them. */
   mine(count = 1, { selection, withoutBytes }: { selection?: Selection; withoutBytes?: boolean } = {}): Block[] {
     return Array.from({ length: count }, () => this.#state.mine(selection, withoutBytes));
+  }
+
+  /** A block now and by itself every so often; null stops that. */
+  setBlocksEvery(milliseconds: number | null): void {
+    clearInterval(this.#timer);
+    if (milliseconds === null) return;
+    this.#tick();
+    this.#timer = setInterval(() => this.#tick(), milliseconds);
+  }
+
+  /** Resolves when the chain is that high. */
+  async untilHeight(height: number, signal?: AbortSignal): Promise<void> {
+    while (this.chain.tip.height < height) await once(this.chain.events, 'tip', signal === undefined ? {} : { signal });
   }
 
   /** Moves the clock; the chain's own time follows with the blocks that are mined then (six move its median). */

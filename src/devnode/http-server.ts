@@ -36,9 +36,12 @@ export class HttpServer {
     this.#authorization = Buffer.from(
       `Basic ${Buffer.from(`${options.username}:${options.password}`).toString('base64')}`,
     );
-    this.#server = createServer({ keepAliveTimeout: options.keepAliveMs }, (request, response) => {
-      this.#handle(request, response).catch(() => response.destroy());
-    });
+    this.#server = createServer(
+      { keepAliveTimeout: options.keepAliveMs, keepAliveTimeoutBuffer: 0 },
+      (request, response) => {
+        this.#handle(request, response).catch(() => response.destroy());
+      },
+    );
   }
 
   static async listen(options: HttpServerOptions): Promise<HttpServer> {

@@ -1,8 +1,11 @@
+export type { CacheEntry } from './chain/blob-cache.ts';
 export type { Block } from './chain/block.ts';
 export type { ChainLockPolicy } from './chain/chain-locks.ts';
+export type { Content } from './chain/content.ts';
 export type { EmulatedChain, Network } from './chain/emulated-chain.ts';
 export type { Selection } from './chain/mempool.ts';
 export { RECORDED_BLOBS } from './chain/recorded-blobs.ts';
+export type { Transaction } from './chain/transaction.ts';
 export { createDevnode, type Devnode, type SubmittedBlob } from './devnode.ts';
 export type { DevnodeOptions } from './devnode-options.ts';
 export { DevnodeError, type DevnodeErrorCode } from './errors.ts';

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import {
   type Block,
@@ -21,10 +20,6 @@ async function start(options: DevnodeOptions): Promise<Devnode> {
   return devnode;
 }
 
-async function blocksOf(devnode: Devnode, height: number): Promise<void> {
-  while (devnode.chain.tip.height < height) await once(devnode.chain.events, 'tip');
-}
-
 test('mines by itself: both hash types, full and small blobs, one always unconfirmed', async () => {
   const devnode = await start({ blocksEveryMs: 5 });
   const sizes = new Set<number>();
@@ -38,11 +33,21 @@ test('mines by itself: both hash types, full and small blobs, one always unconfi
       types.add(content.hashType);
     }
   });
-  await blocksOf(devnode, 140);
+  await devnode.untilHeight(140);
   expect(new Set(waiting)).toEqual(new Set([1]));
   expect(types.size).toBe(2);
   expect(Math.max(...sizes)).toBe(2_097_152);
   expect(Math.min(...sizes)).toBeLessThan(1024);
+});
+
+test('stops and starts mining, and can be waited for', async () => {
+  const devnode = await start({ workload: null });
+  devnode.setBlocksEvery(2);
+  await devnode.untilHeight(124);
+  devnode.setBlocksEvery(null);
+  const { height } = devnode.chain.tip;
+  await expect(devnode.untilHeight(height + 1, AbortSignal.timeout(30))).rejects.toThrow();
+  expect(devnode.chain.tip.height).toBe(height);
 });
 
 test('the workload follows from seed and height', () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { versionHashOf } from '../../src/devnode/chain/content.ts';
@@ -177,4 +179,15 @@ test('a batch of two waits for both, errors inside', async () => {
       '{"result":null,"error":{"code":-32600,"message":"Invalid Request object"},"id":null},' +
       '{"result":120,"error":null,"id":18446744073709551615}]\n',
   );
+});
+
+test('an idle connection is closed after the time of the node', async () => {
+  const devnode = await start('syscoin-5', { keepAliveMs: 40 });
+  const { hostname, port } = new URL(devnode.url);
+  const socket = connect(Number(port), hostname);
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const answered = performance.now();
+  socket.resume();
+  await once(socket, 'close');
+  expect(performance.now() - answered).toBeGreaterThan(35);
 });

@@ -27,13 +27,16 @@ export type Sighting =
       readonly locked: boolean;
     };
 
+const RPC_NO_SUCH_TRANSACTION = -5;
+
 export async function look(client: NodeClient, wanted: Submitted, options: CallOptions): Promise<Sighting> {
   const info = await findBlob(client, wanted.versionHash, options);
   if (info === null) return { kind: 'absent' };
   const mined = await minedEntry(client, info, wanted, options);
   if (mined !== null) {
-    const locked = mined.chainLocked ?? (await isLocked(client, mined.blockHash, options));
-    return { kind: 'mined', blockHash: mined.blockHash, height: mined.height, locked };
+    const { blockHash, height } = mined.blockHash === null ? await blockOf(client, wanted.txid, options) : mined;
+    const locked = mined.chainLocked ?? (await isLocked(client, blockHash, options));
+    return { kind: 'mined', blockHash, height, locked };
   }
   const reason = wanted.txid === null ? null : await adriftReason(client, wanted.txid, options);
   return reason === null ? { kind: 'listed' } : { kind: 'adrift', reason };
@@ -67,6 +70,24 @@ async function minedEntry(
   return findBlob(client, txid, options);
 }
 
+/** The specification does not say where a blob was mined; a node with a transaction index does. */
+async function blockOf(
+  client: NodeClient,
+  txid: TxId | null,
+  options: CallOptions,
+): Promise<{ blockHash: BlockHash | null; height: number | null }> {
+  const unknown = { blockHash: null, height: null };
+  if (txid === null) return unknown;
+  try {
+    const { blockHash } = await getTransaction(client, txid, options);
+    if (blockHash === null) return unknown;
+    return { blockHash, height: (await getBlockHeader(client, blockHash, options)).height };
+  } catch (error) {
+    if (error instanceof NodeRpcError && error.rpcCode === RPC_NO_SUCH_TRANSACTION) return unknown;
+    throw error;
+  }
+}
+
 /** Is there a ChainLock on this block or above it, on the branch that this node follows? */
 export async function isLocked(
   client: NodeClient,
@@ -81,8 +102,6 @@ export async function isLocked(
   const onBranch = await getBlockHash(client, best.height, options);
   return onBranch === best.hash && (await getBlockHash(client, height, options)) === blockHash;
 }
-
-const RPC_NO_SUCH_TRANSACTION = -5;
 
 async function adriftReason(client: NodeClient, txid: TxId, options: CallOptions): Promise<string | null> {
   try {

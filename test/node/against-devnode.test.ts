@@ -1,0 +1,190 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  assetAllocationBalance,
+  assetAllocationSend,
+  assetAllocationSendMany,
+  assetInfo,
+  type ClientOptions,
+  createBlob,
+  createBlobNode,
+  createClient,
+  createRawBlob,
+  type Dialect,
+  getBestBlockHash,
+  getBestChainLock,
+  getBlob,
+  getBlobInfo,
+  getBlock,
+  getBlockCount,
+  getBlockchainInfo,
+  getBlockHash,
+  getBlockHeader,
+  getNetworkInfo,
+  getRawBlock,
+  getRawBlockHeader,
+  getRawMempool,
+  getRawTransaction,
+  getTransaction,
+  getTxOutProof,
+  listBlobs,
+  listBlobsWithData,
+  parseTxId,
+  parseVersionHash,
+  type SubmissionProgress,
+  submitBlob,
+  uptime,
+  verifyTxOutProof,
+} from '../../src/client.ts';
+import { createDevnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+
+/** A token that the emulated chain starts with. */
+const GUID = 18_446_744_073_709_551_615n;
+
+async function devnodeOf(dialect: Dialect, options: DevnodeOptions = {}, client: Partial<ClientOptions> = {}) {
+  const devnode = await createDevnode({ dialect, ...options });
+  onTestFinished(() => devnode.close());
+  const credentials = { user: devnode.username, password: devnode.password };
+  const ours = createClient({ url: devnode.url, credentials, ...client });
+  onTestFinished(() => ours.close());
+  return { devnode, credentials, client: ours };
+}
+
+const text = (word: string) => new TextEncoder().encode(word);
+
+describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found out by itself', (dialect) => {
+  test('are created, listed, got and mined', async () => {
+    const { devnode, client } = await devnodeOf(dialect);
+    expect(await client.release()).toMatchObject({ dialect });
+    const created = await createBlob(client, text('one'));
+    expect(await listBlobs(client)).toMatchObject([{ versionHash: created.versionHash, sizeBytes: 3 }]);
+    expect(await getBlob(client, created.versionHash)).toMatchObject({ sizeBytes: 3 });
+    devnode.mine();
+    const { bytes } = await getBlob(client, created.txid ?? parseTxId(''));
+    expect(Buffer.from(bytes).toString()).toBe('one');
+    const again = await createBlob(client, text('one'), { overwriteExisting: false });
+    expect(again).toMatchObject({ versionHash: created.versionHash, txid: null });
+  });
+
+  test('are created under a version hash of one’s own', async () => {
+    const { client } = await devnodeOf(dialect);
+    const { versionHash } = await createBlob(client, text('two'));
+    expect(await createRawBlob(client, versionHash, text('two'))).toMatchObject({ versionHash });
+    const custom = createRawBlob(client, parseVersionHash('ab'.repeat(32)), text('two'));
+    if (dialect === 'svc') await custom;
+    else await expect(custom).rejects.toMatchObject({ code: 'node/invalid-argument' });
+  });
+
+  test('come with the list where the dialect has that', async () => {
+    const { client } = await devnodeOf(dialect);
+    await createBlob(client, text('three'));
+    const listed = listBlobsWithData(client);
+    if (dialect === 'syscoin-5') await expect(listed).rejects.toMatchObject({ code: 'node/unsupported-operation' });
+    else expect(Buffer.from((await listed)[0]?.bytes ?? []).toString()).toBe('three');
+  });
+
+  test('go through submitBlob to their ChainLock', async () => {
+    const { devnode, client } = await devnodeOf(dialect);
+    const stages: string[] = [];
+    const onProgress = (progress: SubmissionProgress) => {
+      if (progress.kind !== 'stage') return;
+      stages.push(progress.submission.stage);
+      // The lock follows a block behind.
+      if (progress.submission.stage !== 'sent') devnode.mine(2);
+    };
+    const ended = await submitBlob(client, text('four'), { until: 'chain-locked', pollMs: 5, onProgress });
+    expect(ended).toMatchObject({ stage: 'chain-locked' });
+    expect(stages[0]).toBe('sent');
+  });
+
+  test('a dropped one is reported as dropped', async () => {
+    const { devnode, client } = await devnodeOf(dialect);
+    const onProgress = (progress: SubmissionProgress) => {
+      if (progress.kind === 'stage' && progress.submission.stage === 'listed') {
+        devnode.dropTransaction(progress.submission.txid ?? '');
+      }
+    };
+    expect(await submitBlob(client, text('five'), { until: 'mined', pollMs: 5, onProgress })).toMatchObject({
+      stage: 'dropped',
+    });
+  });
+
+  test('are fetched by the archive’s node', async () => {
+    const { devnode, credentials } = await devnodeOf(dialect, { seedRecordedBlobs: true });
+    const node = createBlobNode({ url: devnode.url, credentials });
+    onTestFinished(() => node.close());
+    const { signal } = new AbortController();
+    expect(await node.tip(signal)).toMatchObject({ height: devnode.chain.tip.height });
+    const listed = await node.listBlobs({ count: 1_000, from: 0 }, signal);
+    const small = listed.filter(({ sizeBytes }) => sizeBytes < 100_000);
+    expect(small.length).toBeGreaterThan(10);
+    for (const outcome of await node.fetchBlobs(small, signal)) expect(outcome.kind).toBe('bytes');
+  });
+});
+
+describe.each(['svc', 'syscoin-4.2'] as const)('assets in %s', (dialect) => {
+  test('are told, counted and sent, every digit', async () => {
+    const { devnode, client } = await devnodeOf(dialect, { wallets: ['a', 'b'] }, { wallet: 'a' });
+    expect(await assetInfo(client, GUID)).toMatchObject({ guid: GUID, totalSupply: '12345678901.23', precision: 2 });
+    const address = devnode.assets.addressOf('b');
+    const before = await assetAllocationBalance(client, GUID);
+    expect(before.assetAmount).toBe('12345678901.23');
+    const sent = await assetAllocationSend(client, { guid: GUID, address, amount: '0.01' }, { zdag: true });
+    expect(sent.allocations).toMatchObject([{ guid: GUID, amount: '0.01' }]);
+    const many = await assetAllocationSendMany(client, [
+      { guid: GUID, address, amount: '1.00' },
+      { guid: GUID, address, amount: '2.5', nativeAmount: '0.00000546' },
+    ]);
+    expect(many.txid).not.toBe(sent.txid);
+    expect((await assetAllocationBalance(client, GUID, { addresses: [address] })).assetAmount).toBe('3.51');
+    expect((await assetAllocationBalance(client, GUID)).assetAmount).toBe('12345678897.72');
+  });
+});
+
+describe.each([
+  ['syscoin-4.4', 'assetInfo'],
+  ['syscoin-5', 'assetInfo'],
+  ['syscoin-4.2', 'createBlob'],
+] as const)('%s', (dialect, operation) => {
+  test(`has no ${operation}, and nothing is sent`, async () => {
+    const { client } = await devnodeOf(dialect);
+    const call = operation === 'assetInfo' ? assetInfo(client, 1n) : createBlob(client, text('x'));
+    await expect(call).rejects.toMatchObject({ code: 'node/unsupported-operation' });
+  });
+});
+
+test('the node’s own calls agree with each other', async () => {
+  const { devnode, client } = await devnodeOf('syscoin-5');
+  const { txid } = await createBlob(client, text('six'));
+  if (txid === null) throw new Error('A new blob makes a transaction.');
+  expect(await getRawMempool(client)).toEqual([txid]);
+  expect(await getTransaction(client, txid)).toMatchObject({ version: 137, blockHash: null });
+  devnode.mine(2);
+  const info = await getBlockchainInfo(client);
+  expect(info).toMatchObject({ height: await getBlockCount(client), bestBlockHash: await getBestBlockHash(client) });
+  const blockHash = await getBlockHash(client, info.height - 1);
+  expect((await getBlock(client, blockHash)).transactions).toContain(txid);
+  expect(await getBlockHeader(client, blockHash)).toMatchObject({
+    height: info.height - 1,
+    nextHash: info.bestBlockHash,
+  });
+  expect((await getRawBlockHeader(client, blockHash)).length).toBe(80);
+  expect((await getRawBlock(client, blockHash)).length).toBeGreaterThan(200);
+  expect((await getRawTransaction(client, txid, { blockHash })).length).toBeGreaterThan(100);
+  expect(await verifyTxOutProof(client, await getTxOutProof(client, [txid], { blockHash }))).toEqual([txid]);
+  expect(await getBestChainLock(client)).toMatchObject({ height: info.height - 1 });
+  expect(await getNetworkInfo(client)).toMatchObject({ release: '5.1.1' });
+  expect(await uptime(client)).toBeGreaterThanOrEqual(0);
+});
+
+test('a node that goes away and comes back is used again', async () => {
+  const { devnode, client } = await devnodeOf(
+    'syscoin-5',
+    {},
+    { retry: { repetitions: 0, firstDelayMs: 0, maxDelayMs: 0 } },
+  );
+  const { versionHash } = await createBlob(client, text('seven'));
+  await devnode.goAway();
+  await expect(getBlobInfo(client, versionHash)).rejects.toMatchObject({ retryable: true });
+  await devnode.comeBack();
+  expect(await getBlobInfo(client, versionHash)).toMatchObject({ versionHash });
+});

@@ -25,6 +25,7 @@ const SCRIPTS = {
   ],
   test: CHECKS,
   bench: [['test/bench/main.ts']],
+  build: [['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json']],
 };
 
 function fail(sentence) {

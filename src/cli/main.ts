@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { EXIT } from './cli-context.ts';
 import { runCli } from './run-cli.ts';
 

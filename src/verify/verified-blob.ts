@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { encodeHex } from '../blob/hex.ts';
 import { type ContentName, HASH_TYPES, type HashType, type VersionHash } from '../blob/ids.ts';
 import { type BlobHasher, hashWith } from './hasher.ts';
@@ -101,14 +100,14 @@ export interface RehashRuleOptions {
  * whose device, inode, size, mtime and ctime are those it had when it was last verified, within the scrub period.
  */
 export class RehashRule {
-  readonly #proven: LRUCache<string, { identity: FileIdentity; verifiedAtMs: number }>;
+  /** In the order of proof: the oldest is forgotten first. */
+  readonly #proven = new Map<string, { identity: FileIdentity; verifiedAtMs: number }>();
   readonly #hasher: BlobHasher;
   readonly #options: RehashRuleOptions;
 
   constructor(hasher: BlobHasher, options: RehashRuleOptions) {
     this.#hasher = hasher;
     this.#options = options;
-    this.#proven = new LRUCache({ max: options.entries });
   }
 
   /** The bytes of a store, proven; null when they are not what their name says. `identity` null: always hashed. */
@@ -123,9 +122,17 @@ export class RehashRule {
   prove(name: ContentName, bytes: Uint8Array, identity: FileIdentity | null): VerifiedBlob | null {
     const key = `${name.hashType}/${name.versionHash}`;
     const verified = verifyBlob({ ...name, bytes }, this.#hasher);
-    if (verified === null || identity === null || identity.sizeBytes < 0n) this.#proven.delete(key);
-    else this.#proven.set(key, { identity, verifiedAtMs: this.#options.nowMs() });
+    this.#proven.delete(key);
+    if (verified !== null && identity !== null && identity.sizeBytes >= 0n) this.#remember(key, identity);
     return verified;
+  }
+
+  #remember(key: string, identity: FileIdentity): void {
+    this.#proven.set(key, { identity, verifiedAtMs: this.#options.nowMs() });
+    for (const oldest of this.#proven.keys()) {
+      if (this.#proven.size <= this.#options.entries) return;
+      this.#proven.delete(oldest);
+    }
   }
 
   #stillHolds(proof: { identity: FileIdentity; verifiedAtMs: number }, now: FileIdentity): boolean {

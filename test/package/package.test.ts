@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+
+/** What another program gets: packed, installed into an empty project from the registry, compiled and run there. */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const SLOW_MS = 240_000;
+const run = promisify(execFile);
+
+let folder: string;
+let tarball: string;
+
+const npm = (words: readonly string[], cwd: string) =>
+  run('npm', [...words, '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'], { cwd });
+const node = (words: readonly string[], cwd: string) => run(process.execPath, words, { cwd });
+
+const PROGRAM = `
+import { createClient, type NodeClient, submitBlob } from 'holdfast/client';
+import { createDevnode } from 'holdfast/devnode';
+import { nobleHasher, verifyBlob } from 'holdfast/verify';
+
+const node = await createDevnode({ port: 0 });
+const client: NodeClient = createClient({
+  url: node.url,
+  credentials: { user: node.username, password: node.password },
+});
+const bytes = new Uint8Array([1, 2, 3]);
+const { stage, versionHash } = await submitBlob(client, bytes);
+console.log(stage, verifyBlob({ versionHash, hashType: null, bytes }, nobleHasher) !== null);
+await client.close();
+await node.close();
+`;
+
+const LOADED = `
+import { registerHooks } from 'node:module';
+const loaded = [];
+registerHooks({ resolve(name, context, next) { const found = next(name, context); loaded.push(found.url); return found; } });
+await import(process.argv[2]);
+console.log(JSON.stringify(loaded));
+`;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-package-'));
+  const { stdout } = await npm(['pack', '--json', '--pack-destination', folder], ROOT);
+  const json = stdout.slice(stdout.search(/^[[{]/m));
+  const packed = z.union([
+    z.array(z.object({ filename: z.string() })),
+    z.record(z.string(), z.object({ filename: z.string() })),
+  ]);
+  const [first] = Object.values(packed.parse(JSON.parse(json)));
+  tarball = join(folder, first?.filename ?? '');
+  await writeFile(join(folder, 'package.json'), '{"name":"empty","private":true,"type":"module"}');
+  await npm(['install', tarball], folder);
+}, SLOW_MS);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the packed package', () => {
+  test(
+    'compiles under strict, with its declarations checked, and runs in an empty TypeScript project',
+    async () => {
+      await writeFile(join(folder, 'program.ts'), PROGRAM);
+      const words = ['program.ts', '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'esnext'];
+      const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
+      await node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words, ...types], folder);
+      const { stdout } = await node(['program.js'], folder);
+      expect(stdout).toBe('listed true\n');
+    },
+    SLOW_MS,
+  );
+
+  test.each([
+    ['holdfast/client', /\/(better-sqlite3|@aws-sdk|pino|fastify|kubo-rpc-client)\//],
+    ['holdfast/verify', /^node:|\/(better-sqlite3|@aws-sdk|pino|fastify|undici|zod)\//],
+  ])('%s loads nothing that it does not need', async (entry, unwanted) => {
+    await writeFile(join(folder, 'loaded.mjs'), LOADED);
+    const { stdout } = await node(['loaded.mjs', entry], folder);
+    const loaded = z.array(z.string()).parse(JSON.parse(stdout));
+    expect(loaded.length).toBeGreaterThan(3);
+    expect(loaded.filter((url) => unwanted.test(url))).toEqual([]);
+  });
+
+  test('the command that it installs says its version', async () => {
+    const { version } = z
+      .object({ version: z.string() })
+      .parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+    const { stdout } = await node([join(folder, 'node_modules/holdfast/dist/cli/main.js'), '--version'], folder);
+    expect(stdout.trim()).toBe(version);
+  });
+
+  test(
+    'publint and are-the-types-wrong find nothing',
+    async () => {
+      await node([join(ROOT, 'node_modules/publint/src/cli.js'), 'run', tarball, '--strict'], ROOT);
+      const attw = join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+      await node([attw, tarball, '--profile', 'esm-only'], ROOT);
+    },
+    SLOW_MS,
+  );
+});

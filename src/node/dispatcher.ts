@@ -1,5 +1,6 @@
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import type { NodeEndpoint } from './endpoint.ts';
+import { invalidArgument } from './errors.ts';
 
 /**
  * Idle sockets are let go after this long. A node closes its own after 30 s or less, and a request that meets the
@@ -28,7 +29,20 @@ export function createDispatcher(endpoint: NodeEndpoint, options: DispatcherOpti
     pipelining: 1,
     allowH2: false,
   };
-  return proxyIsNamed(endpoint, process.env) ? new EnvHttpProxyAgent(pool) : new Pool(endpoint.origin, pool);
+  return proxyIsNamed(endpoint, process.env) ? throughProxy(pool) : new Pool(endpoint.origin, pool);
+}
+
+function throughProxy(pool: EnvHttpProxyAgent.Options): Dispatcher {
+  try {
+    return new EnvHttpProxyAgent(pool);
+  } catch {
+    // What it throws repeats the address, which may hold a password.
+    throw invalidArgument(
+      'The proxy that the environment names is not a URL.',
+      'HTTP_PROXY, HTTPS_PROXY',
+      '(not shown)',
+    );
+  }
 }
 
 function proxyIsNamed(endpoint: NodeEndpoint, env: NodeJS.ProcessEnv): boolean {

@@ -32,6 +32,9 @@ export interface PostTarget {
   readonly buffers: BodyBuffers;
 }
 
+/** A timer that is longer fires at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** For calls without a signal. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
 
@@ -48,7 +51,7 @@ export function post<T>(to: PostTarget, request: HttpPost, read: (answer: HttpAn
       method: 'POST',
       headers: request.authorization === null ? headers : { ...headers, authorization: request.authorization },
       body: request.body,
-      headersTimeout: request.timeoutMs,
+      headersTimeout: Math.min(request.timeoutMs, MAX_TIMER_MS),
       bodyTimeout: request.silenceMs,
     },
     handler,
@@ -84,7 +87,7 @@ class PendingPost implements Dispatcher.DispatchHandler {
     this.#body = new ArrivingBody(to.buffers, request.limitBytes, (bytes) =>
       tooLarge(this.#name, bytes, request.limitBytes),
     );
-    this.#timer = setTimeout(() => this.#giveUp(this.#tooSlow()), request.timeoutMs);
+    this.#timer = setTimeout(() => this.#giveUp(this.#tooSlow()), Math.min(request.timeoutMs, MAX_TIMER_MS));
     this.#onAbort = request.signal === NEVER_ABORTED ? null : () => this.#giveUp(request.signal.reason);
     if (this.#onAbort !== null) request.signal.addEventListener('abort', this.#onAbort, { once: true });
   }

@@ -177,3 +177,14 @@ test('a proxy that the environment names is used', async () => {
   onTestFinished(() => direct.close());
   await expect(getBlockCount(direct)).rejects.toMatchObject({ code: 'node/unreachable' });
 });
+
+test('a proxy address that is none is refused without being repeated', () => {
+  const before = { ...process.env };
+  onTestFinished(() => {
+    process.env = before;
+  });
+  process.env = { ...before, HTTP_PROXY: 'http://user:secret@:bad' };
+  const made = () => createClient({ url: 'http://node.invalid:8370' });
+  expect(made).toThrow(NodeError);
+  expect(made).not.toThrow(/secret/);
+});

@@ -1,5 +1,15 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { SummaryReporter } from './summary-reporter.ts';
 
 export default defineConfig({
-  test: { environment: 'node', include: ['test/**/*.test.ts'], root: new URL('..', import.meta.url).pathname },
+  test: {
+    root: fileURLToPath(new URL('..', import.meta.url)),
+    environment: 'node',
+    include: ['test/**/*.test.ts'],
+    reporters: ['default', new SummaryReporter()],
+    // Tests start servers and child processes on a shared machine: a slow minute is no failure.
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
 });

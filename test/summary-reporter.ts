@@ -1,0 +1,19 @@
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
+
+/** Names what was skipped, and ends with one plain line that any log reader understands. */
+export class SummaryReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
+    const tests = modules.flatMap((module) => [...module.children.allTests()]);
+    const skipped = tests.filter((one) => one.result().state === 'skipped');
+    const failed = tests.filter((one) => one.result().state === 'failed').length;
+    const brokenModules = modules.filter((module) => module.state() === 'failed' && !hasFailedTest(module)).length;
+    const lines = skipped.map((one) => `skipped: ${one.module.relativeModuleId} › ${one.fullName}`);
+    const passed = tests.length - skipped.length - failed;
+    lines.push(`${passed} passed, ${failed + brokenModules + errors.length} failed, ${skipped.length} skipped`);
+    process.stdout.write(`${lines.join('\n')}\n`);
+  }
+}
+
+function hasFailedTest(module: TestModule): boolean {
+  return [...module.children.allTests()].some((one: TestCase) => one.result().state === 'failed');
+}

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { countGets } from './counted-gets.ts';
+import { eventually } from './eventually.ts';
+import { HoldfastProcess } from './holdfast-process.ts';
+
+/** "Within a few seconds": of that, most is for a busy machine. */
+const SECONDS = 5;
+const full = { label: 'stretched', sizeBytes: 2_097_152, hashType: 'keccak256' } as const;
+
+test.each([
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const)(
+  '%s in the middle of a 2 MiB fetch that the node stretches ends it at once, with exit code %i',
+  async (signal, code) => {
+    const node = await startNode();
+    const { versionHash } = node.submitLabelled(full);
+    node.mine();
+    const stretch = node.faults.add({
+      fault: { kind: 'slow-body', bytesPerSecond: 100_000 },
+      methods: ['getnevmblobdata'],
+    });
+    const dataDir = temporaryFolder();
+    const daemon = await startArchive({ dataDir, node });
+    await eventually(() => expect(stretch.hits).toBe(1));
+    expect((await daemon.client.blob(versionHash)).status).toBe(503);
+    expect(await daemon.client.problem(`/v1/blobs/${versionHash}`)).toMatchObject({ code: 'blob/not-fetched-yet' });
+
+    const asked = Date.now();
+    const ended = await stop(daemon, signal);
+    expect(Date.now() - asked).toBeLessThan(SECONDS * 1_000);
+    expect(ended).toMatchObject({ code, signal: null, stderr: '' });
+    expect(ended.stdout).toContain('"msg":"stopped"');
+
+    stretch.remove();
+    const again = await startArchive({ dataDir, node });
+    await untilStored(again, 1);
+  },
+);
+
+test('a stop between two polls ends it at once, and gives the folder back', async () => {
+  const node = await startNode({ seedRecordedBlobs: true });
+  const dataDir = temporaryFolder();
+  const daemon = await startArchive({ dataDir, node });
+  await untilStored(daemon, 22);
+  const asked = Date.now();
+  expect(await stop(daemon)).toMatchObject({ code: 143 });
+  expect(Date.now() - asked).toBeLessThan(SECONDS * 1_000);
+  const gets = countGets(node);
+  const again = await startArchive({ dataDir, node });
+  await untilStored(again, 22);
+  expect(gets.count).toBe(0);
+});
+
+test('a stop while the node does not answer at all ends it at once', async () => {
+  const node = await startNode();
+  const stuck = node.faults.add({ fault: { kind: 'latency', ms: 60_000 } });
+  const daemon = await startArchive({ dataDir: temporaryFolder(), node });
+  await eventually(() => expect(stuck.hits).toBeGreaterThan(0));
+  const asked = Date.now();
+  expect(await stop(daemon, 'SIGINT')).toMatchObject({ code: 130, stderr: '' });
+  expect(Date.now() - asked).toBeLessThan(SECONDS * 1_000);
+});
+
+test('a stop before it listens is obeyed as well', async () => {
+  const node = await startNode();
+  const daemon = new HoldfastProcess(['run'], { env: environmentOf({ dataDir: temporaryFolder(), node }) });
+  await daemon.says(/hashes checked/);
+  expect(await stop(daemon)).toMatchObject({ code: 143, stderr: '' });
+});
+
+test('two signals at once, as a terminal and a launcher send them, are one', async () => {
+  const node = await startNode({ seedRecordedBlobs: true });
+  const daemon = await startArchive({ dataDir: temporaryFolder(), node });
+  daemon.kill('SIGINT');
+  daemon.kill('SIGINT');
+  const ended = await daemon.ended;
+  expect(ended).toMatchObject({ code: 130 });
+  expect(ended.stdout).toContain('"msg":"stopped"');
+});

@@ -20,6 +20,12 @@ const npm = (words: readonly string[], cwd: string) =>
   run('npm', [...words, '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'], { cwd });
 const node = (words: readonly string[], cwd: string) => run(process.execPath, words, { cwd });
 
+function compile(file: string, more: readonly string[]) {
+  const words = [file, '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'esnext', ...more];
+  const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
+  return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words, ...types], folder);
+}
+
 const PROGRAM = `
 import { createClient, type NodeClient, submitBlob } from 'holdfast/client';
 import { createDevnode } from 'holdfast/devnode';
@@ -71,6 +77,18 @@ describe('the packed package', () => {
       await node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words, ...types], folder);
       const { stdout } = await node(['program.js'], folder);
       expect(stdout).toBe('listed true\n');
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'what the documentation of the operations shows compiles against the package',
+    async () => {
+      const text = await readFile(join(ROOT, 'src/node/README.md'), 'utf8');
+      const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
+      expect(blocks.length).toBeGreaterThan(4);
+      await writeFile(join(folder, 'shown.ts'), blocks.join('\n'));
+      await compile('shown.ts', ['--noEmit']);
     },
     SLOW_MS,
   );

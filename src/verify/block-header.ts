@@ -1,8 +1,9 @@
 import { type BlockHash, parseBlockHash } from '../blob/ids.ts';
 import { ByteReader } from './byte-reader.ts';
+import { doubleSha256 } from './double-sha256.ts';
+import { toDisplayHex } from './hash-bytes.ts';
 import { bytesOfHex } from './hex-field.ts';
 import { type MergeMining, readMergeMining } from './merge-mining.ts';
-import { doubleSha256, nobleSha256, type Sha256, toDisplayHex } from './sha256.ts';
 
 /** What the block's hash is taken over. */
 export const HEADER_BYTES = 80;
@@ -42,14 +43,14 @@ export interface FullHeader {
 }
 
 /** Reads 80 bytes. */
-export function readHeader(reader: ByteReader, sha256: Sha256): BlockHeader {
+export function readHeader(reader: ByteReader): BlockHeader {
   const raw = reader.take(HEADER_BYTES, 'a block header');
   const fields = new ByteReader(raw);
   const version = fields.i32('the version');
   const previous = fields.take(32, 'the previous hash');
   const merkleRoot = fields.take(32, 'the Merkle root');
   return {
-    hash: parseBlockHash(toDisplayHex(doubleSha256(raw, sha256))),
+    hash: parseBlockHash(toDisplayHex(doubleSha256(raw))),
     version,
     previousHash: parseBlockHash(toDisplayHex(previous)),
     merkleRoot,
@@ -61,9 +62,9 @@ export function readHeader(reader: ByteReader, sha256: Sha256): BlockHeader {
 }
 
 /** Reads 80 bytes and, where the version says so, the merge-mining data behind them. */
-export function readFullHeader(reader: ByteReader, sha256: Sha256): FullHeader {
+export function readFullHeader(reader: ByteReader): FullHeader {
   const start = reader.offset;
-  const header = readHeader(reader, sha256);
+  const header = readHeader(reader);
   const mergeMining = isMergeMined(header) ? readMergeMining(reader) : null;
   return { header, mergeMining, raw: reader.bytes.subarray(start, reader.offset) };
 }
@@ -72,18 +73,18 @@ export function readFullHeader(reader: ByteReader, sha256: Sha256): FullHeader {
  * A header as `getblockheader` or an occurrence record gives it: hex of 80 bytes, with or without merge-mining data.
  * @throws VerifyError
  */
-export function parseHeaderHex(hex: string, sha256: Sha256 = nobleSha256): FullHeader {
-  return parseHeader(bytesOfHex(hex, 'A block header'), sha256);
+export function parseHeaderHex(hex: string): FullHeader {
+  return parseHeader(bytesOfHex(hex, 'A block header'));
 }
 
 /** @throws VerifyError */
-export function parseHeader(bytes: Uint8Array, sha256: Sha256 = nobleSha256): FullHeader {
+export function parseHeader(bytes: Uint8Array): FullHeader {
   const reader = new ByteReader(bytes);
   if (bytes.length === HEADER_BYTES) {
-    const header = readHeader(reader, sha256);
+    const header = readHeader(reader);
     return { header, mergeMining: null, raw: bytes };
   }
-  const full = readFullHeader(reader, sha256);
+  const full = readFullHeader(reader);
   reader.end('the block header');
   return full;
 }

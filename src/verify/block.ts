@@ -1,9 +1,9 @@
 import { type FullHeader, hasExecutionData, readFullHeader } from './block-header.ts';
 import { ByteReader } from './byte-reader.ts';
 import { VerifyError } from './errors.ts';
+import { sameBytes, toDisplayHex } from './hash-bytes.ts';
 import { bytesOfHex } from './hex-field.ts';
 import { buildMerkleTree, type MerkleTree } from './merkle-tree.ts';
-import { nobleSha256, type Sha256, sameBytes, toDisplayHex } from './sha256.ts';
 import { readTransaction, type Transaction } from './transaction.ts';
 
 /** Version, no inputs, no outputs, lock time. */
@@ -15,19 +15,12 @@ export class Block {
   readonly transactions: readonly Transaction[];
   /** null: none. Behind the transactions, covered by neither header hash nor Merkle root; kept unread. */
   readonly executionData: Uint8Array | null;
-  readonly sha256: Sha256;
   #tree: MerkleTree | undefined;
 
-  constructor(
-    fullHeader: FullHeader,
-    transactions: readonly Transaction[],
-    executionData: Uint8Array | null,
-    sha256: Sha256,
-  ) {
+  constructor(fullHeader: FullHeader, transactions: readonly Transaction[], executionData: Uint8Array | null) {
     this.fullHeader = fullHeader;
     this.transactions = transactions;
     this.executionData = executionData;
-    this.sha256 = sha256;
   }
 
   get header() {
@@ -45,7 +38,7 @@ export class Block {
 
   #checkedTree(): MerkleTree {
     const leaves = this.transactions.map(({ hash }) => hash);
-    const tree = buildMerkleTree(leaves, this.sha256);
+    const tree = buildMerkleTree(leaves);
     const { hash, merkleRoot } = this.header;
     const details = { blockHash: hash, transactions: leaves.length };
     // Every block has a coinbase; without one, a root of zeros in a forged header would pass.
@@ -62,8 +55,8 @@ export class Block {
 }
 
 /** @throws VerifyError */
-export function parseBlockHex(hex: string, sha256: Sha256 = nobleSha256): Block {
-  return parseBlock(bytesOfHex(hex, 'A block'), sha256);
+export function parseBlockHex(hex: string): Block {
+  return parseBlock(bytesOfHex(hex, 'A block'));
 }
 
 /**
@@ -71,14 +64,14 @@ export function parseBlockHex(hex: string, sha256: Sha256 = nobleSha256): Block 
  * (bit 0x80) a vector of execution-layer data: `CBlock` in the node's `primitives/block.h`. The block keeps `bytes`.
  * @throws VerifyError
  */
-export function parseBlock(bytes: Uint8Array, sha256: Sha256 = nobleSha256): Block {
+export function parseBlock(bytes: Uint8Array): Block {
   const reader = new ByteReader(bytes);
-  const fullHeader = readFullHeader(reader, sha256);
+  const fullHeader = readFullHeader(reader);
   const count = reader.count(LEAST_TRANSACTION_BYTES, 'transactions');
-  const transactions = Array.from({ length: count }, () => readTransaction(reader, sha256));
+  const transactions = Array.from({ length: count }, () => readTransaction(reader));
   const executionData = hasExecutionData(fullHeader.header) ? readExecutionData(reader) : null;
   reader.end('the block');
-  return new Block(fullHeader, transactions, executionData, sha256);
+  return new Block(fullHeader, transactions, executionData);
 }
 
 /** Other chains may use that version bit for something else, and then nothing follows. */

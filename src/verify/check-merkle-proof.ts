@@ -1,9 +1,10 @@
 import { parseTxId, type TxId } from '../blob/ids.ts';
 import { type BlockHeader, HEADER_BYTES, isMergeMined, readFullHeader, readHeader } from './block-header.ts';
 import { ByteReader } from './byte-reader.ts';
+import { doubleSha256 } from './double-sha256.ts';
 import { VerifyError } from './errors.ts';
-import { joiner, treeHeight, widthAt } from './merkle-tree.ts';
-import { nobleSha256, type Sha256, sameBytes, toDisplayHex } from './sha256.ts';
+import { sameBytes, toDisplayHex } from './hash-bytes.ts';
+import { treeHeight, widthAt } from './merkle-tree.ts';
 
 /**
  * The most transactions of a block, 4,000,000 weight units of at least 4 × 60 each: the node refuses proofs that claim
@@ -28,9 +29,9 @@ export interface CheckedMerkleProof {
  * tree (CVE-2017-12842). It takes about 2⁷⁰ hashes to make such a one for a given lie, and nodes do not relay them.
  * @throws VerifyError
  */
-export function checkMerkleProof(bytes: Uint8Array, sha256: Sha256 = nobleSha256): CheckedMerkleProof {
+export function checkMerkleProof(bytes: Uint8Array): CheckedMerkleProof {
   const reader = new ByteReader(bytes);
-  const { header, start } = headerOf(bytes, sha256);
+  const { header, start } = headerOf(bytes);
   reader.skip(start, 'the header');
   const transactionCount = reader.u32('the number of transactions');
   const hashCount = reader.count(32, 'hashes of the proof');
@@ -41,7 +42,7 @@ export function checkMerkleProof(bytes: Uint8Array, sha256: Sha256 = nobleSha256
   if (transactionCount > MAX_BLOCK_TRANSACTIONS)
     throw refused(`No block has ${transactionCount} transactions.`, header);
   if (hashCount > transactionCount) throw refused('It has more hashes than the block has transactions.', header);
-  const walk = new Walk(hashes, flags, transactionCount, sha256, header);
+  const walk = new Walk(hashes, flags, transactionCount, header);
   const root = walk.visit(treeHeight(transactionCount), 0);
   walk.end();
   if (!sameBytes(root, header.merkleRoot)) {
@@ -57,16 +58,14 @@ class Walk {
   readonly #hashes: readonly Uint8Array[];
   readonly #flags: Uint8Array;
   readonly #leaves: number;
-  readonly #join: (left: Uint8Array, right: Uint8Array) => Uint8Array;
   readonly #header: BlockHeader;
   #hash = 0;
   #bit = 0;
 
-  constructor(hashes: readonly Uint8Array[], flags: Uint8Array, leaves: number, sha256: Sha256, header: BlockHeader) {
+  constructor(hashes: readonly Uint8Array[], flags: Uint8Array, leaves: number, header: BlockHeader) {
     this.#hashes = hashes;
     this.#flags = flags;
     this.#leaves = leaves;
-    this.#join = joiner(sha256);
     this.#header = header;
   }
 
@@ -81,11 +80,11 @@ class Walk {
       return hash;
     }
     const left = this.visit(height - 1, 2 * index);
-    if (2 * index + 1 >= widthAt(height - 1, this.#leaves)) return this.#join(left, left);
+    if (2 * index + 1 >= widthAt(height - 1, this.#leaves)) return doubleSha256(left, left);
     const right = this.visit(height - 1, 2 * index + 1);
     // Equal neighbours: the same root stands for fewer transactions (CVE-2012-2459).
     if (sameBytes(left, right)) throw refused('Two neighbours in its tree are equal.', this.#header);
-    return this.#join(left, right);
+    return doubleSha256(left, right);
   }
 
   end(): void {
@@ -108,11 +107,11 @@ class Walk {
  * Where the tree starts. A release that writes the header alone, although it is merge-mined, must not be refused: where
  * the bytes behind the header are no merge-mining data, the tree is taken to start there.
  */
-function headerOf(bytes: Uint8Array, sha256: Sha256): { header: BlockHeader; start: number } {
-  const header = readHeader(new ByteReader(bytes), sha256);
+function headerOf(bytes: Uint8Array): { header: BlockHeader; start: number } {
+  const header = readHeader(new ByteReader(bytes));
   if (!isMergeMined(header)) return { header, start: HEADER_BYTES };
   try {
-    return { header, start: readFullHeader(new ByteReader(bytes), sha256).raw.length };
+    return { header, start: readFullHeader(new ByteReader(bytes)).raw.length };
   } catch (error) {
     if (!(error instanceof VerifyError)) throw error;
     return { header, start: HEADER_BYTES };

@@ -33,6 +33,7 @@ export {
 export { type CheckedMerkleProof, checkMerkleProof, MAX_BLOCK_TRANSACTIONS } from './check-merkle-proof.ts';
 export { BLOB_TRANSACTION_VERSION, type Carried, type Commitment, carriedBy, committedIn } from './commitment.ts';
 export { decodeOccurrenceRecord, parseOccurrenceRecord } from './decode-occurrence-record.ts';
+export { doubleSha256 } from './double-sha256.ts';
 export { VerifyError, type VerifyErrorCode } from './errors.ts';
 export { type BlobHasher, hashWith, nobleHasher } from './hasher.ts';
 export type { MergeMining } from './merge-mining.ts';
@@ -45,7 +46,6 @@ export {
   occurrenceKey,
   occurrencePrefix,
 } from './occurrence-record.ts';
-export { nobleSha256, type Sha256 } from './sha256.ts';
 export { parseTransaction, type Transaction, type TransactionOutput } from './transaction.ts';
 export { type UnverifiedBlob, VerifiedBlob, verifyBlob } from './verified-blob.ts';
 export {

@@ -1,4 +1,5 @@
-import { doubleSha256, type Sha256, sameBytes } from './sha256.ts';
+import { doubleSha256 } from './double-sha256.ts';
+import { sameBytes } from './hash-bytes.ts';
 
 /** The tree over the transactions of a block. All hashes in the order of the wire. */
 export interface MerkleTree {
@@ -13,10 +14,9 @@ export interface MerkleTree {
   readonly repeats: boolean;
 }
 
-export function buildMerkleTree(leaves: readonly Uint8Array[], sha256: Sha256): MerkleTree {
+export function buildMerkleTree(leaves: readonly Uint8Array[]): MerkleTree {
   if (leaves.length === 0) return { levels: [], root: new Uint8Array(32), repeats: false };
   const levels: (readonly Uint8Array[])[] = [leaves];
-  const join = joiner(sha256);
   let repeats = false;
   let level = leaves;
   while (level.length > 1) {
@@ -25,22 +25,12 @@ export function buildMerkleTree(leaves: readonly Uint8Array[], sha256: Sha256): 
       const left = at(level, index);
       const right = level[index + 1];
       if (right !== undefined && sameBytes(left, right)) repeats = true;
-      parents.push(join(left, right ?? left));
+      parents.push(doubleSha256(left, right ?? left));
     }
     levels.push(parents);
     level = parents;
   }
   return { levels, root: at(level, 0), repeats };
-}
-
-/** Makes the parent of two nodes. One buffer serves all. */
-export function joiner(sha256: Sha256): (left: Uint8Array, right: Uint8Array) => Uint8Array {
-  const pair = new Uint8Array(64);
-  return (left, right) => {
-    pair.set(left, 0);
-    pair.set(right, 32);
-    return doubleSha256(pair, sha256);
-  };
 }
 
 /** How many nodes a level has: `height` 0 is that of the leaves. */

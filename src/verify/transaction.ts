@@ -1,7 +1,9 @@
 import { parseTxId, type TxId } from '../blob/ids.ts';
 import { ByteReader } from './byte-reader.ts';
+import { ByteWriter } from './byte-writer.ts';
+import { doubleSha256 } from './double-sha256.ts';
 import { VerifyError } from './errors.ts';
-import { doubleSha256, nobleSha256, type Sha256, toDisplayHex } from './sha256.ts';
+import { toDisplayHex } from './hash-bytes.ts';
 
 /** Previous output (36), empty script (1), sequence (4). */
 const LEAST_INPUT_BYTES = 41;
@@ -32,15 +34,13 @@ export class Transaction {
   readonly version: number;
   readonly #bytes: Uint8Array;
   readonly #layout: Layout;
-  readonly #sha256: Sha256;
   #hash: Uint8Array | undefined;
   #txid: TxId | undefined;
 
-  constructor(bytes: Uint8Array, version: number, layout: Layout, sha256: Sha256) {
+  constructor(bytes: Uint8Array, version: number, layout: Layout) {
     this.#bytes = bytes;
     this.version = version;
     this.#layout = layout;
-    this.#sha256 = sha256;
   }
 
   /** As it travels, with its witnesses; shares memory with what it was read from. */
@@ -55,20 +55,15 @@ export class Transaction {
 
   /** The id as 32 bytes in the order of the wire: double SHA-256 of the form without witnesses (BIP 141). */
   get hash(): Uint8Array {
-    this.#hash ??= doubleSha256(this.stripped, this.#sha256);
+    this.#hash ??= doubleSha256(...this.#strippedParts());
     return this.#hash;
   }
 
   /** As it travels, without its witnesses. */
   get stripped(): Uint8Array {
-    const { start, bodyStart, bodyEnd, end } = this.#layout;
-    if (bodyStart === start + VERSION_BYTES) return this.raw;
-    const body = this.#bytes.subarray(bodyStart, bodyEnd);
-    const stripped = new Uint8Array(VERSION_BYTES + body.length + LOCK_TIME_BYTES);
-    stripped.set(this.#bytes.subarray(start, start + VERSION_BYTES));
-    stripped.set(body, VERSION_BYTES);
-    stripped.set(this.#bytes.subarray(end - LOCK_TIME_BYTES, end), VERSION_BYTES + body.length);
-    return stripped;
+    const writer = new ByteWriter();
+    for (const part of this.#strippedParts()) writer.bytes(part);
+    return writer.finish();
   }
 
   outputs(): TransactionOutput[] {
@@ -78,18 +73,28 @@ export class Transaction {
       script: reader.prefixed('an output script'),
     }));
   }
+
+  #strippedParts(): readonly Uint8Array[] {
+    const { start, bodyStart, bodyEnd, end } = this.#layout;
+    if (bodyStart === start + VERSION_BYTES) return [this.raw];
+    return [
+      this.#bytes.subarray(start, start + VERSION_BYTES),
+      this.#bytes.subarray(bodyStart, bodyEnd),
+      this.#bytes.subarray(end - LOCK_TIME_BYTES, end),
+    ];
+  }
 }
 
 /** Exactly one transaction. @throws VerifyError */
-export function parseTransaction(bytes: Uint8Array, sha256: Sha256 = nobleSha256): Transaction {
+export function parseTransaction(bytes: Uint8Array): Transaction {
   const reader = new ByteReader(bytes);
-  const transaction = readTransaction(reader, sha256);
+  const transaction = readTransaction(reader);
   reader.end('the transaction');
   return transaction;
 }
 
 /** Walks over one transaction, legacy or with witnesses (BIP 144). @throws VerifyError */
-export function readTransaction(reader: ByteReader, sha256: Sha256 = nobleSha256): Transaction {
+export function readTransaction(reader: ByteReader): Transaction {
   const start = reader.offset;
   const version = reader.i32('the version of a transaction');
   let bodyStart = reader.offset;
@@ -110,12 +115,7 @@ export function readTransaction(reader: ByteReader, sha256: Sha256 = nobleSha256
   const bodyEnd = reader.offset;
   if (withWitness) skipWitnesses(reader, inputs);
   reader.skip(LOCK_TIME_BYTES, 'the lock time');
-  return new Transaction(
-    reader.bytes,
-    version,
-    { start, bodyStart, outputsStart, bodyEnd, end: reader.offset },
-    sha256,
-  );
+  return new Transaction(reader.bytes, version, { start, bodyStart, outputsStart, bodyEnd, end: reader.offset });
 }
 
 function readWitnessFlag(reader: ByteReader): boolean {

@@ -3,10 +3,10 @@ import { encodeHex } from '../blob/hex.ts';
 import { parseHeader } from './block-header.ts';
 import { checkMerkleProof } from './check-merkle-proof.ts';
 import { BLOB_TRANSACTION_VERSION, carriedBy } from './commitment.ts';
+import { sameBytes } from './hash-bytes.ts';
 import { type BlobHasher, hashWith, nobleHasher } from './hasher.ts';
 import { bytesOfHex } from './hex-field.ts';
 import type { OccurrenceRecord } from './occurrence-record.ts';
-import { nobleSha256, type Sha256, sameBytes } from './sha256.ts';
 import { parseTransaction } from './transaction.ts';
 
 /** In this order: bytes → version hash → output script → transaction id → Merkle root → header. */
@@ -29,21 +29,20 @@ export interface OccurrenceVerdict {
 
 export interface VerifyEngines {
   readonly hasher?: BlobHasher;
-  readonly sha256?: Sha256;
 }
 
 /** Every step is tried, so that one look shows all that is wrong. Throws nothing on any record that was decoded. */
 export function verifyOccurrence(
   bytes: Uint8Array,
   record: OccurrenceRecord,
-  { hasher = nobleHasher, sha256 = nobleSha256 }: VerifyEngines = {},
+  { hasher = nobleHasher }: VerifyEngines = {},
 ): OccurrenceVerdict {
   const steps: StepOutcome[] = [
     attempt('bytes', () => checkBytes(bytes, record, hasher)),
     attempt('output', () => checkOutput(record)),
-    attempt('transaction', () => checkTransaction(record, sha256)),
-    attempt('merkle', () => checkProof(record, sha256)),
-    attempt('header', () => checkHeader(record, sha256)),
+    attempt('transaction', () => checkTransaction(record)),
+    attempt('merkle', () => checkProof(record)),
+    attempt('header', () => checkHeader(record)),
   ];
   const failed = steps.find(({ ok }) => !ok);
   const included = `Included in header ${record.blockHash} (by the record at height ${record.height}). Only a node can tell whether that header is part of its chain.`;
@@ -92,15 +91,15 @@ function checkOutput({ transaction: hex, hashType, versionHash, vout }: Occurren
   return `Output ${vout} commits to ${hashType} ${versionHash}.`;
 }
 
-function checkTransaction({ transaction, txid }: OccurrenceRecord, sha256: Sha256) {
-  const found = parseTransaction(bytesOfHex(transaction, 'The transaction'), sha256).txid;
+function checkTransaction({ transaction, txid }: OccurrenceRecord) {
+  const found = parseTransaction(bytesOfHex(transaction, 'The transaction')).txid;
   if (found !== txid) return new Failure(`The transaction's id is ${found}, the record says ${txid}.`);
   return `The transaction's id is ${txid}.`;
 }
 
-function checkProof({ merkleProof, header, txid }: OccurrenceRecord, sha256: Sha256) {
-  const { proven, header: proofHeader } = checkMerkleProof(bytesOfHex(merkleProof, 'The Merkle proof'), sha256);
-  if (!sameBytes(proofHeader.raw, parseHeader(bytesOfHex(header, 'The header'), sha256).header.raw)) {
+function checkProof({ merkleProof, header, txid }: OccurrenceRecord) {
+  const { proven, header: proofHeader } = checkMerkleProof(bytesOfHex(merkleProof, 'The Merkle proof'));
+  if (!sameBytes(proofHeader.raw, parseHeader(bytesOfHex(header, 'The header')).header.raw)) {
     return new Failure(`The Merkle proof is of another header: ${proofHeader.hash}.`);
   }
   const [only, ...others] = proven;
@@ -110,8 +109,8 @@ function checkProof({ merkleProof, header, txid }: OccurrenceRecord, sha256: Sha
   return `The Merkle proof leads from it, number ${only.transactionIndex + 1} in its block, to the root in the header.`;
 }
 
-function checkHeader({ header, blockHash }: OccurrenceRecord, sha256: Sha256) {
-  const found = parseHeader(bytesOfHex(header, 'The header'), sha256).header.hash;
+function checkHeader({ header, blockHash }: OccurrenceRecord) {
+  const found = parseHeader(bytesOfHex(header, 'The header')).header.hash;
   if (found !== blockHash) return new Failure(`The header hashes to ${found}, the record says ${blockHash}.`);
   return `The header hashes to ${blockHash}.`;
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { describe, expect, test } from 'vitest';
 import { decodeHex, encodeHex } from '../../src/blob/hex.ts';
+import { toDisplayHex } from '../../src/verify/hash-bytes.ts';
 import {
   buildMerkleProof,
   checkMerkleProof,
@@ -14,7 +15,6 @@ import {
   VerifyError,
   verifyOccurrence,
 } from '../../src/verify/index.ts';
-import { toDisplayHex } from '../../src/verify/sha256.ts';
 import { commitment, compactSize, craftBlock, craftHeader, craftTransaction, doubleSha, u32 } from './craft.ts';
 
 const MERGE_MINED = 0x20000100;

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { decodeHex, encodeHex } from '../../src/blob/hex.ts';
 import { parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
+import { toDisplayHex } from '../../src/verify/hash-bytes.ts';
 import {
   buildMerkleProof,
   carriedBy,
@@ -16,7 +17,6 @@ import {
   parseTransaction,
   verifyOccurrence,
 } from '../../src/verify/index.ts';
-import { toDisplayHex } from '../../src/verify/sha256.ts';
 import { blobs, blockOf, blocks, bytesOf, hexText, losing, recorded, recordedCalls } from './recorded-chain.ts';
 
 const TransactionView = z.object({

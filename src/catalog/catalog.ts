@@ -4,7 +4,9 @@ import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
-import { type Placement, PlacementTable } from './placement-table.ts';
+import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
+import { ReplicaLedger } from './replica-ledger.ts';
+import { recomputeStates } from './replication-basis.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, WantedTable } from './wanted-table.ts';
 
 export interface CatalogOptions {
@@ -12,6 +14,8 @@ export interface CatalogOptions {
   readonly migrationsFolder: string;
   /** The backends that are configured now; only they count towards `stored`. */
   readonly backends: readonly string[];
+  /** The local store gives way and does not count: it is a spool and read cache. */
+  readonly localIsCache?: boolean;
   /** How many of them must be proven to hold a content before it is `stored`. */
   readonly replicasRequired: number;
   readonly nowMs: () => number;
@@ -41,15 +45,33 @@ export class Catalog {
   readonly #placements: PlacementTable;
   readonly #options: CatalogOptions;
   readonly #count: Record<StoredState, { count: number; bytes: number }>;
+  /** What backends hold, beyond the way of a new blob: their queues, the cache, the scrub, what a rebuild finds. */
+  readonly replicas: ReplicaLedger;
 
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
     this.#options = options;
     this.#wanted = new WantedTable(database);
     this.#content = new ContentTable(database);
-    this.#placements = new PlacementTable(database, options.backends);
+    const counting = options.backends.map((name) => ({ name, counts: true }));
+    const cache = options.localIsCache === true ? [{ name: SPOOL, counts: false }] : [];
+    this.#placements = new PlacementTable(database, [...cache, ...counting]);
+    recomputeStates(database, [...cache, ...counting], options.replicasRequired, options.nowMs());
     this.#count = { seen: zero(), spooled: zero(), stored: zero() };
     for (const { state, count, bytes } of this.#content.totals()) this.#count[state] = { count, bytes };
+    this.replicas = new ReplicaLedger(database, {
+      content: this.#content,
+      placements: this.#placements,
+      wanted: this.#wanted,
+      nowMs: options.nowMs,
+      reading: (operation, work) => this.#reading(operation, work),
+      transaction: (operation, work) => this.#transaction(operation, work),
+      recount: (entry) => this.#recount(entry),
+      moved: (from, to, sizeBytes) => {
+        if (from !== null) this.#count[from].count -= 1;
+        this.#enter(to, sizeBytes);
+      },
+    });
   }
 
   static open(options: CatalogOptions): Catalog {
@@ -103,7 +125,7 @@ export class Catalog {
       for (const content of contents) {
         const put = this.#content.putSpooled(content, this.#options.nowMs());
         if (put !== null) {
-          this.#placements.want(put.sequence);
+          this.#placements.want(put.sequence, content.medianTimeSeconds ?? 0);
           if (!put.isNew) this.#count.seen.count -= 1;
           this.#enter('spooled', content.sizeBytes);
         }
@@ -134,10 +156,7 @@ export class Catalog {
     this.#transaction('record what is stored', () => {
       for (const entry of contents) {
         this.#placements.set(backend, entry.sequence, 'good', nowMs);
-        if (!this.#placements.hasGoodCopies(entry.sequence, this.#options.replicasRequired)) continue;
-        if (!this.#content.markStored(entry.sequence, nowMs)) continue;
-        this.#leave({ ...entry, state: 'spooled' });
-        this.#enter('stored', entry.sizeBytes);
+        this.#recount(entry);
       }
     });
   }
@@ -148,18 +167,25 @@ export class Catalog {
       const entry = this.#content.find(name.versionHash).find((one) => one.hashType === name.hashType);
       if (entry === undefined) return 'to-be-fetched-again';
       this.#placements.set(backend, entry.sequence, 'damaged', null);
-      const copies = this.#placements.goodCopies(entry.sequence);
-      const state: StoredState =
-        copies >= this.#options.replicasRequired ? entry.state : copies > 0 ? 'spooled' : 'seen';
-      if (state !== entry.state) {
-        this.#content.setState(entry.sequence, state, null);
-        this.#leave(entry);
-        this.#enter(state, entry.sizeBytes);
-      }
-      if (copies > 0) return 'other-copies-left';
-      this.#wanted.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.#options.nowMs());
-      return 'to-be-fetched-again';
+      return this.#recount(entry) === 'seen' ? 'to-be-fetched-again' : 'other-copies-left';
     });
+  }
+
+  /** Gives a content the state that its copies prove now, whatever it was before. */
+  #recount({ sequence }: ContentEntry): StoredState {
+    const entry = this.#content.at(sequence);
+    if (entry === null) return 'seen';
+    const isStored = this.#placements.hasGoodCopies(sequence, this.#options.replicasRequired);
+    const state = isStored ? 'stored' : this.#placements.heldCopies(sequence) > 0 ? 'spooled' : 'seen';
+    if (state !== entry.state) {
+      this.#content.setState(sequence, state, isStored ? this.#options.nowMs() : null);
+      this.#leave(entry);
+      this.#enter(state, entry.sizeBytes);
+    }
+    if (state === 'seen') {
+      this.#wanted.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.#options.nowMs());
+    } else if (entry.state === 'seen') this.#wanted.remove(entry.versionHash);
+    return state;
   }
 
   find(versionHash: VersionHash): ContentEntry[] {

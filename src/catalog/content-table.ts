@@ -57,7 +57,6 @@ export class ContentTable {
   readonly #held: Database.Statement;
   readonly #upsert: Database.Statement;
   readonly #setState: Database.Statement;
-  readonly #markStored: Database.Statement;
   readonly #oldest: Database.Statement;
   readonly #newest: Database.Statement;
   readonly #totals: Database.Statement;
@@ -76,7 +75,6 @@ export class ContentTable {
       )
       .pluck();
     this.#setState = database.prepare('UPDATE content SET state = ?, stored_ms = ? WHERE sequence = ?');
-    this.#markStored = database.prepare('UPDATE content SET state = 2, stored_ms = ? WHERE sequence = ? AND state = 1');
     this.#oldest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence > ? ORDER BY sequence LIMIT ?`);
     this.#newest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence < ? ORDER BY sequence DESC LIMIT ?`);
     this.#totals = database.prepare(
@@ -118,11 +116,6 @@ export class ContentTable {
     const sequence = z.number().parse(given);
     if (sequence === next) this.#lastSequence = next;
     return { sequence, isNew: sequence === next };
-  }
-
-  /** From `spooled`; false when it was in another state. */
-  markStored(sequence: number, nowMs: number): boolean {
-    return this.#markStored.run(nowMs, sequence).changes === 1;
   }
 
   setState(sequence: number, state: StoredState, storedMs: number | null): void {

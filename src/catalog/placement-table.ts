@@ -11,42 +11,92 @@ export interface Placement {
   readonly verifiedMs: number | null;
 }
 
+/** A backend that is configured now. */
+export interface ConfiguredBackend {
+  readonly name: string;
+  /** Do its copies count towards `stored`? */
+  readonly counts: boolean;
+}
+
+/** Something that a backend is to hold and is not proven to. */
+export interface QueuedPlacement {
+  readonly sequence: number;
+  /** `damaged`: there is a copy, or was, that is not good. */
+  readonly state: PlacementState;
+  readonly attempts: number;
+}
+
+const placementRow = z.object({ backend: z.string(), state: z.number(), verified_ms: z.number().nullable() });
+const queuedRow = z.object({ sequence: z.number(), state: z.number(), attempts: z.number() });
+
+/** The store that every blob comes to first: what it holds was synced, though nobody read it back. */
+export const SPOOL = 'local';
+
 /** What each backend is to hold, and what was proven of it. The caller owns the transactions. */
 export class PlacementTable {
-  readonly #configured: readonly number[];
   readonly #want: Database.Statement;
   readonly #set: Database.Statement;
+  readonly #put: Database.Statement;
+  readonly #remove: Database.Statement;
+  readonly #relax: Database.Statement;
+  readonly #fail: Database.Statement;
   readonly #wanted: Database.Statement;
+  readonly #queue: Database.Statement;
+  readonly #queued: Database.Statement;
   readonly #good: Database.Statement;
+  readonly #held: Database.Statement;
   readonly #of: Database.Statement;
   readonly #ids: ReadonlyMap<string, number>;
 
-  /** Only the backends named here are configured now, and count. */
-  constructor(database: Database.Database, backends: readonly string[]) {
+  /** Only the backends named here are configured now. */
+  constructor(database: Database.Database, backends: readonly ConfiguredBackend[]) {
     const name = database
       .prepare(
-        'INSERT INTO backend (name, configured) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET configured = 1 RETURNING id',
+        'INSERT INTO backend (name, configured, counts) VALUES (?, 1, ?) ON CONFLICT (name) DO UPDATE SET configured = 1, counts = excluded.counts RETURNING id',
       )
       .pluck();
     this.#ids = database.transaction(() => {
       database.prepare('UPDATE backend SET configured = 0').run();
-      return new Map(backends.map((backend) => [backend, z.number().parse(name.get(backend))]));
+      return new Map(
+        backends.map((backend) => [backend.name, z.number().parse(name.get(backend.name, backend.counts ? 1 : 0))]),
+      );
     })();
-    this.#configured = [...this.#ids.values()];
     this.#want = database.prepare(
-      'INSERT INTO placement (backend_id, sequence, state) VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET state = 0, verified_ms = NULL',
+      'INSERT INTO placement (backend_id, sequence, state, due_seconds) VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0',
     );
     this.#set = database.prepare(
-      'UPDATE placement SET state = ?, verified_ms = COALESCE(?, verified_ms) WHERE backend_id = ? AND sequence = ?',
+      'UPDATE placement SET state = ?, verified_ms = COALESCE(?, verified_ms), attempts = 0, next_attempt_ms = 0 WHERE backend_id = ? AND sequence = ?',
+    );
+    this.#put = database.prepare(
+      'INSERT INTO placement (backend_id, sequence, state, verified_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = COALESCE(excluded.verified_ms, verified_ms)',
+    );
+    this.#remove = database.prepare('DELETE FROM placement WHERE backend_id = ? AND sequence = ?');
+    this.#relax = database.prepare(
+      'UPDATE placement SET urgency = 1 WHERE backend_id = ? AND sequence = ? AND state <> 1 AND urgency = 0',
+    );
+    this.#fail = database.prepare(
+      'UPDATE placement SET attempts = attempts + 1, next_attempt_ms = ?, last_error_code = ?, last_error = ? WHERE backend_id = ? AND sequence = ?',
     );
     this.#wanted = database
       .prepare(
-        'SELECT sequence FROM placement WHERE backend_id = ? AND state = 0 AND sequence > ? ORDER BY sequence LIMIT ?',
+        'SELECT sequence FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 0 AND sequence > ? ORDER BY urgency, due_seconds, sequence LIMIT ?',
       )
+      .pluck();
+    this.#queue = database.prepare(
+      'SELECT sequence, state, attempts FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND next_attempt_ms <= ? ORDER BY urgency, due_seconds, sequence LIMIT ?',
+    );
+    this.#queued = database
+      .prepare('SELECT COUNT(*) FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1')
       .pluck();
     this.#good = database
       .prepare(
-        'SELECT COUNT(*) FROM backend JOIN placement ON backend_id = id WHERE configured = 1 AND sequence = ? AND state = 1',
+        'SELECT COUNT(*) FROM backend JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1',
+      )
+      .pluck();
+    // What the spool took is durable before it is read back; elsewhere only a proven copy is one.
+    this.#held = database
+      .prepare(
+        `SELECT COUNT(*) FROM backend JOIN placement ON backend_id = id WHERE configured = 1 AND sequence = ? AND (state = 1 OR (state = 0 AND name = '${SPOOL}'))`,
       )
       .pluck();
     this.#of = database.prepare(
@@ -55,43 +105,75 @@ export class PlacementTable {
   }
 
   /** Every configured backend is to get it. */
-  want(sequence: number): void {
-    for (const id of this.#configured) this.#want.run(id, sequence);
+  want(sequence: number, dueSeconds: number): void {
+    for (const id of this.#ids.values()) this.#want.run(id, sequence, dueSeconds);
   }
 
   set(backend: string, sequence: number, state: PlacementState, verifiedMs: number | null): void {
-    this.#set.run(PLACEMENT_STATES.indexOf(state), verifiedMs, this.#id(backend), sequence);
+    this.#set.run(PLACEMENT_STATES.indexOf(state), verifiedMs, this.id(backend), sequence);
+    if (state !== 'good' || backend === SPOOL) return;
+    for (const id of this.#ids.values()) this.#relax.run(id, sequence);
   }
 
-  /** What this backend has still to prove, in the order of arrival. */
+  /** As `set`, also where there was no row: a copy that was found rather than made. */
+  put(backend: string, sequence: number, state: PlacementState, verifiedMs: number | null): void {
+    this.#put.run(this.id(backend), sequence, PLACEMENT_STATES.indexOf(state), verifiedMs);
+  }
+
+  remove(backend: string, sequence: number): void {
+    this.#remove.run(this.id(backend), sequence);
+  }
+
+  fail(backend: string, sequence: number, failure: { code: string; message: string; nextAttemptMs: number }): void {
+    this.#fail.run(failure.nextAttemptMs, failure.code, failure.message, this.id(backend), sequence);
+  }
+
+  /** What this backend has still to prove that it holds, most urgent first. */
   wanted(backend: string, after: number, limit: number): number[] {
-    return z.array(z.number()).parse(this.#wanted.all(this.#id(backend), after, limit));
+    return z.array(z.number()).parse(this.#wanted.all(this.id(backend), after, limit));
   }
 
-  /** Are at least so many configured backends proven to hold it? The caller has just recorded one. */
+  /** What is to be put or mended there and may be tried now, most urgent first. */
+  queue(backend: string, nowMs: number, limit: number): QueuedPlacement[] {
+    return z
+      .array(queuedRow)
+      .parse(this.#queue.all(this.id(backend), nowMs, limit))
+      .map(({ sequence, state, attempts }) => ({ sequence, state: stateOf(state), attempts }));
+  }
+
+  queued(backend: string): number {
+    return z.number().parse(this.#queued.get(this.id(backend)));
+  }
+
+  /** Are at least so many backends that count proven to hold it? The caller has just recorded one. */
   hasGoodCopies(sequence: number, required: number): boolean {
-    return required <= 1 || this.goodCopies(sequence) >= required;
+    return this.goodCopies(sequence) >= required;
   }
 
-  /** How many configured backends are proven to hold it. */
+  /** How many backends that count are proven to hold it. */
   goodCopies(sequence: number): number {
     return z.number().parse(this.#good.get(sequence));
   }
 
-  of(sequence: number): Placement[] {
-    return z
-      .array(z.object({ backend: z.string(), state: z.number(), verified_ms: z.number().nullable() }))
-      .parse(this.#of.all(sequence))
-      .map((found) => ({
-        backend: found.backend,
-        state: PLACEMENT_STATES[found.state] ?? 'wanted',
-        verifiedMs: found.verified_ms,
-      }));
+  /** How many places hold it durably: what the spool took counts before it is read back. */
+  heldCopies(sequence: number): number {
+    return z.number().parse(this.#held.get(sequence));
   }
 
-  #id(backend: string): number {
+  of(sequence: number): Placement[] {
+    return z
+      .array(placementRow)
+      .parse(this.#of.all(sequence))
+      .map(({ backend, state, verified_ms }) => ({ backend, state: stateOf(state), verifiedMs: verified_ms }));
+  }
+
+  id(backend: string): number {
     const id = this.#ids.get(backend);
     if (id === undefined) throw new RangeError(`backend ${backend} is not configured`);
     return id;
   }
+}
+
+function stateOf(code: number): PlacementState {
+  return PLACEMENT_STATES[code] ?? 'wanted';
 }

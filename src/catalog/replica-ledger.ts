@@ -1,0 +1,235 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import type { ContentName } from '../blob/ids.ts';
+import { hashTypeCode } from '../sqlite/hash-type-code.ts';
+import type { ContentEntry, ContentTable, SpooledContent, StoredState } from './content-table.ts';
+import { type PlacementState, type PlacementTable, type QueuedPlacement, SPOOL } from './placement-table.ts';
+import { hashKey, type WantedTable } from './wanted-table.ts';
+
+/** What the ledger shares with the catalog that it is a part of. */
+export interface LedgerParts {
+  readonly content: ContentTable;
+  readonly placements: PlacementTable;
+  readonly wanted: WantedTable;
+  readonly nowMs: () => number;
+  readonly reading: <T>(operation: string, work: () => T) => T;
+  readonly transaction: <T>(operation: string, work: () => T) => T;
+  /** Gives a content the state that its copies prove now. */
+  readonly recount: (entry: ContentEntry) => StoredState;
+  /** Keeps the totals: null where there was no row. */
+  readonly moved: (from: StoredState | null, to: StoredState, sizeBytes: number) => void;
+}
+
+export interface QueuedCopy extends QueuedPlacement {
+  readonly entry: ContentEntry;
+}
+
+export interface PlacementFailure {
+  readonly sequence: number;
+  readonly code: string;
+  readonly message: string;
+  readonly nextAttemptMs: number;
+}
+
+/** What lets a cached blob go: `stored`, or held by one backend at least. */
+export type EvictionGrade = 'stored' | 'held-elsewhere';
+
+const numbers = z.array(z.number());
+const listedRow = z.object({ sequence: z.number(), size_bytes: z.number(), state: z.number().nullable() });
+
+/** A content as a backend's listing finds it in the catalog. */
+export interface KnownCopy {
+  readonly sequence: number;
+  readonly sizeBytes: number;
+  /** null: nothing says that this backend is to have it. */
+  readonly state: PlacementState | null;
+}
+
+/** What backends hold, beyond the way of a new blob. */
+export class ReplicaLedger {
+  readonly #database: Database.Database;
+  readonly #parts: LedgerParts;
+  readonly #known: Database.Statement;
+  readonly #goodAfter: Database.Statement;
+
+  constructor(database: Database.Database, parts: LedgerParts) {
+    this.#database = database;
+    this.#parts = parts;
+    this.#known = database.prepare(
+      `SELECT content.sequence, size_bytes, placement.state FROM content
+       LEFT JOIN placement ON placement.sequence = content.sequence AND backend_id = ?
+       WHERE version_hash = ? AND hash_type BETWEEN ? AND ?`,
+    );
+    this.#goodAfter = database
+      .prepare(
+        'SELECT sequence FROM placement WHERE backend_id = ? AND state = 1 AND sequence > ? ORDER BY sequence LIMIT ?',
+      )
+      .pluck();
+  }
+
+  /** What is to be put or mended at this backend and may be tried now, most urgent first. */
+  due(backend: string, limit: number): QueuedCopy[] {
+    const { placements, content, nowMs, reading } = this.#parts;
+    return reading('read what is to be replicated', () =>
+      placements.queue(backend, nowMs(), limit).flatMap((queued) => {
+        const entry = content.at(queued.sequence);
+        return entry === null ? [] : [{ ...queued, entry }];
+      }),
+    );
+  }
+
+  queued(backend: string): number {
+    return this.#parts.reading('measure a queue', () => this.#parts.placements.queued(backend));
+  }
+
+  recordFailures(backend: string, failures: readonly PlacementFailure[]): void {
+    this.#parts.transaction('record why a backend has not got it', () => {
+      for (const failure of failures) this.#parts.placements.fail(backend, failure.sequence, failure);
+    });
+  }
+
+  /**
+   * Verified bytes of these were read there: found by a rebuild or a listing, or written through because here was no
+   * room.
+   */
+  recordFound(backend: string, contents: readonly SpooledContent[]): void {
+    const { placements, content, wanted, nowMs, transaction, recount, moved } = this.#parts;
+    transaction('record what a backend was found to hold', () => {
+      for (const found of contents) {
+        const put = content.putSpooled(found, nowMs());
+        if (put !== null) moved(put.isNew ? null : 'seen', 'spooled', found.sizeBytes);
+        if (put?.isNew === true) {
+          placements.want(put.sequence, found.medianTimeSeconds ?? 0);
+          // It came from elsewhere: here it is missing until it is brought back, and a cache need not have it.
+          this.#absentHere(put.sequence);
+        }
+        const entry = content.find(found.versionHash).find(({ hashType }) => hashType === found.hashType);
+        if (entry === undefined) continue;
+        placements.put(backend, entry.sequence, 'good', nowMs());
+        recount(entry);
+        wanted.remove(found.versionHash);
+      }
+    });
+  }
+
+  /** The local copy of these was put back in its place (a cache may take what passes by). */
+  recordCached(entries: readonly ContentEntry[]): void {
+    this.#parts.transaction('record what is cached', () => {
+      for (const { sequence } of entries) this.#parts.placements.put(SPOOL, sequence, 'wanted', null);
+    });
+  }
+
+  /** Bytes that the catalog says lie in the local store. */
+  localBytes(): number {
+    return this.#parts.reading('measure the local store', () =>
+      z
+        .number()
+        .parse(
+          this.#database
+            .prepare(
+              'SELECT COALESCE(SUM(size_bytes), 0) FROM placement JOIN content USING (sequence) WHERE backend_id = ? AND placement.state < 2',
+            )
+            .pluck()
+            .get(this.#parts.placements.id(SPOOL)),
+        ),
+    );
+  }
+
+  /** The oldest cached blobs that another backend is proven to hold. */
+  evictable(grade: EvictionGrade, limit: number): ContentEntry[] {
+    const elsewhere =
+      'EXISTS (SELECT 1 FROM backend JOIN placement AS other ON other.backend_id = id WHERE configured = 1 AND counts = 1 AND other.sequence = here.sequence AND other.state = 1)';
+    const condition = grade === 'stored' ? 'content.state = 2' : elsewhere;
+    return this.#parts.reading('find what the cache can let go', () =>
+      numbers
+        .parse(
+          this.#database
+            .prepare(
+              `SELECT here.sequence FROM placement AS here JOIN content USING (sequence) WHERE here.backend_id = ? AND here.state < 2 AND ${condition} ORDER BY here.sequence LIMIT ?`,
+            )
+            .pluck()
+            .all(this.#parts.placements.id(SPOOL), limit),
+        )
+        .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+    );
+  }
+
+  /** Takes the local copies out of the books, before they are deleted; those that are the last ones stay. */
+  recordEvicted(entries: readonly ContentEntry[]): ContentEntry[] {
+    const { placements, transaction } = this.#parts;
+    return transaction('record what the cache lets go', () =>
+      entries.filter(({ sequence }) => {
+        if (placements.goodCopies(sequence) === 0) return false;
+        placements.remove(SPOOL, sequence);
+        return true;
+      }),
+    );
+  }
+
+  /** What a listing names. `anyType`: the listing does not say which hash it is. */
+  known(backend: string, name: ContentName, anyType: boolean): KnownCopy[] {
+    const id = this.#parts.placements.id(backend);
+    const code = hashTypeCode(name.hashType);
+    const rows = this.#known.all(id, hashKey(name.versionHash), anyType ? 1 : code, anyType ? 2 : code);
+    return rows.map((row) => {
+      const { sequence, size_bytes: sizeBytes, state } = listedRow.parse(row);
+      return {
+        sequence,
+        sizeBytes,
+        state: state === null ? null : ((['wanted', 'good', 'damaged'] as const)[state] ?? null),
+      };
+    });
+  }
+
+  /** What this backend is believed to hold, in the order of arrival. */
+  goodAfter(backend: string, after: number, limit: number): ContentEntry[] {
+    return this.#parts.reading('read what a backend holds', () =>
+      numbers
+        .parse(this.#goodAfter.all(this.#parts.placements.id(backend), after, limit))
+        .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+    );
+  }
+
+  goodCount(backend: string): number {
+    return this.#parts.reading('count what a backend holds', () =>
+      z
+        .number()
+        .parse(
+          this.#database
+            .prepare('SELECT COUNT(*) FROM placement WHERE backend_id = ? AND state = 1')
+            .pluck()
+            .get(this.#parts.placements.id(backend)),
+        ),
+    );
+  }
+
+  lastSequence(): number {
+    return this.#parts.reading('find the last arrival', () =>
+      z.number().parse(this.#database.prepare('SELECT COALESCE(MAX(sequence), 0) FROM content').pluck().get()),
+    );
+  }
+
+  /** How far a reading has come; 0: it begins. */
+  progress(backend: string, purpose: string): number {
+    const found = this.#database
+      .prepare('SELECT sequence FROM scrub_progress WHERE backend_id = ? AND purpose = ?')
+      .pluck()
+      .get(this.#parts.placements.id(backend), purpose);
+    return found === undefined ? 0 : z.number().parse(found);
+  }
+
+  recordProgress(backend: string, purpose: string, sequence: number): void {
+    this.#parts.transaction('record how far a check has come', () =>
+      this.#database
+        .prepare(
+          'INSERT INTO scrub_progress (backend_id, purpose, sequence, changed_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, changed_ms = excluded.changed_ms',
+        )
+        .run(this.#parts.placements.id(backend), purpose, sequence, this.#parts.nowMs()),
+    );
+  }
+
+  #absentHere(sequence: number): void {
+    const local = this.#parts.placements.of(sequence).some(({ backend }) => backend === SPOOL);
+    if (local) this.#parts.placements.set(SPOOL, sequence, 'damaged', null);
+  }
+}

@@ -1,0 +1,64 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import { type ConfiguredBackend, SPOOL } from './placement-table.ts';
+
+/** Where a configured backend is proven to hold the content, or the spool took it. */
+const COPIES = 'FROM placement JOIN backend ON id = backend_id WHERE placement.sequence = content.sequence';
+const GOOD = `(SELECT COUNT(*) ${COPIES} AND configured = 1 AND counts = 1 AND placement.state = 1)`;
+const HELD = `EXISTS (SELECT 1 ${COPIES} AND configured = 1 AND (placement.state = 1 OR (placement.state = 0 AND name = '${SPOOL}')))`;
+const ELSEWHERE = `EXISTS (SELECT 1 ${COPIES} AND configured = 1 AND placement.state = 1 AND name <> '${SPOOL}')`;
+
+/**
+ * `stored` counts what is configured now. Where that differs from what it was last computed for, every content gets the
+ * state that its copies prove under the new configuration, and what a backend has no row for is queued for it: so one
+ * that was added is filled from the others, and one that was taken away counts no more.
+ */
+export function recomputeStates(
+  database: Database.Database,
+  backends: readonly ConfiguredBackend[],
+  required: number,
+  nowMs: number,
+): void {
+  const sorted = backends.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const basis = JSON.stringify({ required, backends: sorted });
+  const before = database.prepare('SELECT basis FROM replication_basis').pluck().get();
+  if (before === basis) return;
+  database
+    .transaction(() => {
+      // Without an index by content, each row below would look through all placements.
+      database.exec('CREATE INDEX placement_by_content ON placement (sequence)');
+      for (const { name } of backends) queueWhatIsMissing(database, name, before !== undefined);
+      database.exec(`UPDATE content SET state = 2, stored_ms = ${nowMs} WHERE state < 2 AND ${GOOD} >= ${required}`);
+      database.exec(
+        `UPDATE content SET state = 1, stored_ms = NULL WHERE state = 2 AND ${GOOD} < ${required} AND ${HELD}`,
+      );
+      database.exec(`UPDATE content SET state = 1 WHERE state = 0 AND ${HELD}`);
+      database.exec(
+        `UPDATE content SET state = 0, stored_ms = NULL WHERE state > 0 AND ${GOOD} < ${required} AND NOT ${HELD}`,
+      );
+      database.exec('DELETE FROM seen WHERE version_hash IN (SELECT version_hash FROM content WHERE state > 0)');
+      database.exec(
+        `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms)
+         SELECT version_hash, size_bytes, txid, COALESCE(median_time_seconds, 0), ${nowMs} FROM content WHERE state = 0
+         ON CONFLICT DO NOTHING`,
+      );
+      database.exec('DROP INDEX placement_by_content');
+      database
+        .prepare('INSERT INTO replication_basis VALUES (1, ?) ON CONFLICT DO UPDATE SET basis = excluded.basis')
+        .run(basis);
+    })
+    .immediate();
+}
+
+/** In a cache nothing is ever missing: it holds what it holds. What `keep` has no row for is to be brought back. */
+function queueWhatIsMissing(database: Database.Database, name: string, wasConfigured: boolean): void {
+  const found = database.prepare('SELECT id, counts FROM backend WHERE name = ?').get(name);
+  const { id, counts } = z.object({ id: z.number(), counts: z.number() }).parse(found);
+  if (name === SPOOL && (counts === 0 || !wasConfigured)) return;
+  database
+    .prepare(
+      `INSERT INTO placement (backend_id, sequence, state, urgency, due_seconds)
+       SELECT ?, sequence, ?, ${ELSEWHERE}, COALESCE(median_time_seconds, 0) FROM content WHERE true ON CONFLICT DO NOTHING`,
+    )
+    .run(id, name === SPOOL ? 2 : 0);
+}

@@ -1,7 +1,3 @@
-/**
- * What the client costs, as ratios against a limit measured in the same run: `node test/bench/client.ts [--json]`.
- * Measured on two shared cores: small calls 0.95 to 1.3, hex 0.36 to 0.46 (2.2 to 2.8 × as fast), fetch 1.5 to 1.9.
- */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Pool } from 'undici';
@@ -9,18 +5,10 @@ import { z } from 'zod';
 import { decodeHex } from '../../src/blob/hex.ts';
 import { parseVersionHash } from '../../src/blob/ids.ts';
 import { createBlobNode, createClient, getBlockCount } from '../../src/client.ts';
+import type { Figure } from './figure.ts';
 
 const BLOB_BYTES = 2_097_152;
 const ROUNDS = 9;
-
-interface Figure {
-  readonly name: string;
-  readonly ours: number;
-  readonly limit: number;
-  /** Ours against the limit, median of the rounds' ratios. */
-  readonly ratio: number;
-  readonly target: string;
-}
 
 async function perTurn(turns: number, atOnce: number, turn: () => unknown): Promise<number> {
   let left = turns;
@@ -41,39 +29,78 @@ async function compared(turns: number, atOnce: number, ours: () => unknown, limi
   for (let round = 0; round < ROUNDS; round += 1) {
     rounds.push({ ours: await perTurn(turns, atOnce, ours), limit: await perTurn(turns, atOnce, limit) });
   }
-  const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
-  return {
-    ours: median(rounds.map((one) => one.ours)),
-    limit: median(rounds.map((one) => one.limit)),
-    ratio: median(rounds.map((one) => one.ours / one.limit)),
-  };
+  const ratios = rounds.map((one) => one.ours / one.limit).sort((a, b) => a - b);
+  return ratios[ratios.length >> 1] ?? Number.NaN;
 }
 
-const server = fork(new URL('client/fixed-answers.ts', import.meta.url));
-const { port, versionHash } = z
-  .object({ port: z.int(), versionHash: z.string() })
-  .parse((await once(server, 'message'))[0]);
-const url = `http://user:password@127.0.0.1:${port}`;
-const client = createClient({ url });
-const node = createBlobNode({ url });
-const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 6 });
-const { signal } = new AbortController();
+/** What the client costs: medians of ratios against a limit that is measured by turns with it. */
+export async function benchClient(): Promise<Figure[]> {
+  const server = fork(new URL('client/fixed-answers.ts', import.meta.url));
+  const [said] = await once(server, 'message');
+  const { port, versionHash } = z.object({ port: z.int(), versionHash: z.string() }).parse(said);
+  const url = `http://user:password@127.0.0.1:${port}`;
+  const client = createClient({ url });
+  const node = createBlobNode({ url });
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 6 });
+  const wanted = { versionHash: parseVersionHash(versionHash), sizeBytes: BLOB_BYTES };
+  const { signal } = new AbortController();
+  const fetchOne = async () => {
+    const [outcome] = await node.fetchBlobs([wanted], signal);
+    if (outcome?.kind !== 'bytes') throw new Error('The bench got no bytes.');
+  };
+  const ascii = Buffer.alloc(BLOB_BYTES * 2, 'c0ffee1234567890');
+  const text = ascii.toString('latin1');
+  try {
+    const callBare = () => bareCall(pool);
+    const callOurs = () => getBlockCount(client);
+    const download = () => bareDownload(pool, versionHash);
+    const hex = await compared(
+      20,
+      1,
+      () => Buffer.from(text, 'hex'),
+      () => decodeHex(ascii),
+    );
+    return [
+      {
+        name: 'small call, one at a time, time against bare undici',
+        value: await compared(500, 1, callOurs, callBare),
+        unit: '×',
+        most: 1.5,
+      },
+      {
+        name: 'small call, four at once, time against bare undici',
+        value: await compared(1_000, 4, callOurs, callBare),
+        unit: '×',
+        most: 1.5,
+      },
+      { name: 'hex of 2 MiB with checks, speed against Buffer.from', value: hex, unit: '×', least: 1.5 },
+      {
+        name: 'fetch of 2 MiB, decoded, time against the bare download',
+        value: await compared(30, 4, fetchOne, download),
+        unit: '×',
+      },
+    ];
+  } finally {
+    await Promise.all([client.close(), node.close(), pool.close()]);
+    server.kill();
+  }
+}
 
-const bareBody = JSON.stringify({ jsonrpc: '1.0', id: 'holdfast', method: 'getblockcount', params: [] });
 const headers = { 'content-type': 'text/plain', authorization: `Basic ${btoa('user:password')}` };
-async function bareCall(): Promise<unknown> {
-  const { body } = await pool.request({ path: '/', method: 'POST', headers, body: bareBody });
+const countBody = JSON.stringify({ jsonrpc: '1.0', id: 'holdfast', method: 'getblockcount', params: [] });
+const kept = Buffer.allocUnsafeSlow(3 * BLOB_BYTES);
+
+async function bareCall(pool: Pool): Promise<unknown> {
+  const { body } = await pool.request({ path: '/', method: 'POST', headers, body: countBody });
   return body.json();
 }
 
-const wanted = { versionHash: parseVersionHash(versionHash), sizeBytes: BLOB_BYTES };
-const getBody = JSON.stringify({ jsonrpc: '1.0', id: '0', method: 'getnevmblobdata', params: [versionHash, true] });
-const kept = Buffer.allocUnsafeSlow(3 * BLOB_BYTES);
-function bareDownload(): Promise<void> {
+function bareDownload(pool: Pool, versionHash: string): Promise<void> {
+  const body = JSON.stringify({ jsonrpc: '1.0', id: '0', method: 'getnevmblobdata', params: [versionHash, true] });
   return new Promise((resolve, reject) => {
     let length = 0;
     pool.dispatch(
-      { path: '/', method: 'POST', headers, body: getBody },
+      { path: '/', method: 'POST', headers, body },
       {
         onRequestStart: () => undefined,
         onResponseStart: () => undefined,
@@ -85,59 +112,4 @@ function bareDownload(): Promise<void> {
       },
     );
   });
-}
-async function fetchOne(): Promise<void> {
-  const [outcome] = await node.fetchBlobs([wanted], signal);
-  if (outcome?.kind !== 'bytes') throw new Error('The bench got no bytes.');
-}
-
-const ascii = Buffer.alloc(BLOB_BYTES * 2, 'c0ffee1234567890');
-const figures: Figure[] = [
-  {
-    name: 'small call, one at a time: time against bare undici',
-    target: '≤ 1.5',
-    ...(await compared(500, 1, () => getBlockCount(client), bareCall)),
-  },
-  {
-    name: 'small call, four at once: time against bare undici',
-    target: '≤ 1.5',
-    ...(await compared(1_000, 4, () => getBlockCount(client), bareCall)),
-  },
-  {
-    name: 'hex of 2 MiB: time against Buffer.from, which does not check',
-    target: '≤ 0.67 (1.5 × as fast)',
-    ...(await compared(
-      20,
-      1,
-      () => decodeHex(ascii),
-      () => Buffer.from(ascii.toString('latin1'), 'hex'),
-    )),
-  },
-  {
-    name: 'fetch of 2 MiB, decoded: time against the bare download',
-    target: '–',
-    ...(await compared(30, 4, fetchOne, bareDownload)),
-  },
-];
-server.send('cpu');
-const { cpuMs } = z.object({ cpuMs: z.number() }).parse((await once(server, 'message'))[0]);
-await Promise.all([client.close(), node.close(), pool.close()]);
-server.kill();
-
-const { user, system } = process.cpuUsage();
-const report = {
-  figures,
-  processor: { clientMs: (user + system) / 1_000, serverMs: cpuMs },
-  residentMiB: process.memoryUsage.rss() / 2 ** 20,
-};
-if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify(report)}\n`);
-else {
-  for (const { name, ours, limit, ratio, target } of figures) {
-    process.stdout.write(
-      `${name}: ${ratio.toFixed(2)} (${ours.toFixed(0)} µs against ${limit.toFixed(0)} µs; target ${target})\n`,
-    );
-  }
-  process.stdout.write(
-    `processor: client ${(report.processor.clientMs / 1_000).toFixed(1)} s, server ${(cpuMs / 1_000).toFixed(1)} s; ${report.residentMiB.toFixed(0)} MiB resident\n`,
-  );
 }

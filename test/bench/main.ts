@@ -2,10 +2,16 @@
  * `npm run bench [-- --json] [-- name …]`: ratios against a limit measured in the same run. The machine is shared:
  * run it again before believing one figure.
  */
+import { benchClient } from './client.ts';
+import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
 import { describe, type Figure } from './figure.ts';
 
-const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = { drain: benchDrain };
+const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
+  drain: benchDrain,
+  client: benchClient,
+  devnode: benchDevnode,
+};
 
 const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));

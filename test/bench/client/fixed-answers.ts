@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 
 /**
  * Another process that answers every request from memory, so that the figures are those of the client.
- * Sends its port, the answer's version hash and its own processor time when asked.
+ * Sends its port and the answer's version hash.
  */
 const BLOB_BYTES = 2_097_152;
 const versionHash = randomBytes(32).toString('hex');
@@ -27,8 +27,4 @@ const server = createServer((request, response) => {
 server.listen(0, '127.0.0.1', () => {
   const address = server.address();
   process.send?.({ port: typeof address === 'object' && address !== null ? address.port : 0, versionHash });
-});
-process.on('message', () => {
-  const { user, system } = process.cpuUsage();
-  process.send?.({ cpuMs: (user + system) / 1_000 });
 });

@@ -13,8 +13,9 @@ export interface KuboServer {
   readonly gatewayUrl: string;
   /** `/ip4/…/tcp/…`, for another node to connect to. */
   readonly swarmAddress: string;
-  /** Its `IPFS_PATH`, to damage a block behind its back; null in a container. */
-  readonly folder: string | null;
+  /** Writes a file below its `IPFS_PATH`, to damage a block behind its back. */
+  writeFile(path: string, bytes: Uint8Array): Promise<void>;
+  removeFile(path: string): Promise<void>;
   kill(): Promise<void>;
   resume(): Promise<void>;
   stop(): Promise<void>;
@@ -58,7 +59,8 @@ async function startBinary(options: KuboServerOptions): Promise<KuboServer> {
     apiUrl: `http://127.0.0.1:${api}`,
     gatewayUrl: `http://127.0.0.1:${gateway}`,
     swarmAddress: `/ip4/127.0.0.1/tcp/${swarm}`,
-    folder,
+    writeFile: (path, bytes) => writeFile(join(folder, path), bytes),
+    removeFile: (path) => rm(join(folder, path)),
     kill: () => child.kill(),
     resume: () => child.resume(),
     stop: async () => {
@@ -100,7 +102,11 @@ async function startContainer(): Promise<KuboServer> {
     gatewayUrl: `http://${container.getHost()}:${gateway}`,
     // Nodes in containers meet on their own network, not through the ports of the host.
     swarmAddress: `/ip4/${container.getIpAddress('bridge')}/tcp/4001`,
-    folder: null,
+    writeFile: (path, bytes) =>
+      container.copyContentToContainer([{ content: Buffer.from(bytes), target: `/data/ipfs/${path}` }]),
+    removeFile: async (path) => {
+      await container.exec(['rm', `/data/ipfs/${path}`]);
+    },
     kill: async () => {
       await container.stop({ remove: false, timeout: 0 });
     },

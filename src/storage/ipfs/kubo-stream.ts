@@ -1,0 +1,108 @@
+import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import type { IpfsOptions, KuboEndpoint } from './ipfs-options.ts';
+import { KuboRefusal, NotKuboAnswer } from './kubo-error.ts';
+
+/** Idle sockets are let go before Kubo closes them. */
+const KEEP_ALIVE_MS = 4_000;
+/** What Kubo says against a request, and one line of a listing. */
+const MAX_MESSAGE_BYTES = 65_536;
+
+/**
+ * The two questions whose answers are large. kubo-rpc-client 7.1 reads a block without a bound, and drops the trailer
+ * `X-Stream-Error` by which alone Kubo says that a listing broke off: a broken listing would look complete.
+ */
+export class KuboStream {
+  readonly #dispatcher: Dispatcher;
+  readonly #endpoint: KuboEndpoint;
+
+  constructor(endpoint: KuboEndpoint, options: IpfsOptions) {
+    this.#endpoint = endpoint;
+    const pool = {
+      connections: options.connections,
+      connectTimeout: options.connectTimeoutMs,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: options.timeoutMs,
+      bodyTimeout: options.timeoutMs,
+    };
+    this.#dispatcher = proxyIsNamed(endpoint.base) ? new EnvHttpProxyAgent(pool) : new Pool(endpoint.base.origin, pool);
+  }
+
+  /** Never more than `limitBytes` of the body. */
+  async bytes(command: string, query: Query, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+    const { body, trailers } = await this.#ask(command, query, signal);
+    const bytes = await readUpTo(body, limitBytes);
+    throwStreamError(trailers);
+    return bytes;
+  }
+
+  /** Each line of the answer, parsed. */
+  async *lines(command: string, query: Query, signal: AbortSignal): AsyncIterable<unknown> {
+    const { body, trailers } = await this.#ask(command, query, signal);
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of body) {
+      const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > MAX_MESSAGE_BYTES) throw new NotKuboAnswer('a line of a listing without an end');
+      for (const line of lines) if (line !== '') yield JSON.parse(line);
+    }
+    if (rest.trim() !== '') yield JSON.parse(rest);
+    throwStreamError(trailers);
+  }
+
+  /** Does this address serve IPFS paths, as a gateway does and the API does not? The empty block needs no network. */
+  async isGateway(signal: AbortSignal): Promise<boolean> {
+    const { origin } = this.#endpoint.base;
+    const path = '/ipfs/bafkqaaa';
+    const answer = await this.#dispatcher.request({ origin, path, method: 'GET', signal });
+    await answer.body.dump();
+    return answer.statusCode === 200 && answer.headers['x-ipfs-path'] !== undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.#dispatcher.destroy();
+  }
+
+  async #ask(command: string, query: Query, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { base, headers } = this.#endpoint;
+    const path = `${base.pathname}/${command}?${new URLSearchParams(query)}`;
+    const answer = await this.#dispatcher.request({ origin: base.origin, path, method: 'POST', headers, signal });
+    if (answer.statusCode === 200) return answer;
+    throw new KuboRefusal(answer.statusCode, messageIn(await readUpTo(answer.body, MAX_MESSAGE_BYTES)));
+  }
+}
+
+export type Query = Readonly<Record<string, string>>;
+
+export function proxyIsNamed(url: URL): boolean {
+  const names = url.protocol === 'https:' ? ['HTTPS_PROXY', 'HTTP_PROXY'] : ['HTTP_PROXY'];
+  return names.some((name) => (process.env[name] ?? process.env[name.toLowerCase()] ?? '') !== '');
+}
+
+function throwStreamError(trailers: Readonly<Record<string, string>>): void {
+  const broken = trailers['x-stream-error'];
+  if (broken !== undefined && broken !== '') throw new KuboRefusal(500, broken);
+}
+
+async function readUpTo(body: AsyncIterable<Buffer>, limitBytes: number): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let read = 0;
+  for await (const chunk of body) {
+    const wanted = chunk.subarray(0, limitBytes - read);
+    chunks.push(wanted);
+    read += wanted.length;
+    if (read >= limitBytes) break;
+  }
+  return Buffer.concat(chunks, read);
+}
+
+function messageIn(body: Uint8Array): string {
+  const text = new TextDecoder().decode(body);
+  try {
+    const said: unknown = JSON.parse(text);
+    if (typeof said === 'object' && said !== null && 'Message' in said) return String(said.Message);
+  } catch {
+    // Not Kubo's own error: a page of some other server.
+  }
+  return text;
+}

@@ -34,10 +34,10 @@ export class ConditionBoard {
   }
 
   /** Raises what an error says. Only errors of ours have a code and a hint; anything else is a bug of ours. */
-  setError(subject: Subject, error: unknown): void {
+  setError(subject: Subject, error: unknown, blocksReadiness = true): void {
     if (error instanceof HoldfastError) {
       const { code, message, hint } = error;
-      this.set(subject, { code, message, hint, blocksReadiness: true });
+      this.set(subject, { code, message, hint, blocksReadiness });
       return;
     }
     this.#log.error({ error, subject }, 'unexpected error');

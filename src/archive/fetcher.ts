@@ -41,6 +41,8 @@ const LOOK_AHEAD = 512;
  * disk's sync do not wait for each other; beyond this (or this many under way), fetching waits.
  */
 const UNSPOOLED = { bytes: 8 * 1_048_576, blobs: 512 } as const;
+/** So many requests broken one after the other are the node's fault; of fewer, some blob may be the cause. */
+const BROKEN_IN_A_ROW = 3;
 /** How long nothing is asked for after a request failed as a whole. */
 const REQUEST_RETRY_MS = 1_000;
 /** The queue is looked at again after this though nobody rang: for attempts that are due. */
@@ -57,6 +59,8 @@ export class Fetcher {
   readonly #wake: Pulse;
   readonly #failures: FailureWatch;
   #queue: WantedBlob[] = [];
+  /** Of requests that failed as a whole since one went well: the first blob of each. */
+  readonly #broken = new Set<VersionHash>();
   #ringsSeen = -1;
   #restUntilMs = 0;
 
@@ -109,7 +113,7 @@ export class Fetcher {
 
   #rest(error: unknown): void {
     this.#restUntilMs = this.#modules.nowMs() + REQUEST_RETRY_MS;
-    this.#modules.conditions.setError('fetch', error);
+    this.#modules.conditions.setError('fetch', error, this.#broken.size === 0 || this.#broken.size >= BROKEN_IN_A_ROW);
   }
 
   #start(batch: readonly WantedBlob[], signal: AbortSignal): void {
@@ -164,8 +168,10 @@ export class Fetcher {
     try {
       const outcomes = await this.#modules.node.fetchBlobs(wanted, signal);
       this.#modules.conditions.set('fetch', null);
+      this.#broken.clear();
       return outcomes;
     } catch (error) {
+      for (const { versionHash } of wanted.slice(0, 1)) this.#broken.add(versionHash);
       // One blob may have broken the request: each rests, and is asked for alone then, so that none holds up others.
       if (!signal.aborted && error instanceof Error) this.#recordFailures(wanted.map((one) => [one, error] as const));
       throw error;

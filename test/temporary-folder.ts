@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { type AtEnd, atEndOfTest } from './cleanup.ts';
 
-/** A new folder, which goes away with the test. */
-export function temporaryFolder(): string {
+/** A new folder, which goes away at the end. */
+export function temporaryFolder(atEnd: AtEnd = atEndOfTest): string {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

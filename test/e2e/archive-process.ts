@@ -1,5 +1,5 @@
-import { onTestFinished } from 'vitest';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { type AtEnd, atEndOfTest } from '../cleanup.ts';
 import { ArchiveClient } from './archive-client.ts';
 import { eventually } from './eventually.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
@@ -7,10 +7,10 @@ import { HoldfastProcess } from './holdfast-process.ts';
 /** A password that nothing may ever repeat. */
 export const PASSWORD = 'Xk7-never-to-be-seen-9Qz';
 
-/** An emulated node in this process, gone with the test. It mines only when told to. */
-export async function startNode(options: DevnodeOptions = {}): Promise<Devnode> {
+/** An emulated node in this process, gone at the end. It mines only when told to. */
+export async function startNode(options: DevnodeOptions = {}, atEnd: AtEnd = atEndOfTest): Promise<Devnode> {
   const node = await createDevnode({ password: PASSWORD, ...options });
-  onTestFinished(() => node.close());
+  atEnd(() => node.close());
   return node;
 }
 
@@ -19,6 +19,7 @@ export interface ArchiveSetup {
   readonly node: { readonly url: string };
   readonly env?: Readonly<Record<string, string>>;
   readonly words?: readonly string[];
+  readonly atEnd?: AtEnd;
 }
 
 /** A running daemon and a way to ask it. */
@@ -42,7 +43,8 @@ export function environmentOf({ dataDir, node, env }: ArchiveSetup): Record<stri
 
 /** `holdfast run`, started and listening. */
 export async function startArchive(setup: ArchiveSetup): Promise<ArchiveProcess> {
-  const daemon = new HoldfastProcess(['run', ...(setup.words ?? [])], { env: environmentOf(setup) });
+  const { words = [], atEnd = atEndOfTest } = setup;
+  const daemon = new HoldfastProcess(['run', ...words], { env: environmentOf(setup), atEnd });
   const [, url = ''] = await daemon.says(/"url":"([^"]+)"/);
   return Object.assign(daemon, { client: new ArchiveClient(url) });
 }

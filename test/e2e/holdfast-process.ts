@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
+import { type AtEnd, atEndOfTest } from '../cleanup.ts';
 import { eventually } from './eventually.ts';
 
 // A process takes a second to start where several run beside it.
@@ -11,6 +12,7 @@ const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 export interface Surroundings {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  readonly atEnd?: AtEnd;
 }
 
 export interface Ended {
@@ -20,14 +22,14 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** The command as a user starts it: a process of its own. It is gone when the test is over. */
+/** The command as a user starts it: a process of its own. It is gone at the end. */
 export class HoldfastProcess {
   readonly ended: Promise<Ended>;
   readonly #child: ChildProcess;
   readonly #stdout: Buffer[] = [];
   readonly #stderr: Buffer[] = [];
 
-  constructor(words: readonly string[], { env = {}, cwd }: Surroundings = {}) {
+  constructor(words: readonly string[], { env = {}, cwd, atEnd = atEndOfTest }: Surroundings = {}) {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
     this.#child = spawn(process.execPath, [MAIN, ...words], {
       env: { ...Object.fromEntries(inherited), ...env },
@@ -42,7 +44,7 @@ export class HoldfastProcess {
         resolve({ code, signal, stdout: this.stdout.toString('utf8'), stderr: this.stderr.toString('utf8') });
       });
     });
-    onTestFinished(async () => {
+    atEnd(async () => {
       this.kill('SIGKILL');
       await this.ended;
     });
@@ -71,12 +73,12 @@ export class HoldfastProcess {
 
   /** The first match in what it says; fails at once when it ends without having said it. */
   async says(pattern: RegExp, timeoutMs = 20_000): Promise<RegExpExecArray> {
-    return await eventually(async () => {
+    const said = () => {
       const match = pattern.exec(this.output);
       if (match !== null) return match;
-      const gone = this.#child.exitCode !== null || this.#child.signalCode !== null;
-      throw new Error(`It has ${gone ? 'ended without saying' : 'not said'} ${pattern}:\n${this.output}`);
-    }, timeoutMs);
+      throw new Error(`It has not said ${pattern}:\n${this.output}`);
+    };
+    return await Promise.race([eventually(said, timeoutMs), this.ended.then(said)]);
   }
 }
 

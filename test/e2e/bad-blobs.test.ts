@@ -1,0 +1,127 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Devnode, FaultRule } from '../../src/devnode/index.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { SharedByTests } from '../cleanup.ts';
+import { NEVER, sampleBytes } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { type ArchiveProcess, PASSWORD, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { eventually } from './eventually.ts';
+
+const GIB = 1_073_741_824;
+
+/** What can be wrong with one blob, the code that its record then shows, and what it says. */
+const FAULTS: readonly (readonly [name: string, fault: FaultRule['fault'], code: string, says: RegExp])[] = [
+  ['wrong bytes', { kind: 'wrong-bytes' }, 'archive/wrong-bytes', /neither by keccak256 nor by blake2s256/],
+  ['too many bytes', { kind: 'wrong-size', byBytes: 1 }, 'node/wrong-blob', /sends \d+/],
+  ['too few bytes', { kind: 'wrong-size', byBytes: -1 }, 'node/wrong-blob', /sends \d+/],
+  ['an odd number of digits', { kind: 'odd-hex' }, 'node/malformed-answer', /not hex/],
+  ['digits that are none', { kind: 'non-hex' }, 'node/malformed-answer', /not hex/],
+  ['no data', { kind: 'no-data' }, 'node/malformed-answer', /without the data/],
+  ['an error of the node', { kind: 'rpc-error', code: -1, message: 'no' }, 'node/rpc-error', /\(-1\): no/],
+  ['a denial', { kind: 'rpc-error', code: -32602, message: ABSENT() }, 'archive/absent-at-node', /has not got it/],
+  ['half an answer', { kind: 'half-json', bytes: 60 }, 'node/malformed-answer', /ends in the middle/],
+  ['a cut connection', { kind: 'truncate', bytes: 60 }, 'node/connection-lost', /broke/],
+  ['a page of HTML', { kind: 'html', status: 200 }, 'node/not-a-node', /text\/html/],
+  ['an empty body', { kind: 'empty-body' }, 'node/not-a-node', /empty body/],
+  ['a body of 1 GiB', { kind: 'huge-body', bytes: GIB }, 'node/body-too-large', /cut off/],
+];
+
+function ABSENT(): string {
+  return 'Could not find blob information for versionhash 00';
+}
+
+interface Sick {
+  readonly name: string;
+  readonly code: string;
+  readonly says: RegExp;
+  readonly versionHash: string;
+  readonly bytes: Uint8Array;
+}
+
+let node: Devnode;
+let daemon: ArchiveProcess;
+let dataDir: string;
+let sick: Sick[];
+const GOOD = 40;
+
+/** The sick ones are nearest to their deadline: whoever lets one hold up the queue never comes to the good ones. */
+beforeAll(async () => {
+  const { atEnd, close } = new SharedByTests();
+  node = await startNode({}, atEnd);
+  dataDir = temporaryFolder(atEnd);
+  sick = FAULTS.map(([name, fault, code, says], index) => {
+    const sizeBytes = index % 2 === 0 ? 90_000 + index : 300 + index;
+    const { versionHash } = node.submitLabelled({ label: name, sizeBytes, hashType: 'keccak256' });
+    node.faults.add({ fault, hash: versionHash, methods: ['getnevmblobdata'] });
+    return { name, code, says, versionHash, bytes: sampleBytes(name, sizeBytes) };
+  });
+  node.mine();
+  for (let block = 0; block < 6; block += 1) {
+    node.advanceSeconds(150);
+    node.mine();
+  }
+  for (let index = 0; index < GOOD; index += 1) {
+    const sizeBytes = index % 2 === 0 ? 80_000 : 400 + index;
+    node.submitLabelled({ label: `good ${index}`, sizeBytes, hashType: 'blake2s256' });
+  }
+  node.mine(2);
+  daemon = await startArchive({ dataDir, node, atEnd });
+  return close;
+});
+
+describe('blobs that do not come as they should', () => {
+  test('hold up none of the others, though they are more urgent', async () => {
+    await eventually(async () => {
+      const { content } = await daemon.client.status();
+      expect(content).toMatchObject({ stored: GOOD, failing: FAULTS.length });
+    });
+  });
+
+  test.each(FAULTS.map(([name], index) => [name, index] as const))(
+    '%s: the record says why, the bytes are 503 and never served',
+    async (_name, index) => {
+      const one = sick[index];
+      const { versionHash, code, says } = one ?? expect.fail();
+      const { state, hashType, lastFailure } = await eventually(async () => {
+        const record = await daemon.client.record(versionHash);
+        expect(record.lastFailure).toMatchObject({ code });
+        return record;
+      });
+      expect({ state, hashType }).toEqual({ state: 'seen', hashType: null });
+      expect(lastFailure?.message).toMatch(says);
+      expect(await daemon.client.blob(versionHash)).toMatchObject({ status: 503 });
+      const old = await daemon.client.get(`/vh/${versionHash}`);
+      expect(old.status).toBe(503);
+      expect(old.body.toString()).not.toMatch(/^[0-9a-f]*$/);
+    },
+  );
+
+  test('the status and the log tell of them', async () => {
+    const { conditions } = await daemon.client.status();
+    const told = conditions.find(({ code }) => code === 'archive/blobs-failing');
+    expect(told?.message).toMatch(/^\d+ of the listed blobs could not be taken over/);
+    expect(daemon.output).toContain('"code":"archive/blobs-failing"');
+    expect(daemon.output).not.toContain(PASSWORD);
+  });
+
+  test('come when the node mends, and nothing tells of them any more', async () => {
+    node.faults.clear();
+    await untilStored(daemon, GOOD + FAULTS.length, 40_000);
+    for (const { versionHash, bytes } of sick) {
+      expect((await daemon.client.blob(versionHash)).body.equals(bytes)).toBe(true);
+      expect((await daemon.client.record(versionHash)).lastFailure).toBeNull();
+    }
+    await eventually(async () => {
+      expect(await daemon.client.readiness()).toMatchObject({ status: 200, conditions: [] });
+    });
+  });
+
+  test('left nothing wrong behind: the folder holds what was published, and nothing else', async () => {
+    await stop(daemon);
+    const store = await LocalStore.open(dataDir);
+    let count = 0;
+    for await (const _entry of store.list(NEVER)) count += 1;
+    await store.close();
+    expect(count).toBe(GOOD + FAULTS.length);
+  });
+});

@@ -26,7 +26,8 @@ export interface CheckedMerkleProof {
  * must be zero, and nothing may follow. Nothing is allocated for more than the bytes that came.
  *
  * A known limit of the format: a transaction whose stripped form is 64 bytes can be shown as an inner node of a deeper
- * tree (CVE-2017-12842). It takes about 2⁷⁰ hashes to make such a one for a given lie, and nodes do not relay them.
+ * tree (CVE-2017-12842). Making such a one for a given lie takes brute force
+ * over 60 to 70 bits, by its discoverer's estimate, and nodes do not relay transactions of that size.
  * @throws VerifyError
  */
 export function checkMerkleProof(bytes: Uint8Array): CheckedMerkleProof {

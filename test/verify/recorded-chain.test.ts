@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { decodeHex, encodeHex } from '../../src/blob/hex.ts';
@@ -25,6 +26,20 @@ const TransactionView = z.object({
   hex: hexText,
   vout: z.array(z.object({ n: z.int(), value: z.number(), scriptPubKey: z.object({ hex: hexText }) })),
 });
+const Release = z.array(
+  z.object({ name: z.string(), request: z.object({ body: z.string() }), response: z.object({ body: z.string() }) }),
+);
+const exchanges = Release.parse(
+  JSON.parse(readFileSync(new URL('../vectors/release-5.1.json', import.meta.url), 'utf8')),
+);
+
+/** One exchange of the other recording. */
+function release(name: string): z.infer<typeof Release>[number] {
+  const found = exchanges.find((exchange) => exchange.name === name);
+  if (found === undefined) throw new Error(`Not recorded: ${name}`);
+  return found;
+}
+
 const mined = blobs.filter(({ txid }) => !losing.includes(blockOf(txid).view.hash));
 
 describe('the recorded blocks', () => {
@@ -118,13 +133,13 @@ describe('the recorded Merkle proofs', () => {
   });
 
   test('the other recording’s proof too', () => {
-    // Origin: release-5.1.json, exchanges "tx out proof" and "verify tx out proof".
-    const txid = '1fe820a412af7164c40b0aabd0507f32937946e95002adb17f64d7888dca581b';
-    const hex =
-      '0000002032f9f5dcf06c4d8e066669f8c197eb76fe97296dcc1c606b747ba85f9bce650843c5559e2e721c8a669760402b16a611dc046912db47059d9a55d55f518c955f9d8b006bffff7f20000000000200000002c8c597dec172549acd9d60aa2e73043636ded02788bdf650bf76cf29292a7a411b58ca8d88d7647fb1ad0250e9467993327f50d0ab0a0bc46471af12a420e81f0105';
-    const checked = checkMerkleProof(decodeHex(hex));
-    expect(checked.header.hash).toBe('174d222bbe4c9cf18c9ab50542503df77342acac134b5ef543f04c88f58a90d2');
+    const asked = z.object({ params: z.tuple([z.tuple([z.string()]), z.string()]) });
+    const [[txid], blockHash] = asked.parse(JSON.parse(release('tx out proof').request.body)).params;
+    const { result } = z.object({ result: hexText }).parse(JSON.parse(release('tx out proof').response.body));
+    const checked = checkMerkleProof(decodeHex(result));
+    expect(checked.header.hash).toBe(blockHash);
     expect(checked.proven).toEqual([{ txid, transactionIndex: 1 }]);
+    expect(release('verify tx out proof').response.body).toContain(txid);
   });
 });
 

@@ -70,7 +70,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         emulated,
         pollMs: settings.nodePollMs,
         sweepMs: settings.nodeSweepMs,
-        pageEntries: 5_000,
+        pageEntries: 10_000,
         requests: settings.nodeRequests,
       },
       {

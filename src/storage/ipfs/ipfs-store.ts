@@ -37,9 +37,10 @@ export class IpfsStore implements BlobStore, ProbedStore {
    */
   async put(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
     const cid = blobCid(blob);
-    const thereBytes = await this.#kubo.size(cid, signal);
-    if (thereBytes !== null) {
-      if (await this.#isSame(cid, thereBytes, blob.bytes, signal)) return await this.#kubo.pin(cid, signal);
+    if ((await this.#kubo.size(cid, signal)) !== null) {
+      // Twice, for one bad transfer must not take away what is good: Kubo knows no replacing, only removing and putting.
+      const isSame = (await this.#isSame(cid, blob.bytes, signal)) || (await this.#isSame(cid, blob.bytes, signal));
+      if (isSame) return await this.#kubo.pin(cid, signal);
       await this.#kubo.remove(cid, signal);
     }
     const answered = await this.#kubo.put(blob.hashType, blob.bytes, true, signal);
@@ -105,8 +106,7 @@ export class IpfsStore implements BlobStore, ProbedStore {
     const sizeBytes = await this.#kubo.size(blobCid(name), signal);
     return sizeBytes === null ? null : { ...name, sizeBytes };
   }
-  async #isSame(cid: CID, thereBytes: number, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
-    if (thereBytes !== bytes.length) return false;
+  async #isSame(cid: CID, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
     const there = await this.#kubo.get(cid, bytes.length + 1, signal);
     return there !== null && Buffer.compare(there, bytes) === 0;
   }

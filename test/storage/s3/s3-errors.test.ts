@@ -8,7 +8,7 @@ import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { nobleHasher } from '../../../src/verify/hasher.ts';
 import { verifyBlob } from '../../../src/verify/verified-blob.ts';
 import { NEVER, nameOf, sampleBlob, sampleBytes } from '../../sample-blobs.ts';
-import { type Behaviour, html, misbehavingServer, object, s3Error } from './misbehaving-server.ts';
+import { type Behaviour, html, misbehavingServer, object, s3Error } from '../misbehaving-server.ts';
 
 const BLOB = sampleBlob('of a misbehaving server', 50_000);
 

@@ -4,8 +4,9 @@ import { onTestFinished } from 'vitest';
 
 export interface Asked {
   readonly method: string;
-  /** Path without the bucket, or the query of a listing. */
+  /** Path without its first part (the bucket), or the query of a listing. */
   readonly key: string;
+  readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
 }
@@ -27,7 +28,8 @@ export async function misbehavingServer(behave: Behaviour): Promise<MisbehavingS
     request.on('end', () => {
       const url = new URL(request.url ?? '/', 'http://server');
       const key = decodeURIComponent(url.pathname.split('/').slice(2).join('/')) || url.search;
-      const one = { method: request.method ?? '', key, headers: request.headers, body: Buffer.concat(chunks) };
+      const { headers, method = '' } = request;
+      const one = { method, key, path: url.pathname, headers, body: Buffer.concat(chunks) };
       asked.push(one);
       behave(one, response);
     });

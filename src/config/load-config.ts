@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { z } from 'zod';
 import { messageOf } from '../blob/errors.ts';
 import { readConfigFile } from './config-file.ts';
 import { ConfigError } from './errors.ts';
@@ -48,7 +49,7 @@ export function loadConfig(sources: ConfigSources): Config {
     try {
       const given = whereGiven(setting, sources, leaves, file);
       const result = setting.schema.safeParse(given.value);
-      if (!result.success) problems.push(describe(setting, given, result.error.issues[0]?.message ?? 'is not valid'));
+      if (!result.success) problems.push(describe(setting, given, result.error.issues[0]));
       origins[name] = given.origin;
       values[name] = result.data;
     } catch (error) {
@@ -74,12 +75,14 @@ function whereGiven(
 ): Given {
   const flag = setting.flag === null ? undefined : flags[setting.flag];
   if (flag !== undefined) return { origin: 'flag', value: flag, from: setting.flag ?? '' };
-  const variable = env[setting.env];
-  const secretFile = setting.secret ? env[`${setting.env}_FILE`] : undefined;
+  const variable = setting.env === null ? undefined : env[setting.env];
+  const secretFile = setting.secret === true && setting.env !== null ? env[`${setting.env}_FILE`] : undefined;
   if (variable !== undefined && secretFile !== undefined) {
     throw new Error(`${setting.env} and ${setting.env}_FILE are both set; set one of them.`);
   }
-  if (variable !== undefined && variable !== '') return { origin: 'environment', value: variable, from: setting.env };
+  if (variable !== undefined && variable !== '') {
+    return { origin: 'environment', value: variable, from: setting.env ?? '' };
+  }
   if (secretFile !== undefined) {
     return { origin: 'secret file', value: readSecret(setting, secretFile), from: `${setting.env}_FILE` };
   }
@@ -97,9 +100,10 @@ function readSecret(setting: Setting<unknown>, path: string): string {
   }
 }
 
-function describe(setting: Setting<unknown>, given: Given, problem: string): string {
-  const shown = setting.secret ? '' : ` (it is ${JSON.stringify(withoutCredentials(given.value))})`;
-  return `${given.from} ${problem}${shown}.`;
+function describe(setting: Setting<unknown>, given: Given, issue: z.core.$ZodIssue | undefined): string {
+  const shown = setting.secret !== false ? '' : ` (it is ${JSON.stringify(withoutCredentials(given.value))})`;
+  const within = issue === undefined || issue.path.length === 0 ? '' : `, at ${issue.path.join('.')},`;
+  return `${given.from}${within} ${issue?.message ?? 'is not valid'}${shown}.`;
 }
 
 /** An address can carry a password before its host or in its query, also one that is wrong otherwise. */
@@ -114,8 +118,9 @@ export function withoutCredentials(value: unknown): unknown {
 function unknownVariables(env: ConfigSources['env']): string[] {
   const known = new Set<string>([FILE_VARIABLE]);
   for (const { env: name, secret } of Object.values(SETTINGS)) {
+    if (name === null) continue;
     known.add(name);
-    if (secret) known.add(`${name}_FILE`);
+    if (secret === true) known.add(`${name}_FILE`);
   }
   return Object.keys(env)
     .filter((name) => name.startsWith('HOLDFAST_') && !known.has(name))

@@ -4,12 +4,14 @@ import { z } from 'zod';
 export interface Setting<T> {
   /** Path in the configuration file: `node.url`. */
   readonly key: string;
-  readonly env: `HOLDFAST_${string}`;
+  /** null: only a file can hold it, because it is more than one value. */
+  readonly env: `HOLDFAST_${string}` | null;
   /** null: a secret is never given by flag, where every user of the machine can read it. */
   readonly flag: `--${string}` | null;
   readonly schema: z.ZodType<T>;
   readonly fallback: T;
-  readonly secret: boolean;
+  /** `inside`: fields of it whose names say secret. */
+  readonly secret: boolean | 'inside';
   /** One sentence for people. */
   readonly says: string;
 }
@@ -31,6 +33,11 @@ export function setting<T>(key: string, schema: z.ZodType<T>, fallback: T, says:
 /** A setting that must never be shown. It can also come from the file that `<env>_FILE` names. */
 export function secret(key: string, says: string): Setting<string | null> {
   return { ...setting<string | null>(key, text.nullable(), null, says), flag: null, secret: true };
+}
+
+/** Something that is more than one value: only the configuration file holds it. */
+export function fileSetting<T>(key: string, schema: z.ZodType<T>, fallback: T, says: string): Setting<T> {
+  return { key, env: null, flag: null, schema, fallback, secret: 'inside', says };
 }
 
 export const text = z.string('must be text').min(1, 'must not be empty');
@@ -55,3 +62,10 @@ export function wholeNumber(least: number, most: number): z.ZodType<number> {
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T): z.ZodType<T[number]> {
   return z.enum(values, `must be one of ${values.join(', ')}`);
 }
+
+/** The address of a server: what every backend behind HTTP is named by. */
+export const httpAddress = text.refine((value) => {
+  if (!URL.canParse(value)) return false;
+  const { protocol, search, hash } = new URL(value);
+  return (protocol === 'http:' || protocol === 'https:') && search === '' && hash === '';
+}, 'must be an http:// or https:// address without query, like http://127.0.0.1:9000');

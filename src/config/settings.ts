@@ -1,7 +1,17 @@
 import type { z } from 'zod';
 import { DIALECTS } from '../node/method-table.ts';
 import { LOG_LEVELS } from '../observability/logger.ts';
-import { oneOf, secret, setting, text, wholeNumber } from './setting.ts';
+import {
+  type BackendSettings,
+  backendList,
+  bucketPrefix,
+  S3_ADDRESSING,
+  S3_ENCRYPTION,
+  S3_LAYOUTS,
+  S3_LOCK_MODES,
+} from './backend-list.ts';
+import { cronExpression } from './cron-expression.ts';
+import { fileSetting, httpAddress, oneOf, secret, setting, text, wholeNumber } from './setting.ts';
 
 const nodeUrl = text.superRefine((value, context) => {
   const problem = urlProblem(value);
@@ -18,6 +28,9 @@ function urlProblem(value: string): string | null {
   return null;
 }
 
+export const LOCAL_MODES = ['keep', 'cache'] as const;
+const MOST_BYTES = 2 ** 49;
+
 /** The one list of what can be configured. Environment, flags, file, documentation and masking all follow from it. */
 export const SETTINGS = {
   dataDir: setting('dataDir', text, './data', 'Folder that holds blobs and catalog; one process at a time.'),
@@ -31,6 +44,63 @@ export const SETTINGS = {
   nodeRequests: setting('node.requests', wholeNumber(1, 16), 3, 'Fetches under way at the node at a time.'),
   httpHost: setting('http.host', text, '127.0.0.1', 'Address that the API listens on.'),
   httpPort: setting('http.port', wholeNumber(0, 65_535), 8_080, 'Port of the API; 0 takes a free one and logs it.'),
+  localMode: setting(
+    'local.mode',
+    oneOf(LOCAL_MODES).nullable(),
+    null,
+    'keep: the data folder holds every blob and counts as a backend; cache: it lets go of what backends hold.',
+  ),
+  localBytes: setting(
+    'local.bytes',
+    wholeNumber(1_048_576, MOST_BYTES).nullable(),
+    null,
+    'Bytes of blobs that a cache holds at most; without it, as much as the disk leaves.',
+  ),
+  replicasRequired: setting(
+    'replicas.required',
+    wholeNumber(1, 16),
+    1,
+    'How many backends must hold a blob, fetched back and re-hashed, before it is stored.',
+  ),
+  replicasRequests: setting('replicas.requests', wholeNumber(1, 64), 8, 'Blobs under way to each backend at a time.'),
+  replicasBytesPerSecond: setting(
+    'replicas.bytesPerSecond',
+    wholeNumber(65_536, MOST_BYTES).nullable(),
+    null,
+    'Bytes a second that go to each backend at most.',
+  ),
+  scrubSchedule: setting('scrub.schedule', cronExpression, '17 3 * * *', 'When the daily slice is read again (cron).'),
+  scrubDays: setting('scrub.days', wholeNumber(1, 3_650), 30, 'Days in which everything is read and hashed again.'),
+  s3Endpoint: setting('s3.endpoint', httpAddress.nullable(), null, 'Address of the S3 server; without it, AWS.'),
+  s3Region: setting('s3.region', text, 'us-east-1', 'Region of the bucket.'),
+  s3Bucket: setting('s3.bucket', text.nullable(), null, 'Bucket to replicate to; without it, none.'),
+  s3Prefix: setting('s3.prefix', bucketPrefix, '', 'Path in the bucket below which everything lies.'),
+  s3Layout: setting('s3.layout', oneOf(S3_LAYOUTS), 'holdfast', 'How objects are named and written.'),
+  s3Addressing: setting(
+    's3.addressing',
+    oneOf(S3_ADDRESSING).nullable(),
+    null,
+    'Bucket in the path or in the host; without it, path where an endpoint is given.',
+  ),
+  s3AccessKeyId: setting('s3.accessKeyId', text.nullable(), null, 'Access key; without it, the chain of the AWS SDK.'),
+  s3SecretAccessKey: secret('s3.secretAccessKey', 'Secret of the access key.'),
+  s3Encryption: setting('s3.encryption', oneOf(S3_ENCRYPTION).nullable(), null, 'Encryption by the server.'),
+  s3EncryptionKeyId: setting('s3.encryptionKeyId', text.nullable(), null, 'Key for aws:kms.'),
+  s3StorageClass: setting('s3.storageClass', text.nullable(), null, 'Storage class of what is written.'),
+  s3ObjectLockDays: setting(
+    's3.objectLockDays',
+    wholeNumber(1, 36_500).nullable(),
+    null,
+    'Days for which nobody may delete what is written; the bucket must have object lock.',
+  ),
+  s3ObjectLockMode: setting('s3.objectLockMode', oneOf(S3_LOCK_MODES), 'GOVERNANCE', 'Kind of the object lock.'),
+  ipfsApiUrl: setting('ipfs.apiUrl', httpAddress.nullable(), null, 'RPC API of a Kubo node to replicate to.'),
+  backends: fileSetting<readonly BackendSettings[]>(
+    'backends',
+    backendList,
+    [],
+    'More backends: a list of s3 and ipfs ones, each with a kind, an id and its own settings.',
+  ),
   logLevel: setting('log.level', oneOf(LOG_LEVELS), 'info', 'Least level that is logged.'),
 } as const;
 

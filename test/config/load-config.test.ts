@@ -171,7 +171,7 @@ describe('a file', () => {
 
 describe('secrets', () => {
   const PASSWORD = 'correct horse';
-  const shown = (config: Config) => JSON.stringify(showConfig(config));
+  const shown = (config: Config) => JSON.stringify(showConfig(config).map(({ value }) => value));
 
   test('a password comes from the environment, from a file, or from the configuration file', () => {
     const path = fileWith(`${PASSWORD}\n`);

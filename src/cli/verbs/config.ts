@@ -13,9 +13,10 @@ export async function config({ config, json }: VerbOptions, context: CliContext)
     printJson(context, { file: config.file, settings });
     return EXIT.done;
   }
-  const width = Math.max(...settings.map(({ env }) => env.length));
-  for (const { env, value, origin } of settings) {
-    print(context, `${env.padEnd(width)}  ${value === null ? '(not set)' : String(value)}  (${origin})`);
+  const width = Math.max(...settings.map(({ env, key }) => (env ?? key).length));
+  for (const { env, key, value, origin } of settings) {
+    const shown = value === null ? '(not set)' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+    print(context, `${(env ?? key).padEnd(width)}  ${shown}  (${origin})`);
   }
   return EXIT.done;
 }

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { httpAddress, oneOf, text, wholeNumber } from './setting.ts';
+
+/** As the storage room spells them; `open-backends.ts` would not compile with others. */
+export const S3_LAYOUTS = ['holdfast', 'sentinel'] as const;
+export const S3_ADDRESSING = ['path', 'host'] as const;
+export const S3_ENCRYPTION = ['AES256', 'aws:kms'] as const;
+export const S3_LOCK_MODES = ['GOVERNANCE', 'COMPLIANCE'] as const;
+
+/** Below which everything lies in a bucket: no slashes around it. */
+export const bucketPrefix = z
+  .string('must be text')
+  .regex(/^(?!\/)[^\\]*(?<!\/)$/, 'must be a path like archive/main, without slashes around it');
+
+const id = z
+  .string('must be text')
+  .regex(/^[a-z0-9][a-z0-9:._-]{0,63}$/, 'must be a short name in small letters, digits, : . _ -')
+  .refine((name) => name !== 'local', 'must not be local, which is the data folder');
+
+const secretText = text.nullable().default(null);
+
+const s3Backend = z.strictObject({
+  kind: z.literal('s3'),
+  id,
+  endpoint: httpAddress.nullable().default(null),
+  region: text.default('us-east-1'),
+  bucket: text,
+  prefix: bucketPrefix.default(''),
+  layout: oneOf(S3_LAYOUTS).default('holdfast'),
+  addressing: oneOf(S3_ADDRESSING).nullable().default(null),
+  accessKeyId: text.nullable().default(null),
+  secretAccessKey: secretText,
+  /** A file that holds the secret, so that this one need not. */
+  secretAccessKeyFile: text.nullable().default(null),
+  encryption: oneOf(S3_ENCRYPTION).nullable().default(null),
+  encryptionKeyId: text.nullable().default(null),
+  storageClass: text.nullable().default(null),
+  objectLockDays: wholeNumber(1, 36_500).nullable().default(null),
+  objectLockMode: oneOf(S3_LOCK_MODES).default('GOVERNANCE'),
+});
+
+const ipfsBackend = z.strictObject({ kind: z.literal('ipfs'), id, apiUrl: httpAddress });
+
+export type S3BackendSettings = z.output<typeof s3Backend>;
+export type IpfsBackendSettings = z.output<typeof ipfsBackend>;
+export type BackendSettings = S3BackendSettings | IpfsBackendSettings;
+
+/** More backends than the one of each kind that plain settings name. */
+export const backendList = z
+  .array(z.discriminatedUnion('kind', [s3Backend, ipfsBackend], 'must have a kind: s3 or ipfs'), 'must be a list')
+  .max(16, 'names more than 16 backends');

@@ -3,7 +3,6 @@ import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { encodeHex } from '../../../src/blob/hex.ts';
 import { parseBlockHash } from '../../../src/blob/ids.ts';
-import { parseRecordPath, type RecordEntry } from '../../../src/storage/record-store.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { nobleHasher } from '../../../src/verify/hasher.ts';
@@ -12,6 +11,7 @@ import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { describeBlobStore } from '../blob-store-conformance.ts';
+import { describeRecordStore } from '../record-store-conformance.ts';
 import { bareClient, damage, newBucket } from './s3-fixture.ts';
 
 const GENESIS = parseBlockHash('a'.repeat(64));
@@ -177,23 +177,7 @@ describeWithServers('an S3 store on a real server', () => {
     });
   });
 
-  test('keeps records by name, replaces another, lists them below a prefix, deletes them', async () => {
-    const { store } = await open({ prefix: 'p' });
-    const path = parseRecordPath(`occurrences/keccak256/${'c'.repeat(64)}/12-${'d'.repeat(64)}-0.json`);
-    const audit = parseRecordPath('audit/archiver-1/lost/1.json');
-    expect(await store.getRecord(path, NEVER)).toBeNull();
-    await store.putRecord(path, '{"a":1}', NEVER);
-    await store.putRecord(path, '{"a":1}', NEVER);
-    expect(await store.getRecord(path, NEVER)).toBe('{"a":1}');
-    await store.putRecord(path, '{"a":"ü"}', NEVER);
-    await store.putRecord(audit, '{}', NEVER);
-    expect(await store.getRecord(path, NEVER)).toBe('{"a":"ü"}');
-    const entries: RecordEntry[] = [];
-    for await (const entry of store.listRecords('occurrences/keccak256/', NEVER)) entries.push(entry);
-    expect(entries).toEqual([{ path, sizeBytes: 10 }]);
-    await store.deleteRecord(path, NEVER);
-    expect(await store.getRecord(path, NEVER)).toBeNull();
-  });
+  describeRecordStore('a bucket', async () => (await open({ prefix: 'p' })).store);
 
   test('the probe finds nothing to say against it, and leaves nothing behind', async () => {
     const { store, options } = await open({ prefix: 'probed' });

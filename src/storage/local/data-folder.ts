@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { codeOf } from '../../blob/errors.ts';
@@ -43,7 +43,7 @@ export class DataFolder {
    */
   static async claim(path: string): Promise<DataFolder> {
     try {
-      mkdirSync(path, { recursive: true });
+      makeWritableFolder(path);
       return new DataFolder(path, lockExclusively(join(path, 'lock.sqlite')));
     } catch (cause) {
       if (codeOf(cause) === 'SQLITE_BUSY') throw await inUse(path, cause);
@@ -112,6 +112,20 @@ export async function announcedDaemon(path: string): Promise<DaemonAddress | nul
     if (codeOf(cause) === 'ENOENT' || cause instanceof SyntaxError || cause instanceof z.ZodError) return null;
     throw storageFault('local', 'read where the daemon answers', cause, path);
   }
+}
+
+/** Says "read-only" or "denied" where SQLite would only say that it cannot open a file, and mkdir that it finds none. */
+function makeWritableFolder(path: string): void {
+  const writable = constants.R_OK | constants.W_OK | constants.X_OK;
+  try {
+    mkdirSync(path, { recursive: true });
+  } catch (cause) {
+    let above = dirname(resolve(path));
+    while (!existsSync(above)) above = dirname(above);
+    accessSync(above, writable);
+    throw cause;
+  }
+  accessSync(path, writable);
 }
 
 function lockExclusively(file: string): Database.Database {

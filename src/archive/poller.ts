@@ -1,5 +1,6 @@
 import type { BlockHash, VersionHash } from '../blob/ids.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { CatalogError } from '../catalog/errors.ts';
 import type { Activity } from './activity.ts';
 import type { BlobNode, ChainTip, ListedBlob } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
@@ -62,14 +63,24 @@ export class Poller {
         await this.#round(signal);
         this.#failures = 0;
         this.#modules.conditions.set('node', null);
+        this.#modules.conditions.set('list', null);
       } catch (error) {
         if (signal.aborted) return;
         this.#failures += 1;
-        this.#chainCheckedMs = null;
-        this.#modules.conditions.setError('node', error);
+        this.#tell(error);
       }
       await pause.wait(this.#failures === 0 ? this.#options.pollMs : backoffMs(this.#failures), signal);
     }
+  }
+
+  #tell(error: unknown): void {
+    // A disk that cannot take what the node lists is not the node's fault.
+    if (error instanceof CatalogError) {
+      this.#modules.conditions.setError('list', error);
+      return;
+    }
+    this.#chainCheckedMs = null;
+    this.#modules.conditions.setError('node', error);
   }
 
   /** The node answers, and is on the chain that the bytes here belong to. */

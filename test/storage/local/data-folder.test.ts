@@ -51,7 +51,7 @@ test('after a release the folder can be claimed, and nobody is announced any mor
   const path = temporaryFolder();
   const first = await DataFolder.claim(path);
   await first.announce('http://127.0.0.1:1234', null);
-  expect(await announcedDaemon(path)).toEqual({ pid: process.pid, url: 'http://127.0.0.1:1234' });
+  expect(await announcedDaemon(path)).toMatchObject({ pid: process.pid, url: 'http://127.0.0.1:1234' });
   await first.release();
   expect(await announcedDaemon(path)).toBeNull();
   await claim(path);

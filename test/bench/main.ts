@@ -6,11 +6,15 @@ import { benchClient } from './client.ts';
 import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
 import { describe, type Figure } from './figure.ts';
+import { benchIpfs } from './ipfs.ts';
+import { benchS3 } from './s3.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   drain: benchDrain,
   client: benchClient,
   devnode: benchDevnode,
+  s3: benchS3,
+  ipfs: benchIpfs,
 };
 
 const words = process.argv.slice(2);

@@ -9,10 +9,10 @@ import { explainKubo, NotKuboAnswer, saysAbsent, saysDamaged, saysNotPinned } fr
 import { KuboStream, proxyIsNamed } from './kubo-stream.ts';
 
 const MULTIHASH_NAMES: Readonly<Record<HashType, string>> = { keccak256: 'keccak-256', blake2s256: 'blake2s-256' };
-/** Of the local repository alone: absent is an answer then, not a search in the network that ends by a timeout. */
-const OFFLINE = { offline: true } as const;
 const NOTHING = new Uint8Array();
 
+const MAX_STAT_BYTES = 4_096;
+const statAnswer = z.object({ Size: z.int() });
 const pinLine = z.object({ Cid: z.string() });
 const versionAnswer = z.object({ version: z.string() });
 const diskAnswer = z.object({ diskinfo: z.object({ free_space: z.number() }) });
@@ -68,7 +68,9 @@ export class KuboApi {
   async size(cid: CID, signal: AbortSignal): Promise<number | null> {
     return await this.#call('stat', signal, async (inner) => {
       try {
-        return (await this.#client.block.stat(cid, { ...OFFLINE, signal: inner })).size;
+        const query = { arg: cid.toString(), offline: 'true' };
+        const answer = await this.#stream.bytes('block/stat', query, MAX_STAT_BYTES, inner);
+        return statAnswer.parse(JSON.parse(new TextDecoder().decode(answer))).Size;
       } catch (cause) {
         if (saysAbsent(cause)) return null;
         if (saysDamaged(cause)) return 0;

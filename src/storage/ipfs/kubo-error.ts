@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { codeOf } from '../../blob/errors.ts';
 import { connectionFault } from '../connection-fault.ts';
 import type { FaultMeaning } from '../remote-call.ts';
@@ -43,7 +44,7 @@ export function saysDamaged(cause: unknown): boolean {
 }
 
 export function explainKubo(cause: unknown): FaultMeaning {
-  if (cause instanceof NotKuboAnswer || cause instanceof SyntaxError) return NOT_KUBO;
+  if (cause instanceof NotKuboAnswer || cause instanceof SyntaxError || cause instanceof z.ZodError) return NOT_KUBO;
   const refusal = refusalOf(cause);
   if (refusal !== null) return byWords(refusal.message) ?? byStatus(refusal.status);
   const code = codeOf(cause);

@@ -1,0 +1,57 @@
+import { randomFillSync } from 'node:crypto';
+import { encodeHex } from '../../src/blob/hex.ts';
+import { parseVersionHash } from '../../src/blob/ids.ts';
+import { createNodeHasher } from '../../src/hashing/index.ts';
+import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
+
+const ROUNDS = 7;
+
+/** Does `work` for every item, so many at a time. Milliseconds. */
+export async function timed<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<unknown>,
+): Promise<number> {
+  const left = [...items];
+  const start = performance.now();
+  const lane = async () => {
+    for (let item = left.pop(); item !== undefined; item = left.pop()) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+  return performance.now() - start;
+}
+
+/**
+ * Speed of ours as a share of the limit's: the median of rounds in which both had their turn, first one and then the
+ * other, so that what else the machine does hits both. Each turn gives milliseconds for the same work.
+ */
+export async function shareOf(ours: () => Promise<number>, limit: () => Promise<number>): Promise<number> {
+  const shares: number[] = [];
+  await ours();
+  await limit();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    if (round % 2 === 0) {
+      const oursMs = await ours();
+      shares.push((await limit()) / oursMs);
+    } else {
+      const limitMs = await limit();
+      shares.push(limitMs / (await ours()));
+    }
+  }
+  shares.sort((a, b) => a - b);
+  return shares[shares.length >> 1] ?? Number.NaN;
+}
+
+/** Makes new random blobs before anything is measured, always in the same memory: what is left grows by the store. */
+export async function blobMaker(count: number, sizeBytes: number): Promise<() => VerifiedBlob[]> {
+  const hasher = await createNodeHasher();
+  const buffers = Array.from({ length: count }, () => new Uint8Array(sizeBytes));
+  const make = (buffer: Uint8Array): VerifiedBlob => {
+    const bytes = randomFillSync(buffer);
+    const versionHash = parseVersionHash(encodeHex(hasher.keccak256(bytes)));
+    const blob = verifyBlob({ versionHash, hashType: 'keccak256', bytes }, hasher);
+    if (blob === null) throw new Error('A blob did not verify against its own hash.');
+    return blob;
+  };
+  return () => buffers.map(make);
+}

@@ -2,9 +2,13 @@ import type Database from 'better-sqlite3';
 import type { ContentName, VersionHash } from '../blob/ids.ts';
 import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
+import { ChainAudit } from './chain-audit.ts';
+import { ChainIndex } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
+import { LossLedger } from './loss-ledger.ts';
 import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
+import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, WantedTable } from './wanted-table.ts';
@@ -47,6 +51,13 @@ export class Catalog {
   readonly #count: Record<StoredState, { count: number; bytes: number }>;
   /** What backends hold, beyond the way of a new blob: their queues, the cache, the scrub, what a rebuild finds. */
   readonly replicas: ReplicaLedger;
+  /** The branch that was walked, and the occurrences on it. */
+  readonly chain: ChainIndex;
+  /** Occurrence records that are to be written or deleted. */
+  readonly records: RecordOutbox;
+  /** What is late, and what nobody had. */
+  readonly losses: LossLedger;
+  readonly audit: ChainAudit;
 
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
@@ -59,13 +70,20 @@ export class Catalog {
     recomputeStates(database, [...cache, ...counting], options.replicasRequired, options.nowMs());
     this.#count = { seen: zero(), spooled: zero(), stored: zero() };
     for (const { state, count, bytes } of this.#content.totals()) this.#count[state] = { count, bytes };
-    this.replicas = new ReplicaLedger(database, {
+    const parts = {
       content: this.#content,
-      placements: this.#placements,
       wanted: this.#wanted,
       nowMs: options.nowMs,
-      reading: (operation, work) => this.#reading(operation, work),
-      transaction: (operation, work) => this.#transaction(operation, work),
+      reading: <T>(operation: string, work: () => T) => this.#reading(operation, work),
+      transaction: <T>(operation: string, work: () => T) => this.#transaction(operation, work),
+    };
+    this.records = new RecordOutbox(database, options.nowMs);
+    this.chain = new ChainIndex(database, { ...parts, records: this.records });
+    this.losses = new LossLedger(database, parts);
+    this.audit = new ChainAudit(database);
+    this.replicas = new ReplicaLedger(database, {
+      ...parts,
+      placements: this.#placements,
       recount: (entry) => this.#recount(entry),
       moved: (from, to, sizeBytes) => {
         if (from !== null) this.#count[from].count -= 1;
@@ -150,14 +168,19 @@ export class Catalog {
     );
   }
 
-  /** These were fetched back from the backend after the write, and hash to their names. */
-  recordProven(backend: string, contents: readonly ContentEntry[]): void {
+  /**
+   * These were fetched back from the backend after the write, and hash to their names. Gives how many have enough good
+   * copies with it.
+   */
+  recordProven(backend: string, contents: readonly ContentEntry[]): number {
     const nowMs = this.#options.nowMs();
-    this.#transaction('record what is stored', () => {
+    return this.#transaction('record what is stored', () => {
+      let stored = 0;
       for (const entry of contents) {
         this.#placements.set(backend, entry.sequence, 'good', nowMs);
-        this.#recount(entry);
+        if (this.#recount(entry) === 'stored') stored += 1;
       }
+      return stored;
     });
   }
 

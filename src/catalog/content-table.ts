@@ -55,6 +55,7 @@ export class ContentTable {
   readonly #byHash: Database.Statement;
   readonly #bySequence: Database.Statement;
   readonly #held: Database.Statement;
+  readonly #heldAs: Database.Statement;
   readonly #upsert: Database.Statement;
   readonly #setState: Database.Statement;
   readonly #oldest: Database.Statement;
@@ -66,6 +67,9 @@ export class ContentTable {
     this.#byHash = database.prepare(`SELECT ${COLUMNS} FROM content WHERE version_hash = ? ORDER BY hash_type`);
     this.#bySequence = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence = ?`);
     this.#held = database.prepare('SELECT 1 FROM content WHERE version_hash = ? AND state > 0').pluck();
+    this.#heldAs = database
+      .prepare('SELECT 1 FROM content WHERE version_hash = ? AND hash_type = ? AND state > 0')
+      .pluck();
     // No row comes back when the content is held already: then nothing changes.
     this.#upsert = database
       .prepare(
@@ -97,6 +101,10 @@ export class ContentTable {
   /** Is it spooled or stored, under either hash type? */
   isHeld(versionHash: VersionHash): boolean {
     return this.#held.get(hashKey(versionHash)) !== undefined;
+  }
+
+  isHeldAs({ hashType, versionHash }: ContentName): boolean {
+    return this.#heldAs.get(hashKey(versionHash), hashTypeCode(hashType)) !== undefined;
   }
 
   /** null: it was held already. `isNew`: it had no row before. */

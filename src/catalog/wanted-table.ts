@@ -1,6 +1,16 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { parseTxId, parseVersionHash, type TxId, type VersionHash } from '../blob/ids.ts';
+import {
+  type BlockHash,
+  type ContentName,
+  type HashType,
+  parseTxId,
+  parseVersionHash,
+  type TxId,
+  type VersionHash,
+} from '../blob/ids.ts';
+import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../blob/limits.ts';
+import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
 
 /** What a list said of a blob that is not here yet. */
 export interface Sighting {
@@ -13,10 +23,22 @@ export interface Sighting {
 
 /** A blob in the fetch queue. */
 export interface WantedBlob extends Sighting {
+  /** By an output in a block of our branch; null: in none, as far as we walked. */
+  readonly hashType: HashType | null;
+  /** No list has named it yet: `sizeBytes` is the most that it can be. */
+  readonly sizeIsBound: boolean;
   readonly firstSeenMs: number;
   readonly attempts: number;
   readonly lastErrorCode: string | null;
   readonly lastError: string | null;
+}
+
+/** What a block says of a blob. */
+export interface MinedBlob {
+  readonly txid: TxId;
+  /** Of its block. */
+  readonly medianTimeSeconds: number;
+  readonly isPast: boolean;
 }
 
 export interface FetchFailure {
@@ -35,38 +57,59 @@ const row = z.object({
   attempts: z.number(),
   last_error_code: z.string().nullable(),
   last_error: z.string().nullable(),
+  hash_type: z.number().nullable(),
+  size_known: z.number(),
 });
 
 /** A blob that failed and is listed anew is tried again after this at the latest. */
 const RELISTED_DELAY_MS = 60_000;
 
 const COLUMNS =
-  'version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, attempts, last_error_code, last_error';
+  'version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, attempts, last_error_code, last_error, hash_type, size_known';
 
-export function hashKey(hash: VersionHash | TxId): Buffer {
+export function hashKey(hash: VersionHash | TxId | BlockHash): Buffer {
   return Buffer.from(hash, 'hex');
 }
 
-/** The fetch queue: listed, bytes not here yet. The caller owns the transactions. */
+/** Of what is past its deadline on the chain, and listed nowhere: nobody fetches it until a list names it. */
+const NEVER_MS = Number.MAX_SAFE_INTEGER;
+
+/** The fetch queue: listed or on chain, bytes not here yet. The caller owns the transactions. */
 export class WantedTable {
   readonly #insert: Database.Statement;
   readonly #move: Database.Statement;
+  readonly #addMined: Database.Statement;
+  readonly #moveMined: Database.Statement;
   readonly #next: Database.Statement;
+  readonly #past: Database.Statement;
   readonly #find: Database.Statement;
   readonly #fail: Database.Statement;
   readonly #remove: Database.Statement;
   readonly #summary: Database.Statement;
 
   constructor(database: Database.Database) {
+    // What was on chain before it was queued again (a damaged copy) keeps what the chain said of it.
     this.#insert = database.prepare(
-      'INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, hash_type)
+       VALUES (?, ?, ?, ?, ?, (SELECT hash_type FROM occurrence WHERE version_hash = ? LIMIT 1)) ON CONFLICT DO NOTHING`,
     );
     // A resubmission gives the entry a newer time, and with it a later deadline; what a node lists anew it can give.
     this.#move = database.prepare(
-      'UPDATE seen SET median_time_seconds = ?, txid = ?, size_bytes = ?, next_attempt_ms = MIN(next_attempt_ms, ?) WHERE version_hash = ?',
+      `UPDATE seen SET median_time_seconds = ?, txid = ?, size_bytes = ?, size_known = 1,
+       next_attempt_ms = CASE WHEN attempts = 0 THEN 0 ELSE MIN(next_attempt_ms, ?) END WHERE version_hash = ?`,
+    );
+    this.#addMined = database.prepare(
+      `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, hash_type, next_attempt_ms, size_known)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING`,
+    );
+    this.#moveMined = database.prepare(
+      'UPDATE seen SET hash_type = ?, median_time_seconds = CASE WHEN hash_type IS NULL THEN ? ELSE MAX(median_time_seconds, ?) END WHERE version_hash = ?',
     );
     this.#next = database.prepare(
-      `SELECT ${COLUMNS} FROM seen WHERE next_attempt_ms <= ? ORDER BY median_time_seconds LIMIT ?`,
+      `SELECT ${COLUMNS} FROM seen WHERE next_attempt_ms <= ? ORDER BY (hash_type IS NULL), median_time_seconds LIMIT ?`,
+    );
+    this.#past = database.prepare(
+      `SELECT ${COLUMNS} FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds < ? ORDER BY median_time_seconds LIMIT ?`,
     );
     this.#find = database.prepare(`SELECT ${COLUMNS} FROM seen WHERE version_hash = ?`);
     this.#fail = database.prepare(
@@ -83,14 +126,34 @@ export class WantedTable {
     const key = hashKey(sighting.versionHash);
     const txid = sighting.txid === null ? null : hashKey(sighting.txid);
     const { sizeBytes, medianTimeSeconds } = sighting;
-    if (this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs).changes === 1) return true;
+    if (this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs, key).changes === 1) return true;
     this.#move.run(medianTimeSeconds, txid, sizeBytes, nowMs + RELISTED_DELAY_MS, key);
     return false;
   }
 
-  /** What may be tried now, nearest deadline first. */
+  /**
+   * A block of our branch holds it. `isPast`: its deadline had passed before anybody looked. true when it was not in the
+   * queue before.
+   */
+  addMined({ hashType, versionHash }: ContentName, mined: MinedBlob, nowMs: number): boolean {
+    const key = hashKey(versionHash);
+    const code = hashTypeCode(hashType);
+    const time = mined.medianTimeSeconds;
+    const next = mined.isPast ? NEVER_MS : 0;
+    if (this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next).changes === 1)
+      return true;
+    this.#moveMined.run(code, time, time, key);
+    return false;
+  }
+
+  /** What may be tried now: what is on chain by its deadline, then what waits for a block. */
   next(nowMs: number, limit: number): WantedBlob[] {
     return this.#next.all(nowMs, limit).map(decode);
+  }
+
+  /** On chain, and the chain's clock has passed its deadline. */
+  pastDeadline(tipMedianSeconds: number, limit: number): WantedBlob[] {
+    return this.#past.all(tipMedianSeconds - RETENTION_SECONDS, limit).map(decode);
   }
 
   find(versionHash: VersionHash): WantedBlob | null {
@@ -135,5 +198,7 @@ function decode(value: unknown): WantedBlob {
     attempts: found.attempts,
     lastErrorCode: found.last_error_code,
     lastError: found.last_error,
+    hashType: found.hash_type === null ? null : hashTypeFrom(found.hash_type),
+    sizeIsBound: found.size_known === 0,
   };
 }

@@ -1,0 +1,239 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import type { BlockHash, ContentName, TxId } from '../blob/ids.ts';
+import { type BlockRow, BlockTable } from './block-table.ts';
+import type { ContentTable } from './content-table.ts';
+import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
+import type { RecordOutbox } from './record-outbox.ts';
+import { hashKey, type WantedTable } from './wanted-table.ts';
+
+/** What the index shares with the catalog that it is a part of. */
+export interface ChainParts {
+  readonly content: ContentTable;
+  readonly wanted: WantedTable;
+  readonly records: RecordOutbox;
+  readonly nowMs: () => number;
+  readonly reading: <T>(operation: string, work: () => T) => T;
+  readonly transaction: <T>(operation: string, work: () => T) => T;
+}
+
+/** A block that was parsed and proven, ready to be recorded. */
+export interface WalkedBlock extends BlockRow {
+  readonly occurrences: readonly WalkedOccurrence[];
+  readonly unclear: readonly { readonly transactionIndex: number; readonly txid: TxId; readonly candidates: number }[];
+}
+
+export interface WalkedOccurrence extends Omit<OccurrenceRow, 'height'> {
+  /** Its occurrence record, lacking the size; made only when asked: most resubmissions need none. */
+  readonly makeRecord: () => string;
+}
+
+/** What a reorganisation took back. */
+export interface TakenBack {
+  readonly blocks: number;
+  readonly occurrences: number;
+  /** Those that had been called final. */
+  readonly withdrawn: readonly PlacedOccurrence[];
+}
+
+export interface WalkState {
+  /** null: the walk has not begun. */
+  readonly startHeight: number | null;
+  /** The highest block recorded: the walk's cursor. */
+  readonly tip: BlockRow | null;
+  /** Everything on our branch up to here is final. */
+  readonly finalHeight: number | null;
+}
+
+/** So many occurrences of one content get an occurrence record. */
+export const RECORDED_OCCURRENCES = 16;
+
+const walkRow = z.object({
+  start_height: z.number(),
+  final_height: z.number().nullable(),
+  finality: z.string().nullable(),
+});
+
+/** The branch that was walked, and what is on it. Every method is one durable transaction. */
+export class ChainIndex {
+  readonly #parts: ChainParts;
+  readonly #blocks: BlockTable;
+  readonly #occurrences: OccurrenceTable;
+  readonly #begin: Database.Statement;
+  readonly #setFinal: Database.Statement;
+  readonly #unmined: Database.Statement;
+  readonly #forgetUnlisted: Database.Statement;
+  readonly #forgetLoss: Database.Statement;
+  #startHeight: number | null = null;
+  #tip: BlockRow | null;
+  #finalHeight: number | null = null;
+  #finality: string | null = null;
+
+  constructor(database: Database.Database, parts: ChainParts) {
+    this.#parts = parts;
+    this.#blocks = new BlockTable(database);
+    this.#occurrences = new OccurrenceTable(database);
+    this.#begin = database.prepare('INSERT INTO walk (only, start_height) VALUES (1, ?) ON CONFLICT DO NOTHING');
+    this.#setFinal = database.prepare('UPDATE walk SET final_height = ?, finality = ?');
+    const elsewhere = 'EXISTS (SELECT 1 FROM occurrence WHERE version_hash = ?)';
+    this.#unmined = database.prepare(`UPDATE seen SET hash_type = NULL WHERE version_hash = ? AND NOT ${elsewhere}`);
+    this.#forgetUnlisted = database.prepare(
+      'DELETE FROM seen WHERE version_hash = ? AND hash_type IS NULL AND size_known = 0',
+    );
+    this.#forgetLoss = database.prepare(`DELETE FROM lost WHERE version_hash = ? AND NOT ${elsewhere}`);
+    const row = database.prepare('SELECT start_height, final_height, finality FROM walk').get();
+    if (row !== undefined) {
+      const found = walkRow.parse(row);
+      this.#startHeight = found.start_height;
+      this.#finalHeight = found.final_height;
+      this.#finality = found.finality;
+    }
+    this.#tip = this.#blocks.highest();
+  }
+
+  /** From memory: it is asked at every turn. */
+  get state(): WalkState {
+    return { startHeight: this.#startHeight, tip: this.#tip, finalHeight: this.#finalHeight };
+  }
+
+  /** Where the walk begins, for good: a later call changes nothing. */
+  recordStart(height: number): void {
+    this.#parts.transaction('record where the walk begins', () => this.#begin.run(height));
+    this.#startHeight ??= height;
+  }
+
+  /**
+   * What was called final by another rule is not final by this one. A rule is what the operator states: `chainlock`,
+   * `depth:6`.
+   */
+  useFinality(rule: string): void {
+    if (this.#finality === rule) return;
+    this.#parts.transaction('take another rule of finality', () => this.#setFinal.run(null, rule));
+    this.#finality = rule;
+    this.#finalHeight = null;
+  }
+
+  /** Up to here our branch is final. Never lowered by it: only a reorganisation takes finality back. */
+  recordFinal(height: number): void {
+    if (this.#finalHeight !== null && height <= this.#finalHeight) return;
+    this.#parts.transaction('record what is final', () => this.#setFinal.run(height, this.#finality));
+    this.#finalHeight = height;
+  }
+
+  /**
+   * Blocks that follow the cursor, with what is on them, and the queue for what is not held: one commit, so that the
+   * cursor never passes what is not recorded. `isPast`: was the deadline of a block with this median time over already?
+   * Gives how many blobs became wanted.
+   */
+  recordBlocks(blocks: readonly WalkedBlock[], isPast: (medianTimeSeconds: number) => boolean): number {
+    if (blocks.length === 0) return 0;
+    const before = this.#tip;
+    try {
+      return this.#parts.transaction('record walked blocks', () => {
+        let added = 0;
+        for (const block of blocks) {
+          this.#assertFollows(block);
+          this.#blocks.insert(block);
+          this.#tip = block;
+          for (const occurrence of block.occurrences) if (this.#add(block, occurrence, isPast)) added += 1;
+          for (const { transactionIndex, txid, candidates } of block.unclear) {
+            this.#occurrences.insertUnclear({ height: block.height, transactionIndex }, txid, candidates);
+          }
+        }
+        return added;
+      });
+    } catch (error) {
+      this.#tip = before;
+      throw error;
+    }
+  }
+
+  /** Leaves the blocks above this height: their occurrences are no longer mined, content stays. */
+  takeBack(toHeight: number): TakenBack {
+    const final = this.#finalHeight;
+    const taken = this.#parts.transaction('take blocks back', () => {
+      const gone = new Map<string, OccurrenceRow>();
+      const withdrawn: PlacedOccurrence[] = [];
+      let occurrences = 0;
+      for (const occurrence of this.#occurrences.above(toHeight)) {
+        occurrences += 1;
+        gone.set(occurrence.versionHash, occurrence);
+        if (final !== null && occurrence.height <= final) withdrawn.push(occurrence);
+      }
+      this.#occurrences.deleteAbove(toHeight);
+      this.#parts.records.forgetAbove(toHeight);
+      for (const occurrence of withdrawn) this.#parts.records.withdraw(occurrence);
+      for (const { versionHash } of gone.values()) {
+        const key = hashKey(versionHash);
+        this.#unmined.run(key, key);
+        this.#forgetUnlisted.run(key);
+        this.#forgetLoss.run(key, key);
+      }
+      const blocks = this.#blocks.deleteAbove(toHeight);
+      if (final !== null && final > toHeight) this.#setFinal.run(this.#highestAtMost(toHeight), this.#finality);
+      return { blocks, occurrences, withdrawn };
+    });
+    this.#tip = this.#blocks.highest();
+    if (final !== null && final > toHeight) this.#finalHeight = this.#highestAtMost(toHeight);
+    return taken;
+  }
+
+  blockAt(height: number): BlockRow | null {
+    return this.#parts.reading('read a block', () => this.#blocks.at(height));
+  }
+
+  /** null: not on the branch that was walked. */
+  heightOf(hash: BlockHash): number | null {
+    return this.#parts.reading('look a block up', () => this.#blocks.heightOf(hash));
+  }
+
+  /** Times of the cursor's block and those below it that are recorded, newest first. */
+  timesUpTo(height: number, count: number): number[] {
+    return this.#parts.reading('read block times', () => this.#blocks.timesUpTo(height, count));
+  }
+
+  occurrences(name: ContentName, after: ChainPlace | null, limit: number): PlacedOccurrence[] {
+    return this.#parts.reading('read occurrences', () => this.#occurrences.page(name, after, limit));
+  }
+
+  ofTransaction(txid: TxId): PlacedOccurrence | null {
+    return this.#parts.reading('look a transaction up', () => this.#occurrences.ofTransaction(txid));
+  }
+
+  /** Height of its first occurrence on our branch: it is final when this is. null: in no block of it. */
+  firstHeight(name: ContentName): number | null {
+    return this.#parts.reading('look an occurrence up', () => this.#occurrences.firstHeight(name));
+  }
+
+  lastHeight(name: ContentName): number | null {
+    return this.#parts.reading('look an occurrence up', () => this.#occurrences.lastHeight(name));
+  }
+
+  unclearCount(): number {
+    return this.#parts.reading('count unclear transactions', () => this.#occurrences.unclearCount());
+  }
+
+  #highestAtMost(height: number): number | null {
+    return this.#blocks.at(height) === null ? null : height;
+  }
+
+  #add(block: BlockRow, occurrence: WalkedOccurrence, isPast: (medianTimeSeconds: number) => boolean): boolean {
+    const { height, medianTimeSeconds } = block;
+    if (this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
+      this.#parts.records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
+    }
+    this.#occurrences.insert({ ...occurrence, height });
+    if (this.#parts.content.isHeldAs(occurrence)) return false;
+    const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: isPast(medianTimeSeconds) };
+    return this.#parts.wanted.addMined(occurrence, mined, this.#parts.nowMs());
+  }
+
+  /** The caller has looked; this keeps a mistake of ours from making a branch that no node has. */
+  #assertFollows({ height, previousHash }: BlockRow): void {
+    const follows =
+      this.#tip === null
+        ? height === this.#startHeight
+        : height === this.#tip.height + 1 && previousHash === this.#tip.hash;
+    if (!follows) throw new RangeError(`block ${height} does not follow the last one that was walked`);
+  }
+}

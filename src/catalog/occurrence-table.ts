@@ -1,0 +1,161 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import {
+  type BlockHash,
+  type ContentName,
+  parseBlockHash,
+  parseTxId,
+  parseVersionHash,
+  type TxId,
+} from '../blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { hashKey } from './wanted-table.ts';
+
+/** Where an occurrence is: the order of the chain. */
+export interface ChainPlace {
+  readonly height: number;
+  readonly transactionIndex: number;
+}
+
+/** One output, in a block of the branch that was walked, that commits to content. */
+export interface OccurrenceRow extends ContentName, ChainPlace {
+  readonly txid: TxId;
+  readonly vout: number;
+}
+
+/** With what its block says. */
+export interface PlacedOccurrence extends OccurrenceRow {
+  readonly blockHash: BlockHash;
+  readonly medianTimeSeconds: number;
+}
+
+export const occurrenceRow = z.object({
+  height: z.number(),
+  transaction_index: z.number(),
+  version_hash: z.instanceof(Buffer),
+  hash_type: z.number(),
+  txid: z.instanceof(Buffer),
+  vout: z.number(),
+});
+const placedRow = occurrenceRow.extend({ hash: z.instanceof(Buffer), median_time_seconds: z.number() });
+
+const COLUMNS = 'occurrence.height, transaction_index, version_hash, hash_type, txid, vout';
+const JOINED = `SELECT ${COLUMNS}, block.hash, block.median_time_seconds FROM occurrence JOIN block ON block.height = occurrence.height`;
+
+/** The caller owns the transactions. No count over the occurrences of a content is ever taken: there can be very many. */
+export class OccurrenceTable {
+  readonly #insert: Database.Statement;
+  readonly #unclear: Database.Statement;
+  readonly #above: Database.Statement;
+  readonly #deleteAbove: Database.Statement;
+  readonly #deleteUnclearAbove: Database.Statement;
+  readonly #page: Database.Statement;
+  readonly #byTxid: Database.Statement;
+  readonly #first: Database.Statement;
+  readonly #last: Database.Statement;
+  readonly #some: Database.Statement;
+  readonly #countUnclear: Database.Statement;
+
+  constructor(database: Database.Database) {
+    this.#insert = database.prepare(
+      'INSERT INTO occurrence (height, transaction_index, version_hash, hash_type, txid, vout) VALUES (?, ?, ?, ?, ?, ?)',
+    );
+    this.#unclear = database.prepare(
+      'INSERT INTO unclear_transaction (height, transaction_index, txid, candidates) VALUES (?, ?, ?, ?)',
+    );
+    this.#above = database.prepare(
+      `${JOINED} WHERE occurrence.height > ? ORDER BY occurrence.height, transaction_index`,
+    );
+    this.#deleteAbove = database.prepare('DELETE FROM occurrence WHERE height > ?');
+    this.#deleteUnclearAbove = database.prepare('DELETE FROM unclear_transaction WHERE height > ?');
+    this.#page = database.prepare(
+      `${JOINED} WHERE version_hash = ? AND hash_type = ? AND (occurrence.height, transaction_index) > (?, ?)
+       ORDER BY occurrence.height, transaction_index LIMIT ?`,
+    );
+    this.#byTxid = database.prepare(`${JOINED} WHERE txid = ?`);
+    this.#first = database
+      .prepare('SELECT MIN(height) FROM occurrence WHERE version_hash = ? AND hash_type = ?')
+      .pluck();
+    this.#last = database
+      .prepare('SELECT MAX(height) FROM occurrence WHERE version_hash = ? AND hash_type = ?')
+      .pluck();
+    this.#some = database
+      .prepare('SELECT COUNT(*) FROM (SELECT 1 FROM occurrence WHERE version_hash = ? AND hash_type = ? LIMIT ?)')
+      .pluck();
+    this.#countUnclear = database.prepare('SELECT COUNT(*) FROM unclear_transaction').pluck();
+  }
+
+  insert({ height, transactionIndex, versionHash, hashType, txid, vout }: OccurrenceRow): void {
+    this.#insert.run(height, transactionIndex, hashKey(versionHash), hashTypeCode(hashType), hashKey(txid), vout);
+  }
+
+  insertUnclear({ height, transactionIndex }: ChainPlace, txid: TxId, candidates: number): void {
+    this.#unclear.run(height, transactionIndex, hashKey(txid), candidates);
+  }
+
+  *above(height: number): Generator<PlacedOccurrence> {
+    for (const value of this.#above.iterate(height)) yield decodePlaced(value);
+  }
+
+  deleteAbove(height: number): void {
+    this.#deleteAbove.run(height);
+    this.#deleteUnclearAbove.run(height);
+  }
+
+  /** In the order of the chain. */
+  page({ hashType, versionHash }: ContentName, after: ChainPlace | null, limit: number): PlacedOccurrence[] {
+    const { height, transactionIndex } = after ?? { height: -1, transactionIndex: -1 };
+    return this.#page
+      .all(hashKey(versionHash), hashTypeCode(hashType), height, transactionIndex, limit)
+      .map(decodePlaced);
+  }
+
+  ofTransaction(txid: TxId): PlacedOccurrence | null {
+    const found = this.#byTxid.get(hashKey(txid));
+    return found === undefined ? null : decodePlaced(found);
+  }
+
+  /** null: none on our branch. */
+  firstHeight({ hashType, versionHash }: ContentName): number | null {
+    return z
+      .number()
+      .nullable()
+      .parse(this.#first.get(hashKey(versionHash), hashTypeCode(hashType)));
+  }
+
+  lastHeight({ hashType, versionHash }: ContentName): number | null {
+    return z
+      .number()
+      .nullable()
+      .parse(this.#last.get(hashKey(versionHash), hashTypeCode(hashType)));
+  }
+
+  /** How many there are, counted no further than `most`. */
+  countUpTo({ hashType, versionHash }: ContentName, most: number): number {
+    return z.number().parse(this.#some.get(hashKey(versionHash), hashTypeCode(hashType), most));
+  }
+
+  unclearCount(): number {
+    return z.number().parse(this.#countUnclear.get());
+  }
+}
+
+export function decodeOccurrence(found: z.infer<typeof occurrenceRow>): OccurrenceRow {
+  return {
+    height: found.height,
+    transactionIndex: found.transaction_index,
+    versionHash: parseVersionHash(found.version_hash.toString('hex')),
+    hashType: hashTypeFrom(found.hash_type),
+    txid: parseTxId(found.txid.toString('hex')),
+    vout: found.vout,
+  };
+}
+
+function decodePlaced(value: unknown): PlacedOccurrence {
+  const found = placedRow.parse(value);
+  return {
+    ...decodeOccurrence(found),
+    blockHash: parseBlockHash(found.hash.toString('hex')),
+    medianTimeSeconds: found.median_time_seconds,
+  };
+}

@@ -2,7 +2,9 @@ import { randomFillSync } from 'node:crypto';
 import { encodeHex } from '../../src/blob/hex.ts';
 import { parseVersionHash } from '../../src/blob/ids.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
+import type { BlobStore } from '../../src/storage/blob-store.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
+import type { Figure } from './figure.ts';
 
 const ROUNDS = 7;
 
@@ -54,4 +56,26 @@ export async function blobMaker(count: number, sizeBytes: number): Promise<() =>
     return blob;
   };
   return () => buffers.map(make);
+}
+
+const MEMORY_ROUNDS = 12;
+
+/** What the process holds after a while of 2 MiB blobs going in and out of one store, before anything else ran. */
+export async function memoryOf(name: string, store: BlobStore): Promise<Figure> {
+  const { signal } = new AbortController();
+  const newBlobs = await blobMaker(12, 2_097_152);
+  let mostBytes = 0;
+  for (let round = 0; round < MEMORY_ROUNDS; round += 1) {
+    await timed(newBlobs(), 4, async (blob) => {
+      await store.put(blob, signal);
+      await store.get(blob, signal);
+    });
+    mostBytes = Math.max(mostBytes, process.memoryUsage().rss);
+  }
+  return {
+    name: `${name}: memory while putting and getting 2 MiB`,
+    value: mostBytes / 2 ** 20,
+    unit: 'MiB',
+    most: 300,
+  };
 }

@@ -3,7 +3,7 @@ import { blobCid } from '../../src/blob/cid.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { startKubo } from '../servers/kubo-server.ts';
 import { emptyStore } from '../storage/ipfs/kubo-fixture.ts';
-import { blobMaker, shareOf, timed } from './by-turns.ts';
+import { blobMaker, memoryOf, shareOf, timed } from './by-turns.ts';
 import type { Figure } from './figure.ts';
 
 const SIZES = [
@@ -21,6 +21,7 @@ export async function benchIpfs(): Promise<Figure[]> {
   const figures: Figure[] = [];
   const share = (name: string, value: number) => figures.push({ name, value, unit: 'of bare calls', least: LEAST });
   try {
+    figures.push(await memoryOf('ipfs', store));
     for (const { name, sizeBytes, count, atOnce } of SIZES) {
       const newBlobs = await blobMaker(count, sizeBytes);
       const putBare = (blob: VerifiedBlob) => bare.block.put(blob.bytes, { mhtype: 'keccak-256', pin: true });
@@ -41,7 +42,6 @@ export async function benchIpfs(): Promise<Figure[]> {
       () => drained(bare.pin.ls({ type: 'recursive' })),
     );
     share('ipfs: listing of names', listed);
-    figures.push({ name: 'ipfs: peak memory', value: process.resourceUsage().maxRSS / 1_024, unit: 'MiB', most: 300 });
     return figures;
   } finally {
     await store.close();

@@ -3,7 +3,7 @@ import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { startS3Server } from '../servers/s3-server.ts';
 import { bareClient, newBucket } from '../storage/s3/s3-fixture.ts';
-import { blobMaker, shareOf, timed } from './by-turns.ts';
+import { blobMaker, memoryOf, shareOf, timed } from './by-turns.ts';
 import type { Figure } from './figure.ts';
 
 const SIZES = [
@@ -21,6 +21,9 @@ export async function benchS3(): Promise<Figure[]> {
   const figures: Figure[] = [];
   const share = (name: string, value: number) => figures.push({ name, value, unit: 'of the bare SDK', least: LEAST });
   try {
+    const alone = await S3Store.open(await newBucket(server));
+    figures.push(await memoryOf('s3', alone));
+    await alone.close();
     for (const { name, sizeBytes, count, atOnce } of SIZES) {
       const newBlobs = await blobMaker(count, sizeBytes);
       const options = await newBucket(server);
@@ -64,7 +67,6 @@ export async function benchS3(): Promise<Figure[]> {
     };
     share(`s3: listing of ${LISTED} objects`, await shareOf(listOurs, listBare));
     await store.close();
-    figures.push({ name: 's3: peak memory', value: process.resourceUsage().maxRSS / 1_024, unit: 'MiB', most: 300 });
     return figures;
   } finally {
     bare.destroy();

@@ -1,19 +1,5 @@
-import { spawnSync } from 'node:child_process';
 import { describe, type SuiteFactory } from 'vitest';
-
-/** How real servers can run here: as containers where a Docker engine answers, else built from the pinned Go module. */
-export type ServerMeans = 'docker' | 'go';
-
-let found: ServerMeans | null | undefined;
-
-export function serverMeans(): ServerMeans | null {
-  found ??= answers('docker', ['info']) ? 'docker' : answers('go', ['version']) ? 'go' : null;
-  return found;
-}
-
-function answers(command: string, args: readonly string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore', timeout: 10_000 }).status === 0;
-}
+import { serverMeans } from './server-means.ts';
 
 /** Nothing is skipped where the whole suite is promised to run. */
 const PROMISED = process.env['CI'] === 'true';
@@ -28,7 +14,3 @@ export function describeWithServers(name: string, suite: SuiteFactory): void {
 
 /** Building Kubo from cold takes minutes on two cores. */
 export const SERVER_START_MS = 1_200_000;
-
-export function refuseToStart(): never {
-  throw new Error('Neither a Docker engine nor Go is here, and CI=true promises real servers.');
-}

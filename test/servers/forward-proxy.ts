@@ -55,3 +55,17 @@ export async function startForwardProxy(): Promise<ForwardProxy> {
     },
   };
 }
+
+const NAMES = new Set([
+  'no_proxy',
+  'http_proxy',
+  'https_proxy',
+  'all_proxy',
+  'node_extra_ca_certs',
+  'node_use_env_proxy',
+]);
+
+/** The environment without what leads through a proxy or makes certificates trusted. */
+export function environmentWithoutProxy(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !NAMES.has(name.toLowerCase())));
+}

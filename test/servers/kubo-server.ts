@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { refuseToStart, serverMeans } from './availability.ts';
 import { ChildServer, freePort } from './child-server.ts';
 import { goBinary } from './go-binary.ts';
+import { refuseToStart, serverMeans } from './server-means.ts';
 
 /** A real Kubo of this test run. */
 export interface KuboServer {

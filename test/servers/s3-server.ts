@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { refuseToStart, serverMeans } from './availability.ts';
 import { ChildServer, freePort } from './child-server.ts';
 import { goBinary } from './go-binary.ts';
+import { refuseToStart, serverMeans } from './server-means.ts';
 
 /** A real S3 server of this test run. */
 export interface S3Server {
@@ -79,7 +79,7 @@ async function startVersitygw(options: S3ServerOptions): Promise<S3Server> {
   };
 }
 
-/** By digest-free tag of a release: MinIO stopped publishing images after it. */
+/** A release by its tag, not `latest`: what passes today passes tomorrow. */
 const MINIO_IMAGE = 'minio/minio:RELEASE.2025-09-07T16-13-09Z';
 
 async function startMinio(): Promise<S3Server> {

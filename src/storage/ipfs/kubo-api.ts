@@ -12,6 +12,7 @@ const MULTIHASH_NAMES: Readonly<Record<HashType, string>> = { keccak256: 'keccak
 const NOTHING = new Uint8Array();
 
 const MAX_STAT_BYTES = 4_096;
+const putAnswer = z.object({ Key: z.string() });
 const statAnswer = z.object({ Size: z.int() });
 const pinLine = z.object({ Cid: z.string() });
 const versionAnswer = z.object({ version: z.string() });
@@ -45,7 +46,15 @@ export class KuboApi {
 
   async put(hashType: HashType, bytes: Uint8Array, pin: boolean, signal: AbortSignal): Promise<CID> {
     const mhtype = MULTIHASH_NAMES[hashType];
-    return await this.#call('put', signal, (inner) => this.#client.block.put(bytes, { mhtype, pin, signal: inner }));
+    return await this.#call('put', signal, async (inner) => {
+      const answer = await this.#stream.send(
+        'block/put',
+        { mhtype, pin: String(pin), 'cid-codec': 'raw' },
+        bytes,
+        inner,
+      );
+      return CID.parse(putAnswer.parse(JSON.parse(new TextDecoder().decode(answer))).Key);
+    });
   }
 
   async pin(cid: CID, signal: AbortSignal): Promise<void> {

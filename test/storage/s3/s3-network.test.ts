@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
-import { type ForwardProxy, startForwardProxy } from '../../servers/forward-proxy.ts';
+import { environmentWithoutProxy, type ForwardProxy, startForwardProxy } from '../../servers/forward-proxy.ts';
 import { privateAuthority } from '../../servers/private-authority.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { newBucket } from './s3-fixture.ts';
@@ -12,14 +12,7 @@ const PUT_ONCE = fileURLToPath(new URL('./put-once.ts', import.meta.url));
 
 async function putOnce(server: S3Server, bucket: string, env: Readonly<Record<string, string>>): Promise<string> {
   const args = [PUT_ONCE, server.endpoint, bucket, server.accessKeyId, server.secretAccessKey];
-  const clean = {
-    ...process.env,
-    NO_PROXY: '',
-    no_proxy: '',
-    HTTP_PROXY: '',
-    HTTPS_PROXY: '',
-    NODE_EXTRA_CA_CERTS: '',
-  };
+  const clean = environmentWithoutProxy();
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...clean, ...env } });
   return stdout.trim();
 }

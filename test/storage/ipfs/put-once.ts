@@ -1,0 +1,14 @@
+import { ipfsOptions } from '../../../src/storage/ipfs/ipfs-options.ts';
+import { IpfsStore } from '../../../src/storage/ipfs/ipfs-store.ts';
+import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+
+/** A process of its own, for what is read from the environment: puts a blob, reads it back, says so. */
+const [apiUrl = ''] = process.argv.slice(2);
+const store = await IpfsStore.open(ipfsOptions({ apiUrl }));
+const [reached] = await store.probe(NEVER);
+const blob = sampleBlob('by another process', 300_000);
+await store.put(blob, NEVER);
+const found = await store.get(nameOf(blob), NEVER);
+process.stdout.write(`${reached?.sentence.split(' answers')[0]}, read back ${found?.bytes.length}\n`);
+await store.close();
+process.exit();

@@ -1,0 +1,47 @@
+import { GetObjectRetentionCommand, ListObjectVersionsCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { S3Store } from '../../../src/storage/s3/s3-store.ts';
+import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
+import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
+import { bareClient, newBucket } from './s3-fixture.ts';
+
+describeWithServers('an S3 store in a bucket with object lock', () => {
+  let server: S3Server;
+  beforeAll(async () => {
+    server = await startS3Server({ versioning: true });
+  }, SERVER_START_MS);
+  afterAll(() => server?.stop());
+
+  test('what it writes is retained for the days that the operator gave, and written once', async () => {
+    const options = await newBucket(server, { objectLock: { mode: 'GOVERNANCE', days: 30 } });
+    const store = await S3Store.open(options);
+    const client = bareClient(server);
+    onTestFinished(async () => {
+      client.destroy();
+      await store.close();
+    });
+    const blob = sampleBlob('retained', 10_000);
+    await store.put(blob, NEVER);
+    await store.put(blob, NEVER);
+    const object = { Bucket: options.bucket, Key: `blobs/${blob.hashType}/${blob.versionHash}` };
+    const { Retention } = await client.send(new GetObjectRetentionCommand(object));
+    expect(Retention?.Mode).toBe('GOVERNANCE');
+    const days = ((Retention?.RetainUntilDate?.getTime() ?? 0) - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(29.9);
+    expect(days).toBeLessThan(30.1);
+    const { Versions } = await client.send(
+      new ListObjectVersionsCommand({ Bucket: options.bucket, Prefix: object.Key }),
+    );
+    expect(Versions).toHaveLength(1);
+    expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(10_000);
+  });
+
+  test('the probe passes, and its own object is not retained', async () => {
+    const options = await newBucket(server, { objectLock: { mode: 'COMPLIANCE', days: 1 } });
+    const store = await S3Store.open(options);
+    onTestFinished(() => store.close());
+    const findings = await store.probe(NEVER);
+    expect(findings.filter(({ grade }) => grade !== 'good')).toEqual([]);
+  });
+});

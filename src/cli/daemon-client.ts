@@ -2,6 +2,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { messageOf } from '../blob/errors.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { addressWithoutCredentials } from '../config/index.ts';
 import { CliError } from './errors.ts';
 
 export interface DaemonAnswer {
@@ -30,8 +31,9 @@ export async function askDaemon(base: string, path: string, signal: AbortSignal)
     return { status: answer.statusCode, body: Buffer.concat(parts) };
   } catch (cause) {
     signal.throwIfAborted();
-    throw new CliError('cli/no-daemon', `No holdfast daemon answers at ${base}: ${messageOf(cause)}.`, {
-      details: { base },
+    const shown = addressWithoutCredentials(base);
+    throw new CliError('cli/no-daemon', `No holdfast daemon answers at ${shown}: ${messageOf(cause)}.`, {
+      details: { base: shown },
       retryable: true,
       hint: 'Start one with `holdfast run`, or name its address with --url.',
       cause,

@@ -44,6 +44,7 @@ export async function runCli(words: readonly string[], context: CliContext): Pro
     command.exitOverride().configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),
+      outputError: (text, write) => write(withoutValues(text)),
       getOutHelpWidth: () => context.stdout.columns ?? 100,
     });
   }
@@ -53,6 +54,11 @@ export async function runCli(words: readonly string[], context: CliContext): Pro
   } catch (error) {
     return explain(error, context);
   }
+}
+
+/** What is not known is named, but not the value that was given with it: it may be a password. */
+function withoutValues(text: string): string {
+  return text.replaceAll(/(--[\w-]+)=.*'/g, "$1=***'").replaceAll(/\/\/\S*@/g, '//***@');
 }
 
 function explain(error: unknown, context: CliContext): ExitCode {

@@ -106,10 +106,13 @@ function describe(setting: Setting<unknown>, given: Given, issue: z.core.$ZodIss
   return `${given.from}${within} ${issue?.message ?? 'is not valid'}${shown}.`;
 }
 
-/** An address can carry a password before its host or in its query, also one that is wrong otherwise. */
 export function withoutCredentials(value: unknown): unknown {
-  if (typeof value !== 'string') return value;
-  return value
+  return typeof value === 'string' ? addressWithoutCredentials(value) : value;
+}
+
+/** An address can carry a password before its host or in its query, also one that is wrong otherwise. */
+export function addressWithoutCredentials(address: string): string {
+  return address
     .replace(/\/\/.*@/s, '//***@')
     .replace(/^[^/]*:(?!\/\/).*@/s, '***@')
     .replace(/(^[a-z]+:\/\/.*?)[?#].+/is, '$1?***');

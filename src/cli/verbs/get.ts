@@ -1,8 +1,9 @@
-import { open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { messageOf } from '../../blob/errors.ts';
+import { codeOf, messageOf } from '../../blob/errors.ts';
 import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../blob/ids.ts';
+import { addressWithoutCredentials } from '../../config/index.ts';
 import { createNodeHasher } from '../../hashing/index.ts';
 import { DataFolder } from '../../storage/local/data-folder.ts';
 import { LocalStore } from '../../storage/local/local-store.ts';
@@ -73,10 +74,14 @@ async function fromDaemon(base: string, name: NamedHash, signal: AbortSignal): P
   if (answer.status !== 200) throw refusal(answer);
   const verified = verifyBlob({ ...name, bytes: answer.body }, await createNodeHasher());
   if (verified !== null) return verified;
-  throw new CliError('cli/wrong-bytes', `${base} gave bytes that do not hash to ${name.versionHash}.`, {
-    retryable: true,
-    hint: 'Ask another archive; nothing was written.',
-  });
+  throw new CliError(
+    'cli/wrong-bytes',
+    `${addressWithoutCredentials(base)} gave bytes that do not hash to ${name.versionHash}.`,
+    {
+      retryable: true,
+      hint: 'Ask another archive; nothing was written.',
+    },
+  );
 }
 
 /** Nobody runs on the folder: its files are read directly. */
@@ -105,17 +110,15 @@ async function fromFolder(path: string, name: NamedHash, nobody: CliError, signa
   throw nobody;
 }
 
-/** The whole file or nothing. */
+/** The whole file or nothing. What is there and is no plain file (a pipe, a device) is written into, never replaced. */
 async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
   const partial = `${path}.${process.pid}.part`;
   try {
-    const file = await open(partial, 'wx');
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
+    if (await isSpecial(path)) {
+      await writeFile(path, bytes);
+      return;
     }
+    await writeSynced(partial, bytes);
     await rename(partial, path);
   } catch (cause) {
     await rm(partial, { force: true });
@@ -125,5 +128,25 @@ async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
       hint: 'Name a file in a folder that you may write with -o.',
       cause,
     });
+  }
+}
+
+async function isSpecial(path: string): Promise<boolean> {
+  try {
+    const found = await stat(path);
+    return !found.isFile() && !found.isDirectory();
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+async function writeSynced(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }

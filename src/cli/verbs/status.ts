@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { addressWithoutCredentials } from '../../config/index.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
 import { findDaemon } from '../daemon-address.ts';
 import { askDaemon, readAnswer } from '../daemon-client.ts';
@@ -42,7 +43,7 @@ export async function showStatus({ config, json, own }: VerbOptions, context: Cl
   }
   const { content, node } = found;
   const height = node.height === null ? '' : `, height ${node.height}`;
-  print(context, `holdfast ${found.version} at ${base}`);
+  print(context, `holdfast ${found.version} at ${addressWithoutCredentials(base)}`);
   print(context, `chain    ${found.emulated ? 'emulated (nothing of it is real)' : 'real'}`);
   print(context, `node     ${node.name}, ${node.reachable ? 'reachable' : 'not reachable'}${height}`);
   print(context, `stored   ${content.stored} blobs, ${describeBytes(content.storedBytes)}`);

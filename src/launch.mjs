@@ -2,6 +2,7 @@
 // repository pins (devDependency `node`), or with the system's where the pinned one cannot run.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
+import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NODE_FLAGS } from './node-flags.mjs';
@@ -72,7 +73,7 @@ function run(node, words) {
     child.on('error', reject);
     child.on('exit', (code, signal) => {
       for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(name, forward);
-      resolve(code ?? (signal === 'SIGKILL' ? 137 : 1));
+      resolve(code ?? 128 + constants.signals[signal]);
     });
   });
 }

@@ -1,0 +1,112 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { cli } from './cli-in-process.ts';
+
+const SECRET = 'Xk7-never-to-be-seen-9Qz';
+const HASH = 'ab'.repeat(32);
+
+describe('every command', () => {
+  test.each(['run', 'get', 'status', 'submit', 'devnode', 'config', 'verify', 'rpc'])(
+    '%s --help says what it does, takes --json, and no password that others could see',
+    async (verb) => {
+      const { code, stdout, stderr } = await cli([verb, '--help']);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${verb} `));
+      expect(stdout).toContain('--json');
+      expect(stdout).not.toContain('--node-password');
+    },
+  );
+
+  test('the help names every command', async () => {
+    const { code, stdout } = await cli(['--help']);
+    expect(code).toBe(0);
+    for (const verb of ['run', 'get', 'status', 'submit', 'devnode', 'config']) {
+      expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, 'm'));
+    }
+  });
+
+  test('--version is that of the package', async () => {
+    const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(manifest).toMatchObject({ version: (await cli(['--version'])).stdout.trim() });
+  });
+
+  test.each([
+    [['archive']],
+    [['status', '--loud']],
+    [['status', 'extra']],
+    [['get']],
+    [['submit']],
+    [['status', '--log-level']],
+  ])('what it does not know is exit code 2, in a sentence: %j', async (words) => {
+    const { code, stdout, stderr } = await cli(words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^error: /);
+  });
+
+  test.each([
+    [['run', '--http-port', 'x'], /--http-port must be a whole number from 0 to 65535/],
+    [['status', '--log-level', 'loud'], /--log-level must be one of/],
+    [['run', '--config', 'nowhere.yaml'], /nowhere\.yaml cannot be read/],
+    [['get', 'abc'], /A version hash must be 64 hex characters, not "abc"/],
+    [['get', HASH, '--json'], /--json needs a file/],
+    [['devnode', '--port', '70000'], /--port must be a whole number from 0 to 65535/],
+    [['devnode', '--blocks-every', 'often'], /--blocks-every must be like 2s, 500ms or 1m/],
+    [['devnode', '--dialect', 'latin'], /--dialect must be one of/],
+    [['submit', 'file', '--wait', 'long'], /--wait must be one of/],
+    [['submit', 'file', '--hash-type', 'md5'], /--hash-type must be keccak256 or blake2s256/],
+    [['run'], /No node address is configured/],
+  ])('a value that cannot be is exit code 2, in a sentence, with what to do: %j', async (words, says) => {
+    const { code, stdout, stderr } = await cli(words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(says);
+    expect(stderr.trimEnd().split('\n').length).toBeGreaterThan(1);
+    expect(stderr).not.toMatch(/^\s+at /m);
+  });
+});
+
+describe('what is said of a password', () => {
+  test.each([
+    [['run'], { HOLDFAST_NODE_URL: `http://me:${SECRET}@host:port` }],
+    [['run'], { HOLDFAST_NODE_URL: `me:${SECRET}@host` }],
+    [['run', '--node-url', `ftp://me:${SECRET}@host`], {}],
+    [['config'], { HOLDFAST_NODE_PASWORD: SECRET }],
+    [['run', `--node-password=${SECRET}`], {}],
+    [['run', `--node-password=it's ${SECRET}`], {}],
+    [['run', '--node-password', SECRET], {}],
+    [['status', `http://me:${SECRET}@host`], {}],
+    [['status', '--url', `http://me:${SECRET}@127.0.0.1:9`], {}],
+    [['get', HASH, '--url', `http://me:${SECRET}@127.0.0.1:9`], {}],
+  ])('nothing, when the command is refused: %j', async (words, env) => {
+    const { code, stdout, stderr } = await cli(words, env);
+    expect(code).toBeGreaterThan(0);
+    expect(stdout + stderr).not.toContain(SECRET);
+  });
+});
+
+describe('config', () => {
+  const env = { HOLDFAST_NODE_URL: `http://me:${SECRET}@host:1`, HOLDFAST_NODE_PASSWORD: SECRET };
+
+  test('shows every setting, where it comes from, and no secret', async () => {
+    const { code, stdout } = await cli(['config', '--http-port', '0'], env);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^HOLDFAST_NODE_PASSWORD\s+\*\*\*\s+\(environment\)$/m);
+    expect(stdout).toMatch(/^HOLDFAST_NODE_URL\s+http:\/\/\*\*\*@host:1\s+\(environment\)$/m);
+    expect(stdout).toMatch(/^HOLDFAST_HTTP_PORT\s+0\s+\(flag\)$/m);
+    expect(stdout).toMatch(/^HOLDFAST_HTTP_HOST\s+127\.0\.0\.1\s+\(default\)$/m);
+    expect(stdout).not.toContain(SECRET);
+  });
+
+  test('--json is the same for programs', async () => {
+    const file = join(temporaryFolder(), 'holdfast.yaml');
+    writeFileSync(file, 'http:\n  host: 0.0.0.0\n');
+    const { code, stdout } = await cli(['config', '--json', '--config', file], env);
+    expect(code).toBe(0);
+    const shown: unknown = JSON.parse(stdout);
+    expect(shown).toMatchObject({ file });
+    expect(stdout).toContain('"value": "***"');
+    expect(stdout).toContain('"origin": "file"');
+    expect(stdout).not.toContain(SECRET);
+  });
+});

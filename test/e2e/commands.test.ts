@@ -1,0 +1,130 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Devnode } from '../../src/devnode/index.ts';
+import { SharedByTests } from '../cleanup.ts';
+import { sampleBytes } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { type ArchiveProcess, environmentOf, startArchive, startNode, untilStored } from './archive-process.ts';
+import { eventually } from './eventually.ts';
+import { type Ended, HoldfastProcess, holdfast } from './holdfast-process.ts';
+
+const SIXTEEN = '4e41dd47d89096a2eaaff50b2c2f987d441e4d826969046f400488bd02cc3cc7';
+const NOBODY = 'ab'.repeat(32);
+
+let node: Devnode;
+let daemon: ArchiveProcess;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  const { atEnd, close } = new SharedByTests();
+  node = await startNode({ seedRecordedBlobs: true }, atEnd);
+  const setup = { dataDir: temporaryFolder(atEnd), node };
+  daemon = await startArchive({ ...setup, atEnd });
+  env = environmentOf(setup);
+  await untilStored(daemon, 22);
+  return close;
+});
+
+const ask = (...words: string[]): Promise<Ended> => holdfast(words, { env, cwd: temporaryFolder() });
+const json = (ended: Ended): unknown => JSON.parse(ended.stdout);
+
+describe('get', () => {
+  test('writes the bytes to a file, and says what they are', async () => {
+    const output = join(temporaryFolder(), 'blob');
+    const said = json(await ask('get', SIXTEEN, '-o', output, '--json'));
+    expect(said).toEqual({ versionHash: SIXTEEN, hashType: 'blake2s256', sizeBytes: 16, file: output });
+    expect(readFileSync(output).equals(sampleBytes('sixteen blake', 16))).toBe(true);
+  });
+
+  test('writes the bytes, and nothing else, to standard output', async () => {
+    const asking = new HoldfastProcess(['get', SIXTEEN], { env });
+    expect(await asking.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(asking.stdout.equals(sampleBytes('sixteen blake', 16))).toBe(true);
+  });
+
+  test('writes into a pipe that is named as the file, and does not put a file in its place', async () => {
+    const pipe = join(temporaryFolder(), 'pipe');
+    expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
+    const reading = readFile(pipe);
+    expect(await ask('get', SIXTEEN, '-o', pipe)).toMatchObject({ code: 0, stderr: '' });
+    expect((await reading).equals(sampleBytes('sixteen blake', 16))).toBe(true);
+    expect(statSync(pipe).isFIFO()).toBe(true);
+  });
+
+  test('of what nobody published is exit code 3, and writes no file', async () => {
+    const output = join(temporaryFolder(), 'blob');
+    const { code, stdout, stderr } = await ask('get', NOBODY, '-o', output);
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toBe(`holdfast: the archive has not got ${NOBODY}.\n`);
+    expect(existsSync(output)).toBe(false);
+  });
+
+  test('into a folder that is not there is exit code 1, with the path, and leaves nothing', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'here'));
+    const { code, stderr } = await ask('get', SIXTEEN, '-o', join(folder, 'nowhere', 'blob'));
+    expect(code).toBe(1);
+    expect(stderr).toContain(join(folder, 'nowhere', 'blob'));
+    expect(readdirSync(folder)).toEqual(['here']);
+  });
+
+  test('without any archive to ask is exit code 1, and says what to start', async () => {
+    const { code, stderr } = await holdfast(['get', SIXTEEN, '--http-port', '9'], { cwd: temporaryFolder() });
+    expect(code).toBe(1);
+    expect(stderr).toContain('No holdfast daemon answers at http://127.0.0.1:9');
+    expect(stderr).toContain('holdfast run');
+  });
+
+  test('from something that is no archive is exit code 1, and says so', async () => {
+    const { code, stderr } = await ask('get', SIXTEEN, '--url', node.url);
+    expect(code).toBe(1);
+    expect(stderr).toContain('is not a holdfast daemon');
+  });
+});
+
+describe('status', () => {
+  test('finds the daemon of the data folder and says how it does', async () => {
+    const { code, stdout } = await ask('status');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`at ${daemon.client.url}`);
+    expect(stdout).toMatch(/chain\s+real/);
+    expect(stdout).toMatch(/stored\s+2[2-9] blobs, 5\.\d MiB/);
+    expect(json(await ask('status', '--json'))).toMatchObject({ emulated: false, conditions: [] });
+  });
+
+  test('without a daemon is exit code 1', async () => {
+    const { code, stderr } = await holdfast(['status', '--http-port', '9'], { cwd: temporaryFolder() });
+    expect(code).toBe(1);
+    expect(stderr).toContain('No holdfast daemon answers at http://127.0.0.1:9');
+  });
+});
+
+describe('submit', () => {
+  test('a file becomes a blob of the chain, and comes out of the archive', async () => {
+    const file = join(temporaryFolder(), 'mine');
+    const bytes = sampleBytes('submitted by a user', 70_000);
+    writeFileSync(file, bytes);
+    const { code, stdout } = await ask('submit', file, '--json');
+    expect(code).toBe(0);
+    const [, versionHash = ''] = /"versionHash": "([0-9a-f]{64})"/.exec(stdout) ?? [];
+    await eventually(async () => {
+      expect((await daemon.client.blob(versionHash)).body.equals(bytes)).toBe(true);
+    });
+  });
+
+  test('what no node takes is refused before it is sent', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'large'), Buffer.alloc(2_097_153));
+    const large = await ask('submit', join(folder, 'large'));
+    expect(large.code).toBe(2);
+    expect(large.stderr).toContain('has 2097153 bytes; a blob has at most 2097152');
+    writeFileSync(join(folder, 'empty'), '');
+    const empty = await ask('submit', join(folder, 'empty'));
+    expect(empty.code).toBeGreaterThan(0);
+    expect(empty.stderr).toMatch(/^holdfast: .*1/);
+    expect((await ask('submit', join(folder, 'absent'))).stderr).toContain(join(folder, 'absent'));
+  });
+});

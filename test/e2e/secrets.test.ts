@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { ArchiveClient } from './archive-client.ts';
+import { PASSWORD, startNode, stop, untilStored } from './archive-process.ts';
+import { HoldfastProcess, holdfast } from './holdfast-process.ts';
+
+/** The password as it is, as a URL holds it, and as it goes over the wire. */
+const FORMS = [PASSWORD, encodeURIComponent(PASSWORD), Buffer.from(`devnode:${PASSWORD}`).toString('base64')];
+
+function expectSilent(text: string): void {
+  for (const form of FORMS) expect(text).not.toContain(form);
+}
+
+const withPassword = (url: string, password: string) => url.replace('//', `//devnode:${password}@`);
+
+/** Every way in which a password can be given. */
+const WAYS: readonly (readonly [name: string, (url: string, folder: string) => Record<string, string>])[] = [
+  ['in the address', (url) => ({ HOLDFAST_NODE_URL: withPassword(url, PASSWORD) })],
+  [
+    'by a secret file',
+    (url, folder) => {
+      writeFileSync(join(folder, 'secret'), `${PASSWORD}\n`);
+      const secretFile = join(folder, 'secret');
+      return {
+        HOLDFAST_NODE_URL: url,
+        HOLDFAST_NODE_USER: 'devnode',
+        HOLDFAST_NODE_PASSWORD_FILE: secretFile,
+      };
+    },
+  ],
+  [
+    'by a configuration file',
+    (url, folder) => {
+      const file = join(folder, 'holdfast.yaml');
+      writeFileSync(file, `node:\n  url: ${url}\n  user: devnode\n  password: ${PASSWORD}\n`);
+      return { HOLDFAST_CONFIG: file };
+    },
+  ],
+  [
+    'by a cookie file',
+    (url, folder) => {
+      writeFileSync(join(folder, '.cookie'), `devnode:${PASSWORD}`);
+      return { HOLDFAST_NODE_URL: url, HOLDFAST_NODE_COOKIE_FILE: join(folder, '.cookie') };
+    },
+  ],
+];
+
+test.each(WAYS)(
+  'a password that is given %s works, and is repeated by nothing: log, API, files, commands',
+  async (_name, give) => {
+    const node = await startNode({ seedRecordedBlobs: true });
+    const dataDir = temporaryFolder();
+    const env = {
+      ...give(node.url, temporaryFolder()),
+      HOLDFAST_DATA_DIR: dataDir,
+      HOLDFAST_HTTP_PORT: '0',
+      HOLDFAST_LOG_LEVEL: 'trace',
+    };
+    const daemon = new HoldfastProcess(['run'], { env });
+    const [, url = ''] = await daemon.says(/"url":"([^"]+)"/);
+    const client = new ArchiveClient(url);
+    await untilStored(Object.assign(daemon, { client }), 22);
+    for (const path of ['/v1/status', '/readyz', '/v1/blobs', '/nowhere']) {
+      expectSilent((await client.get(path)).body.toString());
+    }
+    const commands = [['config'], ['config', '--json'], ['status'], ['status', '--json']];
+    for (const ended of await Promise.all(commands.map((words) => holdfast(words, { env })))) {
+      expect(ended.code).toBe(0);
+      expectSilent(ended.stdout + ended.stderr);
+    }
+    // The errors of a node that went away name it as well.
+    await node.close();
+    await daemon.says(/node\/unreachable/);
+    expectSilent((await client.get('/readyz')).body.toString());
+    expectSilent(JSON.stringify(await stop(daemon)));
+    for (const name of readdirSync(dataDir)) {
+      if (name.endsWith('.json')) expectSilent(readFileSync(join(dataDir, name), 'utf8'));
+    }
+  },
+);

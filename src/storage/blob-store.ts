@@ -27,3 +27,9 @@ export interface BlobStore {
   delete(name: ContentName, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
+
+/** A store with names of its own can keep what is damaged for a closer look, before it is replaced in place. */
+export interface DamageKeeper {
+  /** Copies what lies there to a place of its own, and says which; null when nothing is there. Repeating is harmless. */
+  setAside(name: ContentName, signal: AbortSignal): Promise<string | null>;
+}

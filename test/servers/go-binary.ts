@@ -8,33 +8,48 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 
-const MODULE = fileURLToPath(new URL('./go', import.meta.url));
+interface Pinned {
+  /** The module beside this file whose go.mod and go.sum pin it. */
+  readonly module: string;
+  readonly package: string;
+}
 
-/** What `go/go.mod` pins, by the name of the binary. */
-export const PACKAGES = {
-  ipfs: 'github.com/ipfs/kubo/cmd/ipfs',
-  versitygw: 'github.com/versity/versitygw/cmd/versitygw',
-} as const;
-export type BinaryName = keyof typeof PACKAGES;
+/** What is pinned by checksum, by the name of the binary. Helm has a module of its own: not every run needs it. */
+export const PINNED = {
+  ipfs: { module: 'go', package: 'github.com/ipfs/kubo/cmd/ipfs' },
+  versitygw: { module: 'go', package: 'github.com/versity/versitygw/cmd/versitygw' },
+  helm: { module: 'helm', package: 'helm.sh/helm/v3/cmd/helm' },
+} as const satisfies Readonly<Record<string, Pinned>>;
+export type BinaryName = keyof typeof PINNED;
 
 /** Between two looks whether the process that builds is done; SQLite's locks have no event across processes. */
 const LOCK_POLL_MS = 250;
 
-/** Outside git, and a folder for each set of checksums, so that another version never runs by accident. */
-export function binaryFolder(): string {
-  const sums = createHash('sha256')
-    .update(readFileSync(join(MODULE, 'go.sum')))
-    .digest('hex');
+function moduleFolder(name: BinaryName): string {
+  return fileURLToPath(new URL(`./${PINNED[name].module}`, import.meta.url));
+}
+
+/** All of them, for CI to keep between runs. */
+export function cacheFolder(): string {
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  return join(cache, 'holdfast-test-servers', sums.slice(0, 16));
+  return join(cache, 'holdfast-test-servers');
+}
+
+/** Outside git, and a folder for each set of checksums, so that another version never runs by accident. */
+export function binaryFolder(name: BinaryName): string {
+  const sums = createHash('sha256')
+    .update(readFileSync(join(moduleFolder(name), 'go.sum')))
+    .digest('hex');
+  return join(cacheFolder(), sums.slice(0, 16));
 }
 
 /** Path of the binary; built at the first call on a machine (minutes), then found. Safe from several processes. */
 export async function goBinary(name: BinaryName): Promise<string> {
-  const path = join(binaryFolder(), name);
+  const folder = binaryFolder(name);
+  const path = join(folder, name);
   if (existsSync(path)) return path;
-  mkdirSync(binaryFolder(), { recursive: true });
-  const release = await lock(join(binaryFolder(), 'building.sqlite'));
+  mkdirSync(folder, { recursive: true });
+  const release = await lock(join(folder, 'building.sqlite'));
   try {
     if (!existsSync(path)) await build(name, path);
   } finally {
@@ -43,14 +58,16 @@ export async function goBinary(name: BinaryName): Promise<string> {
   return path;
 }
 
+/** Under another name until it is whole: a killed build leaves no half of a binary behind. */
 async function build(name: BinaryName, path: string): Promise<void> {
   const unfinished = `${path}.${process.pid}`;
-  await run('go', ['build', '-trimpath', '-mod=readonly', '-o', unfinished, PACKAGES[name]]);
+  const args = ['build', '-trimpath', '-mod=readonly', '-o', unfinished, PINNED[name].package];
+  await run('go', args, moduleFolder(name));
   await rename(unfinished, path);
 }
 
-async function run(command: string, args: readonly string[]): Promise<void> {
-  const child = spawn(command, args, { cwd: MODULE, env: { ...process.env, CGO_ENABLED: '0' } });
+async function run(command: string, args: readonly string[], cwd: string): Promise<void> {
+  const child = spawn(command, args, { cwd, env: { ...process.env, CGO_ENABLED: '0' } });
   let output = '';
   const keep = (chunk: unknown) => {
     output = `${output}${String(chunk)}`.slice(-4_000);

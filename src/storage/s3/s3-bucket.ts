@@ -138,19 +138,15 @@ export class S3Bucket {
   /** In the order of keys. The next page is under way while this one is taken. */
   async *list(below: string, signal: AbortSignal): AsyncIterable<ListedObject> {
     let next: Promise<Page> | null = this.#page(below, undefined, signal);
-    try {
-      while (next !== null) {
-        const page: Page = await next;
-        next = page.more === null ? null : this.#page(below, page.more, signal);
-        // Nobody may be waiting when it fails; the next turn of the loop is.
-        next?.catch(() => {});
-        for (const object of page.objects) {
-          signal.throwIfAborted();
-          yield object;
-        }
+    while (next !== null) {
+      const page: Page = await next;
+      next = page.more === null ? null : this.#page(below, page.more, signal);
+      // Nobody may be waiting when it fails: the next turn of the loop is, or the listing was left early.
+      next?.catch(() => {});
+      for (const object of page.objects) {
+        signal.throwIfAborted();
+        yield object;
       }
-    } finally {
-      await next?.catch(() => {});
     }
   }
 

@@ -1,6 +1,6 @@
 import type { BlockHash, ContentName } from '../../blob/ids.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
-import type { BlobStore, StoredEntry } from '../blob-store.ts';
+import type { BlobStore, DamageKeeper, StoredEntry } from '../blob-store.ts';
 import { type ChainBinding, MARKER, markerText, parseMarker, refuseOtherBinding } from '../chain-binding.ts';
 import type { ProbedStore, ProbeFinding } from '../probe.ts';
 import {
@@ -20,7 +20,7 @@ const MARKER_LIMIT_BYTES = 65_536;
 const JSON_TYPE = 'application/json';
 
 /** A bucket, or a prefix of one, of any server that speaks S3. */
-export class S3Store implements BlobStore, RecordStore, ChainBinding, ProbedStore {
+export class S3Store implements BlobStore, DamageKeeper, RecordStore, ChainBinding, ProbedStore {
   readonly id: string;
   readonly #bucket: S3Bucket;
   readonly #layout: BlobLayout;

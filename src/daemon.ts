@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Archive } from './archive/archive.ts';
+import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { SettingValues } from './config/index.ts';
@@ -10,6 +11,7 @@ import { createBlobNode } from './node/index.ts';
 import type { Logger } from './observability/logger.ts';
 import { DataFolder } from './storage/local/data-folder.ts';
 import { LocalStore } from './storage/local/local-store.ts';
+import { RecordFolder } from './storage/local/record-folder.ts';
 import { RehashRule } from './verify/verified-blob.ts';
 
 export interface DaemonOptions {
@@ -72,9 +74,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         sweepMs: settings.nodeSweepMs,
         pageEntries: 10_000,
         requests: settings.nodeRequests,
+      chain: { startHeight: settings.startHeight, finality: parseFinality(settings.finality) },
       },
       {
         node,
+        records: [await RecordFolder.open(folder.path)],
         catalog,
         store,
         binding: folder,
@@ -126,7 +130,8 @@ function addressWithCredentials({ nodeUrl, nodeUser, nodePassword }: SettingValu
 function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0] {
   const { nodeUrl: url, nodeUser: username, nodePassword: password, nodeCookieFile, nodeRequests } = settings;
   if (url === null) throw new TypeError('the composition root was called without a node address');
-  const connections = nodeRequests + 2;
+  // Beside the fetches: the poller, the list, four blocks ahead in the walk, and one that waits for the next block.
+  const connections = nodeRequests + 7;
   if (nodeCookieFile !== null) return { url, connections, credentials: { cookieFile: nodeCookieFile } };
   if (username === null && password === null) return { url, connections };
   return { url, connections, credentials: { user: username ?? '', password: password ?? '' } };

@@ -8,6 +8,9 @@ export interface ActivityEvents {
   listed: [count: number];
   spooled: [blob: { versionHash: VersionHash; hashType: HashType; sizeBytes: number }];
   stored: [count: number];
+  /** The walk's cursor moved to this height. */
+  walked: [walk: { height: number }];
+  reorganised: [change: { blocks: number; lastCommonHeight: number; withdrawn: number }];
   failed: [failure: { versionHash: VersionHash; code: string; message: string }];
 }
 

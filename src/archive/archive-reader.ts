@@ -6,6 +6,7 @@ import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Adoption } from './adoption.ts';
 import type { BlobLookup, Unavailable, UnavailableReason } from './archive-view.ts';
+import type { ChainFollowing } from './chain/chain-following.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Poller } from './poller.ts';
 
@@ -16,6 +17,7 @@ export interface ReaderModules {
   readonly damage: DamageWatch;
   readonly poller: Poller;
   readonly adoption: Adoption;
+  readonly chain: Pick<ChainFollowing, 'isCurrent'>;
 }
 
 /** Gives bytes only when they are proven, and says "absent" only when that is. */
@@ -54,7 +56,7 @@ export class ArchiveReader {
 
   /** For a name without a row: null when it is proven absent, else why that cannot be said. */
   async absence(name: NamedHash, signal: AbortSignal): Promise<Unavailable | null> {
-    const { catalog, poller, adoption, store } = this.#modules;
+    const { catalog, poller, adoption, chain, store } = this.#modules;
     if (catalog.findWanted(name.versionHash) !== null) {
       return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
     }
@@ -65,6 +67,9 @@ export class ArchiveReader {
         'The node has not been asked lately, so it is not known whether this exists.',
         10,
       );
+    }
+    if (!chain.isCurrent()) {
+      return unavailable('cannot-tell', 'The chain is not walked to its end, so it is not known whether this is on it.', 10);
     }
     for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
       if ((await store.stat({ hashType, versionHash: name.versionHash }, signal)) !== null) {

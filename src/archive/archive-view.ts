@@ -15,7 +15,25 @@ export interface ReplicaRecord {
   readonly verifiedAt: string | null;
 }
 
-export interface ContentRecord {
+/** One output that commits to the content. */
+export interface OccurrenceStatus {
+  /** `mined`: in a block of the branch that we follow; `final`: for good, by the rule that the operator states. */
+  readonly state: 'unconfirmed' | 'mined' | 'final';
+  readonly txid: TxId;
+  /** null: in no block that we know. */
+  readonly vout: number | null;
+  readonly height: number | null;
+  readonly blockHash: BlockHash | null;
+  readonly medianTimeSeconds: number | null;
+}
+
+export interface OccurrencePage {
+  readonly occurrences: readonly OccurrenceStatus[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+export interface ContentRecord extends OccurrencePageOfRecord {
   readonly versionHash: VersionHash;
   /** null: only listed so far, and a list does not say which hash it is. */
   readonly hashType: HashType | null;
@@ -31,6 +49,12 @@ export interface ContentRecord {
   readonly replicas: readonly ReplicaRecord[];
   /** Why the bytes are not here yet, and how often they were asked for. */
   readonly lastFailure: { readonly code: string; readonly message: string; readonly attempts: number } | null;
+}
+
+/** The first occurrences; the others by `nextOccurrences`. */
+interface OccurrencePageOfRecord {
+  readonly occurrences: readonly OccurrenceStatus[];
+  readonly nextOccurrences: string | null;
 }
 
 /** Why a question cannot be answered now. None of them means that something is absent. */
@@ -94,7 +118,23 @@ export interface ArchiveStatus {
     /** Bytes and calls that the archive has cost the node since the start. */
     readonly calls: Readonly<Record<string, number>>;
   };
-  readonly chain: { readonly genesis: BlockHash | null };
+  readonly chain: {
+    readonly genesis: BlockHash | null;
+    /** Where the walk began, for good; null: it has not begun. */
+    readonly startHeight: number | null;
+    /** How far every block is examined. */
+    readonly height: number | null;
+    /** Blocks that the node has and the walk has not. */
+    readonly lagBlocks: number | null;
+    /** `chainlock` or `depth:<n>`. */
+    readonly finality: string;
+    /** Up to here everything on our branch is final. */
+    readonly finalHeight: number | null;
+    /** Contents on chain that nobody had when their deadline passed. */
+    readonly lost: number;
+    /** Transactions of version 137 that carry no blob, or several. */
+    readonly unclearTransactions: number;
+  };
   readonly list: { readonly sweptAt: string | null; readonly entries: number | null };
   readonly content: {
     readonly seen: number;
@@ -111,7 +151,8 @@ export interface ArchiveStatus {
 /** What the HTTP room may ask of the archive. */
 export interface ArchiveView {
   read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup>;
-  record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup>;
+  /** `occurrencesAfter`: a `nextOccurrences` of this content. */
+  record(name: NamedHash, signal: AbortSignal, occurrencesAfter?: string): Promise<RecordLookup>;
   /** Throws `ArchiveError` `archive/bad-cursor` when `after` was not given out by a listing. */
   list(query: ListingQuery): ListingPage;
   status(): ArchiveStatus;

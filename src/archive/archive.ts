@@ -1,9 +1,10 @@
-import type { NamedHash } from '../blob/ids.ts';
+import type { ContentName, NamedHash, TxId } from '../blob/ids.ts';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { WantedBlob } from '../catalog/wanted-table.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RecordStore } from '../storage/record-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
 import { Activity } from './activity.ts';
@@ -18,12 +19,14 @@ import type {
   ListingQuery,
   RecordLookup,
 } from './archive-view.ts';
-import type { BlobNode } from './blob-node.ts';
+import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
+import type { ArchiveNode } from './chain/chain-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import { CountedNode } from './counted-node.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Fetcher } from './fetcher.ts';
 import { LeftOver } from './left-over.ts';
+import { localSource } from './chain/local-source.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 import { Placer } from './placer.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
@@ -34,10 +37,13 @@ export interface ArchiveOptions extends PollerOptions {
   readonly emulated: boolean;
   /** Requests under way at the node at a time. */
   readonly requests: number;
+  readonly chain: ChainOptions;
 }
 
 export interface ArchiveModules {
-  readonly node: BlobNode;
+  readonly node: ArchiveNode;
+  /** Backends with names: they get the occurrence records. */
+  readonly records: readonly RecordStore[];
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly binding: ChainBinding;
@@ -59,6 +65,7 @@ export class Archive implements ArchiveView {
   readonly #placer: Placer;
   readonly #adoption: Adoption;
   readonly #reader: ArchiveReader;
+  readonly #chain: ChainFollowing;
 
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
@@ -73,7 +80,14 @@ export class Archive implements ArchiveView {
     const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver });
     this.#fetcher = fetcher;
     this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });
-    this.#reader = new ArchiveReader({ ...parts, damage, poller: this.#poller, adoption: this.#adoption });
+    this.#chain = new ChainFollowing(options.chain, {
+      ...parts,
+      nodes: [this.#node],
+      poller: this.#poller,
+      spooler,
+      sources: [localSource(modules.store)],
+    });
+    this.#reader = new ArchiveReader({ ...parts, damage, poller: this.#poller, adoption: this.#adoption, chain: this.#chain });
   }
 
   /** Works until the signal aborts; resolves when everything under way has ended. */
@@ -82,6 +96,7 @@ export class Archive implements ArchiveView {
       this.#adoption.run(signal).then(() => this.#placer.run(signal)),
       this.#poller.run(signal),
       this.#fetcher.run(signal),
+      this.#chain.run(signal),
     ]);
   }
 
@@ -89,11 +104,11 @@ export class Archive implements ArchiveView {
     return this.#reader.read(name, signal);
   }
 
-  async record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup> {
+  async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null = null): Promise<RecordLookup> {
     const [entry] = this.#reader.entriesOf(name);
     const wanted = this.#modules.catalog.findWanted(name.versionHash);
-    if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted) };
-    if (wanted !== null) return { kind: 'found', record: describeWanted(wanted) };
+    if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted, occurrencesAfter) };
+    if (wanted !== null) return { kind: 'found', record: this.#describeWanted(wanted, occurrencesAfter) };
     return (await this.#reader.absence(name, signal)) ?? { kind: 'absent' };
   }
 
@@ -104,7 +119,7 @@ export class Archive implements ArchiveView {
     const last = shown.at(-1);
     const more = entries.length > shown.length && last !== undefined;
     return {
-      records: shown.map((entry) => this.#describe(entry, null)),
+      records: shown.map((entry) => this.#describe(entry, null, null)),
       next: more ? encodeCursor(last.sequence, query.order) : null,
     };
   }
@@ -127,7 +142,7 @@ export class Archive implements ArchiveView {
         lastAnswerAt: isoTime(lastAnswerMs),
         calls: { ...this.#node.calls },
       },
-      chain: { genesis },
+      chain: { genesis, ...this.#chain.status },
       list: { sweptAt: isoTime(sweptMs), entries },
       content: { ...catalog.totals(), failing: queue.failing },
       smallestSlackSeconds: slack,
@@ -138,18 +153,23 @@ export class Archive implements ArchiveView {
   /** What is wrong now. Before the node first answered, that is said too. */
   #conditions(): ArchiveStatus['conditions'] {
     const raised = this.#modules.conditions.all();
-    if (this.#poller.state.sweptMs !== null || this.#modules.conditions.has('node')) return raised;
+    const since = new Date(this.#modules.nowMs()).toISOString();
+    if (this.#modules.conditions.has('node')) return raised;
+    if (this.#poller.state.sweptMs !== null) {
+      const behind = this.#chain.behindCondition(since);
+      return behind === null ? raised : [...raised, behind];
+    }
     const waiting = {
       code: 'node/not-asked-yet',
       message: 'The node has not answered yet.',
       hint: 'Wait a moment; if it stays, look at HOLDFAST_NODE_URL.',
-      since: new Date(this.#modules.nowMs()).toISOString(),
+      since,
       blocksReadiness: true,
     };
     return [...raised, waiting];
   }
 
-  #describe(entry: ContentEntry, wanted: WantedBlob | null): ContentRecord {
+  #describe(entry: ContentEntry, wanted: WantedBlob | null, after: string | null): ContentRecord {
     const replicas = this.#modules.catalog.placementsOf(entry);
     return {
       versionHash: entry.versionHash,
@@ -163,14 +183,29 @@ export class Archive implements ArchiveView {
       storedAt: isoTime(entry.storedMs),
       replicas: replicas.map(({ backend, state, verifiedMs }) => ({ backend, state, verifiedAt: isoTime(verifiedMs) })),
       lastFailure: wanted === null ? null : failureOf(wanted),
+      ...this.#occurrencesOf(entry, entry.txid, after),
     };
+  }
+
+  #describeWanted(wanted: WantedBlob, after: string | null): ContentRecord {
+    const { hashType, versionHash, txid } = wanted;
+    return {
+      ...describeWanted(wanted),
+      // Before a block names it, a list has: there is one transaction, and it waits.
+      ...this.#occurrencesOf({ hashType: hashType ?? 'keccak256', versionHash }, txid, after),
+    };
+  }
+
+  #occurrencesOf(name: ContentName, txid: TxId | null, after: string | null) {
+    const { occurrences, next } = this.#chain.occurrences(name, txid, after);
+    return { occurrences, nextOccurrences: next };
   }
 }
 
-function describeWanted(wanted: WantedBlob): ContentRecord {
+function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurrences' | 'nextOccurrences'> {
   return {
     versionHash: wanted.versionHash,
-    hashType: null,
+    hashType: wanted.hashType,
     state: 'seen',
     sizeBytes: wanted.sizeBytes,
     listedTxid: wanted.txid,

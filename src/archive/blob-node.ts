@@ -18,6 +18,10 @@ export interface ListedBlob {
   /** `mtp` (release 5) or `mpt` (4.4); null where the dialect does not tell (specification). */
   readonly medianTimeSeconds: number | null;
   readonly txid: TxId | null;
+  /** On chain, and no list has named it yet: `sizeBytes` is only the most that it can be. */
+  readonly sizeIsBound?: boolean;
+  /** How often it was asked for in vain: where there are several nodes, another one is asked then. */
+  readonly attempts?: number;
 }
 
 /** What became of one blob that was asked for. Only `absent` means that the node answered it has not got it. */

@@ -3,7 +3,7 @@ import type { Logger } from '../observability/logger.ts';
 import type { Condition } from './archive-view.ts';
 
 /** What a condition is about. One subject has one condition at a time; `null` clears it. */
-export type Subject = 'node' | 'list' | 'store' | 'fetch' | 'blobs' | 'overdue' | 'damage' | 'rebuild' | 'disk';
+export type Subject = 'node' | 'list' | 'store' | 'fetch' | 'blobs' | 'overdue' | 'damage' | 'rebuild' | 'disk' | `chain:${string}`;
 
 type Raised = Omit<Condition, 'since'>;
 
@@ -47,6 +47,11 @@ export class ConditionBoard {
       hint: 'This is a bug of holdfast: please report it with the log line beside it. The archiver tries again.',
       blocksReadiness: true,
     });
+  }
+
+  /** Something that happened once, and that somebody may want to read later. */
+  note(subject: Subject, message: string): void {
+    this.#log.warn({ subject }, message);
   }
 
   has(subject: Subject): boolean {

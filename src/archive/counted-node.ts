@@ -1,12 +1,24 @@
 import type { BlockHash } from '../blob/ids.ts';
-import type { BlobNode, ChainTip, FetchOutcome, ListedBlob } from './blob-node.ts';
+import type { ChainTip, FetchOutcome, ListedBlob } from './blob-node.ts';
+import type { ArchiveNode, ChainHeader } from './chain/chain-node.ts';
 
 /** Counts what the archive costs the node: requests of each kind, and blobs asked for. */
-export class CountedNode implements BlobNode {
-  readonly #node: BlobNode;
-  readonly calls = { genesis: 0, tip: 0, list: 0, fetchRequests: 0, blobsAsked: 0 };
+export class CountedNode implements ArchiveNode {
+  readonly #node: ArchiveNode;
+  readonly calls = {
+    genesis: 0,
+    tip: 0,
+    list: 0,
+    fetchRequests: 0,
+    blobsAsked: 0,
+    blockHash: 0,
+    header: 0,
+    block: 0,
+    chainLock: 0,
+    wait: 0,
+  };
 
-  constructor(node: BlobNode) {
+  constructor(node: ArchiveNode) {
     this.#node = node;
   }
 
@@ -33,6 +45,31 @@ export class CountedNode implements BlobNode {
     this.calls.fetchRequests += 1;
     this.calls.blobsAsked += wanted.length;
     return this.#node.fetchBlobs(wanted, signal);
+  }
+
+  blockHashAt(height: number, signal: AbortSignal): Promise<BlockHash | null> {
+    this.calls.blockHash += 1;
+    return this.#node.blockHashAt(height, signal);
+  }
+
+  header(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader> {
+    this.calls.header += 1;
+    return this.#node.header(hash, signal);
+  }
+
+  rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array> {
+    this.calls.block += 1;
+    return this.#node.rawBlock(hash, signal);
+  }
+
+  bestChainLock(signal: AbortSignal): ReturnType<ArchiveNode['bestChainLock']> {
+    this.calls.chainLock += 1;
+    return this.#node.bestChainLock(signal);
+  }
+
+  waitForNewBlock(waitMs: number, signal: AbortSignal): Promise<BlockHash> {
+    this.calls.wait += 1;
+    return this.#node.waitForNewBlock(waitMs, signal);
   }
 
   close(): Promise<void> {

@@ -3,7 +3,7 @@ import type { VersionHash } from '../blob/ids.ts';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { WantedBlob } from '../catalog/wanted-table.ts';
-import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
+import { forgetBytes, type UnverifiedBlob, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from './activity.ts';
 import type { BlobNode, FetchOutcome } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
@@ -205,7 +205,9 @@ export class Fetcher {
     if (outcome === undefined) return absentAtNode(wanted);
     switch (outcome.kind) {
       case 'bytes':
-        return (await this.#modules.verifier.verify(outcome.blob)) ?? wrongBytes(wanted, outcome.blob);
+        return (
+          (await this.#modules.verifier.verify(namedByChain(outcome.blob, wanted))) ?? wrongBytes(wanted, outcome.blob)
+        );
       case 'absent':
         return absentAtNode(wanted);
       case 'failed':
@@ -221,20 +223,31 @@ export class Fetcher {
     const records = failures.map((failure) => failureRecord(failure, this.#whenAgain(...failure)));
     catalog.recordFailures(records);
     for (const record of records) activity.emit('failed', record);
-    for (const [{ versionHash }, error] of failures) {
-      // What the node lists no more was dropped or replaced before it was mined: nobody has to look.
-      if (isAbsentAtNode(error) && !poller.isListed(versionHash)) this.#failures.settled(versionHash);
+    for (const [wanted, error] of failures) {
+      const { versionHash, hashType } = wanted;
+      // What the node lists no more, and no block has, was dropped or replaced before it was mined: nobody has to look.
+      if (isAbsentAtNode(error) && !poller.isListed(versionHash) && (hashType === null || this.#isPast(wanted)))
+        this.#failures.settled(versionHash);
       else this.#failures.failed(versionHash, messageOf(error));
     }
   }
 
   #whenAgain(wanted: WantedBlob, error: Error): number {
     const { poller, nowMs } = this.#modules;
-    const tip = poller.state.tip;
-    const isPast = tip !== null && tip.medianTimeSeconds > wanted.medianTimeSeconds + RETENTION_SECONDS;
-    if (isPast && isAbsentAtNode(error) && !poller.isListed(wanted.versionHash)) return NEVER_MS;
+    if (this.#isPast(wanted) && isAbsentAtNode(error) && !poller.isListed(wanted.versionHash)) return NEVER_MS;
     return nextAttemptMs(wanted.attempts, nowMs(), Math.random);
   }
+
+  /** Is its deadline over, by the chain's clock? */
+  #isPast({ medianTimeSeconds }: WantedBlob): boolean {
+    const { tip } = this.#modules.poller.state;
+    return tip !== null && tip.medianTimeSeconds > medianTimeSeconds + RETENTION_SECONDS;
+  }
+}
+
+/** Where the chain has said which hash it is, no other counts. */
+function namedByChain(blob: UnverifiedBlob, { hashType }: WantedBlob): UnverifiedBlob {
+  return hashType === null ? blob : { ...blob, hashType };
 }
 
 function bytesIn(outcome: FetchOutcome): number {

@@ -43,6 +43,8 @@ export class Poller {
   readonly #modules: PollerModules;
   /** Rings when there is something new to fetch, or when the node can be asked again. */
   readonly news = new Pulse();
+  /** Nudged, it makes the next round begin at once: there is a new block. */
+  readonly wake = new Pulse();
   #genesis: BlockHash | null = null;
   #chainCheckedMs: number | null = null;
   #tip: ChainTip | null = null;
@@ -57,7 +59,6 @@ export class Poller {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const pause = new Pulse();
     while (!signal.aborted) {
       try {
         await this.#round(signal);
@@ -69,7 +70,7 @@ export class Poller {
         this.#failures += 1;
         this.#tell(error);
       }
-      await pause.wait(this.#failures === 0 ? this.#options.pollMs : backoffMs(this.#failures), signal);
+      await this.wake.wait(this.#failures === 0 ? this.#options.pollMs : backoffMs(this.#failures), signal);
     }
   }
 

@@ -209,6 +209,11 @@ export class ChainIndex {
     return this.#parts.reading('look an occurrence up', () => this.#occurrences.lastHeight(name));
   }
 
+  /** null: no block that was walked has any. */
+  lastOccurrenceHeight(): number | null {
+    return this.#parts.reading('look the newest occurrence up', () => this.#occurrences.highest());
+  }
+
   unclearCount(): number {
     return this.#parts.reading('count unclear transactions', () => this.#occurrences.unclearCount());
   }

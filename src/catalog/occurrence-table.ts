@@ -54,6 +54,7 @@ export class OccurrenceTable {
   readonly #first: Database.Statement;
   readonly #last: Database.Statement;
   readonly #some: Database.Statement;
+  readonly #highest: Database.Statement;
   readonly #countUnclear: Database.Statement;
 
   constructor(database: Database.Database) {
@@ -82,6 +83,7 @@ export class OccurrenceTable {
     this.#some = database
       .prepare('SELECT COUNT(*) FROM (SELECT 1 FROM occurrence WHERE version_hash = ? AND hash_type = ? LIMIT ?)')
       .pluck();
+    this.#highest = database.prepare('SELECT MAX(height) FROM occurrence').pluck();
     this.#countUnclear = database.prepare('SELECT COUNT(*) FROM unclear_transaction').pluck();
   }
 
@@ -133,6 +135,11 @@ export class OccurrenceTable {
   /** How many there are, counted no further than `most`. */
   countUpTo({ hashType, versionHash }: ContentName, most: number): number {
     return z.number().parse(this.#some.get(hashKey(versionHash), hashTypeCode(hashType), most));
+  }
+
+  /** Of the newest one on our branch, whatever it names. */
+  highest(): number | null {
+    return z.number().nullable().parse(this.#highest.get());
   }
 
   unclearCount(): number {

@@ -60,7 +60,9 @@ export class RecordOutbox {
        WHERE (unwritten_record.height, unwritten_record.transaction_index) > (?, ?) AND unwritten_record.height <= ? AND content.state > 0
        ORDER BY unwritten_record.height, unwritten_record.transaction_index LIMIT ?`,
     );
-    this.#written = database.prepare('DELETE FROM unwritten_record WHERE height = ? AND transaction_index = ?');
+    this.#written = database.prepare(
+      'DELETE FROM unwritten_record WHERE height = ? AND transaction_index = ? AND record = ?',
+    );
     this.#withdrawn = database.prepare(
       `SELECT sequence, height, version_hash, hash_type, txid, vout, block_hash FROM withdrawn_occurrence
        WHERE deleted_ms IS NULL ORDER BY sequence LIMIT ?`,
@@ -97,10 +99,11 @@ export class RecordOutbox {
     });
   }
 
-  recordWritten(places: readonly ChainPlace[]): void {
+  /** Every backend has these. A row that was made anew meanwhile, for another block, stays. */
+  recordWritten(written: readonly DueRecord[]): void {
     this.#database
       .transaction(() => {
-        for (const { height, transactionIndex } of places) this.#written.run(height, transactionIndex);
+        for (const { height, transactionIndex, record } of written) this.#written.run(height, transactionIndex, record);
       })
       .immediate();
   }

@@ -42,6 +42,18 @@ export const SETTINGS = {
   nodePollMs: setting('node.pollMs', wholeNumber(100, 60_000), 2_000, 'Milliseconds between questions for the tip.'),
   nodeSweepMs: setting('node.sweepMs', wholeNumber(500, 300_000), 5_000, 'Milliseconds between readings of the list.'),
   nodeRequests: setting('node.requests', wholeNumber(1, 16), 3, 'Fetches under way at the node at a time.'),
+  startHeight: setting(
+    'startHeight',
+    wholeNumber(0, 0x7fffffff).nullable(),
+    null,
+    'Height where the walk of the chain begins; without it, the lowest that can be saved at the very first start.',
+  ),
+  finality: setting(
+    'finality',
+    text.regex(/^(chainlock|depth:[1-9]\d{0,5})$/, 'must be chainlock or depth:<confirmations>'),
+    'chainlock',
+    'What is final: ChainLocks, or depth:<n> confirmations where the network has none.',
+  ),
   httpHost: setting('http.host', text, '127.0.0.1', 'Address that the API listens on.'),
   httpPort: setting('http.port', wholeNumber(0, 65_535), 8_080, 'Port of the API; 0 takes a free one and logs it.'),
   localMode: setting(

@@ -1,4 +1,4 @@
-import type { ContentRecord, ReplicaRecord } from '../archive/archive-view.ts';
+import type { ContentRecord, OccurrenceStatus, ReplicaRecord } from '../archive/archive-view.ts';
 
 /**
  * The record as clients see it. Named field by field: what the archive adds to its own record for itself does not get
@@ -16,12 +16,18 @@ export function recordOnWire(record: ContentRecord) {
     spooledAt: record.spooledAt,
     storedAt: record.storedAt,
     replicas: record.replicas.map(replicaOnWire),
+    occurrences: record.occurrences.map(occurrenceOnWire),
+    nextOccurrences: record.nextOccurrences,
     lastFailure: record.lastFailure && {
       code: record.lastFailure.code,
       message: record.lastFailure.message,
       attempts: record.lastFailure.attempts,
     },
   };
+}
+
+function occurrenceOnWire({ state, txid, vout, height, blockHash, medianTimeSeconds }: OccurrenceStatus) {
+  return { state, txid, vout, height, blockHash, medianTimeSeconds };
 }
 
 function replicaOnWire({ backend, state, verifiedAt }: ReplicaRecord) {

@@ -11,6 +11,8 @@ import { isObject, parseJson, type RpcAnswer, readEnvelope } from './rpc-answer.
 export interface WantedBlob {
   readonly versionHash: VersionHash;
   readonly sizeBytes: number;
+  /** No list has named it: `sizeBytes` is only the most that it can be. */
+  readonly sizeIsBound?: boolean;
 }
 
 /** An answer whose blobs are decoded: by the strings that stand for them in `value`. */
@@ -67,6 +69,14 @@ export function blobOf(result: unknown, wanted: WantedBlob, decoded: DecodedAnsw
     throw wrongBlob('The node answered with another version hash than the one asked for.', { versionHash });
   }
   const datasize = result['datasize'];
+  const isBounded = typeof datasize === 'number' && Number.isSafeInteger(datasize) && datasize <= sizeBytes;
+  if (wanted.sizeIsBound === true && isBounded) {
+    return {
+      versionHash,
+      hashType: null,
+      bytes: decodeData(result['data'], { versionHash, sizeBytes: datasize }, decoded.bytesOf),
+    };
+  }
   if (datasize !== sizeBytes) {
     const said = typeof datasize === 'number' ? datasize : null;
     const message = `The node listed ${sizeBytes} bytes for this blob, and now says ${said ?? 'nothing'}.`;

@@ -8,6 +8,7 @@ import { malformedAnswer, NodeError, NodeRpcError } from './errors.ts';
 import { type ListedEntry, readList } from './list-answer.ts';
 import { NO_REPETITION, withReadRetries } from './read-retry.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
+import { type ChainCalls, chainCalls } from './rpc-chain-calls.ts';
 import { encodeBatch, encodeCall } from './rpc-request.ts';
 import { createTransport, type NodeTransport, type TransportOptions } from './transport.ts';
 
@@ -26,7 +27,7 @@ export type BlobOutcome =
   | { readonly kind: 'failed'; readonly error: Error };
 
 /** What the archive asks of a node; has the form of its `BlobNode`. Works with every dialect that has blobs. */
-export interface RpcBlobNode {
+export interface RpcBlobNode extends ChainCalls {
   readonly name: string;
   genesisHash(signal: AbortSignal): Promise<BlockHash>;
   tip(signal: AbortSignal): Promise<NodeTip>;
@@ -89,6 +90,7 @@ function overTransport(transport: NodeTransport): RpcBlobNode {
       const fetched = await fetchPossible(transport, possible, signal);
       return wanted.map((one) => fetched[possible.indexOf(one)] ?? { kind: 'failed', error: tooLargeToBe(one) });
     },
+    ...chainCalls(transport),
     close: () => transport.close(),
   };
 }

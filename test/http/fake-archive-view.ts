@@ -51,6 +51,8 @@ export function recordOf(blob: VerifiedBlob): ContentRecord {
     storedAt: '2026-01-01T00:00:02.000Z',
     replicas: [{ backend: 'local', state: 'good', verifiedAt: '2026-01-01T00:00:02.000Z' }],
     lastFailure: null,
+    occurrences: [],
+    nextOccurrences: null,
   };
 }
 
@@ -66,7 +68,16 @@ export const HEALTHY: ArchiveStatus = {
     lastAnswerAt: '2026-01-01T00:00:00.000Z',
     calls: { listnevmblobdata: 3 },
   },
-  chain: { genesis: null },
+  chain: {
+    genesis: null,
+    startHeight: 1,
+    height: 12,
+    lagBlocks: 0,
+    finality: 'chainlock',
+    finalHeight: 11,
+    lost: 0,
+    unclearTransactions: 0,
+  },
   list: { sweptAt: null, entries: 2 },
   content: { seen: 1, spooled: 0, stored: 2, storedBytes: 2_000, failing: 0 },
   smallestSlackSeconds: null,

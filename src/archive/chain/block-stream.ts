@@ -1,0 +1,49 @@
+import type { BlockHash } from '../../blob/ids.ts';
+import type { ChainNode } from './chain-node.ts';
+import { type ProvenBlock, readBlock } from './read-block.ts';
+
+/** Blocks asked for ahead of the one that is read: the node works while we parse. Bounds memory too. */
+const LOOK_AHEAD = 4;
+
+export interface StreamedBlock {
+  readonly block: ProvenBlock;
+  readonly rawBytes: number;
+}
+
+/**
+ * The blocks of the node's branch at these heights, in order, proven one by one. Two calls a block, one where the hash
+ * is known already: the tip's. Ends early where the branch does.
+ */
+export async function* blocksAt(
+  first: number,
+  last: number,
+  tip: { readonly height: number; readonly hash: BlockHash },
+  node: ChainNode,
+  signal: AbortSignal,
+): AsyncGenerator<StreamedBlock> {
+  const asked: Promise<StreamedBlock | null>[] = [];
+  let next = first;
+  for (let height = first; height <= last; height += 1) {
+    for (; next <= last && asked.length < LOOK_AHEAD; next += 1) {
+      const asking = blockAt(next, next === tip.height ? tip.hash : null, node, signal);
+      // What fails is told when its turn comes; nobody may listen any more then.
+      asking.catch(() => undefined);
+      asked.push(asking);
+    }
+    const block = await asked.shift();
+    if (block === undefined || block === null) return;
+    yield block;
+  }
+}
+
+async function blockAt(
+  height: number,
+  known: BlockHash | null,
+  node: ChainNode,
+  signal: AbortSignal,
+): Promise<StreamedBlock | null> {
+  const hash = known ?? (await node.blockHashAt(height, signal));
+  if (hash === null) return null;
+  const bytes = await node.rawBlock(hash, signal);
+  return { block: readBlock(bytes, hash, height), rawBytes: bytes.length };
+}

@@ -1,0 +1,153 @@
+import type { ContentName, TxId } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ChainPlace, PlacedOccurrence } from '../../catalog/occurrence-table.ts';
+import type { RecordStore } from '../../storage/record-store.ts';
+import type { Verifier } from '../../verify/verified-blob.ts';
+import type { Activity } from '../activity.ts';
+import type { OccurrencePage, OccurrenceStatus } from '../archive-view.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { Poller } from '../poller.ts';
+import type { Spooler } from '../spooler.ts';
+import { BlockWatch } from './block-watch.ts';
+import type { ArchiveNode } from './chain-node.ts';
+import { DeadlineWatch } from './deadline-watch.ts';
+import { describeFinality, Finality, type FinalityRule } from './finality.ts';
+import { Follower } from './follower.ts';
+import { type BytesSource, LossJudge } from './loss-judge.ts';
+import { RecordKeeper } from './record-keeper.ts';
+
+export interface ChainOptions {
+  /** null: the lowest height that can still be saved, at the very first start. */
+  readonly startHeight: number | null;
+  readonly finality: FinalityRule;
+}
+
+export interface ChainModules {
+  /** What is followed: one node, or a group of them. */
+  readonly node: ArchiveNode;
+  /** Every configured node, each by itself. */
+  readonly nodes: readonly ArchiveNode[];
+  readonly catalog: Catalog;
+  readonly poller: Poller;
+  readonly spooler: Spooler;
+  readonly verifier: Verifier;
+  readonly sources: readonly BytesSource[];
+  readonly records: readonly RecordStore[];
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  readonly nowMs: () => number;
+}
+
+/** Occurrences of a record, or of one page of them. */
+const PAGE = 16;
+
+/** Everything that knows what is on chain: the walk, its finality, deadlines, losses and records. */
+export class ChainFollowing {
+  readonly #options: ChainOptions;
+  readonly #modules: ChainModules;
+  readonly #follower: Follower;
+  readonly #watch: BlockWatch;
+  readonly #judge: LossJudge;
+  readonly #keeper: RecordKeeper;
+
+  constructor(options: ChainOptions, modules: ChainModules) {
+    this.#options = options;
+    this.#modules = modules;
+    const { node, catalog, poller, conditions, activity } = modules;
+    const finality = new Finality(options.finality, node, catalog);
+    const follower = new Follower(options.startHeight, { ...modules, finality });
+    this.#follower = follower;
+    this.#watch = new BlockWatch(node, poller);
+    this.#judge = new LossJudge({ ...modules, follower });
+    this.#keeper = new RecordKeeper({
+      catalog,
+      stores: modules.records,
+      conditions,
+      finalHeight: () => this.finalHeight,
+      news: follower.moved,
+    });
+    const deadlines = new DeadlineWatch(catalog, poller, conditions);
+    activity.on('walked', () => deadlines.look());
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#follower.run(signal),
+      this.#watch.run(signal),
+      this.#judge.run(signal),
+      this.#keeper.run(signal),
+    ]);
+  }
+
+  /** Then what no block named is in no block. */
+  isCurrent(): boolean {
+    return this.#follower.isCurrent();
+  }
+
+  /** Up to here our branch is final, and may be called so now. */
+  get finalHeight(): number | null {
+    return this.#modules.catalog.chain.state.finalHeight;
+  }
+
+  get status() {
+    const { chain, losses } = this.#modules.catalog;
+    const { startHeight, tip } = chain.state;
+    return {
+      startHeight,
+      height: tip?.height ?? null,
+      lagBlocks: this.#follower.lagBlocks,
+      finality: describeFinality(this.#options.finality),
+      finalHeight: this.finalHeight,
+      lost: losses.count(),
+      unclearTransactions: chain.unclearCount(),
+    };
+  }
+
+  /** Raised while the walk is not where the node is: nothing may be called absent, and little is known to be final. */
+  behindCondition(since: string) {
+    if (this.isCurrent()) return null;
+    const { height, startHeight } = this.status;
+    const error = this.#follower.lastError;
+    const at = startHeight === null ? 'has not begun' : `is at height ${height ?? startHeight}`;
+    const tip = this.#modules.poller.state.tip?.height;
+    return {
+      code: 'chain/walk-behind',
+      message: `The walk of the chain ${at}${tip === undefined ? '' : `, the node at ${tip}`}${error === null ? '.' : `: ${error}`}`,
+      hint: 'Wait while it catches up; if it does not move, look at the other conditions and at the node.',
+      since,
+      blocksReadiness: true,
+    };
+  }
+
+  /** One page of the occurrences of a content, in the order of the chain; what waits for a block comes last. */
+  occurrences(name: ContentName, listedTxid: TxId | null, after: string | null): OccurrencePage {
+    const { chain } = this.#modules.catalog;
+    const found = chain.occurrences(name, after === null ? null : parsePlace(after), PAGE + 1);
+    const page = found.slice(0, PAGE).map((occurrence) => this.#describe(occurrence));
+    const last = found[PAGE - 1];
+    if (found.length > PAGE && last !== undefined) return { occurrences: page, next: placeText(last) };
+    // Listed is not on chain: the transaction can wait, or its block was taken back.
+    if (listedTxid !== null && chain.ofTransaction(listedTxid) === null) page.push(unconfirmed(listedTxid));
+    return { occurrences: page, next: null };
+  }
+
+  #describe({ txid, vout, height, blockHash, medianTimeSeconds }: PlacedOccurrence): OccurrenceStatus {
+    const final = this.finalHeight;
+    const state = final !== null && height <= final ? 'final' : 'mined';
+    return { state, txid, vout, height, blockHash, medianTimeSeconds };
+  }
+}
+
+function unconfirmed(txid: TxId): OccurrenceStatus {
+  return { state: 'unconfirmed', txid, vout: null, height: null, blockHash: null, medianTimeSeconds: null };
+}
+
+function placeText({ height, transactionIndex }: ChainPlace): string {
+  return `${height}-${transactionIndex}`;
+}
+
+/** What is no place begins at the beginning: the text comes from a page before. */
+function parsePlace(text: string): ChainPlace | null {
+  const match = /^(\d{1,10})-(\d{1,10})$/.exec(text);
+  return match === null ? null : { height: Number(match[1]), transactionIndex: Number(match[2]) };
+}

@@ -1,0 +1,83 @@
+import { RETENTION_SECONDS } from '../../blob/limits.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { Poller } from '../poller.ts';
+
+/** Shares of the window, in percent, at which a blob that is not durable here is told of. */
+const ALARM_PERCENT = [90, 75, 50] as const;
+/** Nothing new for so many blocks, half a day: rollups fell silent, or we do not see them any more. */
+const SILENT_BLOCKS = 288;
+
+/** Alarms by the chain's own clock, so that neither our clock nor the node's can hide them. */
+export class DeadlineWatch {
+  readonly #catalog: Catalog;
+  readonly #poller: Poller;
+  readonly #conditions: ConditionBoard;
+
+  constructor(catalog: Catalog, poller: Poller, conditions: ConditionBoard) {
+    this.#catalog = catalog;
+    this.#poller = poller;
+    this.#conditions = conditions;
+  }
+
+  look(): void {
+    const nowSeconds = this.#poller.state.tip?.medianTimeSeconds;
+    if (nowSeconds === undefined) return;
+    this.#tellUnspooled(nowSeconds);
+    this.#tellUnstored(nowSeconds);
+    this.#tellSilence();
+  }
+
+  #tellUnspooled(nowSeconds: number): void {
+    const late = this.#atWorst(nowSeconds, (lateness) => lateness.unspooled);
+    this.#conditions.set(
+      'chain:late',
+      late && {
+        code: `chain/at-risk-${late.percent}`,
+        message: `${late.count} blobs that are on chain are not here, and ${late.percent} % of the time until the node may prune them is over.`,
+        hint: 'See their records for what keeps them. Add another node to HOLDFAST_NODE_URL, or a peer that has them.',
+        blocksReadiness: late.percent >= 90,
+      },
+    );
+  }
+
+  #tellUnstored(nowSeconds: number): void {
+    const late = this.#atWorst(nowSeconds, (lateness) => lateness.unstored);
+    this.#conditions.set(
+      'chain:unstored',
+      late && {
+        code: `chain/unstored-${late.percent}`,
+        message: `${late.count} blobs are durable here, but not proven on enough backends, and ${late.percent} % of their window is over.`,
+        hint: 'Look at the backends: until they hold these, the only copy is on this machine.',
+        blocksReadiness: false,
+      },
+    );
+  }
+
+  #atWorst(nowSeconds: number, count: (lateness: { unspooled: number; unstored: number }) => number) {
+    const oldest = nowSeconds - RETENTION_SECONDS;
+    for (const percent of ALARM_PERCENT) {
+      const late = count(this.#catalog.losses.lateness(oldest, nowSeconds - (RETENTION_SECONDS * percent) / 100));
+      if (late > 0) return { percent, count: late };
+    }
+    return null;
+  }
+
+  #tellSilence(): void {
+    const { tip, startHeight } = this.#catalog.chain.state;
+    if (tip === null || startHeight === null) return;
+    const last = this.#catalog.chain.lastOccurrenceHeight() ?? startHeight;
+    const silent = tip.height - last;
+    this.#conditions.set(
+      'chain:silence',
+      silent < SILENT_BLOCKS
+        ? null
+        : {
+            code: 'chain/nothing-new',
+            message: `No blob was on chain for ${silent} blocks, since height ${last}.`,
+            hint: 'Are rollups still publishing? If so, the node follows another chain than they do.',
+            blocksReadiness: false,
+          },
+    );
+  }
+}

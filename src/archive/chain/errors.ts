@@ -1,0 +1,15 @@
+import { HoldfastError } from '../../blob/errors.ts';
+
+export type ChainErrorCode =
+  /** The node gave another block than the one that was asked for. */
+  | 'chain/wrong-block'
+  /** It does not parse, or its transactions do not hash to its Merkle root. */
+  | 'chain/bad-block'
+  /** The node has thrown that block away. */
+  | 'chain/pruned-block'
+  /** The wanted start is above the tip, or was fixed to another height before. */
+  | 'chain/start-height'
+  /** `HOLDFAST_FINALITY` is neither `chainlock` nor `depth:<n>`. */
+  | 'chain/bad-finality';
+
+export class ChainError extends HoldfastError<ChainErrorCode> {}

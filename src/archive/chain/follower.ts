@@ -1,0 +1,248 @@
+import { codeOf, HoldfastError, messageOf } from '../../blob/errors.ts';
+import { RETENTION_SECONDS } from '../../blob/limits.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { TakenBack, WalkedBlock } from '../../catalog/chain-index.ts';
+import type { Activity } from '../activity.ts';
+import type { ChainTip } from '../blob-node.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { Poller } from '../poller.ts';
+import { Pulse } from '../pulse.ts';
+import { blocksAt } from './block-stream.ts';
+import { BlockTimes } from './block-times.ts';
+import type { ChainNode } from './chain-node.ts';
+import { ChainError } from './errors.ts';
+import type { Finality } from './finality.ts';
+import { relationTo } from './fork.ts';
+import { lowestSavableHeight } from './start-height.ts';
+
+export interface FollowerModules {
+  readonly node: ChainNode;
+  readonly catalog: Catalog;
+  readonly poller: Poller;
+  readonly finality: Finality;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+}
+
+/** Blocks that share one synced commit while the walk catches up, and the raw bytes that they may hold in memory. */
+const GROUP = { blocks: 64, bytes: 8 * 1_048_576 } as const;
+/** The walk is current when it is at most so many blocks behind the node. */
+const MOST_BEHIND = 2;
+/** ChainLocks come between blocks: how often one is asked for while something is not final. */
+const LOCK_MS = 10_000;
+const RETRY_MS = { first: 500, most: 30_000 } as const;
+
+/** Walks the node's branch block by block; its cursor moves only over what is recorded durably. */
+export class Follower {
+  readonly #startHeight: number | null;
+  readonly #modules: FollowerModules;
+  /** Rings when the node has a new tip. */
+  readonly #tips = new Pulse();
+  /** Rings when the walk moved. */
+  readonly moved = new Pulse();
+  #failures = 0;
+  #lastError: string | null = null;
+
+  /** `startHeight`: where the operator wants the walk to begin; null: at the lowest height that can still be saved. */
+  constructor(startHeight: number | null, modules: FollowerModules) {
+    this.#startHeight = startHeight;
+    this.#modules = modules;
+    modules.activity.on('tip', () => this.#tips.ring());
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const rings = this.#tips.rings;
+      try {
+        await this.#turn(signal);
+        this.#failures = 0;
+        this.#lastError = null;
+        this.#modules.conditions.set('chain:walk', null);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failures += 1;
+        this.#tellError(error);
+      }
+      if (this.#failures > 0) await this.#tips.wait(retryMs(this.#failures), signal);
+      else if (rings === this.#tips.rings) await this.#tips.wait(LOCK_MS, signal);
+    }
+  }
+
+  /** Blocks that the node has and the walk has not; null: that is not known. */
+  get lagBlocks(): number | null {
+    const { tip: nodeTip } = this.#modules.poller.state;
+    const { tip, startHeight } = this.#modules.catalog.chain.state;
+    if (nodeTip === null || startHeight === null) return null;
+    return Math.max(0, nodeTip.height - (tip?.height ?? startHeight - 1));
+  }
+
+  /** Then what no block named is on no block, by this node. */
+  isCurrent(): boolean {
+    const lag = this.lagBlocks;
+    return lag !== null && lag <= MOST_BEHIND && this.#failures === 0 && !this.#modules.conditions.has('chain:branch');
+  }
+
+  /** Why it is not current, as far as that is known. */
+  get lastError(): string | null {
+    return this.#lastError;
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { poller, finality } = this.#modules;
+    const tip = poller.state.tip;
+    if (tip === null || !poller.mayFetch) return;
+    if (!(await this.#begin(tip, signal))) return;
+    while (!signal.aborted && (await this.#advance(tip, signal)) === 'again');
+    if (finality.isBehind) await finality.look(signal);
+    this.moved.ring();
+  }
+
+  /** false: it cannot begin yet. */
+  async #begin(tip: ChainTip, signal: AbortSignal): Promise<boolean> {
+    const { catalog, node } = this.#modules;
+    const recorded = catalog.chain.state.startHeight;
+    if (recorded !== null) {
+      this.#tellOtherStart(recorded);
+      return true;
+    }
+    if (this.#startHeight !== null) {
+      catalog.chain.recordStart(this.#startHeight);
+      return true;
+    }
+    // While it catches up, "now" is long ago, and everything would look savable.
+    if (tip.syncing) return false;
+    catalog.chain.recordStart(await lowestSavableHeight(tip, node, signal));
+    return true;
+  }
+
+  /** One stretch of the way to the tip. `again`: the branch was another one, or there is more. */
+  async #advance(tip: ChainTip, signal: AbortSignal): Promise<'there' | 'again'> {
+    const { chain } = this.#modules.catalog;
+    const { tip: cursor, startHeight } = chain.state;
+    if (startHeight === null || cursor?.hash === tip.hash) return this.#there();
+    const next = cursor === null ? startHeight : cursor.height + 1;
+    if (tip.height < next) return cursor === null ? 'there' : await this.#compareBranches(signal);
+    if ((await this.#walk(next, tip, signal)) === 'parted') return await this.#compareBranches(signal);
+    return chain.state.tip?.hash === tip.hash ? this.#there() : await this.#compareBranches(signal);
+  }
+
+  async #walk(first: number, tip: ChainTip, signal: AbortSignal): Promise<'walked' | 'parted'> {
+    const { catalog, node } = this.#modules;
+    let group: WalkedBlock[] = [];
+    let bytes = 0;
+    let last = catalog.chain.state.tip;
+    let times: BlockTimes | null = null;
+    const commit = () => {
+      this.#record(group, tip);
+      group = [];
+      bytes = 0;
+    };
+    try {
+      for await (const { block, rawBytes } of blocksAt(first, tip.height, tip, node, signal)) {
+        if (last !== null && block.previousHash !== last.hash) return 'parted';
+        times ??= await BlockTimes.before(block.height, block.previousHash, catalog.chain, node, signal);
+        last = { ...block, medianTimeSeconds: times.follow(block.timeSeconds) };
+        group.push({ ...block, medianTimeSeconds: last.medianTimeSeconds });
+        bytes += rawBytes;
+        if (group.length >= GROUP.blocks || bytes >= GROUP.bytes) commit();
+      }
+      return 'walked';
+    } finally {
+      // What was proven before a later block failed is good.
+      commit();
+    }
+  }
+
+  #record(blocks: readonly WalkedBlock[], tip: ChainTip): void {
+    if (blocks.length === 0) return;
+    const { catalog, poller, activity } = this.#modules;
+    const isPast = (medianTimeSeconds: number) => medianTimeSeconds + RETENTION_SECONDS < tip.medianTimeSeconds;
+    const added = catalog.chain.recordBlocks(blocks, isPast);
+    if (added > 0) poller.news.ring();
+    activity.emit('walked', { height: blocks.at(-1)?.height ?? tip.height });
+    this.moved.ring();
+  }
+
+  async #compareBranches(signal: AbortSignal): Promise<'there' | 'again'> {
+    const { catalog, node, conditions } = this.#modules;
+    const relation = await relationTo(node, catalog.chain, signal);
+    switch (relation.kind) {
+      case 'extends':
+        // The tip that we were told of is no longer that of the node: the next one is on its way.
+        return this.#there();
+      case 'behind': {
+        const ours = catalog.chain.state.tip?.height ?? 0;
+        if (ours - relation.height <= MOST_BEHIND) return this.#there();
+        conditions.set('chain:branch', {
+          code: 'chain/node-went-back',
+          message: `The node is at height ${relation.height} of the branch that was walked up to ${ours}: it lags, or went back in time.`,
+          hint: 'Nothing is withdrawn. Let the node catch up, or ask another one with HOLDFAST_NODE_URL.',
+          blocksReadiness: true,
+        });
+        return 'there';
+      }
+      case 'forked':
+        this.#takeBack(catalog.chain.takeBack(relation.lastCommonHeight), relation.lastCommonHeight);
+        return 'again';
+      default:
+        return relation satisfies never;
+    }
+  }
+
+  #takeBack(taken: TakenBack, lastCommonHeight: number): void {
+    const { conditions, activity } = this.#modules;
+    activity.emit('reorganised', { blocks: taken.blocks, lastCommonHeight, withdrawn: taken.withdrawn.length });
+    const [first] = taken.withdrawn;
+    if (first === undefined) return;
+    conditions.set('chain:withdrawn', {
+      code: 'chain/final-withdrawn',
+      message: `A reorganisation of ${taken.blocks} blocks above height ${lastCommonHeight} took back ${taken.withdrawn.length} occurrences that had been called final, the first ${first.hashType} ${first.versionHash} in transaction ${first.txid}.`,
+      hint: 'Their bytes stay, their records are deleted. Find out what the node follows: a ChainLock was not kept, or the depth in HOLDFAST_FINALITY is too small.',
+      blocksReadiness: false,
+    });
+  }
+
+  #there(): 'there' {
+    this.#modules.conditions.set('chain:branch', null);
+    return 'there';
+  }
+
+  #tellOtherStart(recorded: number): void {
+    if (this.#startHeight === null || this.#startHeight === recorded) return;
+    this.#modules.conditions.set('chain:start', {
+      code: 'chain/start-height',
+      message: `HOLDFAST_START_HEIGHT is ${this.#startHeight}, but this catalog began at height ${recorded}, and that is fixed.`,
+      hint: 'What is below is archived by `holdfast backfill`. To begin anew, name another data folder.',
+      blocksReadiness: false,
+    });
+  }
+
+  /** A node that does not answer is told by the poller already. */
+  #tellError(error: unknown): void {
+    const { conditions } = this.#modules;
+    this.#lastError = messageOf(error);
+    if (error instanceof HoldfastError && error.code.startsWith('node/')) {
+      if (/pruned/i.test(error.message)) conditions.setError('chain:walk', prunedBlock(error));
+      else if (!error.retryable) conditions.setError('chain:walk', error);
+      return;
+    }
+    conditions.setError('chain:walk', error);
+  }
+}
+
+function prunedBlock(cause: HoldfastError): ChainError {
+  return new ChainError(
+    'chain/pruned-block',
+    `The node has thrown away a block that the walk needs: ${cause.message}`,
+    {
+      details: { code: codeOf(cause) },
+      retryable: true,
+      hint: 'Point HOLDFAST_NODE_URL (also) at a node that is not pruned, or start a new data folder with a later HOLDFAST_START_HEIGHT.',
+      cause,
+    },
+  );
+}
+
+function retryMs(failures: number): number {
+  return Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(failures - 1, 10));
+}

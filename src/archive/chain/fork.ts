@@ -1,0 +1,43 @@
+import type { ChainIndex } from '../../catalog/chain-index.ts';
+import type { ChainNode } from './chain-node.ts';
+
+/** How our branch and the node's lie to each other. */
+export type BranchRelation =
+  /** The node's branch contains our cursor. */
+  | { readonly kind: 'extends' }
+  /** The node's branch ends on ours, below our cursor: it lags, or went back in time. Nothing was reorganised. */
+  | { readonly kind: 'behind'; readonly height: number }
+  /** They part above this height; -1 below the first one that was walked: in all of it. */
+  | { readonly kind: 'forked'; readonly lastCommonHeight: number };
+
+/**
+ * Compares by hash, downwards from our cursor in growing steps, then by halves: a hash stands for everything below it.
+ * Should the node's branch change meanwhile, the next block does not follow what is left, and we come here again.
+ */
+export async function relationTo(
+  node: Pick<ChainNode, 'blockHashAt'>,
+  chain: Pick<ChainIndex, 'state' | 'blockAt'>,
+  signal: AbortSignal,
+): Promise<BranchRelation> {
+  const { tip, startHeight } = chain.state;
+  if (tip === null || startHeight === null) return { kind: 'extends' };
+  const isCommon = async (height: number) => {
+    const ours = chain.blockAt(height)?.hash;
+    return ours !== undefined && (await node.blockHashAt(height, signal)) === ours;
+  };
+  if (await isCommon(tip.height)) return { kind: 'extends' };
+  let different = tip.height;
+  let common = tip.height - 1;
+  for (let step = 1; common >= startHeight && !(await isCommon(common)); step *= 2) {
+    different = common;
+    common = different - step;
+  }
+  common = Math.max(common, startHeight - 1);
+  while (different - common > 1) {
+    const middle = (different + common) >> 1;
+    if (await isCommon(middle)) common = middle;
+    else different = middle;
+  }
+  const theirs = await node.blockHashAt(common + 1, signal);
+  return theirs === null ? { kind: 'behind', height: common } : { kind: 'forked', lastCommonHeight: common };
+}

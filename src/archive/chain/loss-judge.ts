@@ -1,0 +1,194 @@
+import { messageOf } from '../../blob/errors.ts';
+import type { ContentName, HashType, VersionHash } from '../../blob/ids.ts';
+import { RETENTION_SECONDS } from '../../blob/limits.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { AbsenceAnswer, Loss } from '../../catalog/loss-ledger.ts';
+import type { WantedBlob } from '../../catalog/wanted-table.ts';
+import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
+import type { BlobNode } from '../blob-node.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { Poller } from '../poller.ts';
+import { Pulse } from '../pulse.ts';
+import type { Spooler } from '../spooler.ts';
+import type { Follower } from './follower.ts';
+
+/** Somebody who may have bytes: a backend, a peer. `null` is its positive answer; a fault throws. */
+export interface BytesSource {
+  readonly name: string;
+  find(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null>;
+}
+
+export interface LossModules {
+  readonly catalog: Catalog;
+  readonly poller: Poller;
+  readonly follower: Follower;
+  /** Every configured node. */
+  readonly nodes: readonly BlobNode[];
+  /** Every configured backend and peer. */
+  readonly sources: readonly BytesSource[];
+  readonly verifier: Verifier;
+  readonly spooler: Spooler;
+  readonly conditions: ConditionBoard;
+  readonly nowMs: () => number;
+}
+
+/** Rows that are looked at in one go: those that rest must not hide the others. */
+const LOOK_AHEAD = 512;
+/** Blobs judged in one go. */
+const GROUP = 16;
+/** A question costs the node 60 ms under its main lock: it gets at least three times as long for everything else. */
+const REST_FACTOR = 3;
+/** Where somebody did not answer, all are asked again after this. */
+const UNANSWERED_REST_MS = 60_000;
+const IDLE_MS = 15_000;
+const COPIES = 2;
+
+type Answer = 'absent' | 'wrong-bytes' | 'no-answer' | VerifiedBlob;
+
+/**
+ * Says what is lost: on chain, past its deadline, and everybody who could have it has answered that they have not. A
+ * fault is not an answer. Whoever has it after all makes it ours.
+ */
+export class LossJudge {
+  readonly #modules: LossModules;
+  readonly #wake = new Pulse();
+  readonly #resting = new Map<VersionHash, number>();
+
+  constructor(modules: LossModules) {
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const startedMs = performance.now();
+      let judged = 0;
+      try {
+        this.#tellRevoked();
+        judged = await this.#judgeSome(signal);
+        this.#tell();
+        this.#modules.conditions.set('chain:loss', null);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#modules.conditions.setError('chain:loss', error);
+      }
+      const spentMs = performance.now() - startedMs;
+      if (judged > 0) await this.#wake.wait(spentMs * REST_FACTOR, signal);
+      else await this.#modules.follower.moved.wait(IDLE_MS, signal);
+    }
+  }
+
+  /** What does not hold yet: a node that catches up has not got what it will have. */
+  #mayJudge(): number | null {
+    const { poller, follower } = this.#modules;
+    const { tip } = poller.state;
+    return tip !== null && poller.isListCurrent() && follower.isCurrent() ? tip.medianTimeSeconds : null;
+  }
+
+  async #judgeSome(signal: AbortSignal): Promise<number> {
+    const { catalog, poller, nowMs } = this.#modules;
+    const tipSeconds = this.#mayJudge();
+    if (tipSeconds === null) return 0;
+    for (const [hash, untilMs] of this.#resting) if (untilMs <= nowMs()) this.#resting.delete(hash);
+    const overdue = catalog.losses
+      .overdue(tipSeconds, LOOK_AHEAD)
+      .filter(({ versionHash }) => !poller.isListed(versionHash) && !this.#resting.has(versionHash))
+      .slice(0, GROUP);
+    const losses: Loss[] = [];
+    for (const wanted of overdue) {
+      const loss = await this.#judge(wanted, signal);
+      if (loss !== null) losses.push(loss);
+    }
+    // The branch may have changed while they were asked.
+    if (losses.length > 0)
+      catalog.losses.record(losses.filter((loss) => catalog.chain.lastHeight(loss) === loss.upToHeight));
+    return overdue.length;
+  }
+
+  async #judge(wanted: WantedBlob, signal: AbortSignal): Promise<Loss | null> {
+    const { catalog, nodes, sources, spooler, nowMs } = this.#modules;
+    const { hashType, versionHash } = wanted;
+    if (hashType === null) return null;
+    const name = { hashType, versionHash };
+    const upToHeight = catalog.chain.lastHeight(name);
+    const asking = [
+      ...sources.map((source) => ({ who: source.name, ask: () => this.#askSource(source, name, signal) })),
+      ...nodes.map((node) => ({ who: `node ${node.name}`, ask: () => this.#askNode(node, wanted, hashType, signal) })),
+    ];
+    const answers: AbsenceAnswer[] = [];
+    for (const { who, ask } of asking) {
+      const answer = await ask();
+      if (answer === 'no-answer') {
+        this.#resting.set(versionHash, nowMs() + UNANSWERED_REST_MS);
+        return null;
+      }
+      if (typeof answer !== 'string') {
+        await spooler.spool(answer, { ...wanted, sizeBytes: answer.bytes.length }, signal);
+        return null;
+      }
+      answers.push({ source: who, answered: answer, at: new Date(nowMs()).toISOString() });
+    }
+    if (upToHeight === null) return null;
+    return { ...name, upToHeight, deadlineSeconds: wanted.medianTimeSeconds + RETENTION_SECONDS, answers };
+  }
+
+  async #askSource(source: BytesSource, name: ContentName, signal: AbortSignal): Promise<Answer> {
+    return await this.#ask(signal, name.hashType, () => source.find(name, signal));
+  }
+
+  async #askNode(node: BlobNode, wanted: WantedBlob, hashType: HashType, signal: AbortSignal): Promise<Answer> {
+    return await this.#ask(signal, hashType, async () => {
+      const [outcome] = await node.fetchBlobs([wanted], signal);
+      switch (outcome?.kind) {
+        case 'bytes':
+          return outcome.blob;
+        case 'absent':
+          return null;
+        default:
+          throw outcome?.error ?? new Error('The node answered nothing.');
+      }
+    });
+  }
+
+  /** Bytes that do not hash to their name are asked for once more: the first copy may have been damaged on its way. */
+  async #ask(signal: AbortSignal, hashType: HashType, find: () => Promise<UnverifiedBlob | null>): Promise<Answer> {
+    try {
+      for (let copy = 0; copy < COPIES; copy += 1) {
+        const found = await find();
+        if (found === null) return 'absent';
+        const verified = await this.#modules.verifier.verify({ ...found, hashType });
+        if (verified !== null) return verified;
+      }
+      return 'wrong-bytes';
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#modules.conditions.note(
+        'chain:loss',
+        `somebody who may have overdue bytes did not answer: ${messageOf(error)}`,
+      );
+      return 'no-answer';
+    }
+  }
+
+  #tell(): void {
+    const { catalog, conditions } = this.#modules;
+    const count = catalog.losses.count();
+    const [first] = count === 0 ? [] : catalog.losses.page(null, 1);
+    conditions.set(
+      'chain:lost',
+      first === undefined
+        ? null
+        : {
+            code: 'chain/lost',
+            message: `${count} blobs that are on chain are lost: nobody had them when their time was over; one is ${first.hashType} ${first.versionHash}.`,
+            hint: '`holdfast check --chain` lists them, with who answered what. Bytes that turn up anywhere revoke it.',
+            blocksReadiness: false,
+          },
+    );
+  }
+
+  #tellRevoked(): void {
+    for (const { hashType, versionHash } of this.#modules.catalog.losses.takeRevoked()) {
+      this.#modules.conditions.note('chain:lost', `the bytes of ${hashType} ${versionHash} turned up: it is not lost`);
+    }
+  }
+}

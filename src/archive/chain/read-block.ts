@@ -1,0 +1,67 @@
+import { HoldfastError, messageOf } from '../../blob/errors.ts';
+import type { BlockHash } from '../../blob/ids.ts';
+import type { WalkedBlock, WalkedOccurrence } from '../../catalog/chain-index.ts';
+import { type Block, parseBlock } from '../../verify/block.ts';
+import { type Occurrence, occurrencesOf } from '../../verify/block-occurrences.ts';
+import { makeOccurrenceRecord } from '../../verify/occurrence-record.ts';
+import { ChainError } from './errors.ts';
+
+/** Stands in a record for the size of content that is not known here; replaced before anybody sees it. */
+export const UNKNOWN_SIZE = 1;
+
+/** A block that is what its hash says, without the median time, which needs the blocks before it. */
+export type ProvenBlock = Omit<WalkedBlock, 'medianTimeSeconds'>;
+
+/**
+ * Parses and proves one raw block: its header hashes to the name that was asked for, its transactions to the header's
+ * Merkle root. Only then is it known what is on it.
+ * @throws ChainError `chain/wrong-block`, `chain/bad-block`
+ */
+export function readBlock(bytes: Uint8Array, hash: BlockHash, height: number): ProvenBlock {
+  const block = provenBlock(bytes, hash, height);
+  const { occurrences, unclear } = occurrencesOf(block);
+  return {
+    height,
+    hash,
+    previousHash: block.header.previousHash,
+    timeSeconds: block.header.timeSeconds,
+    occurrences: occurrences.map((occurrence) => walked(block, occurrence, height)),
+    unclear: unclear.map(({ transactionIndex, txid, carried }) => ({
+      transactionIndex,
+      txid,
+      candidates: carried.candidates.length,
+    })),
+  };
+}
+
+function provenBlock(bytes: Uint8Array, hash: BlockHash, height: number): Block {
+  try {
+    const block = parseBlock(bytes);
+    if (block.header.hash !== hash) throw wrongBlock(hash, block.header.hash, height);
+    block.merkleTree();
+    return block;
+  } catch (cause) {
+    if (cause instanceof ChainError || !(cause instanceof HoldfastError)) throw cause;
+    throw new ChainError('chain/bad-block', `Block ${height} (${hash}) cannot be used: ${messageOf(cause)}`, {
+      details: { height, hash, code: cause.code },
+      retryable: true,
+      hint: 'It is asked for again, of another node where there is one. Nothing behind it counts as examined meanwhile.',
+      cause,
+    });
+  }
+}
+
+function walked(block: Block, occurrence: Occurrence, height: number): WalkedOccurrence {
+  return {
+    ...occurrence,
+    makeRecord: () => JSON.stringify(makeOccurrenceRecord(block, occurrence, { size: UNKNOWN_SIZE, height })),
+  };
+}
+
+function wrongBlock(asked: BlockHash, given: BlockHash, height: number): ChainError {
+  return new ChainError('chain/wrong-block', `Asked for block ${height} (${asked}), the node gave ${given}.`, {
+    details: { height, asked, given },
+    retryable: true,
+    hint: 'It is asked for again, of another node where there is one. Look at the node and at what is between.',
+  });
+}

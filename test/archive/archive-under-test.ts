@@ -1,0 +1,85 @@
+import { onTestFinished } from 'vitest';
+import { Archive } from '../../src/archive/archive.ts';
+import { ConditionBoard } from '../../src/archive/condition-board.ts';
+import type { Catalog } from '../../src/catalog/catalog.ts';
+import { createLogger } from '../../src/observability/logger.ts';
+import { DataFolder } from '../../src/storage/local/data-folder.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { FakeBlobNode } from './fake-blob-node.ts';
+
+export interface ArchiveScene {
+  readonly archive: Archive;
+  readonly node: FakeBlobNode;
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly conditions: ConditionBoard;
+  /** Lines of the log. */
+  readonly log: string[];
+  /** Gives the folder back, as when the process ends. */
+  release(): Promise<void>;
+  /** Lets it work until the test is over, or until `stop`. */
+  start(): { stop(): Promise<void> };
+}
+
+export interface SceneSetup {
+  readonly node?: FakeBlobNode;
+  readonly dataDir?: string;
+  readonly requests?: number;
+  readonly pageEntries?: number;
+}
+
+/** The archive on a real folder, with a node in memory. */
+export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene> {
+  const node = setup.node ?? new FakeBlobNode();
+  const folder = await DataFolder.claim(setup.dataDir ?? temporaryFolder());
+  const store = await LocalStore.open(folder.path);
+  const catalog = openCatalog({ folder: folder.path, clock: { ms: 0, nowMs: Date.now } });
+  const log: string[] = [];
+  const conditions = new ConditionBoard(createLogger('info', { write: (line) => void log.push(line) }), Date.now);
+  const archive = new Archive(
+    {
+      version: 'test',
+      emulated: false,
+      pollMs: 10,
+      sweepMs: 50,
+      pageEntries: setup.pageEntries ?? 1_000,
+      requests: setup.requests ?? 2,
+    },
+    {
+      node,
+      catalog,
+      store,
+      binding: folder,
+      hasher: nobleHasher,
+      verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
+      rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, nowMs: Date.now }),
+      conditions,
+      nowMs: Date.now,
+    },
+  );
+  let released = false;
+  const release = async () => {
+    if (released) return;
+    released = true;
+    await store.close();
+    catalog.close();
+    await folder.release();
+  };
+  onTestFinished(release);
+  return { archive, node, store, catalog, conditions, log, release, start: () => start(archive) };
+}
+
+function start(archive: Archive): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const running = archive.run(stopping.signal);
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  onTestFinished(stop);
+  return { stop };
+}

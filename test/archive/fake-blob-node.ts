@@ -1,0 +1,81 @@
+import type { BlobNode, ChainTip, FetchOutcome, ListedBlob } from '../../src/archive/blob-node.ts';
+import { type BlockHash, parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
+import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
+
+type Fetching = (wanted: readonly ListedBlob[], signal: AbortSignal) => Promise<FetchOutcome[]>;
+
+export const GENESIS = parseBlockHash('11'.repeat(32));
+export const NOW_SECONDS = 1_767_225_600;
+
+/** A node in memory. Every answer can be replaced by what a test wants. */
+export class FakeBlobNode implements BlobNode {
+  readonly name = 'http://fake';
+  readonly blobs = new Map<string, { listed: ListedBlob; bytes: Uint8Array }>();
+  readonly pages: { count: number; from: number }[] = [];
+  /** What was asked for, a list a request. */
+  readonly requests: (readonly ListedBlob[])[] = [];
+  genesis: () => Promise<BlockHash> = async () => GENESIS;
+  tipNow: () => Promise<ChainTip> = async () => this.tipValue;
+  listing: ((page: { count: number; from: number }) => Promise<ListedBlob[]>) | null = null;
+  fetching: Fetching = async (wanted) => wanted.map((one) => this.outcomeOf(one));
+  tipValue: ChainTip = {
+    height: 1,
+    hash: parseBlockHash('22'.repeat(32)),
+    medianTimeSeconds: NOW_SECONDS,
+    syncing: false,
+  };
+  #underWay = 0;
+  mostUnderWay = 0;
+
+  publish(blob: VerifiedBlob, medianTimeSeconds: number = NOW_SECONDS): ListedBlob {
+    const { versionHash, bytes } = blob;
+    const listed = { versionHash, sizeBytes: bytes.length, medianTimeSeconds, txid: parseTxId('33'.repeat(32)) };
+    this.blobs.set(versionHash, { listed, bytes: Uint8Array.from(bytes) });
+    return listed;
+  }
+
+  /** A new block: whoever watches the tip reads the list again. */
+  mine(): void {
+    const height = this.tipValue.height + 1;
+    const hash = parseBlockHash(height.toString(16).padStart(64, '0'));
+    this.tipValue = { ...this.tipValue, height, hash };
+  }
+
+  outcomeOf({ versionHash }: ListedBlob): FetchOutcome {
+    const found = this.blobs.get(versionHash);
+    if (found === undefined) return { kind: 'absent' };
+    return { kind: 'bytes', blob: { versionHash, hashType: null, bytes: Uint8Array.from(found.bytes) } };
+  }
+
+  /** How often a blob was asked for. */
+  askedFor(versionHash: string): number {
+    return this.requests.flat().filter((one) => one.versionHash === versionHash).length;
+  }
+
+  async genesisHash(): Promise<BlockHash> {
+    return await this.genesis();
+  }
+
+  async tip(): Promise<ChainTip> {
+    return await this.tipNow();
+  }
+
+  async listBlobs(page: { count: number; from: number }): Promise<ListedBlob[]> {
+    this.pages.push(page);
+    if (this.listing !== null) return await this.listing(page);
+    return [...this.blobs.values()].map(({ listed }) => listed).slice(page.from, page.from + page.count);
+  }
+
+  async fetchBlobs(wanted: readonly ListedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {
+    this.requests.push(wanted);
+    this.#underWay += 1;
+    this.mostUnderWay = Math.max(this.mostUnderWay, this.#underWay);
+    try {
+      return await this.fetching(wanted, signal);
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,153 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { FetchOutcome } from '../../src/archive/blob-node.ts';
+import { HoldfastError } from '../../src/blob/errors.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { archiveScene } from './archive-under-test.ts';
+import { FakeBlobNode, NOW_SECONDS } from './fake-blob-node.ts';
+
+const broken = () =>
+  new HoldfastError('node/malformed-answer', 'The answer is no JSON.', { retryable: true, hint: 'Look at the node.' });
+
+const large = (label: string) => sampleBlob(label, 300_000);
+
+describe('fetching', () => {
+  test('everything that is listed comes, each blob is asked for once, and it is proven', async () => {
+    const scene = await archiveScene();
+    const blobs = Array.from({ length: 40 }, (_, index) =>
+      sampleBlob(`blob ${index}`, index % 8 === 0 ? 80_000 : 100 + index),
+    );
+    for (const blob of blobs) scene.node.publish(blob);
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, spooled: 0, stored: 40 }));
+    for (const blob of blobs) {
+      expect(scene.node.askedFor(blob.versionHash)).toBe(1);
+      const lookup = await scene.archive.read({ versionHash: blob.versionHash, hashType: null }, NEVER);
+      expect(lookup).toMatchObject({ kind: 'found', blob: { hashType: 'keccak256' } });
+    }
+  });
+
+  test('no more requests are under way than configured, and no batch is larger than the node likes', async () => {
+    const scene = await archiveScene({ requests: 2 });
+    for (let index = 0; index < 20; index += 1) scene.node.publish(large(`large ${index}`));
+    for (let index = 0; index < 100; index += 1) scene.node.publish(sampleBlob(`small ${index}`, 50));
+    const answer = scene.node.fetching;
+    scene.node.fetching = async (wanted, signal) => {
+      await pause(5);
+      return await answer(wanted, signal);
+    };
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(120));
+    expect(scene.node.mostUnderWay).toBe(2);
+    for (const request of scene.node.requests) {
+      expect(request.length).toBeLessThanOrEqual(32);
+      if (request.length > 1)
+        expect(request.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)).toBeLessThanOrEqual(262_144);
+    }
+  });
+
+  test('what is nearest to its deadline is asked for first', async () => {
+    const scene = await archiveScene({ requests: 1 });
+    const order = [5, 2, 9, 1, 7];
+    for (const urgency of order) scene.node.publish(large(`urgency ${urgency}`), NOW_SECONDS - 100 * urgency);
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(5));
+    const asked = scene.node.requests.map(([one]) => (NOW_SECONDS - (one?.medianTimeSeconds ?? 0)) / 100);
+    expect(asked).toEqual([9, 7, 5, 2, 1]);
+  });
+
+  test('a blob whose answer breaks the request is asked for alone, and holds up none of those it was asked with', async () => {
+    const scene = await archiveScene();
+    const poison = sampleBlob('poison', 77);
+    const good = Array.from({ length: 20 }, (_, index) => sampleBlob(`good ${index}`, 100));
+    for (const blob of [poison, ...good]) scene.node.publish(blob);
+    const answer = scene.node.fetching;
+    scene.node.fetching = async (wanted, signal) => {
+      if (wanted.some(({ versionHash }) => versionHash === poison.versionHash)) throw broken();
+      return await answer(wanted, signal);
+    };
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 1, stored: 20 }));
+    expect(scene.catalog.findWanted(poison.versionHash)).toMatchObject({ lastErrorCode: 'node/malformed-answer' });
+    expect(scene.conditions.all()).toMatchObject([{ code: 'archive/blobs-failing', blocksReadiness: false }]);
+  });
+
+  test('many requests that break make the archive unready, and it asks no more than once a second', async () => {
+    const scene = await archiveScene();
+    for (let index = 0; index < 20; index += 1) scene.node.publish(large(`large ${index}`));
+    scene.node.fetching = async () => {
+      throw broken();
+    };
+    scene.start();
+    await eventually(() => {
+      expect(scene.conditions.all()).toContainEqual(
+        expect.objectContaining({ code: 'node/malformed-answer', blocksReadiness: true }),
+      );
+    });
+    expect(scene.node.requests.length).toBeLessThan(10);
+  });
+
+  test.each([
+    ['bytes that hash to something else', sampleBlob('other', 300_000).bytes, 'archive/wrong-bytes'],
+    ['fewer bytes', new Uint8Array(3), 'archive/wrong-bytes'],
+    ['nothing', null, 'archive/absent-at-node'],
+  ])('%s: recorded with the reason, not stored, and told', async (_name, bytes, code) => {
+    const scene = await archiveScene();
+    const blob = large('wanted');
+    const { versionHash } = scene.node.publish(blob);
+    const wrong: FetchOutcome =
+      bytes === null ? { kind: 'absent' } : { kind: 'bytes', blob: { versionHash, hashType: null, bytes } };
+    scene.node.fetching = async () => [wrong];
+    scene.start();
+    await eventually(() => expect(scene.catalog.findWanted(versionHash)).toMatchObject({ lastErrorCode: code }));
+    expect(await scene.store.stat(blob, NEVER)).toBeNull();
+    expect(await scene.archive.read({ versionHash, hashType: null }, NEVER)).toMatchObject({
+      kind: 'unavailable',
+      reason: 'not-fetched-yet',
+    });
+    expect(scene.log.join('')).toContain(versionHash);
+  });
+
+  test('a blob that is listed with an impossible size is not even asked for', async () => {
+    const scene = await archiveScene();
+    const listed = scene.node.publish(sampleBlob('huge', 100));
+    for (const sizeBytes of [0, 2_097_153]) {
+      scene.node.listing = async () => [{ ...listed, sizeBytes }];
+      scene.node.mine();
+    }
+    scene.start();
+    await eventually(() => {
+      expect(scene.catalog.findWanted(listed.versionHash)).toMatchObject({
+        lastErrorCode: 'archive/size-out-of-range',
+      });
+    });
+    expect(scene.node.requests).toEqual([]);
+  });
+
+  test('what a crash left in the store without a row is taken over, not fetched', async () => {
+    const dataDir = temporaryFolder();
+    const node = new FakeBlobNode();
+    const blob = large('left over');
+    const before = await archiveScene({ node, dataDir });
+    before.catalog.noteListed([{ ...node.publish(blob), medianTimeSeconds: NOW_SECONDS }]);
+    before.catalog.recordRebuilt();
+    await before.store.put(blob, NEVER);
+    await pause(2);
+    const { archive, catalog } = await reopened(before, dataDir);
+    await eventually(() => expect(catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
+    expect(node.requests).toEqual([]);
+    expect(await archive.read({ versionHash: blob.versionHash, hashType: null }, NEVER)).toMatchObject({
+      kind: 'found',
+    });
+  });
+});
+
+/** The folder after the process that had it is gone. */
+async function reopened(before: Awaited<ReturnType<typeof archiveScene>>, dataDir: string) {
+  await before.release();
+  const scene = await archiveScene({ node: before.node, dataDir });
+  scene.start();
+  return scene;
+}

@@ -3,12 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { Archive } from './archive/archive.ts';
 import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
+import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
 import { createHttpServer } from './http/index.ts';
 import { createBlobNode } from './node/index.ts';
 import type { Logger } from './observability/logger.ts';
+import { checkReplicas, checkSchedule, openBackends, refuseOtherChains } from './open-backends.ts';
 import { DataFolder } from './storage/local/data-folder.ts';
 import { LocalStore } from './storage/local/local-store.ts';
 import { RecordFolder } from './storage/local/record-folder.ts';
@@ -29,66 +31,122 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-/** A file that was hashed this long ago is hashed again before it is served. */
-const SCRUB_PERIOD_MS = 30 * 24 * 3_600_000;
 /** Files of which is remembered that they were hashed: two full windows' worth, a few MiB of memory. */
 const REHASH_ENTRIES = 10_000;
-const REPLICAS_REQUIRED = 1;
 const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
+
+interface Opened {
+  readonly folder: DataFolder;
+  readonly archive: Archive;
+  readonly node: ReturnType<typeof createBlobNode>;
+}
+
+type Closing = (() => Promise<void> | void)[];
+
+/** Opens what every way to work with an archive needs. What is opened goes on the list of what is to be closed. */
+async function openArchive(options: DaemonOptions, closing: Closing): Promise<Opened> {
+  const { settings, log, version, emulated } = options;
+  const nowMs = Date.now;
+  const folder = await DataFolder.claim(settings.dataDir);
+  closing.push(() => folder.release());
+  const store = await LocalStore.open(folder.path);
+  closing.push(() => store.close());
+  const backends = await openBackends(settings);
+  for (const backend of backends) closing.push(() => backend.store.close());
+  await refuseOtherChains(backends, await folder.boundChain());
+  const mode = await folder.settleMode(settings.localMode, backends.length > 0);
+  const counting = [...(mode === 'keep' ? [store.id] : []), ...backends.map(({ id }) => id)];
+  checkReplicas(settings.replicasRequired, counting);
+  await checkSchedule(settings.scrubSchedule);
+  const catalog = Catalog.open({
+    path: join(folder.path, 'catalog.sqlite'),
+    migrationsFolder: MIGRATIONS,
+    backends: counting,
+    localIsCache: mode === 'cache',
+    replicasRequired: settings.replicasRequired,
+    nowMs,
+  });
+  closing.push(() => catalog.close());
+
+  const hasher = await createNodeHasher();
+  log.info({ engine: hasher.engine }, 'hashes checked against the reference');
+  for (const warning of hasher.warnings) log.warn(warning, 'a hash implementation was passed over');
+  const verifier = await HashThread.start(hasher);
+  closing.push(() => verifier.stop());
+  const node = createBlobNode(nodeOptions(settings));
+  closing.push(() => node.close());
+  const periodMs = settings.scrubDays * 24 * 3_600_000;
+  const archive = new Archive(
+    {
+      version,
+      emulated,
+      pollMs: settings.nodePollMs,
+      sweepMs: settings.nodeSweepMs,
+      pageEntries: 5_000,
+      requests: settings.nodeRequests,
+      chain: { startHeight: settings.startHeight, finality: parseFinality(settings.finality) },
+      replication: {
+        requests: settings.replicasRequests,
+        bytesPerSecond: settings.replicasBytesPerSecond,
+        local: { mode, budgetBytes: settings.localBytes, disk: () => folder.room() },
+      },
+      scrub: { schedule: settings.scrubSchedule, days: settings.scrubDays },
+    },
+    {
+      node,
+      records: [await RecordFolder.open(folder.path)],
+      catalog,
+      store,
+      backends,
+      binding: folder,
+      hasher,
+      verifier,
+      rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs, nowMs }),
+      conditions: new ConditionBoard(log.child({ room: 'archive' }), nowMs),
+      log: log.child({ room: 'archive' }),
+      nowMs,
+    },
+  );
+  return { folder, archive, node };
+}
+
+function closer(closing: Closing): () => Promise<void> {
+  return async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  };
+}
+
+export interface OpenedUpkeep {
+  readonly upkeep: Upkeep;
+  close(): Promise<void>;
+}
+
+/** Upkeep asks no node: its commands work without one. */
+const NO_NODE = 'http://127.0.0.1:9';
+
+/** The archive standing still, for commands that look after what it holds; nobody else may run on its folder. */
+export async function openUpkeep(options: DaemonOptions): Promise<OpenedUpkeep> {
+  const closing: Closing = [];
+  const close = closer(closing);
+  try {
+    const settings = { ...options.settings, nodeUrl: options.settings.nodeUrl ?? NO_NODE };
+    const { archive } = await openArchive({ ...options, settings }, closing);
+    return { upkeep: archive.upkeep, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
 
 /** Puts the rooms together: the only place that knows them all. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { settings, log, version, emulated } = options;
+  const { settings, log, emulated } = options;
   const nowMs = Date.now;
-  const closing: (() => Promise<void> | void)[] = [];
-  const closeAll = async () => {
-    for (const close of closing.splice(0).reverse()) await close();
-  };
+  const closing: Closing = [];
+  const closeAll = closer(closing);
 
   try {
-    const folder = await DataFolder.claim(settings.dataDir);
-    closing.push(() => folder.release());
-    const store = await LocalStore.open(folder.path);
-    closing.push(() => store.close());
-    const catalog = Catalog.open({
-      path: join(folder.path, 'catalog.sqlite'),
-      migrationsFolder: MIGRATIONS,
-      backends: [store.id],
-      replicasRequired: REPLICAS_REQUIRED,
-      nowMs,
-    });
-    closing.push(() => catalog.close());
-
-    const hasher = await createNodeHasher();
-    log.info({ engine: hasher.engine }, 'hashes checked against the reference');
-    for (const warning of hasher.warnings) log.warn(warning, 'a hash implementation was passed over');
-    const verifier = await HashThread.start(hasher);
-    closing.push(() => verifier.stop());
-    const node = createBlobNode(nodeOptions(settings));
-    closing.push(() => node.close());
-    const archive = new Archive(
-      {
-        version,
-        emulated,
-        pollMs: settings.nodePollMs,
-        sweepMs: settings.nodeSweepMs,
-        pageEntries: 10_000,
-        requests: settings.nodeRequests,
-      chain: { startHeight: settings.startHeight, finality: parseFinality(settings.finality) },
-      },
-      {
-        node,
-        records: [await RecordFolder.open(folder.path)],
-        catalog,
-        store,
-        binding: folder,
-        hasher,
-        verifier,
-        rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs: SCRUB_PERIOD_MS, nowMs }),
-        conditions: new ConditionBoard(log.child({ room: 'archive' }), nowMs),
-        nowMs,
-      },
-    );
+    const { folder, archive, node } = await openArchive(options, closing);
     const http = await createHttpServer(archive, {
       host: settings.httpHost,
       port: settings.httpPort,

@@ -16,7 +16,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['blob', 'verify', 'archive'],
   devnode: ['blob', 'verify', 'node'],
   config: ['blob', 'observability', 'node'],
+  'open-backends.ts': ['blob', 'storage', 'archive', 'config'],
   'daemon.ts': [
+    'open-backends.ts',
     'blob',
     'verify',
     'hashing',
@@ -55,6 +57,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'cli→devnode': ['src/devnode/index.ts'],
   'cli→config': ['src/config/index.ts'],
   'cli→hashing': ['src/hashing/index.ts'],
+  'open-backends.ts→config': ['src/config/index.ts'],
+  'open-backends.ts→archive': ['src/archive/replicate/backend.ts'],
   'daemon.ts→node': ['src/node/index.ts'],
   'daemon.ts→http': ['src/http/index.ts'],
   'daemon.ts→config': ['src/config/index.ts'],

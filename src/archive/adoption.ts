@@ -5,24 +5,29 @@ import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import { Pulse } from './pulse.ts';
+import { type Adopted, adoptCopies } from './replicate/adopt-copies.ts';
+import type { Site } from './replicate/site.ts';
 
 export interface AdoptionModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
+  readonly sites: readonly Site[];
   /** Rings when the queue has to be read anew: what was found here need not be fetched. */
   readonly found: Pulse;
   readonly nowMs: () => number;
 }
 
 const GROUP_ENTRIES = 256;
-/** A fault of the disk in the middle: it is begun anew after this. */
+/** A fault of the disk or a backend in the middle: it is begun anew after this. */
 const RETRY_MS = 5_000;
+/** How often it is looked whether a backend was let in. */
+const ADMISSION_PAUSE_MS = 100;
 
 /**
- * A new catalog over a folder that is not empty: the catalog was lost, the bytes were not. Every blob that hashes to its
- * name gets its row back; until all have, also over restarts, nothing may be called absent.
+ * A new catalog over a folder or backends that are not empty: the catalog was lost, the bytes were not. Every blob that
+ * hashes to its name gets its row back; until all have, also over restarts, nothing may be called absent.
  */
 export class Adoption {
   readonly #modules: AdoptionModules;
@@ -38,14 +43,27 @@ export class Adoption {
     return this.#isDone;
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  /** What lies in the data folder. Nothing there may be read back for the first time before. */
+  async adoptFolder(signal: AbortSignal): Promise<void> {
+    await this.#insist(() => this.#adoptFolder(signal), signal);
+  }
+
+  /** What the backends hold, each as soon as it is let in; then the catalog is whole. */
+  async adoptBackends(signal: AbortSignal): Promise<void> {
+    const { sites, catalog, found, conditions } = this.#modules;
+    await Promise.all(sites.map((site) => this.#insist(() => this.#adoptFrom(site, signal), signal)));
+    if (this.#isDone || signal.aborted) return;
+    await this.#insist(async () => catalog.recordRebuilt(), signal);
+    this.#isDone = true;
+    found.ring();
+    conditions.set('rebuild', null);
+  }
+
+  async #insist(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     while (!this.#isDone && !signal.aborted) {
       try {
-        await this.#adoptAll(signal);
-        this.#modules.catalog.recordRebuilt();
-        this.#isDone = true;
-        this.#modules.found.ring();
-        this.#modules.conditions.set('rebuild', null);
+        await work();
+        return;
       } catch (error) {
         if (signal.aborted) return;
         this.#modules.conditions.setError('rebuild', error);
@@ -54,7 +72,16 @@ export class Adoption {
     }
   }
 
-  async #adoptAll(signal: AbortSignal): Promise<void> {
+  async #adoptFrom(site: Site, signal: AbortSignal): Promise<void> {
+    while (!site.isAdmitted && !signal.aborted) await this.#pause.wait(ADMISSION_PAUSE_MS, signal);
+    signal.throwIfAborted();
+    const progress = ({ adopted }: Adopted) => {
+      if (adopted > 0) this.#tell(adopted, site.id);
+    };
+    await adoptCopies(site, { ...this.#modules, progress }, signal);
+  }
+
+  async #adoptFolder(signal: AbortSignal): Promise<void> {
     const { store, catalog } = this.#modules;
     let adopted = 0;
     let group: SpooledContent[] = [];
@@ -62,7 +89,7 @@ export class Adoption {
       catalog.recordSpooled(group);
       adopted += group.length;
       group = [];
-      if (adopted > 0) this.#tell(adopted);
+      if (adopted > 0) this.#tell(adopted, 'the data folder');
     };
     for await (const entry of store.list(signal)) {
       if (await this.#isGood(entry, signal)) group.push(this.#row(entry, entry.sizeBytes));
@@ -81,10 +108,10 @@ export class Adoption {
     return { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs };
   }
 
-  #tell(adopted: number): void {
+  #tell(adopted: number, where: string): void {
     this.#modules.conditions.set('rebuild', {
       code: 'catalog/rebuilding',
-      message: `The catalog is empty; blobs in the data folder are verified and indexed (${adopted} so far).`,
+      message: `The catalog is new; blobs in ${where} are verified and indexed (${adopted} so far).`,
       hint: 'Wait: until it is done, a blob that is not found yet is answered with 503, not 404.',
       blocksReadiness: false,
     });

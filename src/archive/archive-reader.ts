@@ -1,28 +1,40 @@
+import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../blob/ids.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Adoption } from './adoption.ts';
 import type { BlobLookup, Unavailable, UnavailableReason } from './archive-view.ts';
 import type { ChainFollowing } from './chain/chain-following.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Poller } from './poller.ts';
+import type { BadCopy, Copies } from './replicate/copies.ts';
+import type { Site } from './replicate/site.ts';
 
 export interface ReaderModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
-  readonly rehash: RehashRule;
+  readonly copies: Copies;
+  readonly sites: readonly Site[];
   readonly damage: DamageWatch;
   readonly poller: Poller;
   readonly adoption: Adoption;
   readonly chain: Pick<ChainFollowing, 'isCurrent'>;
+  readonly nowMs: () => number;
 }
+
+/** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
+const MOST_ABSENCE_QUESTIONS = 16;
+/** What every backend answered is good for this long. */
+const ABSENCE_MS = 5_000;
+const ABSENCE_ENTRIES = 10_000;
 
 /** Gives bytes only when they are proven, and says "absent" only when that is. */
 export class ArchiveReader {
   readonly #modules: ReaderModules;
+  readonly #absentUntilMs = new LRUCache<string, number>({ max: ABSENCE_ENTRIES });
+  #absenceQuestions = 0;
 
   constructor(modules: ReaderModules) {
     this.#modules = modules;
@@ -30,13 +42,17 @@ export class ArchiveReader {
 
   async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
     const known = this.entriesOf(name);
+    const faults: StorageError[] = [];
     try {
       for (const entry of known) {
         if (entry.state === 'seen') continue;
-        const blob = await this.#proven(entry, signal);
-        if (blob !== null) return { kind: 'found', blob };
-        this.#modules.damage.report(this.#modules.store.id, entry);
+        const search = await this.#modules.copies.find(entry, signal);
+        this.#report(entry, search.bad);
+        if (search.found !== null) return { kind: 'found', blob: search.found.blob };
+        faults.push(...search.faults);
       }
+      const [fault] = faults;
+      if (fault !== undefined) return unavailable('store-fault', fault.message, 10);
       if (known.length > 0) {
         return unavailable('damaged', 'The copy here is damaged; it is fetched again while the node has it.', 30);
       }
@@ -56,7 +72,7 @@ export class ArchiveReader {
 
   /** For a name without a row: null when it is proven absent, else why that cannot be said. */
   async absence(name: NamedHash, signal: AbortSignal): Promise<Unavailable | null> {
-    const { catalog, poller, adoption, chain, store } = this.#modules;
+    const { catalog, poller, adoption, chain } = this.#modules;
     if (catalog.findWanted(name.versionHash) !== null) {
       return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
     }
@@ -72,17 +88,48 @@ export class ArchiveReader {
       return unavailable('cannot-tell', 'The chain is not walked to its end, so it is not known whether this is on it.', 10);
     }
     for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
-      if ((await store.stat({ hashType, versionHash: name.versionHash }, signal)) !== null) {
-        return unavailable('cannot-tell', 'Bytes of this name are in the store, but not in the catalog yet.', 10);
+      const holder = await this.#holderOf({ hashType, versionHash: name.versionHash }, signal);
+      if (holder === 'not asked') return unavailable('cannot-tell', 'Too many unknown names are asked for now.', 5);
+      if (holder !== null) {
+        return unavailable('cannot-tell', `Bytes of this name are in ${holder}, but not in the catalog yet.`, 10);
       }
     }
     return null;
   }
 
-  async #proven(entry: ContentName, signal: AbortSignal) {
-    const copy = await this.#modules.store.copy(entry, signal);
-    return copy === null ? null : this.#modules.rehash.admit(entry, copy.blob.bytes, copy.identity);
+  /** A store that has something under that name; null when each one answered that it has not. A fault throws. */
+  async #holderOf(name: ContentName, signal: AbortSignal): Promise<string | null> {
+    const { store, sites, nowMs } = this.#modules;
+    if ((await store.stat(name, signal)) !== null) return 'the data folder';
+    const key = `${name.hashType}/${name.versionHash}`;
+    if (sites.length === 0 || (this.#absentUntilMs.get(key) ?? 0) > nowMs()) return null;
+    if (this.#absenceQuestions >= MOST_ABSENCE_QUESTIONS) return 'not asked';
+    this.#absenceQuestions += 1;
+    try {
+      const answers = await Promise.all(sites.map((site) => hasIt(site, name, signal)));
+      const holder = sites.find((_, index) => answers[index] === true);
+      if (holder !== undefined) return holder.id;
+      this.#absentUntilMs.set(key, nowMs() + ABSENCE_MS);
+      return null;
+    } finally {
+      this.#absenceQuestions -= 1;
+    }
   }
+
+  /** Only what the catalog claims can be damaged: a backend may still wait for its copy, a cache may have let it go. */
+  #report(entry: ContentEntry, bad: readonly BadCopy[]): void {
+    if (bad.length === 0) return;
+    const { catalog, damage, store } = this.#modules;
+    for (const { backend, state } of catalog.placementsOf(entry)) {
+      const isClaimed = state === 'good' || (backend === store.id && state === 'wanted');
+      if (isClaimed && bad.some((copy) => copy.backend === backend)) damage.report(backend, entry);
+    }
+  }
+}
+
+async function hasIt(site: Site, name: ContentName, signal: AbortSignal): Promise<boolean> {
+  site.admit();
+  return (await site.judged(() => site.store.stat(name, signal), signal)) !== null;
 }
 
 function unavailable(reason: UnavailableReason, message: string, retryAfterSeconds: number): Unavailable {

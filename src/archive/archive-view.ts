@@ -104,6 +104,15 @@ export interface Condition {
   readonly blocksReadiness: boolean;
 }
 
+/** How replication to one backend does. */
+export interface BackendStatus {
+  readonly id: string;
+  /** `not-admitted`: not reached or not bound yet; `left-alone`: it failed, and is tried again after a pause. */
+  readonly state: 'good' | 'not-admitted' | 'left-alone';
+  /** Blobs that it is still to hold or to have mended. */
+  readonly queued: number;
+}
+
 export interface ArchiveStatus {
   readonly version: string;
   /** true: the chain is the built-in emulation; nothing of it is real. */
@@ -143,6 +152,7 @@ export interface ArchiveStatus {
     readonly storedBytes: number;
     readonly failing: number;
   };
+  readonly backends: readonly BackendStatus[];
   /** Seconds on the chain's clock until the node may prune the most urgent blob that is not durable here; null: none. */
   readonly smallestSlackSeconds: number | null;
   readonly conditions: readonly Condition[];

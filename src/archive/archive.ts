@@ -3,6 +3,7 @@ import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { Logger } from '../observability/logger.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RecordStore } from '../storage/record-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
@@ -30,6 +31,10 @@ import { localSource } from './chain/local-source.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 import { Placer } from './placer.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
+import type { Backend } from './replicate/backend.ts';
+import { Replication, type ReplicationOptions } from './replicate/replication.ts';
+import { type ScrubOptions, ScrubSchedule } from './replicate/scrub-schedule.ts';
+import { Upkeep } from './replicate/upkeep.ts';
 import { Spooler } from './spooler.ts';
 
 export interface ArchiveOptions extends PollerOptions {
@@ -38,6 +43,8 @@ export interface ArchiveOptions extends PollerOptions {
   /** Requests under way at the node at a time. */
   readonly requests: number;
   readonly chain: ChainOptions;
+  readonly replication: ReplicationOptions;
+  readonly scrub: ScrubOptions;
 }
 
 export interface ArchiveModules {
@@ -46,11 +53,13 @@ export interface ArchiveModules {
   readonly records: readonly RecordStore[];
   readonly catalog: Catalog;
   readonly store: LocalStore;
+  readonly backends: readonly Backend[];
   readonly binding: ChainBinding;
   readonly hasher: BlobHasher;
   readonly verifier: Verifier;
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
+  readonly log: Logger;
   readonly nowMs: () => number;
 }
 
@@ -66,6 +75,10 @@ export class Archive implements ArchiveView {
   readonly #adoption: Adoption;
   readonly #reader: ArchiveReader;
   readonly #chain: ChainFollowing;
+  readonly #replication: Replication;
+  readonly #scrub: ScrubSchedule;
+  /** For commands that work on an archive that does not run. */
+  readonly upkeep: Upkeep;
 
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
@@ -74,8 +87,15 @@ export class Archive implements ArchiveView {
     const parts = { ...modules, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
     const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news);
-    this.#adoption = new Adoption({ ...parts, found: this.#poller.news });
-    const spooler = new Spooler(parts);
+    const chain = () => modules.binding.boundChain();
+    this.#replication = new Replication(options.replication, { ...parts, damage, chain });
+    const replication = this.#replication;
+    const { home, copies, sites } = replication;
+    this.#scrub = new ScrubSchedule(options.scrub, { ...parts, damage, replication });
+    this.#adoption = new Adoption({ ...parts, sites, found: this.#poller.news });
+    this.upkeep = new Upkeep({ ...parts, damage, replication, adoption: this.#adoption });
+    const spooler = new Spooler({ ...parts, home });
+    this.activity.on('spooled', () => this.#replication.news.ring());
     const leftOver = new LeftOver(modules.store, modules.hasher, modules.nowMs(), () => !this.#adoption.isDone);
     const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver });
     this.#fetcher = fetcher;
@@ -87,17 +107,33 @@ export class Archive implements ArchiveView {
       spooler,
       sources: [localSource(modules.store)],
     });
-    this.#reader = new ArchiveReader({ ...parts, damage, poller: this.#poller, adoption: this.#adoption, chain: this.#chain });
+    this.#reader = new ArchiveReader({
+      ...parts,
+      copies,
+      sites,
+      damage,
+      poller: this.#poller,
+      adoption: this.#adoption,
+      chain: this.#chain,
+    });
   }
 
   /** Works until the signal aborts; resolves when everything under way has ended. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([
-      this.#adoption.run(signal).then(() => this.#placer.run(signal)),
+      this.#placeWhatIsHere(signal),
+      this.#replication.run(signal),
+      this.#scrub.run(signal),
       this.#poller.run(signal),
       this.#fetcher.run(signal),
       this.#chain.run(signal),
     ]);
+  }
+
+  async #placeWhatIsHere(signal: AbortSignal): Promise<void> {
+    await this.#adoption.adoptFolder(signal);
+    const keeps = !this.#replication.room.isCache;
+    await Promise.all([this.#adoption.adoptBackends(signal), ...(keeps ? [this.#placer.run(signal)] : [])]);
   }
 
   read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
@@ -145,6 +181,7 @@ export class Archive implements ArchiveView {
       chain: { genesis, ...this.#chain.status },
       list: { sweptAt: isoTime(sweptMs), entries },
       content: { ...catalog.totals(), failing: queue.failing },
+      backends: this.#replication.status(),
       smallestSlackSeconds: slack,
       conditions: this.#conditions(),
     };

@@ -3,7 +3,20 @@ import type { Logger } from '../observability/logger.ts';
 import type { Condition } from './archive-view.ts';
 
 /** What a condition is about. One subject has one condition at a time; `null` clears it. */
-export type Subject = 'node' | 'list' | 'store' | 'fetch' | 'blobs' | 'overdue' | 'damage' | 'rebuild' | 'disk' | `chain:${string}`;
+export type Subject =
+  | 'node'
+  | 'list'
+  | 'store'
+  | 'fetch'
+  | 'blobs'
+  | 'overdue'
+  | 'damage'
+  | 'rebuild'
+  | 'disk'
+  | 'room'
+  | 'scrub'
+  | `backend:${string}`
+  | `chain:${string}`;
 
 type Raised = Omit<Condition, 'since'>;
 

@@ -18,13 +18,14 @@ export class DamageWatch {
 
   report(backend: string, name: ContentName): void {
     this.#catalog.recordDamaged(backend, name);
-    this.#damaged.add(keyOf(name));
+    this.#damaged.add(keyOf(backend, name));
     this.#tell(`The ${backend} copy of ${name.hashType} ${name.versionHash} is missing or does not hash to its name.`);
     this.#refetch.ring();
   }
 
-  healed(name: ContentName): void {
-    if (!this.#damaged.delete(keyOf(name))) return;
+  /** The backend is proven to hold it again. */
+  healed(backend: string, name: ContentName): void {
+    if (!this.#damaged.delete(keyOf(backend, name))) return;
     if (this.#damaged.size === 0) this.#conditions.set('damage', null);
     else this.#tell(`${this.#damaged.size} damaged copies are left.`);
   }
@@ -33,12 +34,12 @@ export class DamageWatch {
     this.#conditions.set('damage', {
       code: 'archive/damaged-copy',
       message,
-      hint: 'It is served no more and is fetched again while the node has it. Look at the disk.',
+      hint: 'It is served no more, and replaced from another copy or from the node while it has it. Look at that disk or server.',
       blocksReadiness: false,
     });
   }
 }
 
-function keyOf(name: ContentName): string {
-  return `${name.hashType}/${name.versionHash}`;
+function keyOf(backend: string, name: ContentName): string {
+  return `${backend}/${name.hashType}/${name.versionHash}`;
 }

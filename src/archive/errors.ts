@@ -5,6 +5,8 @@ export type ArchiveErrorCode =
   | 'archive/wrong-bytes'
   | 'archive/size-out-of-range'
   | 'archive/absent-at-node'
-  | 'archive/other-chain';
+  | 'archive/other-chain'
+  | 'archive/no-good-copy'
+  | 'archive/not-kept';
 
 export class ArchiveError extends HoldfastError<ArchiveErrorCode> {}

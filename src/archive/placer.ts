@@ -28,7 +28,7 @@ const LONGEST_DEFERRAL_MS = 5_000;
 const GROUP_BYTES = 8_388_608;
 const GROUP_ENTRIES = 256;
 
-/** Fetches back what was spooled and hashes it again: only then is it `stored`. */
+/** Fetches back what was spooled here and hashes it again: only then does the copy here count. */
 export class Placer {
   readonly #modules: PlacerModules;
   #deferredSinceMs: number | null = null;
@@ -74,9 +74,9 @@ export class Placer {
       else damage.report(store.id, entry);
     }
     if (proven.length > 0) {
-      catalog.recordProven(store.id, proven);
-      for (const entry of proven) damage.healed(entry);
-      activity.emit('stored', proven.length);
+      const stored = catalog.recordProven(store.id, proven);
+      for (const entry of proven) damage.healed(store.id, entry);
+      if (stored > 0) activity.emit('stored', stored);
     }
     conditions.set('disk', null);
     return waiting.length > 0;

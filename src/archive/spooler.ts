@@ -1,18 +1,19 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
+import { SPOOL } from '../catalog/placement-table.ts';
 import { GroupCommit } from '../sqlite/group-commit.ts';
-import type { BlobStore } from '../storage/blob-store.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Activity } from './activity.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import { Pulse } from './pulse.ts';
+import type { Home } from './replicate/home.ts';
 
 /** How long a full disk or a locked catalog is left alone before the write is tried again. */
 const RETRY_MS = 2_000;
 const GROUP_LIMIT = 256;
 
 export interface SpoolerModules {
-  readonly store: BlobStore;
+  readonly home: Home;
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
@@ -37,19 +38,24 @@ export class Spooler {
    */
   async spool(blob: VerifiedBlob, seen: Omit<SpooledContent, 'hashType' | 'versionHash'>, signal: AbortSignal) {
     const { hashType, versionHash } = blob;
-    await this.#insist(() => this.#modules.store.put(blob, signal), signal);
-    await this.#insist(() => this.#commits.add({ ...seen, hashType, versionHash }), signal);
+    const where = await this.#insist(() => this.#modules.home.put(blob, signal), signal);
+    const content = { ...seen, hashType, versionHash };
+    await this.#insist(async () => {
+      if (where === SPOOL) await this.#commits.add(content);
+      // There was no room here: a backend took it, and gave it back whole.
+      else this.#modules.catalog.replicas.recordFound(where, [content]);
+    }, signal);
     this.#modules.activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
     this.news.ring();
   }
 
-  async #insist(write: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async #insist<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (;;) {
       signal.throwIfAborted();
       try {
-        await write();
+        const written = await write();
         this.#modules.conditions.set('store', null);
-        return;
+        return written;
       } catch (error) {
         signal.throwIfAborted();
         this.#modules.conditions.setError('store', error);

@@ -43,6 +43,8 @@ export class PlacementTable {
   readonly #wanted: Database.Statement;
   readonly #queue: Database.Statement;
   readonly #queued: Database.Statement;
+  readonly #damaged: Database.Statement;
+  readonly #damagedCount: Database.Statement;
   readonly #good: Database.Statement;
   readonly #held: Database.Statement;
   readonly #of: Database.Statement;
@@ -88,6 +90,9 @@ export class PlacementTable {
     this.#queued = database
       .prepare('SELECT COUNT(*) FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1')
       .pluck();
+    const isDamaged = 'placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 2';
+    this.#damaged = database.prepare(`SELECT sequence FROM ${isDamaged} LIMIT ?`).pluck();
+    this.#damagedCount = database.prepare(`SELECT COUNT(*) FROM ${isDamaged}`).pluck();
     this.#good = database
       .prepare(
         'SELECT COUNT(*) FROM backend JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1',
@@ -143,6 +148,14 @@ export class PlacementTable {
 
   queued(backend: string): number {
     return z.number().parse(this.#queued.get(this.id(backend)));
+  }
+
+  damaged(backend: string, limit: number): number[] {
+    return z.array(z.number()).parse(this.#damaged.all(this.id(backend), limit));
+  }
+
+  damagedCount(backend: string): number {
+    return z.number().parse(this.#damagedCount.get(this.id(backend)));
   }
 
   /** Are at least so many backends that count proven to hold it? The caller has just recorded one. */

@@ -78,6 +78,10 @@ export class ReplicaLedger {
     );
   }
 
+  at(sequence: number): ContentEntry | null {
+    return this.#parts.reading('look a content up', () => this.#parts.content.at(sequence));
+  }
+
   queued(backend: string): number {
     return this.#parts.reading('measure a queue', () => this.#parts.placements.queued(backend));
   }
@@ -187,6 +191,31 @@ export class ReplicaLedger {
       numbers
         .parse(this.#goodAfter.all(this.#parts.placements.id(backend), after, limit))
         .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+    );
+  }
+
+  /** As `goodAfter`, the numbers only. */
+  goodSequences(backend: string, after: number, limit: number): number[] {
+    return this.#parts.reading('read what a backend holds', () =>
+      numbers.parse(this.#goodAfter.all(this.#parts.placements.id(backend), after, limit)),
+    );
+  }
+
+  /** What this backend is to hold, and is known not to, or not whole. */
+  damaged(backend: string, limit: number): ContentEntry[] {
+    return this.#parts.reading('read what is damaged', () =>
+      this.#parts.placements.damaged(backend, limit).flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+    );
+  }
+
+  damagedCount(backend: string): number {
+    return this.#parts.reading('count what is damaged', () => this.#parts.placements.damagedCount(backend));
+  }
+
+  /** Somebody is there and asks: what rests after failures is tried at once. */
+  tryAgainNow(): void {
+    this.#parts.transaction('end all rests', () =>
+      this.#database.prepare('UPDATE placement SET next_attempt_ms = 0 WHERE state <> 1 AND next_attempt_ms > 0').run(),
     );
   }
 

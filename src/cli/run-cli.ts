@@ -3,9 +3,11 @@ import { HoldfastError, messageOf } from '../blob/errors.ts';
 import { type CliContext, EXIT, type ExitCode, interruptedCode } from './cli-context.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { readOptions, type VerbOptions } from './verb-options.ts';
+import { check, checkCommand } from './verbs/check.ts';
 import { config, configCommand } from './verbs/config.ts';
 import { devnode, devnodeCommand } from './verbs/devnode.ts';
 import { get, getCommand } from './verbs/get.ts';
+import { rebuild, rebuildCommand } from './verbs/rebuild.ts';
 import { rpc, rpcCommand } from './verbs/rpc.ts';
 import { run, runCommand } from './verbs/run.ts';
 import { showStatus, statusCommand } from './verbs/status.ts';
@@ -21,6 +23,8 @@ const VERBS: readonly (readonly [() => Command, Handler])[] = [
   [statusCommand, showStatus],
   [submitCommand, (options, context, [file = '']) => submit(file, options, context)],
   [verifyCommand, (options, context, [file = '']) => verifyFile(file, options, context)],
+  [checkCommand, check],
+  [rebuildCommand, rebuild],
   [rpcCommand, (options, context, words) => rpc(words, options, context)],
   [devnodeCommand, devnode],
   [configCommand, config],

@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
@@ -7,6 +7,10 @@ import { codeOf } from '../../blob/errors.ts';
 import { type BlockHash, parseBlockHash } from '../../blob/ids.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
+
+export const LOCAL_MODES = ['keep', 'cache'] as const;
+/** Whether the folder holds every blob for good, or is a spool and read cache. */
+export type LocalMode = (typeof LOCAL_MODES)[number];
 
 const MARKER = 'holdfast.json';
 const ADDRESS = 'daemon.json';
@@ -16,6 +20,8 @@ const marker = z.object({
   version: z.literal(1),
   layout: z.literal('holdfast'),
   chain: z.object({ genesis: z.string().transform((text) => parseBlockHash(text)) }),
+  /** Absent in folders of before: they keep. */
+  local: z.object({ mode: z.enum(LOCAL_MODES) }).default({ mode: 'keep' }),
 });
 
 const address = z.object({
@@ -31,6 +37,7 @@ export type DaemonAddress = z.infer<typeof address>;
 export class DataFolder {
   readonly path: string;
   readonly #lock: Database.Database;
+  #mode: LocalMode = 'keep';
 
   private constructor(path: string, lock: Database.Database) {
     this.path = path;
@@ -58,6 +65,33 @@ export class DataFolder {
 
   /** The chain that this folder belongs to; null before it was bound. */
   async boundChain(): Promise<BlockHash | null> {
+    return (await this.#marker())?.chain.genesis ?? null;
+  }
+
+  /** Binds the folder to a chain for good. The caller has seen that it is unbound. */
+  async bindTo(genesis: BlockHash): Promise<void> {
+    const marked = {
+      format: 'holdfast',
+      version: 1,
+      layout: 'holdfast',
+      chain: { genesis },
+      local: { mode: this.#mode },
+    };
+    await this.#write(MARKER, `${JSON.stringify(marked, null, 2)}\n`);
+  }
+
+  /**
+   * Settles what the folder is, and records it: what the operator says; else what it has been; else, for a new one, a
+   * cache where backends hold the bytes and the keeper where there are none.
+   */
+  async settleMode(said: LocalMode | null, hasBackends: boolean): Promise<LocalMode> {
+    const marked = await this.#marker();
+    this.#mode = said ?? marked?.local.mode ?? (hasBackends ? 'cache' : 'keep');
+    if (marked !== null && marked.local.mode !== this.#mode) await this.bindTo(marked.chain.genesis);
+    return this.#mode;
+  }
+
+  async #marker(): Promise<z.infer<typeof marker> | null> {
     const file = join(this.path, MARKER);
     let text: string;
     try {
@@ -67,7 +101,7 @@ export class DataFolder {
       throw storageFault('local', 'read its marker', cause, file);
     }
     try {
-      return marker.parse(JSON.parse(text)).chain.genesis;
+      return marker.parse(JSON.parse(text));
     } catch (cause) {
       throw new StorageError('storage/unknown-format', `${file} does not say what a folder of this version says.`, {
         details: { file },
@@ -78,16 +112,20 @@ export class DataFolder {
     }
   }
 
-  /** Binds the folder to a chain for good. The caller has seen that it is unbound. */
-  async bindTo(genesis: BlockHash): Promise<void> {
-    const text = `${JSON.stringify({ format: 'holdfast', version: 1, layout: 'holdfast', chain: { genesis } }, null, 2)}\n`;
-    await this.#write(MARKER, text);
-  }
-
   /** Tells other commands where this daemon answers. */
   async announce(url: string, emulatedNode: string | null): Promise<void> {
     const address: DaemonAddress = { pid: process.pid, url, emulatedNode };
     await this.#write(ADDRESS, `${JSON.stringify(address)}\n`);
+  }
+
+  /** Room on its volume. */
+  async room(): Promise<{ freeBytes: number; totalBytes: number }> {
+    try {
+      const { bavail, blocks, bsize } = await statfs(this.path);
+      return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+    } catch (cause) {
+      throw storageFault('local', 'look how much room is left', cause, this.path);
+    }
   }
 
   async release(): Promise<void> {

@@ -29,6 +29,7 @@ test('the chain it was bound to stays, for the next process too', async () => {
     version: 1,
     layout: 'holdfast',
     chain: { genesis: GENESIS },
+    local: { mode: 'keep' },
   });
 });
 

@@ -1,0 +1,107 @@
+import { messageOf } from '../../blob/errors.ts';
+import type { BlockHash } from '../../blob/ids.ts';
+import type { Logger } from '../../observability/logger.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { ProbeFinding } from '../../storage/probe.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import { Pulse } from '../pulse.ts';
+import type { Site } from './site.ts';
+
+export interface AdmissionModules {
+  readonly site: Site;
+  /** The chain that the data folder belongs to; null before a node told it. */
+  readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
+  readonly conditions: ConditionBoard;
+  readonly log: Logger;
+  /** Rung when the backend may be used. */
+  readonly admitted: Pulse;
+}
+
+/** Until a node has told which chain it is, there is nothing to bind to. */
+const CHAIN_PAUSE_MS = 250;
+const RETRY_MS = { first: 1_000, most: 30_000 } as const;
+
+const ABORTED = 'it was stopped';
+
+/** Lets a backend in: bound to our chain first, then looked at, with a sentence for each thing that was found. */
+export class Admission {
+  readonly #modules: AdmissionModules;
+  readonly #pause = new Pulse();
+
+  constructor(modules: AdmissionModules) {
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const genesis = await this.#chain(signal);
+    if (genesis === null) return;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      const fault = await this.#admit(genesis, signal).catch(() => ABORTED);
+      if (fault === null) return;
+      await this.#pause.wait(Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(failures, 10)), signal);
+    }
+  }
+
+  /** Why it cannot be used now; null: it can. A folder that is bound to no chain yet binds no backend. */
+  async tryOnce(signal: AbortSignal): Promise<string | null> {
+    const { site, chain } = this.#modules;
+    const genesis = (await chain(signal)) ?? (await site.store.boundChain?.(signal).catch(() => null)) ?? null;
+    return await this.#admit(genesis, signal);
+  }
+
+  async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
+    const { site, conditions, admitted } = this.#modules;
+    try {
+      if (genesis !== null) await site.store.bindTo?.(genesis, signal);
+      const findings = await site.store.probe(signal);
+      this.#tell(findings);
+      const unreachable = findings.find(({ check, grade }) => check === 'reachable' && grade === 'fault');
+      if (unreachable !== undefined) return unreachable.sentence;
+      site.isAdmitted = true;
+      site.breaker.succeeded();
+      admitted.ring();
+      return null;
+    } catch (error) {
+      signal.throwIfAborted();
+      raise(conditions, site.id, error);
+      if (error instanceof StorageError) site.lastError = error;
+      return messageOf(error);
+    }
+  }
+
+  async #chain(signal: AbortSignal): Promise<BlockHash | null> {
+    while (!signal.aborted) {
+      const genesis = await this.#modules.chain(signal).catch(() => null);
+      if (genesis !== null) return genesis;
+      await this.#pause.wait(CHAIN_PAUSE_MS, signal);
+    }
+    return null;
+  }
+
+  #tell(findings: readonly ProbeFinding[]): void {
+    const { site, conditions, log } = this.#modules;
+    for (const { check, grade, sentence, hint } of findings) {
+      log[grade === 'good' ? 'info' : 'warn']({ backend: site.id, check, grade, hint }, sentence);
+    }
+    const fault = findings.find(({ grade }) => grade === 'fault');
+    conditions.set(
+      `backend:${site.id}`,
+      fault === undefined
+        ? null
+        : {
+            code: `backend/${fault.check}`,
+            message: fault.sentence,
+            hint: fault.hint ?? 'Look at that server.',
+            blocksReadiness: false,
+          },
+    );
+  }
+}
+
+/** What is wrong with one backend never keeps the archive from its other work: it stays ready. */
+export function raise(conditions: ConditionBoard, backend: string, error: unknown): void {
+  if (error instanceof StorageError) {
+    const { code, message, hint } = error;
+    conditions.set(`backend:${backend}`, { code, message, hint, blocksReadiness: false });
+  } else conditions.setError(`backend:${backend}`, error);
+}

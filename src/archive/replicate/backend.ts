@@ -1,0 +1,19 @@
+import type { ContentName } from '../../blob/ids.ts';
+import type { BlobStore } from '../../storage/blob-store.ts';
+import type { ChainBinding } from '../../storage/chain-binding.ts';
+import type { ProbedStore } from '../../storage/probe.ts';
+import type { RecordStore } from '../../storage/record-store.ts';
+
+/** A store behind a network. One with names (S3) is bound to a chain and holds records as well; one without (IPFS) not. */
+export interface RemoteStore extends BlobStore, ProbedStore, Partial<ChainBinding>, Partial<Omit<RecordStore, 'id'>> {
+  /** Copies what lies there beside it, before it is replaced. Gives where it went, null when nothing lies there. */
+  setAside?(name: ContentName, signal: AbortSignal): Promise<string | null>;
+}
+
+/** A backend that is configured. */
+export interface Backend {
+  readonly id: string;
+  readonly store: RemoteStore;
+  /** The same place over connections of their own: what a bad line or a stale cache said is asked again there. */
+  readonly openAgain: () => Promise<RemoteStore>;
+}

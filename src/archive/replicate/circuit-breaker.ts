@@ -1,0 +1,73 @@
+export interface BreakerOptions {
+  /** Failures in a row that open it. */
+  readonly failures: number;
+  readonly firstPauseMs: number;
+  readonly longestPauseMs: number;
+  /** 0 to 1: pauses differ, so that several archivers do not come back in one moment. */
+  readonly random: () => number;
+}
+
+export const BREAKER: BreakerOptions = {
+  failures: 5,
+  firstPauseMs: 1_000,
+  longestPauseMs: 30_000,
+  random: Math.random,
+};
+
+/**
+ * Leaves a backend that fails alone: after some failures in a row nothing is asked of it for a pause, then one question
+ * tries whether it is back. Each failed try doubles the pause.
+ */
+export class CircuitBreaker {
+  readonly #options: BreakerOptions;
+  #failures = 0;
+  #pauses = 0;
+  #openUntilMs = 0;
+  #isTrying = false;
+
+  constructor(options: BreakerOptions = BREAKER) {
+    this.#options = options;
+  }
+
+  /** May something be asked now? Saying yes after a pause spends the one try. */
+  admits(nowMs: number): boolean {
+    if (this.#pauses === 0) return true;
+    if (this.#isTrying || nowMs < this.#openUntilMs) return false;
+    this.#isTrying = true;
+    return true;
+  }
+
+  /** Is it left alone now? */
+  isOpen(nowMs: number): boolean {
+    return this.#pauses > 0 && (this.#isTrying || nowMs < this.#openUntilMs);
+  }
+
+  /** When the next try is due; 0: it is closed. */
+  get openUntilMs(): number {
+    return this.#pauses === 0 ? 0 : this.#openUntilMs;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#pauses = 0;
+    this.#isTrying = false;
+  }
+
+  failed(nowMs: number): void {
+    this.#failures += 1;
+    const wasTrying = this.#isTrying;
+    this.#isTrying = false;
+    if (this.#failures < this.#options.failures) return;
+    // What was under way when it opened fails as well: only a failed try makes the pause longer.
+    if (this.#pauses > 0 && !wasTrying) return;
+    const { firstPauseMs, longestPauseMs, random } = this.#options;
+    const pause = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#pauses, 16));
+    this.#pauses += 1;
+    this.#openUntilMs = nowMs + pause * (0.75 + random() / 2);
+  }
+
+  /** The try that `admits` gave was not made. */
+  notTried(): void {
+    this.#isTrying = false;
+  }
+}

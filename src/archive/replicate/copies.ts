@@ -1,0 +1,90 @@
+import type { ContentName } from '../../blob/ids.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RehashRule, VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
+import { type Attempt, firstGood } from './first-good.ts';
+import type { Site } from './site.ts';
+
+export interface CopiesModules {
+  readonly store: LocalStore;
+  readonly rehash: RehashRule;
+  readonly verifier: Verifier;
+  readonly sites: readonly Site[];
+}
+
+/** A place that answered without giving the right bytes. */
+export interface BadCopy {
+  readonly backend: string;
+  readonly kind: 'missing' | 'damaged';
+}
+
+export interface CopySearch {
+  readonly found: { readonly blob: VerifiedBlob; readonly from: string } | null;
+  /** What was found wrong on the way. */
+  readonly bad: readonly BadCopy[];
+  /** Places that could not answer: as long as there is one, nothing is known to be absent. */
+  readonly faults: readonly StorageError[];
+}
+
+/** A backend that has not answered by then gets company. */
+const HEDGE_MS = 500;
+
+/** All the places that can hold a content, as one: nearest first, every byte verified. */
+export class Copies {
+  readonly #modules: CopiesModules;
+
+  constructor(modules: CopiesModules) {
+    this.#modules = modules;
+  }
+
+  /** `except`: a backend that is not asked, because it is the one to be filled. */
+  async find(name: ContentName, signal: AbortSignal, except: string | null = null): Promise<CopySearch> {
+    const { store, sites } = this.#modules;
+    const bad: BadCopy[] = [];
+    const faults: StorageError[] = [];
+    if (except !== store.id) {
+      const blob = await this.#local(name, bad, faults, signal);
+      if (blob !== null) return { found: { blob, from: store.id }, bad, faults };
+    }
+    const attempts = sites
+      .filter(({ id }) => id !== except)
+      .toSorted((a, b) => a.expectedMs - b.expectedMs)
+      .map((site) => this.#attempt(site, name, bad, faults));
+    const found = await firstGood(attempts, HEDGE_MS, signal);
+    return { found, bad, faults };
+  }
+
+  async #local(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
+    const { store, rehash } = this.#modules;
+    try {
+      const copy = await store.copy(name, signal);
+      const blob = copy === null ? null : rehash.admit(name, copy.blob.bytes, copy.identity);
+      if (blob === null) bad.push({ backend: store.id, kind: copy === null ? 'missing' : 'damaged' });
+      return blob;
+    } catch (error) {
+      noteFault(error, faults, signal);
+      return null;
+    }
+  }
+
+  #attempt(site: Site, name: ContentName, bad: BadCopy[], faults: StorageError[]) {
+    const attempt: Attempt<{ blob: VerifiedBlob; from: string }> = async (signal) => {
+      try {
+        site.admit();
+        const finding = await site.read(name, signal);
+        if (finding.kind === 'good') return { blob: finding.blob, from: site.id };
+        bad.push({ backend: site.id, kind: finding.kind });
+      } catch (error) {
+        noteFault(error, faults, signal);
+      }
+      return null;
+    };
+    return attempt;
+  }
+}
+
+function noteFault(error: unknown, faults: StorageError[], signal: AbortSignal): void {
+  signal.throwIfAborted();
+  if (!(error instanceof StorageError)) throw error;
+  faults.push(error);
+}

@@ -1,0 +1,43 @@
+import type { ContentName } from '../../blob/ids.ts';
+import type { BlobStore } from '../../storage/blob-store.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import { forgetBytes, type RehashRule } from '../../verify/verified-blob.ts';
+import type { CopyFinding, Site } from './site.ts';
+
+/** A place whose copies are checked: a backend, or a local store that keeps. */
+export interface Holding {
+  readonly id: string;
+  readonly store: BlobStore;
+  /** What its copy is; one that seems bad is read again on a fresh connection before it is called so. */
+  look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']>;
+}
+
+export function siteHolding(site: Site): Holding {
+  return {
+    id: site.id,
+    store: site.store,
+    async look(name, signal) {
+      const first = await site.read(name, signal);
+      const finding = first.kind === 'good' ? first : await site.readAfresh(name, signal);
+      if (finding.kind !== 'good') return finding.kind;
+      forgetBytes(finding.blob);
+      return (await site.isKept(name, signal)) ? 'good' : 'missing';
+    },
+  };
+}
+
+export function localHolding(store: LocalStore, rehash: RehashRule): Holding {
+  const read = async (name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']> => {
+    const copy = await store.copy(name, signal);
+    if (copy === null) return 'missing';
+    return rehash.prove(name, copy.blob.bytes, copy.identity) === null ? 'damaged' : 'good';
+  };
+  return {
+    id: store.id,
+    store,
+    look: async (name, signal) => {
+      const first = await read(name, signal);
+      return first === 'good' ? first : await read(name, signal);
+    },
+  };
+}

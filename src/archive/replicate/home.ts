@@ -1,0 +1,70 @@
+import { StorageError } from '../../storage/errors.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import type { LocalRoom } from './local-room.ts';
+import type { Site } from './site.ts';
+
+export interface HomeModules {
+  readonly store: LocalStore;
+  readonly room: LocalRoom;
+  readonly sites: readonly Site[];
+  readonly damage: DamageWatch;
+  readonly nowMs: () => number;
+}
+
+/** The first durable home of a verified blob: the local store; without room there, a backend that takes it directly. */
+export class Home {
+  readonly #modules: HomeModules;
+
+  constructor(modules: HomeModules) {
+    this.#modules = modules;
+  }
+
+  /** Resolves with the name of the store that holds it durably; one that is not the local store was read back. */
+  async put(blob: VerifiedBlob, signal: AbortSignal): Promise<string> {
+    const { store, room } = this.#modules;
+    for (;;) {
+      if (!(await room.claim(blob.bytes.length, signal))) return await this.#writeThrough(blob, signal);
+      try {
+        await store.put(blob, signal);
+        if (room.isCache) this.#modules.damage.healed(store.id, blob);
+        return store.id;
+      } catch (error) {
+        room.giveBack(blob.bytes.length);
+        const isFull = error instanceof StorageError && error.code === 'storage/full';
+        if (!isFull || !room.isCache) throw error;
+        if (!(await room.relieve(signal))) return await this.#writeThrough(blob, signal);
+      }
+    }
+  }
+
+  async #writeThrough(blob: VerifiedBlob, signal: AbortSignal): Promise<string> {
+    const { sites, room, nowMs } = this.#modules;
+    let refusal: unknown = null;
+    for (const site of room.isCache ? sites : []) {
+      if (!site.isAdmitted || !site.breaker.admits(nowMs())) continue;
+      try {
+        await site.judged(() => site.store.put(blob, signal), signal);
+        const finding = await site.read(blob, signal);
+        if (finding.kind === 'good' && (await site.isKept(blob, signal))) return site.id;
+      } catch (error) {
+        signal.throwIfAborted();
+        refusal = error;
+      }
+    }
+    throw noRoom(room.isCache, refusal);
+  }
+}
+
+function noRoom(isCache: boolean, cause: unknown): StorageError {
+  const says = isCache
+    ? 'The local store is full of blobs that no backend holds yet, and no backend takes another one.'
+    : 'The local store has no room left: the rest of its volume is reserved for the catalog.';
+  return new StorageError('storage/full', says, {
+    details: { backend: 'local', operation: 'put' },
+    retryable: true,
+    hint: 'Give the volume more room, or mend the backends that the status names; fetching goes on by itself then.',
+    cause,
+  });
+}

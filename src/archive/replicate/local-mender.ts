@@ -1,0 +1,78 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ContentEntry } from '../../catalog/content-table.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RehashRule } from '../../verify/verified-blob.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import type { Pulse } from '../pulse.ts';
+import type { Copies } from './copies.ts';
+import type { Home } from './home.ts';
+
+export interface LocalMenderModules {
+  readonly store: LocalStore;
+  readonly home: Home;
+  readonly copies: Copies;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+  readonly news: Pulse;
+  readonly nowMs: () => number;
+}
+
+const IDLE_MS = 2_000;
+const GROUP_ENTRIES = 32;
+const RETRY_MS = { first: 2_000, most: 300_000 } as const;
+
+/** Brings back what the local store is to keep and has not got, or not whole: from a backend's good copy. */
+export class LocalMender {
+  readonly #modules: LocalMenderModules;
+
+  constructor(modules: LocalMenderModules) {
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { news, conditions } = this.#modules;
+    while (!signal.aborted) {
+      try {
+        if (!(await this.mendSome(signal))) await news.wait(IDLE_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.setError('disk', error);
+        await news.wait(IDLE_MS, signal);
+      }
+    }
+  }
+
+  /** false: nothing is damaged that may be tried now. */
+  async mendSome(signal: AbortSignal): Promise<boolean> {
+    const { catalog, store, damage, nowMs } = this.#modules;
+    const damaged = catalog.replicas.due(store.id, GROUP_ENTRIES).filter(({ state }) => state === 'damaged');
+    for (const { entry, sequence, attempts } of damaged) {
+      if (await this.#mend(entry, signal)) {
+        catalog.recordProven(store.id, [entry]);
+        damage.healed(store.id, entry);
+        continue;
+      }
+      const nextAttemptMs = nowMs() + Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
+      const message = 'No other place has a good copy that can be read now.';
+      catalog.replicas.recordFailures(store.id, [{ sequence, code: 'archive/no-good-copy', message, nextAttemptMs }]);
+    }
+    return damaged.length > 0;
+  }
+
+  async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+    const { copies, home, store } = this.#modules;
+    // A fault of the disk may have passed, or a fetch may have brought it anew.
+    if (await this.#isProven(entry, signal)) return true;
+    const { found } = await copies.find(entry, signal, store.id);
+    if (found === null) return false;
+    return (await home.put(found.blob, signal)) === store.id && (await this.#isProven(entry, signal));
+  }
+
+  async #isProven(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+    const copy = await this.#modules.store.copy(entry, signal);
+    return copy !== null && this.#modules.rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+  }
+}

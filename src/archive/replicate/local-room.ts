@@ -1,0 +1,134 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { EvictionGrade } from '../../catalog/replica-ledger.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+
+/** Room on the volume of the data folder. */
+export interface DiskRoom {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface LocalRoomOptions {
+  /** `keep` deletes nothing, ever; `cache` lets go of what backends hold. */
+  readonly mode: 'keep' | 'cache';
+  /** Bytes of blobs that a cache holds at most; null: as many as the disk has room for. */
+  readonly budgetBytes: number | null;
+  readonly disk: () => Promise<DiskRoom>;
+}
+
+export interface LocalRoomModules {
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly conditions: ConditionBoard;
+  readonly nowMs: () => number;
+}
+
+/** Left free for the catalog, which has to go on when blobs have no room: of a small disk, a share. */
+const RESERVE = { bytes: 268_435_456, share: 0.05 } as const;
+/** Somebody is told when less than this is free. */
+const ALARM = { bytes: 5_368_709_120, share: 0.1 } as const;
+/** How long a look at the disk is good for. */
+const DISK_LOOK_MS = 1_000;
+const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
+const EVICTED_TOGETHER = 32;
+
+/** How many bytes the local store may still take, and what gives way for more. */
+export class LocalRoom {
+  readonly #options: LocalRoomOptions;
+  readonly #modules: LocalRoomModules;
+  #usedBytes: number;
+  #disk: DiskRoom | null = null;
+  #lookedMs = 0;
+  /** One at a time: what is let go for one blob is not counted for another. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: LocalRoomOptions, modules: LocalRoomModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#usedBytes = options.mode === 'cache' ? modules.catalog.replicas.localBytes() : 0;
+  }
+
+  get isCache(): boolean {
+    return this.#options.mode === 'cache';
+  }
+
+  /** true: so many bytes may be written here, and are counted from now on. Rejects only when the signal aborts. */
+  claim(bytes: number, signal: AbortSignal): Promise<boolean> {
+    const turn = this.#turn.then(() => this.#claim(bytes, signal));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** What was claimed was not written. */
+  giveBack(bytes: number): void {
+    this.#usedBytes -= bytes;
+  }
+
+  /** The disk said that it is full, whatever was measured: lets go of what it can. true: something went. */
+  async relieve(signal: AbortSignal): Promise<boolean> {
+    this.#lookedMs = 0;
+    return this.isCache && (await this.#letGo(signal));
+  }
+
+  async #claim(bytes: number, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    while (!(await this.#hasRoom(bytes))) {
+      if (!this.isCache || !(await this.#letGo(signal))) return false;
+    }
+    this.#usedBytes += bytes;
+    return true;
+  }
+
+  async #hasRoom(bytes: number): Promise<boolean> {
+    const { budgetBytes } = this.#options;
+    if (this.isCache && budgetBytes !== null && this.#usedBytes + bytes > budgetBytes) return false;
+    const { freeBytes, totalBytes } = await this.#look();
+    return freeBytes - bytes >= Math.min(RESERVE.bytes, totalBytes * RESERVE.share);
+  }
+
+  async #look(): Promise<DiskRoom> {
+    const nowMs = this.#modules.nowMs();
+    if (this.#disk === null || nowMs - this.#lookedMs >= DISK_LOOK_MS) {
+      this.#disk = await this.#options.disk();
+      this.#lookedMs = nowMs;
+      this.#tell(this.#disk);
+    }
+    return this.#disk;
+  }
+
+  #tell({ freeBytes, totalBytes }: DiskRoom): void {
+    const isLow = freeBytes < Math.min(ALARM.bytes, totalBytes * ALARM.share);
+    const percent = Math.floor((freeBytes / totalBytes) * 100);
+    this.#modules.conditions.set(
+      'room',
+      isLow
+        ? {
+            code: 'disk/nearly-full',
+            message: `The volume of the data folder has ${Math.floor(freeBytes / 1_048_576)} MiB free (${percent} %).`,
+            hint: this.isCache
+              ? 'The cache gives way; give the volume more room, or HOLDFAST_LOCAL_BYTES a smaller budget.'
+              : 'Give the volume more room, or add a backend and let the data folder be a cache (HOLDFAST_LOCAL_MODE).',
+            blocksReadiness: false,
+          }
+        : null,
+    );
+  }
+
+  /** Oldest first, of what is safest to let go. Out of the books before it is deleted: never a claim without bytes. */
+  async #letGo(signal: AbortSignal): Promise<boolean> {
+    const { store, catalog } = this.#modules;
+    for (const grade of GRADES) {
+      const gone = catalog.replicas.recordEvicted(catalog.replicas.evictable(grade, EVICTED_TOGETHER));
+      for (const entry of gone) {
+        await store.delete(entry, signal);
+        this.#usedBytes -= entry.sizeBytes;
+      }
+      if (gone.length > 0) {
+        this.#lookedMs = 0;
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,110 @@
+import type { BlockHash } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RehashRule, Verifier } from '../../verify/verified-blob.ts';
+import type { Activity } from '../activity.ts';
+import type { BackendStatus } from '../archive-view.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import { Pulse } from '../pulse.ts';
+import { Admission } from './admission.ts';
+import type { Backend } from './backend.ts';
+import { Copies } from './copies.ts';
+import { Home } from './home.ts';
+import { LocalMender } from './local-mender.ts';
+import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
+import { Replicator, type ReplicatorOptions } from './replicator.ts';
+import { Site } from './site.ts';
+
+export interface ReplicationOptions extends ReplicatorOptions {
+  readonly local: LocalRoomOptions;
+}
+
+export interface ReplicationModules {
+  readonly backends: readonly Backend[];
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly verifier: Verifier;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  readonly log: Logger;
+  /** The chain that the data folder is bound to; null before. */
+  readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
+  readonly nowMs: () => number;
+}
+
+/** All that has to do with a blob having more than one home. */
+export class Replication {
+  readonly sites: readonly Site[];
+  readonly copies: Copies;
+  readonly home: Home;
+  readonly room: LocalRoom;
+  readonly mender: LocalMender;
+  /** Rings when there may be something to replicate. */
+  readonly news = new Pulse();
+  readonly #modules: ReplicationModules;
+  readonly #admissions: readonly Admission[];
+  readonly #replicators: readonly Replicator[];
+
+  constructor(options: ReplicationOptions, modules: ReplicationModules) {
+    this.#modules = modules;
+    const { backends, verifier, nowMs } = modules;
+    const { news } = this;
+    this.sites = backends.map((backend) => new Site(backend, verifier, nowMs));
+    this.copies = new Copies({ ...modules, sites: this.sites });
+    this.room = new LocalRoom(options.local, modules);
+    this.home = new Home({ ...modules, room: this.room, sites: this.sites });
+    this.mender = new LocalMender({ ...modules, home: this.home, copies: this.copies, news });
+    this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, admitted: news }));
+    this.#replicators = this.sites.map(
+      (site) => new Replicator(options, { ...modules, site, copies: this.copies, news }),
+    );
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      ...this.#admissions.map((admission) => admission.run(signal)),
+      ...this.#replicators.map((replicator) => replicator.run(signal)),
+      ...(this.room.isCache ? [] : [this.mender.run(signal)]),
+    ]);
+  }
+
+  /** Tries once to let each backend in, for commands that run once. Gives why some cannot be used. */
+  async admit(signal: AbortSignal): Promise<Map<string, string>> {
+    const faults = new Map<string, string>();
+    await Promise.all(
+      this.#admissions.map(async (admission, index) => {
+        const site = this.sites[index];
+        const fault = await admission.tryOnce(signal);
+        if (site !== undefined && fault !== null) faults.set(site.id, fault);
+      }),
+    );
+    return faults;
+  }
+
+  /** Brings to these backends all that can be brought there now. */
+  async drain(backends: readonly string[], signal: AbortSignal): Promise<void> {
+    const chosen = this.#replicators.filter(({ id }) => backends.includes(id));
+    await Promise.all(chosen.map((replicator) => replicator.drain(signal)));
+  }
+
+  status(): BackendStatus[] {
+    const { catalog, nowMs, store } = this.#modules;
+    const local = this.room.isCache
+      ? []
+      : [{ id: store.id, state: 'good' as const, queued: catalog.replicas.queued(store.id) }];
+    const remote = this.sites.map(({ id, isAdmitted, breaker }) => ({
+      id,
+      state: !isAdmitted
+        ? ('not-admitted' as const)
+        : breaker.isOpen(nowMs())
+          ? ('left-alone' as const)
+          : ('good' as const),
+      queued: catalog.replicas.queued(id),
+    }));
+    return [...local, ...remote];
+  }
+}

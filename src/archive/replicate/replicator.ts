@@ -1,0 +1,226 @@
+import { codeOf, messageOf } from '../../blob/errors.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ContentEntry } from '../../catalog/content-table.ts';
+import type { QueuedCopy } from '../../catalog/replica-ledger.ts';
+import { GroupCommit } from '../../sqlite/group-commit.ts';
+import { forgetBytes, type VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { Activity } from '../activity.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import { ArchiveError } from '../errors.ts';
+import type { Pulse } from '../pulse.ts';
+import { raise } from './admission.ts';
+import { Bandwidth } from './bandwidth.ts';
+import type { Copies } from './copies.ts';
+import type { Site } from './site.ts';
+
+export interface ReplicatorOptions {
+  /** Blobs under way at a time. */
+  readonly requests: number;
+  readonly bytesPerSecond: number | null;
+}
+
+export interface ReplicatorModules {
+  readonly site: Site;
+  readonly copies: Copies;
+  readonly catalog: Catalog;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  /** Rings when there is something new, or when the backend may be used. */
+  readonly news: Pulse;
+  readonly nowMs: () => number;
+}
+
+const IDLE_MS = 500;
+const LOOK_AHEAD = 256;
+/** Bytes under way to one backend; the largest blob always may go alone. */
+const MOST_BYTES_UNDER_WAY = 33_554_432;
+const GROUP_LIMIT = 256;
+const RETRY_MS = { first: 1_000, most: 300_000 } as const;
+
+/**
+ * Brings to one backend what it is to hold: put, fetched back by a question of its own, hashed again, and only then
+ * recorded as good. It waits for nobody but its own backend, and nobody waits for it.
+ */
+export class Replicator {
+  readonly #options: ReplicatorOptions;
+  readonly #modules: ReplicatorModules;
+  readonly #bandwidth: Bandwidth;
+  readonly #commits: GroupCommit<ContentEntry>;
+  readonly #underWay = new Set<number>();
+  readonly #running = new Set<Promise<void>>();
+  #bytesUnderWay = 0;
+  #queue: QueuedCopy[] = [];
+
+  constructor(options: ReplicatorOptions, modules: ReplicatorModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.nowMs);
+    this.#commits = new GroupCommit((entries) => this.#record(entries), GROUP_LIMIT);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { news, conditions, site } = this.#modules;
+    while (!signal.aborted) {
+      try {
+        const next = this.#next();
+        if (next === null) await news.wait(this.#idleMs(), signal);
+        else this.#start(next, signal);
+      } catch (error) {
+        conditions.setError(`backend:${site.id}`, error);
+        await news.wait(IDLE_MS, signal);
+      }
+    }
+    await Promise.all(this.#running);
+  }
+
+  get id(): string {
+    return this.#modules.site.id;
+  }
+
+  /** Works until nothing is left that may be tried now. */
+  async drain(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted();
+      const next = this.#next();
+      if (next !== null) this.#start(next, signal);
+      else if (this.#running.size === 0) return;
+      else await Promise.race(this.#running);
+    }
+  }
+
+  #next(): QueuedCopy | null {
+    const { site, catalog, nowMs } = this.#modules;
+    if (!site.isAdmitted || this.#underWay.size >= this.#options.requests) return null;
+    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.breaker.isOpen(nowMs())) return null;
+    if (this.#queue.length === 0) {
+      this.#queue = catalog.replicas
+        .due(site.id, LOOK_AHEAD + this.#underWay.size)
+        .filter(({ sequence }) => !this.#underWay.has(sequence));
+    }
+    const next = this.#queue[0];
+    if (next === undefined || !site.breaker.admits(nowMs())) return null;
+    this.#queue.shift();
+    return next;
+  }
+
+  /** While the backend is left alone: until its next try. */
+  #idleMs(): number {
+    const { site, nowMs } = this.#modules;
+    return Math.max(
+      20,
+      Math.min(IDLE_MS, site.breaker.openUntilMs === 0 ? IDLE_MS : site.breaker.openUntilMs - nowMs()),
+    );
+  }
+
+  #start(queued: QueuedCopy, signal: AbortSignal): void {
+    const { sequence, entry } = queued;
+    this.#underWay.add(sequence);
+    this.#bytesUnderWay += entry.sizeBytes;
+    const work = this.#replicate(queued, signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.#failed(queued, error);
+      })
+      .finally(() => {
+        this.#underWay.delete(sequence);
+        this.#bytesUnderWay -= entry.sizeBytes;
+        this.#running.delete(work);
+        this.#modules.news.nudge();
+      });
+    this.#running.add(work);
+  }
+
+  async #replicate({ entry, state }: QueuedCopy, signal: AbortSignal): Promise<void> {
+    const { site } = this.#modules;
+    if (state === 'damaged' && (await this.#isGoodAfterAll(entry, signal))) return await this.#commits.add(entry);
+    const blob = await this.#source(entry, signal);
+    await this.#bandwidth.take(entry.sizeBytes, signal);
+    if (state === 'damaged') await site.judged(async () => site.store.setAside?.(entry, signal), signal);
+    await site.judged(() => site.store.put(blob, signal), signal);
+    // Not after a failure: a request that was given up may still be sending them.
+    forgetBytes(blob);
+    await this.#readBack(entry, signal);
+    await this.#commits.add(entry);
+  }
+
+  /** What was called damaged is read again on a fresh connection, before anything is replaced. */
+  async #isGoodAfterAll(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+    const { site } = this.#modules;
+    const finding = await site.readAfresh(entry, signal);
+    if (finding.kind !== 'good') return false;
+    forgetBytes(finding.blob);
+    return await site.isKept(entry, signal);
+  }
+
+  async #source(entry: ContentEntry, signal: AbortSignal): Promise<VerifiedBlob> {
+    const { copies, site, nowMs } = this.#modules;
+    try {
+      const { found, faults } = await copies.find(entry, signal, site.id);
+      if (found !== null) return found.blob;
+      throw noSource(entry, site.id, faults.length);
+    } catch (error) {
+      // Nothing was asked of this backend: its one try after a pause is still to be made.
+      if (site.breaker.isOpen(nowMs())) site.breaker.notTried();
+      throw error;
+    }
+  }
+
+  async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<void> {
+    const { site } = this.#modules;
+    const finding = await site.read(entry, signal);
+    if (finding.kind === 'good') {
+      forgetBytes(finding.blob);
+      if (await site.isKept(entry, signal)) return;
+    }
+    throw notKept(entry, site.id, finding.kind);
+  }
+
+  #record(entries: readonly ContentEntry[]): void {
+    const { catalog, site, damage, activity, conditions } = this.#modules;
+    const stored = catalog.recordProven(site.id, entries);
+    for (const entry of entries) damage.healed(site.id, entry);
+    if (stored > 0) activity.emit('stored', stored);
+    conditions.set(`backend:${site.id}`, null);
+  }
+
+  #failed({ sequence, attempts }: QueuedCopy, error: unknown): void {
+    const { catalog, site, conditions, nowMs } = this.#modules;
+    if (codeOf(error) !== 'archive/no-good-copy') raise(conditions, site.id, error);
+    const pauseMs = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
+    try {
+      catalog.replicas.recordFailures(site.id, [
+        {
+          sequence,
+          code: codeOf(error) ?? 'archive/unexpected',
+          message: messageOf(error),
+          nextAttemptMs: nowMs() + pauseMs * (0.5 + Math.random() / 2),
+        },
+      ]);
+    } catch (fault) {
+      conditions.setError(`backend:${site.id}`, fault);
+    }
+  }
+}
+
+function noSource(entry: ContentEntry, backend: string, faults: number): ArchiveError {
+  const why = faults > 0 ? `${faults} other places cannot answer now` : 'no other place has a good copy now';
+  return new ArchiveError('archive/no-good-copy', `${entry.versionHash} cannot go to ${backend}: ${why}.`, {
+    details: { backend, versionHash: entry.versionHash },
+    retryable: true,
+    hint: 'It is tried again; the node is asked for it while it has it. `holdfast check` lists what is missing.',
+  });
+}
+
+function notKept(entry: ContentEntry, backend: string, found: 'good' | 'missing' | 'damaged'): ArchiveError {
+  const what = { good: 'does not pin', missing: 'says it has not got', damaged: 'gives other bytes than' }[found];
+  return new ArchiveError(
+    'archive/not-kept',
+    `The ${backend} store acknowledged ${entry.versionHash}, and ${what} it when it is asked again.`,
+    {
+      details: { backend, versionHash: entry.versionHash, found },
+      retryable: true,
+      hint: 'It does not count as stored there and is put again. Look at that server, its disks and any cache before it.',
+    },
+  );
+}

@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RehashRule } from '../../verify/verified-blob.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import { localHolding, siteHolding } from './holding.ts';
+import type { Replication } from './replication.ts';
+import { Scrub } from './scrub.ts';
+
+export interface ScrubOptions {
+  /** Cron expression of when the daily part is looked at. */
+  readonly schedule: string;
+  /** In so many days everything is read again. */
+  readonly days: number;
+}
+
+export interface ScrubScheduleModules {
+  readonly catalog: Catalog;
+  readonly store: LocalStore;
+  readonly rehash: RehashRule;
+  readonly damage: DamageWatch;
+  readonly replication: Replication;
+  readonly conditions: ConditionBoard;
+  readonly log: Logger;
+}
+
+/** Compares the listings and reads a part of everything again, each day. What it finds wrong is queued to be mended. */
+export class ScrubSchedule {
+  readonly #options: ScrubOptions;
+  readonly #modules: ScrubScheduleModules;
+  readonly #scrub: Scrub;
+
+  constructor(options: ScrubOptions, modules: ScrubScheduleModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#scrub = new Scrub(modules);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { schedule } = await import('node-cron');
+    let underWay: Promise<void> = Promise.resolve();
+    const task = schedule(
+      this.#options.schedule,
+      () => {
+        underWay = this.#slice(signal);
+        return underWay;
+      },
+      { noOverlap: true },
+    );
+    if (!signal.aborted) await once(signal, 'abort');
+    await task.destroy();
+    await underWay;
+  }
+
+  async #slice(signal: AbortSignal): Promise<void> {
+    const { replication, store, rehash, conditions, log } = this.#modules;
+    const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
+    // A backend that is away is looked at another day.
+    const sites = replication.sites.filter(({ isAdmitted }) => isAdmitted).map(siteHolding);
+    for (const holding of [...local, ...sites]) {
+      try {
+        const listing = await this.#scrub.check(holding, null, () => {}, signal);
+        const reading = await this.#scrub.slice(holding, this.#options.days, signal);
+        log.info({ backend: holding.id, listing, reading }, 'scrubbed');
+        conditions.set('scrub', null);
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.setError('scrub', error);
+      }
+    }
+    replication.news.ring();
+  }
+}

@@ -1,0 +1,146 @@
+import { messageOf } from '../../blob/errors.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ContentEntry } from '../../catalog/content-table.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import { compareListing } from './compare-listing.ts';
+import type { Holding } from './holding.ts';
+
+/** A part of everything: the `index`-th of `of` equal ones, counted from 1. */
+export interface Subset {
+  readonly index: number;
+  readonly of: number;
+}
+
+export interface CheckProgress {
+  readonly backend: string;
+  readonly step: 'listing' | 'reading';
+  readonly done: number;
+  /** null: not known before. */
+  readonly total: number | null;
+}
+
+export interface BackendFindings {
+  readonly backend: string;
+  readonly listed: number;
+  readonly unknown: number;
+  /** Copies that were read and hashed. */
+  readonly read: number;
+  /** Found by this check; what was found before and is not mended counts in `left` of the report. */
+  readonly missing: number;
+  readonly damaged: number;
+  /** Why it could not be asked, or not to the end. */
+  readonly fault: string | null;
+}
+
+export interface ScrubModules {
+  readonly catalog: Catalog;
+  readonly damage: DamageWatch;
+}
+
+const PAGE_ENTRIES = 256;
+const AT_A_TIME = 8;
+
+/** Looks whether what the catalog says of a place is so: by its listing, and by reading what it holds. */
+export class Scrub {
+  readonly #modules: ScrubModules;
+
+  constructor(modules: ScrubModules) {
+    this.#modules = modules;
+  }
+
+  /** The listing first; then, with a subset, each copy of it is read and hashed. What is wrong is recorded. */
+  async check(
+    holding: Holding,
+    subset: Subset | null,
+    progress: (progress: CheckProgress) => void,
+    signal: AbortSignal,
+  ): Promise<BackendFindings> {
+    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0 };
+    try {
+      const told = (done: number) => progress({ backend: holding.id, step: 'listing', done, total: null });
+      const { listed, unknown, doubtful } = await compareListing(holding.store, this.#modules.catalog, told, signal);
+      Object.assign(counts, { listed, unknown });
+      await this.#look(holding, doubtful, counts, signal);
+      if (subset !== null) await this.#readSubset(holding, subset, counts, progress, signal);
+      return { backend: holding.id, ...counts, fault: null };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof StorageError)) throw error;
+      return { backend: holding.id, ...counts, fault: messageOf(error) };
+    }
+  }
+
+  /** The next part of what it holds, after where the last one ended; begins anew at the end. */
+  async slice(holding: Holding, parts: number, signal: AbortSignal): Promise<BackendFindings> {
+    const { replicas } = this.#modules.catalog;
+    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0 };
+    let left = Math.ceil(replicas.goodCount(holding.id) / parts);
+    while (left > 0) {
+      const page = replicas.goodAfter(holding.id, replicas.progress(holding.id, 'daily'), Math.min(left, PAGE_ENTRIES));
+      await this.#look(holding, page, counts, signal);
+      replicas.recordProgress(holding.id, 'daily', page.at(-1)?.sequence ?? 0);
+      if (page.length === 0) break;
+      left -= page.length;
+    }
+    return { backend: holding.id, ...counts, fault: null };
+  }
+
+  async #readSubset(
+    holding: Holding,
+    { index, of }: Subset,
+    counts: { read: number; missing: number; damaged: number },
+    progress: (progress: CheckProgress) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { replicas } = this.#modules.catalog;
+    const purpose = `check ${index}/${of}`;
+    const total = Math.ceil(replicas.goodCount(holding.id) / of);
+    // A check that was interrupted goes on where it was.
+    let after = replicas.progress(holding.id, purpose);
+    for (;;) {
+      const page = replicas.goodAfter(holding.id, after, PAGE_ENTRIES);
+      const last = page.at(-1);
+      if (last === undefined) break;
+      await this.#look(
+        holding,
+        page.filter(({ sequence }) => sequence % of === index - 1),
+        counts,
+        signal,
+      );
+      after = last.sequence;
+      replicas.recordProgress(holding.id, purpose, after);
+      progress({ backend: holding.id, step: 'reading', done: counts.read, total });
+    }
+    replicas.recordProgress(holding.id, purpose, 0);
+  }
+
+  /** Reads copies, some at a time, and records what they are. */
+  async #look(
+    holding: Holding,
+    entries: readonly ContentEntry[],
+    counts: { read: number; missing: number; damaged: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { catalog, damage } = this.#modules;
+    const waiting = [...entries];
+    const good: ContentEntry[] = [];
+    const work = async () => {
+      for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
+        signal.throwIfAborted();
+        const kind = await holding.look(entry, signal);
+        counts.read += 1;
+        if (kind === 'good') good.push(entry);
+        else {
+          counts[kind] += 1;
+          damage.report(holding.id, entry);
+        }
+      }
+    };
+    try {
+      await Promise.all(Array.from({ length: AT_A_TIME }, work));
+    } finally {
+      if (good.length > 0) catalog.recordProven(holding.id, good);
+    }
+  }
+}

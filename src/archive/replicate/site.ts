@@ -1,0 +1,98 @@
+import type { ContentName } from '../../blob/ids.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
+import type { Backend, RemoteStore } from './backend.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+
+/** What a backend's copy turned out to be. `missing` is what it answered; a fault is an error, and thrown. */
+export type CopyFinding =
+  | { readonly kind: 'good'; readonly blob: VerifiedBlob }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'damaged' };
+
+/** How much of the last answer the expected time follows. */
+const SMOOTHING = 0.2;
+
+/** One backend as the archive works with it: what it holds is verified, and how it does is known. */
+export class Site {
+  readonly id: string;
+  readonly store: RemoteStore;
+  readonly breaker = new CircuitBreaker();
+  readonly #backend: Backend;
+  readonly #verifier: Verifier;
+  readonly #nowMs: () => number;
+  /** Bound to our chain, as far as it can be: before, nothing is written there and nothing is read. */
+  isAdmitted = false;
+  lastError: StorageError | null = null;
+  #expectedMs = 0;
+
+  constructor(backend: Backend, verifier: Verifier, nowMs: () => number) {
+    this.id = backend.id;
+    this.store = backend.store;
+    this.#backend = backend;
+    this.#verifier = verifier;
+    this.#nowMs = nowMs;
+  }
+
+  /** How long an answer is likely to take: the nearest is asked first. */
+  get expectedMs(): number {
+    return this.#expectedMs;
+  }
+
+  /** Throws what is wrong with it when it is not to be asked now. Not throwing spends the try after a pause. */
+  admit(): void {
+    if (this.isAdmitted && this.breaker.admits(this.#nowMs())) return;
+    throw (
+      this.lastError ??
+      new StorageError('storage/unreachable', `The ${this.id} store has not been reached yet.`, {
+        details: { backend: this.id },
+        retryable: true,
+        hint: 'Ask again in some seconds; the status names what is wrong with it.',
+      })
+    );
+  }
+
+  /** Fetches and hashes what it holds. */
+  async read(name: ContentName, signal: AbortSignal, store: RemoteStore = this.store): Promise<CopyFinding> {
+    const begunMs = this.#nowMs();
+    const found = await this.judged(() => store.get(name, signal), signal);
+    this.#expectedMs += SMOOTHING * (this.#nowMs() - begunMs - this.#expectedMs);
+    if (found === null) return { kind: 'missing' };
+    const { hashType, versionHash } = name;
+    const blob = await this.#verifier.verify({ hashType, versionHash, bytes: found.bytes });
+    return blob === null ? { kind: 'damaged' } : { kind: 'good', blob };
+  }
+
+  /** The same over connections of its own. */
+  async readAfresh(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
+    const store = await this.#backend.openAgain();
+    try {
+      return await this.read(name, signal, store);
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** Does it hold it as it is meant to (Kubo: pinned)? Asked where having the bytes is not all of it. */
+  async isKept(name: ContentName, signal: AbortSignal): Promise<boolean> {
+    if (this.store.names === undefined) return true;
+    return (await this.judged(() => this.store.stat(name, signal), signal)) !== null;
+  }
+
+  /** Every question to the backend goes through here, so that its breaker learns of it. */
+  async judged<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      const answer = await ask();
+      this.breaker.succeeded();
+      this.lastError = null;
+      return answer;
+    } catch (error) {
+      if (signal.aborted) this.breaker.notTried();
+      else {
+        this.breaker.failed(this.#nowMs());
+        if (error instanceof StorageError) this.lastError = error;
+      }
+      throw error;
+    }
+  }
+}

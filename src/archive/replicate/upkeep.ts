@@ -1,0 +1,167 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RehashRule } from '../../verify/verified-blob.ts';
+import type { Adoption } from '../adoption.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import { type Adopted, adoptCopies } from './adopt-copies.ts';
+import { type Holding, localHolding, siteHolding } from './holding.ts';
+import type { Replication } from './replication.ts';
+import { type BackendFindings, type CheckProgress, Scrub, type Subset } from './scrub.ts';
+
+export type { Subset } from './scrub.ts';
+
+export interface UpkeepModules {
+  readonly catalog: Catalog;
+  readonly store: LocalStore;
+  readonly rehash: RehashRule;
+  readonly damage: DamageWatch;
+  readonly adoption: Adoption;
+  readonly replication: Replication;
+  readonly nowMs: () => number;
+}
+
+export interface CheckOptions {
+  /** null: only the listings are compared. */
+  readonly subset: Subset | null;
+  /** null: all of them. */
+  readonly backend: string | null;
+  readonly repair: boolean;
+}
+
+/** A copy that a place is to hold and has not got, or not whole. */
+export interface MissingCopy {
+  readonly backend: string;
+  readonly hashType: string;
+  readonly versionHash: string;
+  /** Are there good copies elsewhere, from which `--repair` can bring it back? */
+  readonly elsewhere: boolean;
+}
+
+export interface CheckReport {
+  readonly backends: readonly BackendFindings[];
+  /** Still missing or damaged at the end; of very many, the first. */
+  readonly left: readonly MissingCopy[];
+  readonly leftCount: number;
+  /** Brought back by `--repair`. */
+  readonly repaired: number;
+  /** Blobs that wait for their first copy there. */
+  readonly waiting: Readonly<Record<string, number>>;
+}
+
+export interface RebuildReport {
+  readonly folder: number;
+  readonly backends: Readonly<Record<string, Adopted>>;
+  /** Backends that could not be asked, or not to the end. */
+  readonly faults: Readonly<Record<string, string>>;
+}
+
+const MOST_LISTED = 1_000;
+
+/** What is done to an archive that stands still: check, repair, rebuild. */
+export class Upkeep {
+  readonly #modules: UpkeepModules;
+  readonly #scrub: Scrub;
+
+  constructor(modules: UpkeepModules) {
+    this.#modules = modules;
+    this.#scrub = new Scrub(modules);
+  }
+
+  get places(): string[] {
+    return this.#holdings().map(({ id }) => id);
+  }
+
+  async check(
+    options: CheckOptions,
+    progress: (progress: CheckProgress) => void,
+    signal: AbortSignal,
+  ): Promise<CheckReport> {
+    const { replication, catalog } = this.#modules;
+    const unreachable = await replication.admit(signal);
+    const chosen = this.#holdings().filter(({ id }) => options.backend === null || options.backend === id);
+    const findings: BackendFindings[] = [];
+    for (const holding of chosen) {
+      const fault = unreachable.get(holding.id);
+      findings.push(
+        fault === undefined
+          ? await this.#scrub.check(holding, options.subset, progress, signal)
+          : { backend: holding.id, listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, fault },
+      );
+    }
+    const before = this.#countLeft(chosen);
+    if (options.repair) await this.#repair(findings, signal);
+    const leftCount = this.#countLeft(chosen);
+    return {
+      backends: findings,
+      left: this.#left(chosen),
+      leftCount,
+      repaired: before - leftCount,
+      waiting: Object.fromEntries(
+        chosen.map(({ id }) => [id, catalog.replicas.queued(id) - catalog.replicas.damagedCount(id)]),
+      ),
+    };
+  }
+
+  /** Makes the catalog again from the data folder and the backends, or one of them. */
+  async rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
+    const { adoption, replication, catalog, store } = this.#modules;
+    await adoption.adoptFolder(signal);
+    const { spooled, stored } = catalog.totals();
+    progress(`${store.id}: ${spooled + stored} blobs`);
+    const faults: Record<string, string> = Object.fromEntries(await replication.admit(signal));
+    const backends: Record<string, Adopted> = {};
+    for (const site of replication.sites) {
+      if ((from !== null && from !== site.id) || site.id in faults) continue;
+      const modules = {
+        ...this.#modules,
+        progress: ({ adopted }: Adopted) => progress(`${site.id}: ${adopted} blobs`),
+      };
+      try {
+        backends[site.id] = await adoptCopies(site, modules, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        faults[site.id] = error instanceof Error ? error.message : String(error);
+      }
+    }
+    // With one left out, or one away, there may be more: the daemon goes on with it.
+    if (from === null && Object.keys(faults).length === 0) catalog.recordRebuilt();
+    return { folder: spooled + stored, backends, faults };
+  }
+
+  async #repair(findings: readonly BackendFindings[], signal: AbortSignal): Promise<void> {
+    const { replication } = this.#modules;
+    for (const site of replication.sites) {
+      const found = findings.find(({ backend }) => backend === site.id);
+      if (found === undefined || found.fault !== null || found.unknown === 0) continue;
+      await adoptCopies(site, { ...this.#modules, progress: () => {} }, signal);
+    }
+    this.#modules.catalog.replicas.tryAgainNow();
+    if (!replication.room.isCache) while (await replication.mender.mendSome(signal));
+    const usable = findings.filter(({ fault }) => fault === null).map(({ backend }) => backend);
+    await replication.drain(usable, signal);
+    // What one backend had not got may have come to another meanwhile.
+    if (!replication.room.isCache) while (await replication.mender.mendSome(signal));
+  }
+
+  #holdings(): Holding[] {
+    const { replication, store, rehash } = this.#modules;
+    const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
+    return [...local, ...replication.sites.map(siteHolding)];
+  }
+
+  #countLeft(chosen: readonly Holding[]): number {
+    return chosen.reduce((sum, { id }) => sum + this.#modules.catalog.replicas.damagedCount(id), 0);
+  }
+
+  #left(chosen: readonly Holding[]): MissingCopy[] {
+    const { replicas } = this.#modules.catalog;
+    return chosen.flatMap(({ id }) =>
+      replicas.damaged(id, MOST_LISTED).map(({ hashType, versionHash, state }) => ({
+        backend: id,
+        hashType,
+        versionHash,
+        elsewhere: state !== 'seen',
+      })),
+    );
+  }
+}

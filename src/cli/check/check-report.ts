@@ -1,0 +1,43 @@
+import type { CheckReport, Subset } from '../../archive/replicate/upkeep.ts';
+import { CliError } from '../errors.ts';
+
+/** `3/30`: the third of thirty equal parts. */
+export function parseSubset(text: string): Subset {
+  const [, index, of] = /^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? [];
+  const subset = { index: Number(index), of: Number(of) };
+  if (subset.of >= 1 && subset.index >= 1 && subset.index <= subset.of) return subset;
+  throw new CliError('cli/usage', `A part of everything is written like 3/30, not ${text}.`, {
+    retryable: false,
+    hint: 'Give --subset 1/30 on the first day, 2/30 on the second, and so on.',
+  });
+}
+
+/** What a check found, for people, with the next command to type. */
+export function showReport(report: CheckReport, repaired: boolean): string[] {
+  const lines = report.backends.map(({ backend, listed, unknown, read, missing, damaged, fault }) =>
+    fault === null
+      ? `${backend}: ${listed} listed, ${read} read, ${missing} missing, ${damaged} damaged, ${unknown} not in the catalog`
+      : `${backend}: could not be asked: ${fault}`,
+  );
+  for (const [backend, count] of Object.entries(report.waiting)) {
+    if (count > 0) lines.push(`${backend}: ${count} blobs wait for their first copy there`);
+  }
+  if (report.repaired > 0) lines.push(`${report.repaired} copies were brought back`);
+  for (const { backend, hashType, versionHash, elsewhere } of report.left) {
+    lines.push(`${elsewhere ? 'damaged' : 'LOST   '} ${backend} ${hashType} ${versionHash}`);
+  }
+  if (report.leftCount > report.left.length) lines.push(`and ${report.leftCount - report.left.length} more`);
+  return [...lines, ...nextCommand(report, repaired)];
+}
+
+function nextCommand({ left, leftCount }: CheckReport, repaired: boolean): string[] {
+  if (leftCount === 0) return ['Everything is as the catalog says.'];
+  if (!repaired) return ['Next: holdfast check --repair'];
+  if (left.some(({ elsewhere }) => !elsewhere)) {
+    return [
+      'Of what is LOST no backend has a good copy. Next: holdfast run (it asks the node while it has them), or put a',
+      'copy back from another archive and type holdfast rebuild.',
+    ];
+  }
+  return ['Next: look at the backends named above, then holdfast check --repair again'];
+}

@@ -1,0 +1,35 @@
+import { resolve } from 'node:path';
+import type { Upkeep } from '../archive/replicate/upkeep.ts';
+import { openUpkeep } from '../daemon.ts';
+import { createLogger } from '../observability/logger.ts';
+import { announcedDaemon } from '../storage/local/data-folder.ts';
+import type { CliContext } from './cli-context.ts';
+import { devFolder } from './daemon-address.ts';
+import { humanLog } from './human-log.ts';
+import type { VerbOptions } from './verb-options.ts';
+import { VERSION } from './version.ts';
+
+/**
+ * Does something with an archive that does not run: takes the lock of its folder for as long as it takes. Where a daemon
+ * runs, that is said (with its address), and nothing is done.
+ */
+export async function withUpkeep<T>(
+  { config }: VerbOptions,
+  context: CliContext,
+  work: (upkeep: Upkeep) => Promise<T>,
+): Promise<T> {
+  const asked = resolve(context.cwd, config.values.dataDir);
+  // As the other commands find it: a development archive lies inside of the folder.
+  const dataDir = (await announcedDaemon(devFolder(asked))) === null ? asked : devFolder(asked);
+  const settings = { ...config.values, dataDir };
+  const log = createLogger(
+    config.origins.logLevel === 'default' ? 'error' : settings.logLevel,
+    humanLog(context.stderr),
+  );
+  const { upkeep, close } = await openUpkeep({ settings, version: VERSION, emulated: false, log });
+  try {
+    return await work(upkeep);
+  } finally {
+    await close();
+  }
+}

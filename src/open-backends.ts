@@ -1,0 +1,153 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Backend, RemoteStore } from './archive/replicate/backend.ts';
+import { messageOf } from './blob/errors.ts';
+import type { BlockHash } from './blob/ids.ts';
+import { type BackendSettings, ConfigError, type S3BackendSettings, type SettingValues } from './config/index.ts';
+import { StorageError } from './storage/errors.ts';
+import type { S3Options } from './storage/s3/s3-options.ts';
+
+/** Every backend that is configured: the one of each kind that plain settings name, and the list of more. */
+export function backendSettings(settings: SettingValues): BackendSettings[] {
+  const named: BackendSettings[] = [];
+  if (settings.s3Bucket !== null) named.push({ ...s3FromSettings(settings), bucket: settings.s3Bucket });
+  if (settings.ipfsApiUrl !== null) named.push({ kind: 'ipfs', id: 'ipfs', apiUrl: settings.ipfsApiUrl });
+  const all = [...named, ...settings.backends];
+  const twice = all.find(({ id }, index) => all.findIndex((other) => other.id === id) !== index);
+  if (twice !== undefined) {
+    throw invalid(`Two backends are named ${twice.id}.`, 'Give each backend of the list an id of its own.');
+  }
+  return all;
+}
+
+/** Opened, and not asked anything yet: a backend that is away never keeps the archive from starting. */
+export async function openBackends(settings: SettingValues): Promise<Backend[]> {
+  return await Promise.all(
+    backendSettings(settings).map(async (backend) => {
+      const openAgain = await opener(backend);
+      return { id: backend.id, store: await openAgain(), openAgain };
+    }),
+  );
+}
+
+/** `stored` cannot be promised by more backends than there are. */
+export function checkReplicas(required: number, counting: readonly string[]): void {
+  if (required <= counting.length) return;
+  throw invalid(
+    `HOLDFAST_REPLICAS_REQUIRED is ${required}, and ${counting.length} backends count (${counting.join(', ') || 'none'}).`,
+    'Configure more backends, or require fewer; a data folder counts in HOLDFAST_LOCAL_MODE=keep only.',
+  );
+}
+
+export async function checkSchedule(schedule: string): Promise<void> {
+  const { validate } = await import('node-cron');
+  if (validate(schedule)) return;
+  throw invalid(`HOLDFAST_SCRUB_SCHEDULE is no time that comes: ${schedule}.`, 'Give cron fields, like 17 3 * * *.');
+}
+
+/** How long the start waits to learn that a backend belongs to another chain; later it is a condition. */
+const BINDING_CHECK_MS = 3_000;
+
+/** Throws where it is known already that a backend belongs to another chain than the data folder. */
+export async function refuseOtherChains(backends: readonly Backend[], genesis: BlockHash | null): Promise<void> {
+  if (genesis === null) return;
+  const deadline = AbortSignal.timeout(BINDING_CHECK_MS);
+  await Promise.all(
+    backends.map(async ({ id, store }) => {
+      const bound = await store.boundChain?.(deadline).catch((error: unknown) => {
+        // What is decided by settings alone is said now; what a server does is a condition later.
+        if (error instanceof StorageError && error.code === 'storage/other-layout') throw error;
+        return null;
+      });
+      if (bound === undefined || bound === null || bound === genesis) return;
+      throw new StorageError(
+        'storage/other-chain',
+        `The ${id} store belongs to the chain whose first block is ${bound}; the data folder's begins with ${genesis}.`,
+        {
+          details: { backend: id, bound, genesis },
+          retryable: false,
+          hint: 'Name another bucket or prefix for this chain, or another HOLDFAST_DATA_DIR.',
+        },
+      );
+    }),
+  );
+}
+
+/** Libraries are loaded for what is configured only: they cost a third of a second and dozens of MiB. */
+async function opener(backend: BackendSettings): Promise<() => Promise<RemoteStore>> {
+  switch (backend.kind) {
+    case 's3': {
+      const [{ S3Store }, { s3Options }] = await Promise.all([
+        import('./storage/s3/s3-store.ts'),
+        import('./storage/s3/s3-options.ts'),
+      ]);
+      const options = s3Options(await s3Given(backend));
+      return () => S3Store.open(options);
+    }
+    case 'ipfs': {
+      const [{ IpfsStore }, { ipfsOptions }] = await Promise.all([
+        import('./storage/ipfs/ipfs-store.ts'),
+        import('./storage/ipfs/ipfs-options.ts'),
+      ]);
+      const options = ipfsOptions({ id: backend.id, apiUrl: backend.apiUrl });
+      return () => IpfsStore.open(options);
+    }
+    default:
+      return backend satisfies never;
+  }
+}
+
+function s3FromSettings(settings: SettingValues): Omit<S3BackendSettings, 'bucket'> {
+  return {
+    kind: 's3',
+    id: 's3',
+    endpoint: settings.s3Endpoint,
+    region: settings.s3Region,
+    prefix: settings.s3Prefix,
+    layout: settings.s3Layout,
+    addressing: settings.s3Addressing,
+    accessKeyId: settings.s3AccessKeyId,
+    secretAccessKey: settings.s3SecretAccessKey,
+    secretAccessKeyFile: null,
+    encryption: settings.s3Encryption,
+    encryptionKeyId: settings.s3EncryptionKeyId,
+    storageClass: settings.s3StorageClass,
+    objectLockDays: settings.s3ObjectLockDays,
+    objectLockMode: settings.s3ObjectLockMode,
+  };
+}
+
+async function s3Given(backend: S3BackendSettings): Promise<Pick<S3Options, 'bucket'> & Partial<S3Options>> {
+  const { id, bucket, region, endpoint, prefix, layout, addressing, storageClass, accessKeyId } = backend;
+  const secretAccessKey = await secretOf(backend);
+  if ((accessKeyId === null) !== (secretAccessKey === null)) {
+    throw invalid(`The ${id} store has one half of its credentials.`, 'Give access key and secret, or neither.');
+  }
+  return {
+    id,
+    bucket,
+    region,
+    endpoint,
+    prefix,
+    layout,
+    storageClass,
+    ...(addressing === null ? {} : { addressing }),
+    credentials: accessKeyId === null || secretAccessKey === null ? null : { accessKeyId, secretAccessKey },
+    encryption: backend.encryption === null ? null : { algorithm: backend.encryption, keyId: backend.encryptionKeyId },
+    objectLock: backend.objectLockDays === null ? null : { mode: backend.objectLockMode, days: backend.objectLockDays },
+  };
+}
+
+async function secretOf({ id, secretAccessKey, secretAccessKeyFile }: S3BackendSettings): Promise<string | null> {
+  if (secretAccessKeyFile === null) return secretAccessKey;
+  if (secretAccessKey !== null) throw invalid(`The ${id} store has its secret twice.`, 'Give it, or the file with it.');
+  try {
+    return (await readFile(resolve(secretAccessKeyFile), 'utf8')).trim();
+  } catch (cause) {
+    throw invalid(`The secret of the ${id} store cannot be read: ${messageOf(cause)}.`, 'Name a readable file.');
+  }
+}
+
+function invalid(problem: string, hint: string): ConfigError {
+  return new ConfigError('config/invalid', problem, { details: { problems: [problem] }, retryable: false, hint });
+}

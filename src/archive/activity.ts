@@ -10,6 +10,10 @@ export interface ActivityEvents {
   stored: [count: number];
   /** The walk's cursor moved to this height. */
   walked: [walk: { height: number }];
+  /** Up to this height the branch is final now. */
+  final: [height: number];
+  /** Nobody has the bytes of this one. */
+  lost: [blob: { versionHash: VersionHash; hashType: HashType }];
   reorganised: [change: { blocks: number; lastCommonHeight: number; withdrawn: number }];
   failed: [failure: { versionHash: VersionHash; code: string; message: string }];
 }

@@ -70,6 +70,7 @@ export class Fetcher {
     this.#modules = modules;
     this.#wake = modules.poller.news;
     this.#failures = new FailureWatch(modules.conditions);
+    modules.activity.on('lost', ({ versionHash }) => this.#failures.settled(versionHash));
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -43,7 +43,15 @@ export class Finality {
     return tip !== null && (finalHeight === null || finalHeight < tip.height);
   }
 
-  async look(signal: AbortSignal): Promise<void> {
+  /** true: more is final than before. */
+  async look(signal: AbortSignal): Promise<boolean> {
+    const { chain } = this.#catalog;
+    const before = chain.state.finalHeight;
+    await this.#move(signal);
+    return chain.state.finalHeight !== before;
+  }
+
+  async #move(signal: AbortSignal): Promise<void> {
     const { chain } = this.#catalog;
     if (this.#rule.kind === 'depth') {
       const { tip, startHeight } = chain.state;

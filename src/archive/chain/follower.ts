@@ -93,8 +93,14 @@ export class Follower {
     if (tip === null || !poller.mayFetch) return;
     if (!(await this.#begin(tip, signal))) return;
     while (!signal.aborted && (await this.#advance(tip, signal)) === 'again');
-    if (finality.isBehind) await finality.look(signal);
+    if (finality.isBehind && (await finality.look(signal))) this.#tellFinal();
     this.moved.ring();
+  }
+
+  #tellFinal(): void {
+    const { activity, catalog } = this.#modules;
+    const { finalHeight } = catalog.chain.state;
+    if (finalHeight !== null) activity.emit('final', finalHeight);
   }
 
   /** false: it cannot begin yet. */

@@ -5,6 +5,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { AbsenceAnswer, Loss } from '../../catalog/loss-ledger.ts';
 import type { WantedBlob } from '../../catalog/wanted-table.ts';
 import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
+import type { Activity } from '../activity.ts';
 import type { BlobNode } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { Poller } from '../poller.ts';
@@ -29,6 +30,7 @@ export interface LossModules {
   readonly verifier: Verifier;
   readonly spooler: Spooler;
   readonly conditions: ConditionBoard;
+  readonly activity: Activity;
   readonly nowMs: () => number;
 }
 
@@ -85,7 +87,7 @@ export class LossJudge {
   }
 
   async #judgeSome(signal: AbortSignal): Promise<number> {
-    const { catalog, poller, nowMs } = this.#modules;
+    const { catalog, poller, activity, nowMs } = this.#modules;
     const tipSeconds = this.#mayJudge();
     if (tipSeconds === null) return 0;
     for (const [hash, untilMs] of this.#resting) if (untilMs <= nowMs()) this.#resting.delete(hash);
@@ -99,8 +101,9 @@ export class LossJudge {
       if (loss !== null) losses.push(loss);
     }
     // The branch may have changed while they were asked.
-    if (losses.length > 0)
-      catalog.losses.record(losses.filter((loss) => catalog.chain.lastHeight(loss) === loss.upToHeight));
+    const lost = losses.filter((loss) => catalog.chain.lastHeight(loss) === loss.upToHeight);
+    if (lost.length > 0) catalog.losses.record(lost);
+    for (const { hashType, versionHash } of lost) activity.emit('lost', { hashType, versionHash });
     return overdue.length;
   }
 

@@ -1,0 +1,168 @@
+import { onTestFinished } from 'vitest';
+import type { Archive } from '../../src/archive/archive.ts';
+import { type NamedHash, parseNamedHash } from '../../src/blob/ids.ts';
+import { loadConfig } from '../../src/config/index.ts';
+import { type Daemon, startDaemon } from '../../src/daemon.ts';
+import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { createLogger } from '../../src/observability/logger.ts';
+import { sampleBytes } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+/** Seconds between two blocks of the real chain. */
+export const BLOCK_SECONDS = 150;
+export const HOUR_BLOCKS = 3_600 / BLOCK_SECONDS;
+const NEVER = new AbortController().signal;
+const PATIENCE_MS = 60_000;
+
+export interface SceneSetup {
+  readonly node?: DevnodeOptions;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly nodes?: readonly Devnode[];
+}
+
+/** An emulated node whose clock a test moves, and the assembled daemon on it; either can be away. */
+export class Scene {
+  readonly node: Devnode;
+  readonly dataDir = temporaryFolder();
+  readonly log: string[] = [];
+  readonly #env: Readonly<Record<string, string>>;
+  #daemon: Daemon | null = null;
+  #labels = 0;
+
+  private constructor(node: Devnode, env: Readonly<Record<string, string>>) {
+    this.node = node;
+    this.#env = env;
+  }
+
+  static async create({ node = {}, env = {}, nodes = [] }: SceneSetup = {}): Promise<Scene> {
+    const devnode = await createDevnode({ clock: { nowSeconds: () => 1_790_000_000 }, workload: null, ...node });
+    onTestFinished(() => devnode.close());
+    const urls = [devnode, ...nodes].map(addressOf).join(' ');
+    const scene = new Scene(devnode, { HOLDFAST_NODE_URL: urls, ...env });
+    onTestFinished(() => scene.stop());
+    return scene;
+  }
+
+  get archive(): Archive {
+    if (this.#daemon === null) throw new Error('The daemon does not run.');
+    return this.#daemon.archive;
+  }
+
+  get url(): string {
+    return this.#daemon?.url ?? '';
+  }
+
+  async start(env: Readonly<Record<string, string>> = {}): Promise<this> {
+    const { values: settings } = loadConfig({
+      env: {
+        HOLDFAST_DATA_DIR: this.dataDir,
+        HOLDFAST_HTTP_PORT: '0',
+        HOLDFAST_NODE_POLL_MS: '100',
+        HOLDFAST_NODE_SWEEP_MS: '500',
+        ...this.#env,
+        ...env,
+      },
+      flags: {},
+      file: undefined,
+      cwd: this.dataDir,
+    });
+    const log = createLogger('debug', { write: (line) => void this.log.push(line) });
+    this.#daemon = await startDaemon({ settings, version: 'test', emulated: false, log });
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    const daemon = this.#daemon;
+    this.#daemon = null;
+    await daemon?.stop();
+  }
+
+  /** A blob of this scene, and none other: bytes follow from its number. */
+  submit(sizeBytes = 64): { versionHash: string; txid: string; bytes: Uint8Array } {
+    this.#labels += 1;
+    const bytes = sampleBytes(`scene ${this.#labels}`, sizeBytes);
+    const hashType = this.#labels % 3 === 0 ? 'blake2s256' : 'keccak256';
+    return { ...this.node.submitBlob(bytes, { hashType }), bytes };
+  }
+
+  /** Blocks two and a half minutes apart, each with so many new blobs. */
+  mine(blocks: number, blobs = 0): { versionHash: string; height: number }[] {
+    const mined: { versionHash: string; height: number }[] = [];
+    for (let block = 0; block < blocks; block += 1) {
+      const submitted = Array.from({ length: blobs }, () => this.submit());
+      this.node.advanceSeconds(BLOCK_SECONDS);
+      const [made] = this.node.mine();
+      for (const { versionHash } of submitted) mined.push({ versionHash, height: made?.height ?? -1 });
+    }
+    return mined;
+  }
+
+  /** Waits for something that the daemon's own events bring about. */
+  async until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
+    const { activity } = this.archive;
+    const events = ['tip', 'listed', 'spooled', 'stored', 'walked', 'final', 'lost', 'reorganised', 'failed'] as const;
+    let wake = () => {};
+    const ring = () => wake();
+    for (const event of events) activity.on(event, ring);
+    const end = Date.now() + PATIENCE_MS;
+    try {
+      while (!(await check())) {
+        if (Date.now() > end) throw new Error(`It did not come to this: ${what}. ${this.#told()}`);
+        // Some things have no event of their own (a file that is deleted): looked at again now and then.
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, 50);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+    } finally {
+      for (const event of events) activity.off(event, ring);
+    }
+  }
+
+  /** The walk is at the node's tip, and everything that it can have is stored. */
+  async caughtUp(): Promise<void> {
+    await this.until('caught up', () => {
+      const { chain, content } = this.archive.status();
+      const { tip } = this.node.chain;
+      return chain.height === tip.height && content.seen === 0 && content.spooled === 0 && this.#isTip(tip.hash);
+    });
+  }
+
+  async finalUpTo(height: number): Promise<void> {
+    await this.until(`final up to ${height}`, () => (this.archive.status().chain.finalHeight ?? -1) >= height);
+  }
+
+  async record(versionHash: string) {
+    const lookup = await this.archive.record(nameOf(versionHash), NEVER);
+    return lookup.kind === 'found' ? lookup.record : null;
+  }
+
+  /** Of each occurrence on its record: `final`, `mined`, `unconfirmed`. */
+  async states(versionHash: string): Promise<string[]> {
+    return (await this.record(versionHash))?.occurrences.map(({ state }) => state) ?? [];
+  }
+
+  conditions(): string[] {
+    return this.archive.status().conditions.map(({ code }) => code);
+  }
+
+  #isTip(hash: string): boolean {
+    return this.archive.status().node.tip === hash;
+  }
+
+  #told(): string {
+    const { chain, content, conditions, node } = this.archive.status();
+    return JSON.stringify({ chain, content, node, conditions });
+  }
+}
+
+export function nameOf(versionHash: string): NamedHash {
+  return parseNamedHash(versionHash);
+}
+
+function addressOf(node: Devnode): string {
+  return node.url.replace('//', `//${node.username}:${node.password}@`);
+}

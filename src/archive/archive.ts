@@ -2,6 +2,7 @@ import type { ContentName, NamedHash, TxId } from '../blob/ids.ts';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
+import type { RecordedLoss } from '../catalog/loss-ledger.ts';
 import type { WantedBlob } from '../catalog/wanted-table.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
@@ -158,6 +159,11 @@ export class Archive implements ArchiveView {
       records: shown.map((entry) => this.#describe(entry, null, null)),
       next: more ? encodeCursor(last.sequence, query.order) : null,
     };
+  }
+
+  /** What nobody had when its deadline passed, with who answered what. */
+  losses(after: ContentName | null = null, limit = 1_000): RecordedLoss[] {
+    return this.#modules.catalog.losses.page(after, limit);
   }
 
   status(): ArchiveStatus {

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import type { Archive } from '../../src/archive/archive.ts';
-import { type NamedHash, parseNamedHash } from '../../src/blob/ids.ts';
+import { type HashType, type NamedHash, parseNamedHash } from '../../src/blob/ids.ts';
 import { loadConfig } from '../../src/config/index.ts';
 import { type Daemon, startDaemon } from '../../src/daemon.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
@@ -20,11 +20,20 @@ export interface SceneSetup {
   readonly nodes?: readonly Devnode[];
 }
 
+export interface SceneBlob {
+  readonly versionHash: string;
+  readonly txid: string;
+  readonly hashType: HashType;
+  readonly bytes: Uint8Array;
+}
+
 /** An emulated node whose clock a test moves, and the assembled daemon on it; either can be away. */
 export class Scene {
   readonly node: Devnode;
   readonly dataDir = temporaryFolder();
   readonly log: string[] = [];
+  /** Everything that was submitted. */
+  readonly blobs: SceneBlob[] = [];
   readonly #env: Readonly<Record<string, string>>;
   #daemon: Daemon | null = null;
   #labels = 0;
@@ -78,11 +87,13 @@ export class Scene {
   }
 
   /** A blob of this scene, and none other: bytes follow from its number. */
-  submit(sizeBytes = 64): { versionHash: string; txid: string; bytes: Uint8Array } {
+  submit(sizeBytes = 64): SceneBlob {
     this.#labels += 1;
     const bytes = sampleBytes(`scene ${this.#labels}`, sizeBytes);
-    const hashType = this.#labels % 3 === 0 ? 'blake2s256' : 'keccak256';
-    return { ...this.node.submitBlob(bytes, { hashType }), bytes };
+    const hashType: HashType = this.#labels % 3 === 0 ? 'blake2s256' : 'keccak256';
+    const submitted = { ...this.node.submitBlob(bytes, { hashType }), bytes, hashType };
+    this.blobs.push(submitted);
+    return submitted;
   }
 
   /** Blocks two and a half minutes apart, each with so many new blobs. */

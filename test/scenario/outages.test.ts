@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest';
+import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
+
+/** Blobs on the branch that the node follows, with their truth: can the node still give them? */
+function truth(scene: Scene) {
+  const { chain } = scene.node;
+  const blobs = new Map<string, { height: number; atNode: boolean }>();
+  for (const block of chain.tree.activeBlocks()) {
+    for (const { content } of block.transactions) {
+      if (content === null) continue;
+      const atNode = chain.cache.get(content.versionHash) !== null;
+      blobs.set(content.versionHash, { height: block.height, atNode });
+    }
+  }
+  return blobs;
+}
+
+describe('outages of ours', () => {
+  test('five hours: nothing is lost, the nearest deadline goes first', async () => {
+    const scene = await Scene.create();
+    await scene.start();
+    scene.mine(HOUR_BLOCKS, 2);
+    await scene.caughtUp();
+    await scene.stop();
+    scene.mine(5 * HOUR_BLOCKS, 2);
+    await scene.start();
+    await scene.caughtUp();
+    expect(scene.archive.status()).toMatchObject({ content: { stored: 12 * HOUR_BLOCKS }, chain: { lost: 0 } });
+  });
+
+  test('seven hours: exactly the pruned ones are lost, each named, and a loss is not permanent', async () => {
+    const scene = await Scene.create();
+    await scene.start();
+    scene.mine(HOUR_BLOCKS, 2);
+    await scene.caughtUp();
+    await scene.stop();
+    const away = scene.mine(7 * HOUR_BLOCKS, 2);
+    await scene.start();
+    const pruned = away.filter(({ versionHash }) => truth(scene).get(versionHash)?.atNode === false);
+    expect(pruned.length).toBeGreaterThan(HOUR_BLOCKS);
+    await scene.until('all is settled', () => scene.archive.status().chain.lost >= pruned.length);
+    await scene.caughtUp();
+    const lost = scene.archive.losses().map(({ versionHash }) => versionHash);
+    expect(lost.sort()).toEqual(pruned.map(({ versionHash }) => versionHash).sort());
+    expect(scene.archive.losses()[0]?.answers.map(({ source }) => source)).toEqual([
+      'store local',
+      `node ${scene.node.url}`,
+    ]);
+    expect(scene.conditions()).toContain('chain/lost');
+    expect(scene.archive.status().content.stored).toBe(16 * HOUR_BLOCKS - pruned.length);
+
+    const again = scene.blobs.find(({ versionHash }) => versionHash === lost[0]);
+    scene.node.submitBlob(again?.bytes ?? new Uint8Array(), { hashType: again?.hashType ?? 'keccak256' });
+    await scene.until('revoked', () => scene.archive.status().chain.lost === lost.length - 1);
+    expect((await scene.states(lost[0] ?? ''))[0]).toBe('final');
+  });
+});
+
+describe('what the node has not got', () => {
+  test('blocks that were connected without their bytes: told while there is time, lost when it is over', async () => {
+    const scene = await Scene.create();
+    await scene.start();
+    scene.mine(12);
+    await scene.caughtUp();
+    await scene.stop();
+    // As when the node was down, and connected the block long after.
+    const blob = scene.submit();
+    scene.node.advanceSeconds(150);
+    scene.node.mine(1, { withoutBytes: true });
+    scene.mine(1);
+    await scene.start();
+    await scene.until('walked', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
+    expect(await scene.record(blob.versionHash)).toMatchObject({ state: 'seen' });
+    scene.mine(3.5 * HOUR_BLOCKS);
+    await scene.until('told', () => scene.conditions().includes('chain/at-risk-50'));
+    scene.mine(2.5 * HOUR_BLOCKS + 8);
+    await scene.until('lost', () => scene.archive.status().chain.lost === 1);
+  });
+
+  test('a fault is not an answer: while the node fails, nothing is lost', async () => {
+    const scene = await Scene.create();
+    await scene.start();
+    await scene.caughtUp();
+    await scene.stop();
+    const [first] = scene.mine(7 * HOUR_BLOCKS, 1);
+    const fault = scene.node.faults.add({
+      fault: { kind: 'rpc-error', code: -32603, message: 'Internal' },
+      methods: ['getnevmblobdata'],
+      hash: first?.versionHash ?? '',
+    });
+    await scene.start();
+    await scene.until('others are judged', () => scene.archive.status().chain.lost > 10 && fault.hits > 0);
+    expect(scene.archive.losses().map(({ versionHash }) => versionHash)).not.toContain(first?.versionHash);
+  });
+});

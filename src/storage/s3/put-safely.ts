@@ -1,5 +1,5 @@
 import { StorageError } from '../errors.ts';
-import type { S3Bucket } from './s3-bucket.ts';
+import type { PutOutcome, S3Bucket } from './s3-bucket.ts';
 
 export interface SafePut {
   readonly name: string;
@@ -21,13 +21,18 @@ const ROUNDS = 3;
 export async function putSafely(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<void> {
   const about = { contentType: put.contentType, lock: true };
   for (let round = 0; round < ROUNDS; round += 1) {
-    const first = await bucket.put(put.name, put.body, { ...about, condition: 'absent' }, signal);
+    const first = await putIfAbsent(bucket, put, signal);
     if (first === 'written') return;
-    const there = await bucket.get(put.name, put.limitBytes, signal);
+    const there = await bucket.get(put.name, put.limitBytes, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      // What began as a cut put, and cannot even be looked at, is still that put's fault.
+      throw first instanceof StorageError ? first : error;
+    });
     if (there !== null && put.isSame(there.body)) return;
+    if (first instanceof StorageError && there === null) throw first;
+    if (first === 'condition failed' && there === null) continue;
     // A server that knows no conditions: our bytes are proven, so that replacing can only mend.
     const condition = first === 'condition refused' || there === null ? null : { etag: there.etag };
-    if (first === 'condition failed' && there === null) continue;
     const second = await bucket.put(put.name, put.body, { ...about, condition }, signal);
     if (second === 'written') return;
     if (second === 'condition refused') {
@@ -45,3 +50,20 @@ export async function putSafely(bucket: S3Bucket, put: SafePut, signal: AbortSig
     },
   );
 }
+
+/**
+ * A cut connection comes back as an outcome: it tells nothing. A server may refuse a large body (412) before it has read
+ * it, and close; the writer sees the reset and not the answer (versitygw 1.8, measured). Or it wrote, and the answer was
+ * lost. So the caller looks.
+ */
+async function putIfAbsent(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<PutOutcome | StorageError> {
+  const about = { contentType: put.contentType, lock: true, condition: 'absent' } as const;
+  try {
+    return await bucket.put(put.name, put.body, about, signal);
+  } catch (error) {
+    if (error instanceof StorageError && CUT.has(error.details['systemCode'])) return error;
+    throw error;
+  }
+}
+
+const CUT: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);

@@ -172,6 +172,23 @@ describe('an S3 store before a server that', () => {
     ]);
   });
 
+  test('refuses a large body before it has read it, and closes: what is right is found, what is wrong replaced', async () => {
+    let there: Uint8Array | null = BLOB.bytes;
+    const { store, asked } = await against((one, r) => {
+      if (one.headers['if-none-match'] === '*') return void r.destroy();
+      if (one.method === 'GET') return there === null ? s3Error(r, 404, 'NoSuchKey') : object(r, there, '"wrong"');
+      there = one.body;
+      r.writeHead(200, { etag: '"right"' }).end();
+    });
+    await store.put(BLOB, NEVER);
+    expect(asked.some(({ method, headers }) => method === 'PUT' && headers['if-match'] !== undefined)).toBe(false);
+    there = sampleBytes('wrong', 50_000);
+    await store.put(BLOB, NEVER);
+    expect(Buffer.compare(there, BLOB.bytes)).toBe(0);
+    there = null;
+    expect((await errorOf(store.put(BLOB, NEVER))).code).toBe('storage/unreachable');
+  });
+
   test('says 412 over nothing: never success', async () => {
     const { store } = await against((one, r) =>
       one.method === 'PUT' ? s3Error(r, 412, 'PreconditionFailed') : s3Error(r, 404, 'NoSuchKey'),

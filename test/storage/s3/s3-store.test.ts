@@ -54,6 +54,15 @@ describeWithServers('an S3 store on a real server', () => {
     expect(head.Metadata).toEqual({ by: 'another archiver' });
   });
 
+  test('the largest bodies over good ones, many at a time, all succeed: the server refuses before it reads them', async () => {
+    const { store } = await open({ layout: 'sentinel' });
+    const blob = sampleBlob('large, there already', 2_097_152);
+    await store.put(blob, NEVER);
+    for (let round = 0; round < 10; round += 1) {
+      await Promise.all(Array.from({ length: 8 }, () => store.put(blob, NEVER)));
+    }
+  });
+
   test('never reads more of an object than a blob can have', async () => {
     const { store, options } = await open();
     const blob = sampleBlob('swollen', 100);

@@ -39,7 +39,8 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
   const store = await LocalStore.open(folder.path);
   const catalog = openCatalog({ folder: folder.path, clock: { ms: 0, nowMs: Date.now } });
   const log: string[] = [];
-  const conditions = new ConditionBoard(createLogger('info', { write: (line) => void log.push(line) }), Date.now);
+  const logger = createLogger('info', { write: (line) => void log.push(line) });
+  const conditions = new ConditionBoard(logger, Date.now);
   const archive = new Archive(
     {
       version: 'test',
@@ -48,9 +49,19 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       sweepMs: 50,
       pageEntries: setup.pageEntries ?? 1_000,
       requests: setup.requests ?? 2,
+      // Higher than the fake node ever gets: these tests are of the list and of what it names.
+      chain: { startHeight: 1_000_000, finality: { kind: 'depth', blocks: 1 } },
+      replication: {
+        requests: 2,
+        bytesPerSecond: null,
+        local: { mode: 'keep', budgetBytes: null, disk: () => folder.room() },
+      },
+      scrub: { schedule: '17 3 * * *', days: 30 },
     },
     {
       node,
+      records: [],
+      backends: [],
       catalog,
       store,
       binding: folder,
@@ -58,6 +69,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
       rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, nowMs: Date.now }),
       conditions,
+      log: logger,
       nowMs: Date.now,
     },
   );

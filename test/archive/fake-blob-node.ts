@@ -1,4 +1,6 @@
-import type { BlobNode, ChainTip, FetchOutcome, ListedBlob } from '../../src/archive/blob-node.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ChainTip, FetchOutcome, ListedBlob } from '../../src/archive/blob-node.ts';
+import type { ArchiveNode, ChainHeader } from '../../src/archive/chain/chain-node.ts';
 import { type BlockHash, parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 
@@ -7,8 +9,11 @@ type Fetching = (wanted: readonly ListedBlob[], signal: AbortSignal) => Promise<
 export const GENESIS = parseBlockHash('11'.repeat(32));
 export const NOW_SECONDS = 1_767_225_600;
 
-/** A node in memory. Every answer can be replaced by what a test wants. */
-export class FakeBlobNode implements BlobNode {
+/**
+ * A node's cache in memory. Every answer can be replaced by what a test wants. Its chain has no blocks: the walk begins
+ * where none will ever be.
+ */
+export class FakeBlobNode implements ArchiveNode {
   readonly name = 'http://fake';
   readonly blobs = new Map<string, { listed: ListedBlob; bytes: Uint8Array }>();
   readonly pages: { count: number; from: number }[] = [];
@@ -75,6 +80,27 @@ export class FakeBlobNode implements BlobNode {
     } finally {
       this.#underWay -= 1;
     }
+  }
+
+  async blockHashAt(): Promise<null> {
+    return null;
+  }
+
+  async header(): Promise<ChainHeader> {
+    throw new Error('This node has no blocks.');
+  }
+
+  async rawBlock(): Promise<Uint8Array> {
+    throw new Error('This node has no blocks.');
+  }
+
+  async bestChainLock(): Promise<null> {
+    return null;
+  }
+
+  async waitForNewBlock(_waitMs: number, signal: AbortSignal): Promise<BlockHash> {
+    await pause(20, undefined, { signal });
+    return this.tipValue.hash;
   }
 
   async close(): Promise<void> {}

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest';
+import { HoldfastError } from '../../src/blob/errors.ts';
+import { parseBlockHash } from '../../src/blob/ids.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { archiveScene } from './archive-under-test.ts';
+import { FakeBlobNode, GENESIS } from './fake-blob-node.ts';
+
+const unreachable = () =>
+  new HoldfastError('node/unreachable', 'The node cannot be reached.', { retryable: true, hint: 'Start it.' });
+
+describe('reading the list', () => {
+  test('goes through all pages, each entry once, though entries repeat and pages exceed what was asked for', async () => {
+    const scene = await archiveScene({ pageEntries: 3 });
+    const listed = Array.from({ length: 8 }, (_, index) => scene.node.publish(sampleBlob(`blob ${index}`, 50)));
+    scene.node.listing = async ({ count, from }) => [
+      ...listed.slice(Math.max(0, from - 1), from + count),
+      ...listed.slice(0, 1),
+    ];
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 8 }));
+    for (const { versionHash } of listed) expect(scene.node.askedFor(versionHash)).toBe(1);
+  });
+
+  test('ends when a page has nothing new, though the node gives full pages for ever', async () => {
+    const scene = await archiveScene({ pageEntries: 2 });
+    const listed = [scene.node.publish(sampleBlob('a', 50)), scene.node.publish(sampleBlob('b', 50))];
+    scene.node.listing = async () => listed;
+    scene.start();
+    await eventually(() => expect(scene.archive.status().list.entries).toBe(2));
+    expect(scene.node.pages.filter(({ from }) => from > 2)).toEqual([]);
+  });
+
+  test('a dialect that tells no time: the blob is as urgent as what arrives now', async () => {
+    const scene = await archiveScene();
+    const listed = scene.node.publish(sampleBlob('timeless', 50));
+    scene.node.listing = async () => [{ ...listed, medianTimeSeconds: null }];
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+    expect(scene.catalog.find(listed.versionHash)).toMatchObject([
+      { medianTimeSeconds: scene.node.tipValue.medianTimeSeconds },
+    ]);
+  });
+
+  test('a page that fails in the middle is told, and the list is read again', async () => {
+    const scene = await archiveScene({ pageEntries: 1 });
+    const listed = [scene.node.publish(sampleBlob('a', 50)), scene.node.publish(sampleBlob('b', 50))];
+    let failures = 0;
+    scene.node.listing = async ({ from }) => {
+      if (from === 1 && failures++ < 2) throw unreachable();
+      return listed.slice(from, from + 1);
+    };
+    scene.start();
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'node/unreachable' }]));
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(2));
+    await eventually(() => expect(scene.conditions.all()).toEqual([]));
+  });
+});
+
+describe('the chain', () => {
+  test('the first node binds the folder to its chain', async () => {
+    const dataDir = temporaryFolder();
+    const scene = await archiveScene({ dataDir });
+    scene.start();
+    await eventually(() => expect(scene.archive.status().chain.genesis).toBe(GENESIS));
+  });
+
+  test('a node of another chain is told, asked no further, and taken back when it is the right one again', async () => {
+    const dataDir = temporaryFolder();
+    const first = await archiveScene({ dataDir });
+    const running = first.start();
+    await eventually(() => expect(first.archive.status().list.sweptAt).not.toBeNull());
+    await running.stop();
+    await first.release();
+
+    const node = new FakeBlobNode();
+    node.genesis = async () => parseBlockHash('99'.repeat(32));
+    node.publish(sampleBlob('of another chain', 50));
+    const scene = await archiveScene({ dataDir, node });
+    scene.start();
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/other-chain' }]));
+    expect({ pages: node.pages, requests: node.requests }).toEqual({ pages: [], requests: [] });
+    expect(scene.catalog.totals().seen).toBe(0);
+
+    node.genesis = async () => GENESIS;
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+    await eventually(() => expect(scene.conditions.all()).toEqual([]));
+  });
+});
+
+describe('what may be said of a name that nobody knows', () => {
+  const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
+
+  test('nothing before the list was read once', async () => {
+    const scene = await archiveScene();
+    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    expect(scene.archive.status().conditions).toMatchObject([{ code: 'node/not-asked-yet', blocksReadiness: true }]);
+  });
+
+  test('absent, once the whole list was read', async () => {
+    const scene = await archiveScene();
+    scene.start();
+    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    expect(await scene.archive.record(unknown, NEVER)).toEqual({ kind: 'absent' });
+  });
+
+  test('nothing while the node catches up', async () => {
+    const scene = await archiveScene();
+    scene.node.tipValue = { ...scene.node.tipValue, syncing: true };
+    scene.start();
+    await eventually(() => expect(scene.archive.status().list.sweptAt).not.toBeNull());
+    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+  });
+
+  test('nothing while the node does not answer', async () => {
+    const scene = await archiveScene();
+    scene.start();
+    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    scene.node.tipNow = async () => {
+      throw unreachable();
+    };
+    await eventually(async () => {
+      expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    });
+    expect(scene.archive.status().node.reachable).toBe(false);
+  });
+
+  test('nothing while bytes of that name lie in the store without a row', async () => {
+    const scene = await archiveScene();
+    scene.start();
+    const blob = sampleBlob('without a row', 50);
+    const name = { versionHash: blob.versionHash, hashType: null };
+    await eventually(async () => expect(await scene.archive.read(name, NEVER)).toEqual({ kind: 'absent' }));
+    await scene.store.put(blob, NEVER);
+    expect(await scene.archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+  });
+
+  test('of a name that means one hash type, the other type does not count', async () => {
+    const scene = await archiveScene();
+    const blob = sampleBlob('keccak only', 50, 'keccak256');
+    scene.node.publish(blob);
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+    const { versionHash } = blob;
+    expect(await scene.archive.read({ versionHash, hashType: 'keccak256' }, NEVER)).toMatchObject({ kind: 'found' });
+    expect(await scene.archive.read({ versionHash, hashType: 'blake2s256' }, NEVER)).toMatchObject({ kind: 'absent' });
+  });
+});

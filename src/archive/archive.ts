@@ -21,14 +21,17 @@ import type {
   ListingQuery,
   RecordLookup,
 } from './archive-view.ts';
+import { bytesSources, recordStores } from './chain/archive-sources.ts';
 import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
 import type { ArchiveNode } from './chain/chain-node.ts';
+import { NodeGroup } from './chain/node-group.ts';
+import { ChainQuestions } from './chain-questions.ts';
+import type { ChainView } from './chain-view.ts';
 import type { ConditionBoard } from './condition-board.ts';
-import { CountedNode } from './counted-node.ts';
+import { CountedCalls, CountedNode } from './counted-node.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Fetcher } from './fetcher.ts';
 import { LeftOver } from './left-over.ts';
-import { localSource } from './chain/local-source.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 import { Placer } from './placer.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
@@ -50,6 +53,8 @@ export interface ArchiveOptions extends PollerOptions {
 
 export interface ArchiveModules {
   readonly node: ArchiveNode;
+  /** Asked when that one does not answer, or has not got something. */
+  readonly otherNodes: readonly ArchiveNode[];
   /** Backends with names: they get the occurrence records. */
   readonly records: readonly RecordStore[];
   readonly catalog: Catalog;
@@ -69,7 +74,8 @@ export class Archive implements ArchiveView {
   readonly activity = new Activity();
   readonly #options: ArchiveOptions;
   readonly #modules: ArchiveModules;
-  readonly #node: CountedNode;
+  readonly #node: ArchiveNode;
+  readonly #calls: CountedCalls;
   readonly #poller: Poller;
   readonly #fetcher: Fetcher;
   readonly #placer: Placer;
@@ -80,11 +86,18 @@ export class Archive implements ArchiveView {
   readonly #scrub: ScrubSchedule;
   /** For commands that work on an archive that does not run. */
   readonly upkeep: Upkeep;
+  /** What readers may ask of the chain. */
+  readonly chainView: ChainView;
 
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#node = new CountedNode(modules.node);
+    const calls = new CountedCalls();
+    const [first, ...others] = [modules.node, ...modules.otherNodes].map((node) => new CountedNode(node, calls));
+    if (first === undefined) throw new TypeError('an archive follows at least one node');
+    const nodes = [first, ...others];
+    this.#node = others.length === 0 ? first : new NodeGroup([first, ...others], modules.nowMs);
+    this.#calls = calls;
     const parts = { ...modules, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
     const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news);
@@ -103,16 +116,23 @@ export class Archive implements ArchiveView {
     this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });
     this.#chain = new ChainFollowing(options.chain, {
       ...parts,
-      nodes: [this.#node],
+      nodes,
       poller: this.#poller,
       spooler,
-      sources: [localSource(modules.store)],
+      sources: bytesSources(modules.store, sites),
+      records: recordStores(modules.records, sites),
     });
     this.#reader = new ArchiveReader({
       ...parts,
       copies,
       sites,
       damage,
+      poller: this.#poller,
+      adoption: this.#adoption,
+      chain: this.#chain,
+    });
+    this.chainView = new ChainQuestions({
+      ...parts,
       poller: this.#poller,
       adoption: this.#adoption,
       chain: this.#chain,
@@ -182,7 +202,7 @@ export class Archive implements ArchiveView {
         tip: tip?.hash ?? null,
         medianTimeSeconds: tip?.medianTimeSeconds ?? null,
         lastAnswerAt: isoTime(lastAnswerMs),
-        calls: { ...this.#node.calls },
+        calls: { ...this.#calls },
       },
       chain: { genesis, ...this.#chain.status },
       list: { sweptAt: isoTime(sweptMs), entries },

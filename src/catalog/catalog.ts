@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import type { ContentName, VersionHash } from '../blob/ids.ts';
 import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
+import { ChainAnswers } from './chain-answers.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { ChainIndex } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
@@ -58,6 +59,7 @@ export class Catalog {
   /** What is late, and what nobody had. */
   readonly losses: LossLedger;
   readonly audit: ChainAudit;
+  readonly answers: ChainAnswers;
 
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
@@ -81,6 +83,7 @@ export class Catalog {
     this.chain = new ChainIndex(database, { ...parts, records: this.records });
     this.losses = new LossLedger(database, parts);
     this.audit = new ChainAudit(database);
+    this.answers = new ChainAnswers(database, parts.reading);
     this.replicas = new ReplicaLedger(database, {
       ...parts,
       placements: this.#placements,

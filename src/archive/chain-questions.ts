@@ -1,0 +1,270 @@
+import {
+  type BlockHash,
+  type ContentName,
+  HASH_TYPES,
+  type NamedHash,
+  type TxId,
+  type VersionHash,
+} from '../blob/ids.ts';
+import { RETENTION_SECONDS } from '../blob/limits.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { OccurrenceRow, PlacedOccurrence } from '../catalog/occurrence-table.ts';
+import type { RecordStore } from '../storage/record-store.ts';
+import type {
+  BlockLookup,
+  ChainUnavailable,
+  ChainUnavailableReason,
+  ChainView,
+  LastBlock,
+  LockLookup,
+  MinedOccurrence,
+  PlaceLookup,
+  ProofLookup,
+  RecordedAbsence,
+  SafetyAnswer,
+  TipLookup,
+  TransactionLookup,
+  WindowEntry,
+  WindowLookup,
+} from './chain-view.ts';
+import { OccurrenceProofs } from './occurrence-proofs.ts';
+
+export interface ChainQuestionModules {
+  readonly catalog: Catalog;
+  /** Every backend with names, nearest first. */
+  readonly records: readonly RecordStore[];
+  readonly poller: { isListCurrent(): boolean };
+  readonly adoption: { readonly isDone: boolean };
+  readonly chain: { isCurrent(): boolean; readonly finalHeight: number | null };
+  readonly nowMs: () => number;
+}
+
+/** Unconfirmed blobs are looked for among so many latest arrivals. */
+const LATEST_ARRIVALS = 5_000;
+/** `lastBlock` may take long when much is not stored: at most this share of the time goes into it. */
+const LAST_BLOCK_SHARE = 0.05;
+const LAST_BLOCK_MS = 500;
+const CHAINLOCK = 'chainlock';
+
+interface RememberedHeight {
+  readonly height: number | null;
+  readonly finalHeight: number;
+  readonly tip: BlockHash;
+  readonly untilMs: number;
+}
+
+/** Answers what clients ask of the chain out of what was walked; where that could mislead, it says that it cannot tell. */
+export class ChainQuestions implements ChainView {
+  readonly #modules: ChainQuestionModules;
+  readonly #proofs: OccurrenceProofs;
+  #unsaved: RememberedHeight | null = null;
+
+  constructor(modules: ChainQuestionModules) {
+    this.#modules = modules;
+    this.#proofs = new OccurrenceProofs(modules.catalog, modules.records);
+  }
+
+  transaction(txid: TxId): TransactionLookup {
+    const found = this.#modules.catalog.chain.ofTransaction(txid);
+    if (found !== null) return { kind: 'found', occurrence: this.#describe(found) };
+    return this.#whyNotCurrent() ?? { kind: 'absent' };
+  }
+
+  block(at: number | BlockHash): BlockLookup {
+    const { chain, answers } = this.#modules.catalog;
+    const height = typeof at === 'number' ? at : chain.heightOf(at);
+    const block = height === null ? null : chain.blockAt(height);
+    if (block === null) return this.#whyNoBlock(at);
+    const { hash, medianTimeSeconds } = block;
+    const occurrences = answers
+      .ofBlock(block.height)
+      .map((occurrence) => this.#describe({ ...occurrence, blockHash: hash, medianTimeSeconds }));
+    return { kind: 'found', block: { ...block, final: this.#isFinal(block.height), occurrences } };
+  }
+
+  async proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup> {
+    const final = this.#modules.chain.finalHeight;
+    const contents = this.#contents(name);
+    if (contents.length === 0) return { kind: 'absent' };
+    const found = await this.#proofs.of(contents, final, signal);
+    switch (found.kind) {
+      case 'found':
+        return found;
+      case 'none-final':
+        return unavailable('not-final', 'No occurrence of it is final yet, so there is no record of one.', 60);
+      case 'none-good':
+        return unavailable('store-fault', found.message, 30);
+      default:
+        return found satisfies never;
+    }
+  }
+
+  storedAndFinal(hashes: readonly VersionHash[]): SafetyAnswer {
+    const safe = hashes.map((versionHash) => this.#isSafe(versionHash));
+    if (safe.every(Boolean)) return { kind: 'told', safe };
+    const why = this.#whyNotCurrent() ?? this.#whyNotPlaced(hashes.filter((_, index) => safe[index] === false));
+    return why ?? { kind: 'told', safe };
+  }
+
+  lastBlock(): LastBlock {
+    const { catalog, chain } = this.#modules;
+    const { startHeight } = catalog.chain.state;
+    const final = chain.finalHeight;
+    if (final === null || startHeight === null) return unavailable('not-final', 'No block is final yet.', 30);
+    const unsaved = this.#firstUnsaved(final);
+    const height = unsaved === null ? final : Math.min(final, unsaved - 1);
+    const block = height < startHeight ? null : catalog.chain.blockAt(height);
+    if (block === null) {
+      return unavailable(
+        'not-placed',
+        `A blob of block ${unsaved ?? startHeight}, where the walk began, is not stored yet.`,
+        30,
+      );
+    }
+    return { kind: 'found', block: { height: block.height, hash: block.hash } };
+  }
+
+  lost(name: NamedHash): RecordedAbsence | null {
+    for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
+      const content = { hashType, versionHash: name.versionHash };
+      const loss = this.#modules.catalog.losses.find(content);
+      const newest = loss === null ? null : this.#modules.catalog.chain.lastHeight(content);
+      // A later occurrence has a deadline of its own: until it is over, the bytes can still come.
+      if (loss === null || (newest !== null && newest > loss.upToHeight)) continue;
+      const sources = [...new Set(loss.answers.map(({ source }) => source))];
+      return { recordedAt: new Date(loss.recordedMs).toISOString(), sources };
+    }
+    return null;
+  }
+
+  tip(): TipLookup {
+    const { tip } = this.#modules.catalog.chain.state;
+    if (tip === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
+    return this.#whyNotCurrent() ?? { kind: 'found', tip };
+  }
+
+  chainLock(): LockLookup {
+    const final = this.#modules.chain.finalHeight;
+    const block = final === null || !this.#byChainLock() ? null : this.#modules.catalog.chain.blockAt(final);
+    return block === null ? { kind: 'absent' } : { kind: 'found', block: { height: block.height, hash: block.hash } };
+  }
+
+  newestOccurrence(name: ContentName): PlaceLookup {
+    const { chain, answers } = this.#modules.catalog;
+    const height = chain.lastHeight(name);
+    const block = height === null ? null : chain.blockAt(height);
+    if (block === null) return this.#whyNotCurrent() ?? { kind: 'absent' };
+    const row = answers.ofBlock(block.height).findLast((one) => isOf(one, name));
+    if (row === undefined) return { kind: 'absent' };
+    const { hash: blockHash, medianTimeSeconds } = block;
+    return { kind: 'found', newest: this.#describe({ ...row, blockHash, medianTimeSeconds }) };
+  }
+
+  window(): WindowLookup {
+    const { chain, answers } = this.#modules.catalog;
+    const { tip } = chain.state;
+    const why = this.#whyNotCurrent();
+    if (why !== null) return why;
+    if (tip === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
+    const since = tip.medianTimeSeconds - RETENTION_SECONDS;
+    const entries = new Map<string, WindowEntry>();
+    const lowest = answers.lowestHeightSince(tip.height, since) ?? 0;
+    // A later occurrence of the same content replaces the earlier, and moves it to the end, as its new time does.
+    for (const entry of [...answers.minedSince(lowest), ...answers.unminedSince(since, LATEST_ARRIVALS)]) {
+      const key = `${entry.hashType}/${entry.versionHash}`;
+      entries.delete(key);
+      entries.set(key, entry);
+    }
+    return { kind: 'found', entries: [...entries.values()] };
+  }
+
+  #isSafe(versionHash: VersionHash): boolean {
+    const { catalog } = this.#modules;
+    return catalog.find(versionHash).some((content) => {
+      if (content.state !== 'stored') return false;
+      const first = catalog.chain.firstHeight(content);
+      return first !== null && this.#isFinal(first);
+    });
+  }
+
+  /** Known, not lost, and not on as many backends as are required: it can be any moment. */
+  #whyNotPlaced(hashes: readonly VersionHash[]): ChainUnavailable | null {
+    const { catalog } = this.#modules;
+    for (const versionHash of hashes) {
+      if (this.lost({ versionHash, hashType: null }) !== null) continue;
+      const known = catalog.find(versionHash);
+      if (known.some(({ state }) => state === 'stored')) continue;
+      if (known.length > 0 || catalog.findWanted(versionHash) !== null) {
+        return unavailable('not-placed', `The blob ${versionHash} is known, and not stored yet.`, 10);
+      }
+    }
+    return null;
+  }
+
+  /** While this says why, what no block named can still be in one. */
+  #whyNotCurrent(): ChainUnavailable | null {
+    const { adoption, poller, chain } = this.#modules;
+    if (!adoption.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
+    if (!poller.isListCurrent()) return unavailable('walk-behind', 'The node has not been asked lately.', 10);
+    if (!chain.isCurrent()) return unavailable('walk-behind', 'The chain is not walked to its end.', 10);
+    return null;
+  }
+
+  #whyNoBlock(at: number | BlockHash): BlockLookup {
+    const { startHeight } = this.#modules.catalog.chain.state;
+    const why = this.#whyNotCurrent();
+    if (why !== null) return why;
+    if (startHeight === null || (typeof at === 'number' && at < startHeight)) {
+      return unavailable(
+        'not-walked',
+        `The walk began at height ${startHeight ?? 'unknown'}; what is below was not looked at.`,
+        600,
+      );
+    }
+    return { kind: 'absent' };
+  }
+
+  /** Remembered for a moment, the longer the longer it took; not over a new block or lock. */
+  #firstUnsaved(finalHeight: number): number | null {
+    const { catalog, nowMs } = this.#modules;
+    const { tip } = catalog.chain.state;
+    const known = this.#unsaved;
+    if (known?.finalHeight === finalHeight && known.tip === tip?.hash && nowMs() < known.untilMs) return known.height;
+    const begun = performance.now();
+    const height = catalog.answers.firstUnsavedHeight();
+    const tookMs = performance.now() - begun;
+    const untilMs = nowMs() + Math.max(LAST_BLOCK_MS, tookMs / LAST_BLOCK_SHARE);
+    this.#unsaved = tip === null ? null : { height, finalHeight, tip: tip.hash, untilMs };
+    return height;
+  }
+
+  #contents(name: NamedHash) {
+    const contents = this.#modules.catalog.find(name.versionHash);
+    return contents.filter(({ hashType }) => name.hashType === null || hashType === name.hashType);
+  }
+
+  #describe({ hashType, versionHash, txid, vout, height, blockHash, medianTimeSeconds }: Described): MinedOccurrence {
+    const final = this.#isFinal(height);
+    const chainLocked = final && this.#byChainLock();
+    return { hashType, versionHash, txid, vout, height, blockHash, medianTimeSeconds, final, chainLocked };
+  }
+
+  #isFinal(height: number): boolean {
+    const final = this.#modules.chain.finalHeight;
+    return final !== null && height <= final;
+  }
+
+  #byChainLock(): boolean {
+    return this.#modules.catalog.answers.finalityRule() === CHAINLOCK;
+  }
+}
+
+type Described = Omit<PlacedOccurrence, 'transactionIndex'>;
+
+function isOf(row: OccurrenceRow, name: ContentName): boolean {
+  return row.hashType === name.hashType && row.versionHash === name.versionHash;
+}
+
+function unavailable(reason: ChainUnavailableReason, message: string, retryAfterSeconds: number): ChainUnavailable {
+  return { kind: 'unavailable', reason, message, retryAfterSeconds };
+}

@@ -21,17 +21,16 @@ import type {
   ListingQuery,
   RecordLookup,
 } from './archive-view.ts';
-import { bytesSources, recordStores } from './chain/archive-sources.ts';
 import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
 import type { ArchiveNode } from './chain/chain-node.ts';
-import { NodeGroup } from './chain/node-group.ts';
 import { ChainQuestions } from './chain-questions.ts';
 import type { ChainView } from './chain-view.ts';
 import type { ConditionBoard } from './condition-board.ts';
-import { CountedCalls, CountedNode } from './counted-node.ts';
+import { CountedNode } from './counted-node.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Fetcher } from './fetcher.ts';
 import { LeftOver } from './left-over.ts';
+import { localSource } from './chain/local-source.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 import { Placer } from './placer.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
@@ -53,8 +52,6 @@ export interface ArchiveOptions extends PollerOptions {
 
 export interface ArchiveModules {
   readonly node: ArchiveNode;
-  /** Asked when that one does not answer, or has not got something. */
-  readonly otherNodes: readonly ArchiveNode[];
   /** Backends with names: they get the occurrence records. */
   readonly records: readonly RecordStore[];
   readonly catalog: Catalog;
@@ -74,8 +71,7 @@ export class Archive implements ArchiveView {
   readonly activity = new Activity();
   readonly #options: ArchiveOptions;
   readonly #modules: ArchiveModules;
-  readonly #node: ArchiveNode;
-  readonly #calls: CountedCalls;
+  readonly #node: CountedNode;
   readonly #poller: Poller;
   readonly #fetcher: Fetcher;
   readonly #placer: Placer;
@@ -92,12 +88,7 @@ export class Archive implements ArchiveView {
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
     this.#modules = modules;
-    const calls = new CountedCalls();
-    const [first, ...others] = [modules.node, ...modules.otherNodes].map((node) => new CountedNode(node, calls));
-    if (first === undefined) throw new TypeError('an archive follows at least one node');
-    const nodes = [first, ...others];
-    this.#node = others.length === 0 ? first : new NodeGroup([first, ...others], modules.nowMs);
-    this.#calls = calls;
+    this.#node = new CountedNode(modules.node);
     const parts = { ...modules, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
     const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news);
@@ -116,11 +107,10 @@ export class Archive implements ArchiveView {
     this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });
     this.#chain = new ChainFollowing(options.chain, {
       ...parts,
-      nodes,
+      nodes: [this.#node],
       poller: this.#poller,
       spooler,
-      sources: bytesSources(modules.store, sites),
-      records: recordStores(modules.records, sites),
+      sources: [localSource(modules.store)],
     });
     this.#reader = new ArchiveReader({
       ...parts,
@@ -202,7 +192,7 @@ export class Archive implements ArchiveView {
         tip: tip?.hash ?? null,
         medianTimeSeconds: tip?.medianTimeSeconds ?? null,
         lastAnswerAt: isoTime(lastAnswerMs),
-        calls: { ...this.#calls },
+        calls: { ...this.#node.calls },
       },
       chain: { genesis, ...this.#chain.status },
       list: { sweptAt: isoTime(sweptMs), entries },

@@ -53,7 +53,8 @@ async function openArchive(options: DaemonOptions, closing: Closing): Promise<Op
   closing.push(() => store.close());
   const backends = await openBackends(settings);
   for (const backend of backends) closing.push(() => backend.store.close());
-  await refuseOtherChains(backends, await folder.boundChain());
+  const genesis = await folder.boundChain();
+  await refuseOtherChains(backends, genesis);
   const mode = await folder.settleMode(settings.localMode, backends.length > 0);
   const counting = [...(mode === 'keep' ? [store.id] : []), ...backends.map(({ id }) => id)];
   checkReplicas(settings.replicasRequired, counting);
@@ -80,6 +81,7 @@ async function openArchive(options: DaemonOptions, closing: Closing): Promise<Op
     {
       version,
       emulated,
+      isNewFolder: genesis === null,
       pollMs: settings.nodePollMs,
       sweepMs: settings.nodeSweepMs,
       pageEntries: 5_000,

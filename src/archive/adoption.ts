@@ -14,6 +14,8 @@ export interface AdoptionModules {
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly sites: readonly Site[];
+  /** Bound to no chain when this process took it. */
+  readonly isNewFolder: boolean;
   /** Rings when the queue has to be read anew: what was found here need not be fetched. */
   readonly found: Pulse;
   readonly nowMs: () => number;
@@ -50,8 +52,10 @@ export class Adoption {
 
   /** What the backends hold, each as soon as it is let in; then the catalog is whole. */
   async adoptBackends(signal: AbortSignal): Promise<void> {
-    const { sites, catalog, found, conditions } = this.#modules;
-    await Promise.all(sites.map((site) => this.#insist(() => this.#adoptFrom(site, signal), signal)));
+    const { sites, catalog, found, conditions, isNewFolder } = this.#modules;
+    // A node of IPFS may hold the blocks of others: a folder that never had a catalog has lost nothing to it.
+    const chosen = sites.filter(({ store }) => !isNewFolder || store.bindTo !== undefined);
+    await Promise.all(chosen.map((site) => this.#insist(() => this.#adoptFrom(site, signal), signal)));
     if (this.#isDone || signal.aborted) return;
     await this.#insist(async () => catalog.recordRebuilt(), signal);
     this.#isDone = true;

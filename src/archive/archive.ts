@@ -48,6 +48,8 @@ export interface ArchiveOptions extends PollerOptions {
   readonly chain: ChainOptions;
   readonly replication: ReplicationOptions;
   readonly scrub: ScrubOptions;
+  /** The data folder belonged to no chain yet: there is no catalog that could have been lost. */
+  readonly isNewFolder?: boolean;
 }
 
 export interface ArchiveModules {
@@ -97,7 +99,12 @@ export class Archive implements ArchiveView {
     const replication = this.#replication;
     const { home, copies, sites } = replication;
     this.#scrub = new ScrubSchedule(options.scrub, { ...parts, damage, replication });
-    this.#adoption = new Adoption({ ...parts, sites, found: this.#poller.news });
+    this.#adoption = new Adoption({
+      ...parts,
+      sites,
+      isNewFolder: options.isNewFolder ?? false,
+      found: this.#poller.news,
+    });
     this.upkeep = new Upkeep({ ...parts, damage, replication, adoption: this.#adoption });
     const spooler = new Spooler({ ...parts, home });
     this.activity.on('spooled', () => this.#replication.news.ring());

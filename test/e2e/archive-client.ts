@@ -12,6 +12,7 @@ const status = z.looseObject({
     storedBytes: z.number(),
     failing: z.number(),
   }),
+  backends: z.array(z.object({ id: z.string(), state: z.string(), queued: z.number() })),
   conditions: z.array(z.looseObject({ code: z.string(), message: z.string(), hint: z.string() })),
 });
 const record = z.object({

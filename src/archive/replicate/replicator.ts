@@ -194,7 +194,7 @@ export class Replicator {
           sequence,
           code: codeOf(error) ?? 'archive/unexpected',
           message: messageOf(error),
-          nextAttemptMs: nowMs() + pauseMs * (0.5 + Math.random() / 2),
+          nextAttemptMs: Math.round(nowMs() + pauseMs * (0.5 + Math.random() / 2)),
         },
       ]);
     } catch (fault) {

@@ -5,7 +5,7 @@ import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
 import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { Catalog } from './catalog/catalog.ts';
-import type { SettingValues } from './config/index.ts';
+import { nodeUrls, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
 import { createHttpServer } from './http/index.ts';
 import { createBlobNode } from './node/index.ts';
@@ -74,8 +74,9 @@ async function openArchive(options: DaemonOptions, closing: Closing): Promise<Op
   for (const warning of hasher.warnings) log.warn(warning, 'a hash implementation was passed over');
   const verifier = await HashThread.start(hasher);
   closing.push(() => verifier.stop());
-  const node = createBlobNode(nodeOptions(settings));
-  closing.push(() => node.close());
+  const [node, ...otherNodes] = nodeOptions(settings).map((options) => createBlobNode(options));
+  if (node === undefined) throw new TypeError('the composition root was called without a node address');
+  for (const one of [node, ...otherNodes]) closing.push(() => one.close());
   const periodMs = settings.scrubDays * 24 * 3_600_000;
   const archive = new Archive(
     {
@@ -96,6 +97,7 @@ async function openArchive(options: DaemonOptions, closing: Closing): Promise<Op
     },
     {
       node,
+      otherNodes,
       records: [await RecordFolder.open(folder.path)],
       catalog,
       store,
@@ -187,12 +189,13 @@ function addressWithCredentials({ nodeUrl, nodeUser, nodePassword }: SettingValu
   return nodeUrl?.replace('//', `//${nodeUser}:${nodePassword}@`) ?? null;
 }
 
-function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0] {
-  const { nodeUrl: url, nodeUser: username, nodePassword: password, nodeCookieFile, nodeRequests } = settings;
-  if (url === null) throw new TypeError('the composition root was called without a node address');
+function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0][] {
+  const { nodeUrl, nodeUser: username, nodePassword: password, nodeCookieFile, nodeRequests } = settings;
   // Beside the fetches: the poller, the list, four blocks ahead in the walk, and one that waits for the next block.
   const connections = nodeRequests + 7;
-  if (nodeCookieFile !== null) return { url, connections, credentials: { cookieFile: nodeCookieFile } };
-  if (username === null && password === null) return { url, connections };
-  return { url, connections, credentials: { user: username ?? '', password: password ?? '' } };
+  return nodeUrls(nodeUrl ?? '').map((url) => {
+    if (nodeCookieFile !== null) return { url, connections, credentials: { cookieFile: nodeCookieFile } };
+    if (username === null && password === null) return { url, connections };
+    return { url, connections, credentials: { user: username ?? '', password: password ?? '' } };
+  });
 }

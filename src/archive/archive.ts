@@ -21,16 +21,18 @@ import type {
   ListingQuery,
   RecordLookup,
 } from './archive-view.ts';
+import { bytesSources, recordStores } from './chain/archive-sources.ts';
 import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
 import type { ArchiveNode } from './chain/chain-node.ts';
+import { NodeGroup } from './chain/node-group.ts';
 import { ChainQuestions } from './chain-questions.ts';
 import type { ChainView } from './chain-view.ts';
 import type { ConditionBoard } from './condition-board.ts';
-import { CountedNode } from './counted-node.ts';
+import { describeWanted, failureOf, isoTime } from './content-record.ts';
+import { CountedCalls, CountedNode } from './counted-node.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Fetcher } from './fetcher.ts';
 import { LeftOver } from './left-over.ts';
-import { localSource } from './chain/local-source.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 import { Placer } from './placer.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
@@ -54,6 +56,8 @@ export interface ArchiveOptions extends PollerOptions {
 
 export interface ArchiveModules {
   readonly node: ArchiveNode;
+  /** Asked when that one does not answer, or has not got something. */
+  readonly otherNodes?: readonly ArchiveNode[];
   /** Backends with names: they get the occurrence records. */
   readonly records: readonly RecordStore[];
   readonly catalog: Catalog;
@@ -73,7 +77,8 @@ export class Archive implements ArchiveView {
   readonly activity = new Activity();
   readonly #options: ArchiveOptions;
   readonly #modules: ArchiveModules;
-  readonly #node: CountedNode;
+  readonly #node: ArchiveNode;
+  readonly #calls: CountedCalls;
   readonly #poller: Poller;
   readonly #fetcher: Fetcher;
   readonly #placer: Placer;
@@ -90,7 +95,17 @@ export class Archive implements ArchiveView {
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#node = new CountedNode(modules.node);
+    const calls = new CountedCalls();
+    const [first, ...others] = [modules.node, ...(modules.otherNodes ?? [])].map(
+      (node) => new CountedNode(node, calls),
+    );
+    if (first === undefined) throw new TypeError('an archive follows at least one node');
+    const nodes = [first, ...others];
+    this.#node =
+      others.length === 0
+        ? first
+        : new NodeGroup([first, ...others], () => modules.binding.boundChain(), modules.nowMs);
+    this.#calls = calls;
     const parts = { ...modules, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
     const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news);
@@ -114,10 +129,11 @@ export class Archive implements ArchiveView {
     this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });
     this.#chain = new ChainFollowing(options.chain, {
       ...parts,
-      nodes: [this.#node],
+      nodes,
       poller: this.#poller,
       spooler,
-      sources: [localSource(modules.store)],
+      sources: bytesSources(modules.store, sites),
+      records: recordStores(modules.records, sites),
     });
     this.#reader = new ArchiveReader({
       ...parts,
@@ -199,7 +215,7 @@ export class Archive implements ArchiveView {
         tip: tip?.hash ?? null,
         medianTimeSeconds: tip?.medianTimeSeconds ?? null,
         lastAnswerAt: isoTime(lastAnswerMs),
-        calls: { ...this.#node.calls },
+        calls: { ...this.#calls },
       },
       chain: { genesis, ...this.#chain.status },
       list: { sweptAt: isoTime(sweptMs), entries },
@@ -260,29 +276,4 @@ export class Archive implements ArchiveView {
     const { occurrences, next } = this.#chain.occurrences(name, txid, after);
     return { occurrences, nextOccurrences: next };
   }
-}
-
-function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurrences' | 'nextOccurrences'> {
-  return {
-    versionHash: wanted.versionHash,
-    hashType: wanted.hashType,
-    state: 'seen',
-    sizeBytes: wanted.sizeBytes,
-    listedTxid: wanted.txid,
-    medianTimeSeconds: wanted.medianTimeSeconds,
-    seenAt: new Date(wanted.firstSeenMs).toISOString(),
-    spooledAt: null,
-    storedAt: null,
-    replicas: [],
-    lastFailure: failureOf(wanted),
-  };
-}
-
-function failureOf(wanted: WantedBlob): ContentRecord['lastFailure'] {
-  if (wanted.lastErrorCode === null) return null;
-  return { code: wanted.lastErrorCode, message: wanted.lastError ?? '', attempts: wanted.attempts };
-}
-
-function isoTime(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString();
 }

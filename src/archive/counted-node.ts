@@ -2,24 +2,28 @@ import type { BlockHash } from '../blob/ids.ts';
 import type { ChainTip, FetchOutcome, ListedBlob } from './blob-node.ts';
 import type { ArchiveNode, ChainHeader } from './chain/chain-node.ts';
 
+/** What all nodes together were asked. */
+export class CountedCalls {
+  genesis = 0;
+  tip = 0;
+  list = 0;
+  fetchRequests = 0;
+  blobsAsked = 0;
+  blockHash = 0;
+  header = 0;
+  block = 0;
+  chainLock = 0;
+  wait = 0;
+}
+
 /** Counts what the archive costs the node: requests of each kind, and blobs asked for. */
 export class CountedNode implements ArchiveNode {
   readonly #node: ArchiveNode;
-  readonly calls = {
-    genesis: 0,
-    tip: 0,
-    list: 0,
-    fetchRequests: 0,
-    blobsAsked: 0,
-    blockHash: 0,
-    header: 0,
-    block: 0,
-    chainLock: 0,
-    wait: 0,
-  };
+  readonly calls: CountedCalls;
 
-  constructor(node: ArchiveNode) {
+  constructor(node: ArchiveNode, calls: CountedCalls) {
     this.#node = node;
+    this.calls = calls;
   }
 
   get name(): string {

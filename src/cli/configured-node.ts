@@ -1,12 +1,14 @@
-import type { Config, SettingValues } from '../config/index.ts';
+import { type Config, nodeUrls, type SettingValues } from '../config/index.ts';
 import { createClient, type NodeClient } from '../node/index.ts';
 import { findEmulatedNode } from './daemon-address.ts';
 import { CliError } from './errors.ts';
 
 /** A client of the configured node; null: none is configured. Nothing is sent yet. */
 export function configuredNode(settings: SettingValues): NodeClient | null {
-  const { nodeUrl: url, nodeUser, nodePassword, nodeCookieFile, nodeDialect: dialect } = settings;
-  if (url === null) return null;
+  const { nodeUrl, nodeUser, nodePassword, nodeCookieFile, nodeDialect: dialect } = settings;
+  if (nodeUrl === null) return null;
+  // Of several, a command asks the first.
+  const [url = nodeUrl] = nodeUrls(nodeUrl);
   if (nodeCookieFile !== null) return createClient({ url, dialect, credentials: { cookieFile: nodeCookieFile } });
   if (nodeUser === null && nodePassword === null) return createClient({ url, dialect });
   return createClient({ url, dialect, credentials: { user: nodeUser ?? '', password: nodePassword ?? '' } });

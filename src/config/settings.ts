@@ -18,8 +18,18 @@ const nodeUrl = text.superRefine((value, context) => {
   if (problem !== null) context.addIssue({ code: 'custom', message: problem });
 });
 
+/** The addresses that `node.url` names: one, or several separated by spaces or commas. */
+export function nodeUrls(value: string): string[] {
+  return value.split(/[\s,]+/).filter((url) => url !== '');
+}
+
 function urlProblem(value: string): string | null {
-  if (/[\s,]/.test(value.trim())) return 'names several nodes; this version follows one';
+  const urls = nodeUrls(value);
+  if (urls.length === 0) return 'names no address';
+  return urls.map(oneUrlProblem).find((problem) => problem !== null) ?? null;
+}
+
+function oneUrlProblem(value: string): string | null {
   const url = URL.canParse(value) ? new URL(value) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     return 'must be an http:// or https:// address, like http://user:password@127.0.0.1:8370';
@@ -34,7 +44,12 @@ const MOST_BYTES = 2 ** 49;
 /** The one list of what can be configured. Environment, flags, file, documentation and masking all follow from it. */
 export const SETTINGS = {
   dataDir: setting('dataDir', text, './data', 'Folder that holds blobs and catalog; one process at a time.'),
-  nodeUrl: setting('node.url', nodeUrl.nullable(), null, 'Address of the node; may carry user and password.'),
+  nodeUrl: setting(
+    'node.url',
+    nodeUrl.nullable(),
+    null,
+    'Address of the node; may carry user and password. Several: separated by spaces or commas.',
+  ),
   nodeUser: setting('node.user', text.nullable(), null, 'User name for the node.'),
   nodePassword: secret('node.password', 'Password for the node.'),
   nodeCookieFile: setting('node.cookieFile', text.nullable(), null, 'Cookie file of the node, instead of a password.'),

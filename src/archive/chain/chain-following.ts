@@ -10,6 +10,7 @@ import type { Poller } from '../poller.ts';
 import type { Spooler } from '../spooler.ts';
 import { BlockWatch } from './block-watch.ts';
 import type { ArchiveNode } from './chain-node.ts';
+import { ConflictWatch } from './conflict-watch.ts';
 import { DeadlineWatch } from './deadline-watch.ts';
 import { describeFinality, Finality, type FinalityRule } from './finality.ts';
 import { Follower } from './follower.ts';
@@ -49,6 +50,7 @@ export class ChainFollowing {
   readonly #watch: BlockWatch;
   readonly #judge: LossJudge;
   readonly #keeper: RecordKeeper;
+  readonly #conflicts: ConflictWatch;
 
   constructor(options: ChainOptions, modules: ChainModules) {
     this.#options = options;
@@ -59,6 +61,7 @@ export class ChainFollowing {
     this.#follower = follower;
     this.#watch = new BlockWatch(node, poller);
     this.#judge = new LossJudge({ ...modules, follower });
+    this.#conflicts = new ConflictWatch({ ...modules, follower });
     this.#keeper = new RecordKeeper({
       catalog,
       stores: modules.records,
@@ -76,6 +79,7 @@ export class ChainFollowing {
       this.#watch.run(signal),
       this.#judge.run(signal),
       this.#keeper.run(signal),
+      this.#conflicts.run(signal),
     ]);
   }
 
@@ -84,9 +88,12 @@ export class ChainFollowing {
     return this.#follower.isCurrent();
   }
 
-  /** Up to here our branch is final, and may be called so now. */
+  /** Up to here our branch is final, and may be called so now: not above the last block that all nodes have. */
   get finalHeight(): number | null {
-    return this.#modules.catalog.chain.state.finalHeight;
+    const { finalHeight, startHeight } = this.#modules.catalog.chain.state;
+    const common = this.#conflicts.lastCommonHeight;
+    if (finalHeight === null || common === null || common >= finalHeight) return finalHeight;
+    return startHeight !== null && common < startHeight ? null : common;
   }
 
   get status() {

@@ -1,0 +1,186 @@
+import { HoldfastError } from '../../blob/errors.ts';
+import type { BlockHash } from '../../blob/ids.ts';
+import type { ChainTip, FetchOutcome, ListedBlob } from '../blob-node.ts';
+import { ArchiveError } from '../errors.ts';
+import type { ArchiveNode, ChainHeader } from './chain-node.ts';
+
+/** A node that failed is passed over for this long, unless all have. */
+const PASSED_OVER_MS = 30_000;
+
+/**
+ * Several nodes as one: the first that answers is followed, the next one when it does not; what it lacks, or gave wrongly
+ * before, is fetched from another. Whether they agree about the chain is watched elsewhere.
+ */
+export class NodeGroup implements ArchiveNode {
+  readonly #nodes: readonly [ArchiveNode, ...ArchiveNode[]];
+  readonly #nowMs: () => number;
+  readonly #failedUntilMs = new Map<ArchiveNode, number>();
+  readonly #boundChain: () => Promise<BlockHash | null>;
+  /** Nodes that were seen to be on our chain since they last failed. */
+  readonly #onOurChain = new Set<ArchiveNode>();
+
+  /** `boundChain`: genesis of the chain that the bytes here belong to; null before they belong to one. */
+  constructor(
+    nodes: readonly [ArchiveNode, ...ArchiveNode[]],
+    boundChain: () => Promise<BlockHash | null>,
+    nowMs: () => number,
+  ) {
+    this.#nodes = nodes;
+    this.#boundChain = boundChain;
+    this.#nowMs = nowMs;
+  }
+
+  get name(): string {
+    return this.#inOrder()[0].name;
+  }
+
+  /** Of a node on the chain that the bytes here belong to, if any is; else of the first one that answers. */
+  async genesisHash(signal: AbortSignal): Promise<BlockHash> {
+    return await this.#first(signal, (node) => node.genesisHash(signal));
+  }
+
+  tip(signal: AbortSignal): Promise<ChainTip> {
+    return this.#first(signal, (node) => node.tip(signal));
+  }
+
+  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedBlob[]> {
+    return this.#first(signal, (node) => node.listBlobs(page, signal));
+  }
+
+  async fetchBlobs(wanted: readonly ListedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {
+    const [attempts = 0] = wanted.map((one) => one.attempts ?? 0);
+    const order = this.#inOrder();
+    // What came wrong from one node is asked of the next one the next time.
+    const rotated = order.map((_, index) => order[(index + attempts) % order.length] ?? order[0]);
+    const outcomes: (FetchOutcome | undefined)[] = wanted.map(() => undefined);
+    let thrown: unknown = null;
+    let answered = false;
+    for (const node of rotated) {
+      const missing = wanted.map((_, index) => index).filter((index) => outcomes[index]?.kind !== 'bytes');
+      if (missing.length === 0) break;
+      try {
+        await this.#assertOurChain(node, signal);
+        const found = await node.fetchBlobs(
+          missing.flatMap((index) => wanted[index] ?? []),
+          signal,
+        );
+        for (const [at, index] of missing.entries()) outcomes[index] = weightier(outcomes[index], found[at]);
+        answered = true;
+      } catch (error) {
+        signal.throwIfAborted();
+        thrown = error;
+        if (isAway(error)) this.#passOver(node);
+        // A node that did not answer has not said that it lacks them.
+        for (const index of missing) outcomes[index] = weightier(outcomes[index], failure(error));
+      }
+    }
+    if (!answered) throw thrown;
+    return outcomes.map((outcome) => outcome ?? { kind: 'absent' });
+  }
+
+  blockHashAt(height: number, signal: AbortSignal): Promise<BlockHash | null> {
+    return this.#first(signal, (node) => node.blockHashAt(height, signal));
+  }
+
+  /** Any node will do: a hash says what it names. */
+  header(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader> {
+    return this.#any(signal, (node) => node.header(hash, signal));
+  }
+
+  rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#any(signal, (node) => node.rawBlock(hash, signal));
+  }
+
+  bestChainLock(signal: AbortSignal): ReturnType<ArchiveNode['bestChainLock']> {
+    return this.#first(signal, (node) => node.bestChainLock(signal));
+  }
+
+  waitForNewBlock(waitMs: number, signal: AbortSignal): Promise<BlockHash> {
+    return this.#inOrder()[0].waitForNewBlock(waitMs, signal);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => node.close()));
+  }
+
+  /** The first node that answers, whatever it answers: a refusal of one call is an answer. */
+  async #first<T>(signal: AbortSignal, ask: (node: ArchiveNode) => Promise<T>): Promise<T> {
+    return await this.#until(signal, ask, isAway);
+  }
+
+  async #any<T>(signal: AbortSignal, ask: (node: ArchiveNode) => Promise<T>): Promise<T> {
+    return await this.#until(signal, ask, () => true);
+  }
+
+  async #until<T>(
+    signal: AbortSignal,
+    ask: (node: ArchiveNode) => Promise<T>,
+    goesOn: (error: unknown) => boolean,
+  ): Promise<T> {
+    let first: unknown = null;
+    for (const node of this.#inOrder()) {
+      try {
+        await this.#assertOurChain(node, signal);
+        return await ask(node);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (isAway(error)) this.#passOver(node);
+        if (!goesOn(error)) throw error;
+        first ??= error;
+      }
+    }
+    throw first;
+  }
+
+  /** A node on another chain is never followed, however it came to stand at this address. */
+  async #assertOurChain(node: ArchiveNode, signal: AbortSignal): Promise<void> {
+    if (this.#onOurChain.has(node)) return;
+    const bound = await this.#boundChain();
+    if (bound === null) return;
+    const genesis = await node.genesisHash(signal);
+    if (genesis !== bound) throw otherChain(node.name, genesis, bound);
+    this.#onOurChain.add(node);
+  }
+
+  #passOver(node: ArchiveNode): void {
+    this.#onOurChain.delete(node);
+    this.#failedUntilMs.set(node, this.#nowMs() + PASSED_OVER_MS);
+  }
+
+  /** In the order of the configuration, those that failed lately last. */
+  #inOrder(): readonly [ArchiveNode, ...ArchiveNode[]] {
+    const [head, ...rest] = this.#nodes;
+    const nowMs = this.#nowMs();
+    const hasFailed = (node: ArchiveNode) => (this.#failedUntilMs.get(node) ?? 0) > nowMs;
+    const [first = head, ...others] = [...this.#nodes].sort((a, b) => Number(hasFailed(a)) - Number(hasFailed(b)));
+    return rest.length === 0 ? [head] : [first, ...others];
+  }
+}
+
+function otherChain(name: string, genesis: BlockHash, bound: BlockHash): ArchiveError {
+  return new ArchiveError(
+    'archive/other-chain',
+    `The node ${name} is on another chain (genesis ${genesis}) than this data folder (genesis ${bound}).`,
+    {
+      details: { node: name, genesis, bound },
+      retryable: true,
+      hint: 'Take it out of HOLDFAST_NODE_URL, or name another HOLDFAST_DATA_DIR for that chain.',
+    },
+  );
+}
+
+/** It cannot be asked now: neither what it knows nor what it lacks is told by that. */
+function isAway(error: unknown): boolean {
+  return !(error instanceof HoldfastError) || error.code !== 'node/rpc-error';
+}
+
+/** Bytes over everything, a failure over absence: absent is only what all have answered to be. */
+function weightier(before: FetchOutcome | undefined, now: FetchOutcome | undefined): FetchOutcome {
+  const answer = now ?? { kind: 'absent' };
+  if (before === undefined || answer.kind === 'bytes') return answer;
+  return before.kind === 'absent' ? answer : before;
+}
+
+function failure(error: unknown): FetchOutcome {
+  return { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) };
+}

@@ -40,11 +40,13 @@ export class ConflictWatch {
   async run(signal: AbortSignal): Promise<void> {
     // With one node there is nobody to disagree with.
     while (!signal.aborted && this.#modules.nodes.length > 1) {
+      const { moved } = this.#modules.follower;
+      const rings = moved.rings;
       for (const node of this.#modules.nodes) await this.#compare(node, signal);
       if (signal.aborted) return;
       this.#tell();
       await this.#pause.wait(LEAST_MS, signal);
-      await this.#modules.follower.moved.wait(IDLE_MS, signal);
+      if (moved.rings === rings) await moved.wait(IDLE_MS, signal);
     }
   }
 

@@ -63,6 +63,8 @@ export class LossJudge {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const startedMs = performance.now();
+      const { moved } = this.#modules.follower;
+      const rings = moved.rings;
       let judged = 0;
       try {
         this.#tellRevoked();
@@ -75,7 +77,7 @@ export class LossJudge {
       }
       const spentMs = performance.now() - startedMs;
       if (judged > 0) await this.#wake.wait(spentMs * REST_FACTOR, signal);
-      else await this.#modules.follower.moved.wait(IDLE_MS, signal);
+      else if (moved.rings === rings) await moved.wait(IDLE_MS, signal);
     }
   }
 

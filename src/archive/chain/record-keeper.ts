@@ -34,6 +34,8 @@ export class RecordKeeper {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      const { news } = this.#modules;
+      const rings = news.rings;
       try {
         await this.#deleteWithdrawn(signal);
         await this.#writeDue(signal);
@@ -43,7 +45,7 @@ export class RecordKeeper {
         this.#modules.conditions.setError('chain:records', error);
         await this.#pause.wait(RETRY_MS, signal);
       }
-      await this.#modules.news.wait(IDLE_MS, signal);
+      if (news.rings === rings) await news.wait(IDLE_MS, signal);
     }
   }
 

@@ -1,0 +1,95 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { BLOCK_SECONDS, Scene } from './archive-on-devnode.ts';
+
+/** Same seed, same clock, same submissions: the same chain, byte for byte, until one of them does something else. */
+async function twin(options: DevnodeOptions = {}): Promise<Devnode> {
+  const node = await createDevnode({ clock: { nowSeconds: () => 1_790_000_000 }, workload: null, ...options });
+  onTestFinished(() => node.close());
+  return node;
+}
+
+/** Blocks on both, with the same blobs in the same order. */
+function mineOnBoth(scene: Scene, other: Devnode, blocks: number, blobs: number): string[] {
+  const hashes: string[] = [];
+  for (let block = 0; block < blocks; block += 1) {
+    for (let blob = 0; blob < blobs; blob += 1) {
+      const { bytes, hashType, versionHash } = scene.submit();
+      other.submitBlob(bytes, { hashType });
+      hashes.push(versionHash);
+    }
+    for (const node of [scene.node, other]) {
+      node.advanceSeconds(BLOCK_SECONDS);
+      node.mine();
+    }
+  }
+  expect(other.chain.tip.hash).toBe(scene.node.chain.tip.hash);
+  return hashes;
+}
+
+test('the first node goes away: the other is followed and fetched from', async () => {
+  const other = await twin();
+  const scene = await Scene.create({ nodes: [other] });
+  await scene.start();
+  mineOnBoth(scene, other, 3, 2);
+  await scene.caughtUp();
+  await scene.node.goAway();
+  mineOnBoth(scene, other, 3, 2);
+  await scene.caughtUp();
+  expect(scene.archive.status()).toMatchObject({ content: { stored: 12, failing: 0 }, chain: { height: 126 } });
+  await scene.node.comeBack();
+});
+
+test('what one node lacks is fetched from the other; what it serves wrongly too', async () => {
+  const other = await twin();
+  const scene = await Scene.create({ nodes: [other] });
+  const [lacked = '', wrong = ''] = mineOnBoth(scene, other, 1, 2);
+  const name = {
+    fault: {
+      kind: 'rpc-error' as const,
+      code: -32602,
+      message: `Could not find blob information for versionhash ${lacked}`,
+    },
+  };
+  scene.node.faults.add({ ...name, methods: ['getnevmblobdata'], hash: lacked });
+  scene.node.faults.add({ fault: { kind: 'wrong-bytes' }, methods: ['getnevmblobdata'], hash: wrong });
+  await scene.start();
+  await scene.caughtUp();
+  expect(scene.archive.status().content.stored).toBe(2);
+});
+
+test('two branches: nothing above the last common block is final, and that ends with the conflict', async () => {
+  const other = await twin();
+  const scene = await Scene.create({ nodes: [other] });
+  mineOnBoth(scene, other, 4, 1);
+  const common = scene.node.chain.tip.height;
+  await scene.start();
+  await scene.caughtUp();
+  other.advanceSeconds(7);
+  other.mine(3);
+  scene.mine(3, 1);
+  await scene.caughtUp();
+  await scene.until('conflict', () => scene.conditions().includes('chain/nodes-conflict'));
+  expect(scene.archive.status().chain.finalHeight).toBe(common);
+  expect(await scene.states(scene.blobs.at(-1)?.versionHash ?? '')).toEqual(['mined']);
+  await other.goAway();
+  // A node that does not answer has not changed its mind.
+  scene.mine(1);
+  await scene.caughtUp();
+  expect(scene.archive.status().chain.finalHeight).toBe(common);
+});
+
+test('a second node on another chain is ignored', async () => {
+  const other = await twin({ seed: 'another chain' });
+  const scene = await Scene.create({ nodes: [other] });
+  await scene.start();
+  const [blob] = scene.mine(4, 1);
+  await scene.finalUpTo(122);
+  expect(await scene.states(blob?.versionHash ?? '')).toEqual(['final']);
+  await scene.node.goAway();
+  await scene.until('told', () =>
+    scene.conditions().some((code) => code.startsWith('node/') || code === 'archive/other-chain'),
+  );
+  expect(scene.archive.status().chain.height).toBe(124);
+  await scene.node.comeBack();
+});

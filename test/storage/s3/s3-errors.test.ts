@@ -214,6 +214,14 @@ describe('an S3 store before a server that', () => {
     );
   });
 
+  test.each(['<html><head><title>Hi</title></head><body><p>Welcome</p></body></html>', '<ListBucketResult/>', ''])(
+    'answers a listing with %j: a fault, never a bucket that holds nothing',
+    async (page) => {
+      const { store } = await against((_, r) => void r.writeHead(200, { 'content-type': 'application/xml' }).end(page));
+      expect((await errorOf(Array.fromAsync(store.list(NEVER)))).code).toBe('storage/not-s3');
+    },
+  );
+
   test('lies about success: the read-back tells', async () => {
     const { store } = await against((one, r) =>
       one.method === 'PUT' ? void r.writeHead(200, { etag: '"e"' }).end() : s3Error(r, 404, 'NoSuchKey'),

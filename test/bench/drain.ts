@@ -20,7 +20,7 @@ const drained = z.object({
   cpuSeconds: z.number(),
   calls: z.record(z.string(), z.number()),
 });
-const usage = z.object({ cpuSeconds: z.number(), hashes: z.array(z.string()) });
+const usage = z.object({ cpuSeconds: z.number(), blocks: z.number(), hashes: z.array(z.string()) });
 
 async function usageOf(nodeUrl: string): Promise<z.infer<typeof usage>> {
   const answer = await request(nodeUrl);
@@ -56,21 +56,20 @@ async function drain(count: number, sizeBytes: number, withReference: boolean) {
       NODE_FLAGS,
     );
     await stopProcess(archiver);
-    const { cpuSeconds: cpuAfter } = await usageOf(node.line);
+    const { cpuSeconds: cpuAfter, blocks } = await usageOf(node.line);
     const after = withReference ? await referenceRate(node.line, await mkdtemp(join(folder, 'again-'))) : 0;
     const figures = drained.parse(JSON.parse(archiver.line));
-    return { ...figures, reference: (before + after) / 2, nodeCpuSeconds: cpuAfter - cpuBefore };
+    return { ...figures, reference: (before + after) / 2, nodeCpuSeconds: cpuAfter - cpuBefore, blocks };
   } finally {
     await stopProcess(node);
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-/** The fake node's chain has one block. */
-function otherCalls({ calls, seconds }: z.infer<typeof drained>): number {
+function otherCalls({ calls, seconds, blocks }: z.infer<typeof drained> & { readonly blocks: number }): number {
   const { fetchRequests = 0, blobsAsked = 0, ...others } = calls;
   if (fetchRequests > blobsAsked) throw new Error('The bench asked more often than for blobs.');
-  return Object.values(others).reduce((sum, count) => sum + count, 0) / (6 + seconds);
+  return Object.values(others).reduce((sum, count) => sum + count, 0) / (6 * blocks + seconds);
 }
 
 /** Listed → spooled, by the assembled daemon, from a fake node in another process. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Archive } from './archive/archive.ts';
+import type { AuditRange, ChainAuditReport } from './archive/chain/audit.ts';
 import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
 import type { Upkeep } from './archive/replicate/upkeep.ts';
@@ -122,6 +123,8 @@ function closer(closing: Closing): () => Promise<void> {
 
 export interface OpenedUpkeep {
   readonly upkeep: Upkeep;
+  /** Compares what the chain says must be held with what is, as far as it was walked. */
+  auditChain(range: AuditRange): ChainAuditReport;
   close(): Promise<void>;
 }
 
@@ -135,7 +138,7 @@ export async function openUpkeep(options: DaemonOptions): Promise<OpenedUpkeep> 
   try {
     const settings = { ...options.settings, nodeUrl: options.settings.nodeUrl ?? NO_NODE };
     const { archive } = await openArchive({ ...options, settings }, closing);
-    return { upkeep: archive.upkeep, close };
+    return { upkeep: archive.upkeep, auditChain: (range) => archive.auditChain(range), close };
   } catch (error) {
     await close();
     throw error;

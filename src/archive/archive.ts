@@ -22,6 +22,7 @@ import type {
   RecordLookup,
 } from './archive-view.ts';
 import { bytesSources, recordStores } from './chain/archive-sources.ts';
+import { type AuditRange, auditChain, type ChainAuditReport } from './chain/audit.ts';
 import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
 import type { ArchiveNode } from './chain/chain-node.ts';
 import { NodeGroup } from './chain/node-group.ts';
@@ -192,6 +193,10 @@ export class Archive implements ArchiveView {
       records: shown.map((entry) => this.#describe(entry, null, null)),
       next: more ? encodeCursor(last.sequence, query.order) : null,
     };
+  }
+
+  auditChain(range: AuditRange): ChainAuditReport {
+    return auditChain(this.#modules.catalog, range, this.#chain.finalHeight);
   }
 
   /** What nobody had when its deadline passed, with who answered what. */

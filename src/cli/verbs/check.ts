@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { checkChain } from '../check/check-chain.ts';
 import { parseSubset, showReport } from '../check/check-report.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
 import { CliError } from '../errors.ts';
@@ -10,12 +11,16 @@ export function checkCommand(): Command {
     .option('--read-data', 'also read every copy and hash it')
     .option('--subset <n/t>', 'with --read-data: only the n-th of t equal parts, like 3/30')
     .option('--backend <name>', 'only this one: local, s3, ipfs, or a name from the list of backends')
+    .option('--chain', 'instead: is everything that is on chain stored?')
+    .option('--from <height>', 'with --chain: the first height (default: where the walk began)')
+    .option('--to <height>', 'with --chain: the last height (default: as far as was walked)')
     .option('--repair', 'replace what is missing or damaged from good copies');
 }
 
 /** Exit code 3: something is missing or damaged, and it is listed. 1: a backend could not be asked. */
 export async function check(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json } = options;
+  if (own['chain'] === true) return await checkChain(options, context);
   const subset = typeof own['subset'] === 'string' ? parseSubset(own['subset']) : { index: 1, of: 1 };
   const backend = typeof own['backend'] === 'string' ? own['backend'] : null;
   const readData = own['readData'] === true || typeof own['subset'] === 'string';

@@ -9,7 +9,7 @@ import type { BlobLookup, Unavailable, UnavailableReason } from './archive-view.
 import type { ChainFollowing } from './chain/chain-following.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Poller } from './poller.ts';
-import type { BadCopy, Copies } from './replicate/copies.ts';
+import type { Copies } from './replicate/copies.ts';
 import type { Site } from './replicate/site.ts';
 
 export interface ReaderModules {
@@ -47,7 +47,7 @@ export class ArchiveReader {
       for (const entry of known) {
         if (entry.state === 'seen') continue;
         const search = await this.#modules.copies.find(entry, signal);
-        this.#report(entry, search.bad);
+        this.#modules.damage.reportClaimed(entry, search.bad);
         if (search.found !== null) return { kind: 'found', blob: search.found.blob };
         faults.push(...search.faults);
       }
@@ -85,7 +85,11 @@ export class ArchiveReader {
       );
     }
     if (!chain.isCurrent()) {
-      return unavailable('cannot-tell', 'The chain is not walked to its end, so it is not known whether this is on it.', 10);
+      return unavailable(
+        'cannot-tell',
+        'The chain is not walked to its end, so it is not known whether this is on it.',
+        10,
+      );
     }
     for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
       const holder = await this.#holderOf({ hashType, versionHash: name.versionHash }, signal);
@@ -113,16 +117,6 @@ export class ArchiveReader {
       return null;
     } finally {
       this.#absenceQuestions -= 1;
-    }
-  }
-
-  /** Only what the catalog claims can be damaged: a backend may still wait for its copy, a cache may have let it go. */
-  #report(entry: ContentEntry, bad: readonly BadCopy[]): void {
-    if (bad.length === 0) return;
-    const { catalog, damage, store } = this.#modules;
-    for (const { backend, state } of catalog.placementsOf(entry)) {
-      const isClaimed = state === 'good' || (backend === store.id && state === 'wanted');
-      if (isClaimed && bad.some((copy) => copy.backend === backend)) damage.report(backend, entry);
     }
   }
 }

@@ -1,5 +1,7 @@
 import type { ContentName } from '../blob/ids.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import { SPOOL } from '../catalog/placement-table.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import type { Pulse } from './pulse.ts';
 
@@ -21,6 +23,15 @@ export class DamageWatch {
     this.#damaged.add(keyOf(backend, name));
     this.#tell(`The ${backend} copy of ${name.hashType} ${name.versionHash} is missing or does not hash to its name.`);
     this.#refetch.ring();
+  }
+
+  /** Only what the catalog claims can be damaged: a backend may still wait for its copy, a cache may have let it go. */
+  reportClaimed(entry: ContentEntry, bad: readonly { readonly backend: string }[]): void {
+    if (bad.length === 0) return;
+    for (const { backend, state } of this.#catalog.placementsOf(entry)) {
+      const isClaimed = state === 'good' || (backend === SPOOL && state === 'wanted');
+      if (isClaimed && bad.some((copy) => copy.backend === backend)) this.report(backend, entry);
+    }
   }
 
   /** The backend is proven to hold it again. */

@@ -9,6 +9,8 @@ import { humanLog } from './human-log.ts';
 import type { VerbOptions } from './verb-options.ts';
 import { VERSION } from './version.ts';
 
+const ALIVE_MS = 60_000;
+
 /**
  * Does something with an archive that does not run: takes the lock of its folder for as long as it takes. Where a daemon
  * runs, that is said (with its address), and nothing is done.
@@ -27,9 +29,12 @@ export async function withUpkeep<T>(
     humanLog(context.stderr),
   );
   const { upkeep, close } = await openUpkeep({ settings, version: VERSION, emulated: false, log });
+  // The hashing thread keeps no process alive, and at times nothing else is under way.
+  const alive = setInterval(() => {}, ALIVE_MS);
   try {
     return await work(upkeep);
   } finally {
+    clearInterval(alive);
     await close();
   }
 }

@@ -63,10 +63,11 @@ export class LocalMender {
   }
 
   async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const { copies, home, store } = this.#modules;
+    const { copies, home, store, damage } = this.#modules;
     // A fault of the disk may have passed, or a fetch may have brought it anew.
     if (await this.#isProven(entry, signal)) return true;
-    const { found } = await copies.find(entry, signal, store.id);
+    const { found, bad } = await copies.find(entry, signal, store.id);
+    damage.reportClaimed(entry, bad);
     if (found === null) return false;
     return (await home.put(found.blob, signal)) === store.id && (await this.#isProven(entry, signal));
   }

@@ -154,9 +154,10 @@ export class Replicator {
   }
 
   async #source(entry: ContentEntry, signal: AbortSignal): Promise<VerifiedBlob> {
-    const { copies, site, nowMs } = this.#modules;
+    const { copies, site, damage, nowMs } = this.#modules;
     try {
-      const { found, faults } = await copies.find(entry, signal, site.id);
+      const { found, bad, faults } = await copies.find(entry, signal, site.id);
+      damage.reportClaimed(entry, bad);
       if (found !== null) return found.blob;
       throw noSource(entry, site.id, faults.length);
     } catch (error) {

@@ -154,7 +154,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     const { folder, archive, node } = await openArchive(options, closing);
-    const http = await createHttpServer(archive, {
+    const http = await createHttpServer(archive, archive.chainView, {
       host: settings.httpHost,
       port: settings.httpPort,
       nowMs,

@@ -20,6 +20,15 @@ export function bodyOf(bytes: Uint8Array): AnswerBody {
   return { lengthBytes: bytes.length, make: () => bytes };
 }
 
+/** A word for programs, true now. */
+export function textAnswer(text: string): Answer {
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/plain', 'cache-control': 'no-store' },
+    body: bodyOf(Buffer.from(text)),
+  };
+}
+
 /** State, true now and perhaps not a second later: never cached. */
 export function jsonAnswer(value: unknown): Answer {
   return {

@@ -1,11 +1,23 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { ArchiveView } from '../archive/archive-view.ts';
+import type { ChainView } from '../archive/chain-view.ts';
+import { codeOf } from '../blob/errors.ts';
 import type { Answer } from './answer.ts';
+import { AnswerBudget } from './answer-budget.ts';
 import { blobRoutes } from './blobs.ts';
-import { clientGoneSignal } from './client-gone.ts';
+import { chainRoutes } from './chain.ts';
+import { ClientLimits } from './client-limits.ts';
 import { compatibilityRoutes } from './compatibility.ts';
-import { DEFAULT_HTTP_LIMITS, type HttpOptions, MAX_HEADER_BYTES, MAX_URL_CHARS, TIMEOUT_CHECK_MS } from './config.ts';
+import {
+  DEFAULT_HTTP_LIMITS,
+  type HttpLimits,
+  type HttpOptions,
+  MAX_HEADER_BYTES,
+  MAX_URL_CHARS,
+  TIMEOUT_CHECK_MS,
+} from './config.ts';
 import { gateAnswer, hasBody, patternOf } from './gate.ts';
+import { handlerOf, type Report } from './handle-request.ts';
 import { OpenConnections } from './open-connections.ts';
 import { problemAnswer } from './problem.ts';
 import { refuseConnection } from './refused-connection.ts';
@@ -13,40 +25,73 @@ import { requestIdFrom } from './request-id.ts';
 import type { Route } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { statusRoutes } from './status.ts';
-import { internalError, meaningOfThrown } from './thrown.ts';
+import { internalError } from './thrown.ts';
+import type { TokenList } from './token-list.ts';
 
 export interface HttpApp {
   readonly fastify: FastifyInstance;
   readonly connections: OpenConnections;
+  readonly budget: AnswerBudget;
 }
 
 /** Everything but the listening: tests put requests into it without a socket. */
-export function createHttpApp(view: ArchiveView, options: HttpOptions): HttpApp {
-  const routes = [...blobRoutes(view), ...statusRoutes(view, options.nowMs), ...compatibilityRoutes(view)];
+export function createHttpApp(view: ArchiveView, chain: ChainView, options: HttpOptions): HttpApp {
+  const routes = routesOf(view, chain, options);
+  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const report = reporter(options);
-  const app = bareFastify(options, (error, socket) => refuseConnection(error, socket, connections.isAnswering(socket)));
+  const app = bareFastify(limits, options, (error, socket) =>
+    refuseConnection(error, socket, connections.isAnswering(socket)),
+  );
   const connections = new OpenConnections(app.server);
+  const budget = new AnswerBudget(limits.answerBytes, limits.answerWaitMs);
+  const { ratePerSecond, concurrentPerClient: concurrent } = limits;
 
-  standAtTheGate(app, routes);
+  standAtTheGate(app, routes, {
+    clients: new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() }),
+    readTokens: options.readTokens ?? null,
+  });
   app.setErrorHandler((error, request, reply) => {
-    report(error, request.id);
-    return sendAnswer(reply, internalError());
+    const refused = refusedBody(error);
+    if (refused === null) report(error, request.id);
+    // The rest of a body that is not read would be taken for the next request.
+    else reply.header('connection', 'close');
+    return sendAnswer(reply, refused ?? internalError());
   });
   for (const route of routes) {
-    app.route({ method: ['GET', 'HEAD'], url: route.path, handler: handlerOf(route, report) });
+    const handler = handlerOf(route, budget, report);
+    const method = route.verb === 'GET' ? ['GET', 'HEAD'] : ['POST'];
+    app.route({
+      method,
+      url: route.path,
+      handler,
+      bodyLimit: route.body?.mostBytes ?? 1,
+      config: { access: route.access },
+    });
   }
-  return { fastify: app, connections };
+  return { fastify: app, connections, budget };
 }
 
-type Report = (error: unknown, requestId: string) => void;
+/** Every route, in the order in which the description names them. */
+export function routesOf(view: ArchiveView, chain: ChainView, { nowMs }: Pick<HttpOptions, 'nowMs'>): Route[] {
+  return [
+    ...blobRoutes(view, chain),
+    ...chainRoutes(view, chain),
+    ...statusRoutes(view, nowMs),
+    ...compatibilityRoutes(view, chain),
+  ];
+}
 
-function bareFastify(options: HttpOptions, onClientError: ClientErrorHandler): FastifyInstance {
-  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+function bareFastify(
+  limits: HttpLimits,
+  { trustProxy }: HttpOptions,
+  onClientError: ClientErrorHandler,
+): FastifyInstance {
   const app = fastify({
     exposeHeadRoutes: false,
     // A request that comes while the server drains is served, on a connection that then closes.
     return503OnClosing: false,
     requestIdHeader: false,
+    trustProxy: typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : [...(trustProxy ?? [])],
     genReqId: (request) => requestIdFrom(request.headers['x-request-id']),
     connectionTimeout: limits.stalledTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -66,6 +111,9 @@ function bareFastify(options: HttpOptions, onClientError: ClientErrorHandler): F
       sendAnswer(reply, problemAnswer('http/bad-url', 'The path has a % that begins no UTF-8 character.'));
     },
   });
+  // What a body is, its route says; Content-Type decides nothing.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.server.maxConnections = limits.maxConnections;
   // Node answers these two by itself, without a body. A client that waits for leave to send one gets its answer instead.
   for (const event of ['checkContinue', 'checkExpectation'] as const) {
@@ -76,43 +124,74 @@ function bareFastify(options: HttpOptions, onClientError: ClientErrorHandler): F
 
 type ClientErrorHandler = (error: unknown, socket: FastifyRequest['socket']) => void;
 
+interface Doorkeepers {
+  readonly clients: ClientLimits;
+  readonly readTokens: TokenList | null;
+}
+
 /** Before any parsing of bodies, so that nothing a client sends is waited for in vain. */
-function standAtTheGate(app: FastifyInstance, routes: readonly Route[]): void {
-  const paths = routes.map((route) => patternOf(route.path));
+function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeepers: Doorkeepers): void {
+  const paths = routes.map(({ path, verb }) => ({
+    pattern: patternOf(path),
+    reads: verb === 'GET',
+    posts: verb === 'POST',
+  }));
+  const open = new Set(routes.filter(({ access }) => access === 'open').map(({ path }) => path));
   app.addHook('onRequest', (request, reply, done) => {
     const { method = '', url = '', httpVersion, headers } = request.raw;
+    const isOpen = open.has(request.routeOptions.url ?? '');
+    const answer =
+      (isOpen ? null : limitAnswer(request, reply, doorkeepers.clients)) ??
+      gateAnswer({ method, url, httpVersion, headers, routed: !request.is404 }, paths) ??
+      (isOpen ? null : tokenAnswer(request, doorkeepers.readTokens));
+    if (answer === null) {
+      done();
+      return;
+    }
     closeBehindBody(request, reply);
-    const answer = gateAnswer({ method, url, httpVersion, headers, routed: !request.is404 }, paths);
-    if (answer === null) done();
-    else sendAnswer(reply, answer);
+    sendAnswer(reply, answer);
   });
 }
 
-/** Nothing here reads a body, so nothing that follows it on its connection can be read either. */
+function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: ClientLimits): Answer | null {
+  const admission = clients.admit(request.ip);
+  if (admission.kind === 'admitted') {
+    reply.raw.once('close', admission.done);
+    return null;
+  }
+  const detail = {
+    rate: 'This client asks more often than it may.',
+    concurrency: 'This client has too many requests under way.',
+  }[admission.why];
+  return problemAnswer('http/too-many-requests', detail, { retryAfterSeconds: admission.retryAfterSeconds });
+}
+
+function tokenAnswer({ headers, method }: FastifyRequest, tokens: TokenList | null): Answer | null {
+  if (tokens === null || method === 'OPTIONS' || tokens.admits(headers.authorization)) return null;
+  return problemAnswer('http/unauthorized', 'This archive is read with a token only.', {
+    headers: { 'www-authenticate': 'Bearer' },
+  });
+}
+
+/** A body that is not read: nothing that follows it on its connection can be read either. */
 function closeBehindBody(request: FastifyRequest, reply: FastifyReply): void {
   if (hasBody(request.headers)) reply.header('connection', 'close');
 }
 
-function handlerOf(route: Route, report: Report) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { params, query, method, headers } = request;
-    const signal = clientGoneSignal(request.raw, reply.raw);
-    const header = (name: string) => single(headers[name]);
-    let answer: Answer;
-    try {
-      answer = await route.answer({ parameters: params, query, method, header, signal });
-    } catch (error) {
-      const meaning = meaningOfThrown(error);
-      // Whatever breaks off because its client went away is no fault, and nobody reads the answer.
-      if (meaning.isServerError && !signal.aborted) report(error, request.id);
-      answer = meaning.answer;
-    }
-    return sendAnswer(reply, answer);
-  };
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(', ') : value;
+/** null: the error has nothing to do with the body. */
+function refusedBody(error: unknown): Answer | null {
+  switch (codeOf(error)) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return problemAnswer('http/body-too-large', 'It has more bytes than this route takes.');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'ECONNRESET':
+    case 'ECONNABORTED':
+      return problemAnswer('http/malformed-request', 'The body could not be read.');
+    default:
+      return null;
+  }
 }
 
 /** A callback that throws must not cost the client its answer; it has nobody else to tell. */

@@ -1,4 +1,5 @@
 import type { ArchiveView, BlobLookup, Unavailable, UnavailableReason } from '../archive/archive-view.ts';
+import type { ChainUnavailable, RecordedAbsence } from '../archive/chain-view.ts';
 import type { NamedHash, VersionHash } from '../blob/ids.ts';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
@@ -24,6 +25,17 @@ export function missingAnswer(lookup: Unavailable | { readonly kind: 'absent' },
     default:
       return lookup satisfies never;
   }
+}
+
+export function cannotTellAnswer({ reason, message, retryAfterSeconds }: ChainUnavailable): Answer {
+  return problemAnswer(`chain/${reason}`, message, { retryAfterSeconds });
+}
+
+/** 410 on the routes of our own; clients that exist know only 404. */
+export function lostAnswer(versionHash: VersionHash, loss: RecordedAbsence): Answer {
+  return problemAnswer('blob/lost', `The bytes of ${versionHash} were lost; recorded at ${loss.recordedAt}.`, {
+    members: { recordedAt: loss.recordedAt, sources: loss.sources },
+  });
 }
 
 /** Reads, and refuses what bears another name than was asked for: verified bytes of the wrong blob are wrong bytes. */

@@ -1,41 +1,72 @@
+import { z } from 'zod';
 import type { ArchiveView } from '../archive/archive-view.ts';
+import type { ChainView } from '../archive/chain-view.ts';
+import type { NamedHash } from '../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import { type Answer, bodyOf, IMMUTABLE, jsonAnswer } from './answer.ts';
-import { missingAnswer, readBlob } from './blob-lookup.ts';
+import { lostAnswer, missingAnswer, readBlob } from './blob-lookup.ts';
 import { parseByteRange } from './byte-range.ts';
 import { entityTagOf, isAlreadyThere, rangeStillHolds } from './entity-tag.ts';
-import { LISTING_QUERY, NAMED_HASH, NOTHING } from './parameters.ts';
+import { LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
-import { recordOnWire } from './record-on-wire.ts';
+import type { ProblemCode } from './problem-table.ts';
+import { RECORD, recordOnWire } from './record-on-wire.ts';
 import { defineRoute, type Route, type RouteRequest } from './route.ts';
 
+export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
+  'malformed/version-hash',
+  'blob/absent',
+  'blob/not-fetched-yet',
+  'blob/damaged',
+  'blob/store-fault',
+  'blob/cannot-tell',
+];
+
+/** The largest blob, and the same as hex text with the bytes it is made of. */
+export const RAW_WEIGHT_BYTES = MAX_BLOB_BYTES;
+export const HEX_WEIGHT_BYTES = 3 * MAX_BLOB_BYTES;
+/** A thousand records with sixteen occurrences each. */
+const LISTING_WEIGHT_BYTES = 4 * 1_048_576;
+
 /** Blobs by version hash: bytes, record, listing. */
-export function blobRoutes(view: ArchiveView): Route[] {
+export function blobRoutes(view: ArchiveView, chain: ChainView): Route[] {
   return [
     defineRoute({
       path: '/v1/blobs/:versionHash',
+      says: 'The bytes of a blob, by version hash.',
+      answers: [{ mediaType: 'application/octet-stream', schema: null }],
+      problems: [...LOOKUP_PROBLEMS, 'blob/lost', 'http/range-not-satisfiable'],
+      weighBytes: () => RAW_WEIGHT_BYTES,
       parameters: NAMED_HASH,
       query: NOTHING,
       async answer(request) {
         const name = request.parameters.versionHash;
         const lookup = await readBlob(view, name, request.signal);
-        return lookup.kind === 'found' ? bytesAnswer(lookup.blob, request) : missingAnswer(lookup, name.versionHash);
+        return lookup.kind === 'found' ? bytesAnswer(lookup.blob, request) : notThere(chain, name, lookup);
       },
     }),
     defineRoute({
       path: '/v1/blobs/:versionHash/record',
+      says: 'What is known of a blob: states, replicas, and where it is on the chain, a page of it at a time.',
+      answers: [{ mediaType: 'application/json', schema: RECORD }],
+      problems: [...LOOKUP_PROBLEMS, 'blob/lost'],
       parameters: NAMED_HASH,
-      query: NOTHING,
+      query: RECORD_QUERY,
       async answer(request) {
         const name = request.parameters.versionHash;
-        const lookup = await view.record(name, request.signal);
-        return lookup.kind === 'found'
-          ? jsonAnswer(recordOnWire(lookup.record))
-          : missingAnswer(lookup, name.versionHash);
+        const lookup = await view.record(name, request.signal, request.query.after);
+        return lookup.kind === 'found' ? jsonAnswer(recordOnWire(lookup.record)) : notThere(chain, name, lookup);
       },
     }),
     defineRoute({
       path: '/v1/blobs',
+      says: 'The records of all blobs, page by page, newest or oldest first.',
+      answers: [
+        { mediaType: 'application/json', schema: z.object({ blobs: z.array(RECORD), next: z.string().nullable() }) },
+      ],
+      problems: ['archive/bad-cursor'],
+      weighBytes: () => LISTING_WEIGHT_BYTES,
       parameters: NOTHING,
       query: LISTING_QUERY,
       answer(request) {
@@ -46,8 +77,14 @@ export function blobRoutes(view: ArchiveView): Route[] {
   ];
 }
 
+/** Lost is told where it is known, whatever else keeps the answer from being sure. */
+export function notThere(chain: ChainView, name: NamedHash, lookup: Parameters<typeof missingAnswer>[0]): Answer {
+  const loss = chain.lost(name);
+  return loss === null ? missingAnswer(lookup, name.versionHash) : lostAnswer(name.versionHash, loss);
+}
+
 /** Conditions in the order of RFC 9110 13.2.2. Parts are views of the same memory. */
-function bytesAnswer(blob: VerifiedBlob, request: RouteRequest): Answer {
+export function bytesAnswer(blob: VerifiedBlob, request: Pick<RouteRequest, 'method' | 'header'>): Answer {
   const { bytes } = blob;
   const entityTag = entityTagOf(blob);
   const validators = { etag: entityTag, 'cache-control': IMMUTABLE };

@@ -1,22 +1,32 @@
+import { z } from 'zod';
 import type { ArchiveView } from '../archive/archive-view.ts';
+import type { ChainView } from '../archive/chain-view.ts';
 import { encodeHexInto } from '../blob/hex.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
-import { type Answer, type AnswerBody, bodyOf, IMMUTABLE } from './answer.ts';
-import { missingAnswer, readBlob } from './blob-lookup.ts';
+import { type Answer, type AnswerBody, bodyOf, IMMUTABLE, jsonAnswer, textAnswer } from './answer.ts';
+import { cannotTellAnswer, missingAnswer, readBlob } from './blob-lookup.ts';
+import { HEX_WEIGHT_BYTES, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
 import { prefersRawBytes } from './media-preference.ts';
-import { BARE_HASH, FORMAT_QUERY } from './parameters.ts';
+import { BARE_HASH, CHECKED_HASHES, FORMAT_QUERY, KECCAK_COMMITMENT, NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
-import { defineRoute, type Route } from './route.ts';
+import { definePostRoute, defineRoute, type Route } from './route.ts';
 
 /**
- * The contracts of clients that exist. One of them ignores the status and takes the body for hex; an empty body makes it
+ * The contracts of clients that exist (reference/clients.md). One of them ignores the status and takes the body for hex; an empty body makes it
  * drop the batch for ever. So no GET here is ever answered without a body: no 304, no parts, and errors are JSON, which
  * is not hex.
  */
-export function compatibilityRoutes(view: ArchiveView): Route[] {
+export function compatibilityRoutes(view: ArchiveView, chain: ChainView): Route[] {
   return [
     defineRoute({
       path: '/vh/:versionHash',
+      says: 'The bytes of a blob as hex text, or raw on Accept: application/octet-stream or ?format=raw.',
+      answers: [
+        { mediaType: 'text/plain', schema: null },
+        { mediaType: 'application/octet-stream', schema: null },
+      ],
+      problems: LOOKUP_PROBLEMS,
+      weighBytes: () => HEX_WEIGHT_BYTES,
       parameters: BARE_HASH,
       query: FORMAT_QUERY,
       async answer(request) {
@@ -28,6 +38,46 @@ export function compatibilityRoutes(view: ArchiveView): Route[] {
           lookup.blob,
           format === undefined ? prefersRawBytes(request.header('accept')) : format === 'raw',
         );
+      },
+    }),
+    defineRoute({
+      path: '/get/:commitment',
+      says: 'The bytes of a blob by 0x00 and its keccak256, as clients of OP’s alternative DA ask.',
+      answers: [{ mediaType: 'application/octet-stream', schema: null }],
+      problems: LOOKUP_PROBLEMS,
+      weighBytes: () => RAW_WEIGHT_BYTES,
+      parameters: KECCAK_COMMITMENT,
+      query: NOTHING,
+      async answer(request) {
+        const name = request.parameters.commitment;
+        const lookup = await readBlob(view, name, request.signal);
+        return lookup.kind === 'found' ? blobAnswer(lookup.blob, true) : missingAnswer(lookup, name.versionHash);
+      },
+    }),
+    definePostRoute({
+      path: '/check_vh',
+      says: 'Which of these blobs are stored here and final on the chain. No false is ever a guess: rather 503.',
+      answers: [{ mediaType: 'application/json', schema: z.array(z.boolean()) }],
+      problems: ['chain/walk-behind', 'chain/rebuilding', 'chain/not-placed', 'chain/not-walked'],
+      parameters: NOTHING,
+      query: NOTHING,
+      body: CHECKED_HASHES,
+      mostBytes: 8_192,
+      answer({ body }) {
+        const answer = chain.storedAndFinal(body);
+        return answer.kind === 'told' ? jsonAnswer(answer.safe) : cannotTellAnswer(answer);
+      },
+    }),
+    defineRoute({
+      path: '/lastblock',
+      says: 'Hash of the highest final block up to which every blob is stored or accounted for.',
+      answers: [{ mediaType: 'text/plain', schema: null }],
+      problems: ['chain/not-final', 'chain/not-placed', 'chain/not-walked'],
+      parameters: NOTHING,
+      query: NOTHING,
+      answer() {
+        const last = chain.lastBlock();
+        return last.kind === 'found' ? textAnswer(last.block.hash) : cannotTellAnswer(last);
       },
     }),
   ];

@@ -1,3 +1,5 @@
+import type { TokenList } from './token-list.ts';
+
 /** Bounds on what clients can make the server hold. */
 export interface HttpLimits {
   /** Further connections are closed at once. */
@@ -10,6 +12,14 @@ export interface HttpLimits {
   readonly keepAliveTimeoutMs: number;
   /** A connection on which nothing moves for so long is destroyed: a reader that stopped reading. */
   readonly stalledTimeoutMs: number;
+  /** Memory of answers that are made or under way, bytes, all clients together. */
+  readonly answerBytes: number;
+  /** How long an answer waits for its part of that. */
+  readonly answerWaitMs: number;
+  /** Requests a second of one client over time; 0: no limit. */
+  readonly ratePerSecond: number;
+  /** Requests of one client under way at a time; 0: no limit. */
+  readonly concurrentPerClient: number;
   /** What open requests get to finish when the server closes. */
   readonly drainMs: number;
 }
@@ -20,6 +30,10 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   requestTimeoutMs: 20_000,
   keepAliveTimeoutMs: 65_000,
   stalledTimeoutMs: 90_000,
+  answerBytes: 256 * 1_048_576,
+  answerWaitMs: 10_000,
+  ratePerSecond: 2_000,
+  concurrentPerClient: 256,
   drainMs: 3_000,
 };
 
@@ -35,6 +49,13 @@ export interface HttpOptions {
   /** 0 takes a free one. */
   readonly port: number;
   readonly limits?: Partial<HttpLimits>;
+  /**
+   * Which proxies in front are believed when they say who asks (X-Forwarded-For): so many hops, or their addresses. null:
+   * nobody is, and who connects is the client.
+   */
+  readonly trustProxy?: number | readonly string[] | null;
+  /** Where given, reading takes one of these; liveness and readiness do not. */
+  readonly readTokens?: TokenList | null;
   /** Every fault that the archive did not announce by its answer; null: it belongs to no request. */
   readonly onServerError: (error: unknown, requestId: string | null) => void;
   readonly nowMs: () => number;

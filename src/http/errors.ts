@@ -7,6 +7,9 @@ export type HttpErrorCode =
   | 'http/bad-port'
   | 'http/listen-failed'
   | 'http/client-gone'
+  | 'http/bad-json'
+  | 'http/bad-body'
+  | 'http/bad-tokens-file'
   | 'http/wrong-content';
 
 /** What the server itself can fail at. What a client gets is in the problem table instead. */

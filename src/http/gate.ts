@@ -4,8 +4,12 @@ import { MAX_URL_CHARS } from './config.ts';
 import { problemAnswer } from './problem.ts';
 import { preflightHeaders } from './standing-headers.ts';
 
-/** Each route is read by GET and HEAD; Node and browsers do OPTIONS. */
-const READING = 'GET, HEAD, OPTIONS';
+/** What a path takes: a route is read by GET and HEAD, or asked by POST; Node and browsers do OPTIONS. */
+export interface GatePath {
+  readonly pattern: RegExp;
+  readonly reads: boolean;
+  readonly posts: boolean;
+}
 
 export interface GateRequest {
   readonly method: string;
@@ -17,7 +21,7 @@ export interface GateRequest {
 }
 
 /** What is refused, or answered, before any route sees it; null: let it through. `paths` are those of the routes. */
-export function gateAnswer(request: GateRequest, paths: readonly RegExp[]): Answer | null {
+export function gateAnswer(request: GateRequest, paths: readonly GatePath[]): Answer | null {
   if (request.url.length > MAX_URL_CHARS) {
     return problemAnswer('http/uri-too-long', `It has more than ${MAX_URL_CHARS} characters.`);
   }
@@ -25,7 +29,9 @@ export function gateAnswer(request: GateRequest, paths: readonly RegExp[]): Answ
     return problemAnswer('http/malformed-request', 'HTTP/1.1 wants a Host header.');
   }
   if (!request.routed) return unroutedAnswer(request, paths);
-  if (hasBody(request.headers)) return problemAnswer('http/body-not-allowed', `${request.method} has no body here.`);
+  if (request.method !== 'POST' && hasBody(request.headers)) {
+    return problemAnswer('http/body-not-allowed', `${request.method} has no body here.`);
+  }
   return null;
 }
 
@@ -34,14 +40,18 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }
 
-function unroutedAnswer({ method, url }: GateRequest, paths: readonly RegExp[]): Answer {
+function unroutedAnswer({ method, url }: GateRequest, paths: readonly GatePath[]): Answer {
   const path = url.split(/[?#]/, 1)[0] ?? '';
-  if (!paths.some((pattern) => pattern.test(path))) {
-    return problemAnswer('http/no-such-route', `Nothing is at ${JSON.stringify(path)}.`);
-  }
-  if (method === 'OPTIONS') return { status: 204, headers: preflightHeaders(READING), body: null };
+  const taking = paths.filter(({ pattern }) => pattern.test(path));
+  if (taking.length === 0) return problemAnswer('http/no-such-route', `Nothing is at ${JSON.stringify(path)}.`);
+  const allowed = [
+    ...(taking.some(({ reads }) => reads) ? ['GET', 'HEAD'] : []),
+    ...(taking.some(({ posts }) => posts) ? ['POST'] : []),
+    'OPTIONS',
+  ].join(', ');
+  if (method === 'OPTIONS') return { status: 204, headers: preflightHeaders(allowed), body: null };
   return problemAnswer('http/method-not-allowed', `${method} is not a method of this route.`, {
-    headers: { allow: READING },
+    headers: { allow: allowed },
   });
 }
 

@@ -1,15 +1,48 @@
 import { z } from 'zod';
-import { parseNamedHash, parseVersionHash } from '../blob/ids.ts';
+import { parseBlockHash, parseNamedHash, parseTxId, parseVersionHash } from '../blob/ids.ts';
 
 /** For routes without parameters or query; what a client adds of its own (a cache buster) does not matter. */
 export const NOTHING = z.object({});
 
+const HASH_HEX = { pattern: '^(0[xX])?(01)?[0-9a-fA-F]{64}$' } as const;
+const BARE_HEX = { pattern: '^(0[xX])?[0-9a-fA-F]{64}$' } as const;
+
 /** 64 hex characters, with or without `0x`, or the 66 of the chain. */
-export const NAMED_HASH = z.object({ versionHash: z.string().transform(parseNamedHash) });
+export const NAMED_HASH = z.object({ versionHash: z.string().meta(HASH_HEX).transform(parseNamedHash) });
+
+/** 64 hex characters, `0x` does no harm: of a transaction. */
+export const TRANSACTION = z.object({
+  txid: z
+    .string()
+    .meta(BARE_HEX)
+    .transform((text) => parseTxId(text.replace(/^0x/i, ''))),
+});
+
+/** A height, or 64 hex characters. Ten digits cannot be a hash, and no height has more. */
+export const BLOCK = z.object({
+  at: z
+    .string()
+    .meta({ pattern: '^([0-9]{1,10}|(0[xX])?[0-9a-fA-F]{64})$' })
+    .transform((text) => (/^[0-9]{1,10}$/.test(text) ? Number(text) : parseBlockHash(text.replace(/^0x/i, '')))),
+});
+
+/** `0x00` and the keccak256 of the bytes: the generic form of OP's alternative DA with its byte for keccak. */
+export const KECCAK_COMMITMENT = z.object({
+  commitment: z
+    .string()
+    .meta({ pattern: '^0[xX]00[0-9a-fA-F]{64}$' })
+    .transform((text) => ({
+      hashType: 'keccak256' as const,
+      versionHash: parseVersionHash(/^0x00([0-9a-f]{64})$/i.exec(text)?.[1] ?? `not 0x00 and 64 characters: ${text}`),
+    })),
+});
 
 /** What live clients send: 64 hex characters; `0x` does no harm. */
 export const BARE_HASH = z.object({
-  versionHash: z.string().transform((text) => parseVersionHash(text.replace(/^0x/i, ''))),
+  versionHash: z
+    .string()
+    .meta(BARE_HEX)
+    .transform((text) => parseVersionHash(text.replace(/^0x/i, ''))),
 });
 
 const MAX_LISTING = 1_000;
@@ -32,6 +65,29 @@ export const LISTING_QUERY = z.strictObject({
     .refine((limit) => limit >= 1 && limit <= MAX_LISTING, LIMIT_RULE)
     .default(DEFAULT_LISTING),
   order: z.enum(['newest', 'oldest'], 'must be newest or oldest').default('newest'),
+});
+
+const MOST_CHECKED = 32;
+const COUNT_RULE = `must be a list of 1 to ${MOST_CHECKED} version hashes`;
+
+/** The body of `check_vh`. */
+export const CHECKED_HASHES = z
+  .array(
+    z
+      .string('must be text')
+      .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hex characters, without a prefix')
+      .transform(parseVersionHash),
+    COUNT_RULE,
+  )
+  .min(1, COUNT_RULE)
+  .max(MOST_CHECKED, COUNT_RULE);
+
+/** Which page of the occurrences of a record. */
+export const RECORD_QUERY = z.object({
+  after: z
+    .string('must be given once')
+    .max(MAX_CURSOR_CHARS, `must be \`nextOccurrences\` of an earlier page, at most ${MAX_CURSOR_CHARS} characters`)
+    .optional(),
 });
 
 export const FORMAT_QUERY = z.object({ format: z.enum(['raw', 'hex'], 'must be raw or hex').optional() });

@@ -15,6 +15,31 @@ export const PROBLEMS = {
     title: 'No such blob',
     hint: 'Check the hash; the archive, its backends and the node all answered that they do not have it.',
   },
+  'blob/lost': {
+    status: 410,
+    title: 'The blob is lost',
+    hint: 'It is on chain, and nobody had its bytes when its window was over. Should they turn up, they are served again.',
+  },
+  'transaction/absent': {
+    status: 404,
+    title: 'No such transaction with a blob',
+    hint: 'Check the id; no block from where the walk began on holds such a transaction with a blob.',
+  },
+  'block/absent': {
+    status: 404,
+    title: 'No such block',
+    hint: 'Check height or hash; the branch that is followed has no such block.',
+  },
+  'chain/not-walked': {
+    status: 503,
+    title: 'That part of the chain was not looked at',
+    hint: 'Ask an archiver that walks it; /v1/status says from where on.',
+  },
+  'chain/walk-behind': { status: 503, title: 'The walk of the chain is behind', hint: ASK_AGAIN },
+  'chain/rebuilding': { status: 503, title: 'The catalog is being rebuilt', hint: ASK_AGAIN },
+  'chain/not-placed': { status: 503, title: 'Something is not stored yet', hint: ASK_AGAIN },
+  'chain/not-final': { status: 503, title: 'Not final yet', hint: ASK_AGAIN },
+  'chain/store-fault': { status: 503, title: 'The records cannot be read', hint: ASK_AGAIN },
   'blob/not-fetched-yet': { status: 503, title: 'The blob is known but not fetched yet', hint: ASK_AGAIN },
   'blob/damaged': { status: 503, title: 'The copy here is damaged', hint: ASK_AGAIN },
   'blob/store-fault': { status: 503, title: 'The store does not answer', hint: ASK_AGAIN },
@@ -29,6 +54,13 @@ export const PROBLEMS = {
     hint: 'Pass `next` of the page before as it is, or leave `after` out to begin again.',
   },
   'http/bad-parameter': { status: 400, title: 'A parameter has a wrong value', hint: 'Correct it as the detail says.' },
+  'http/bad-json': { status: 400, title: 'The body is not JSON', hint: 'Send JSON in UTF-8.' },
+  'http/bad-body': { status: 400, title: 'The body has a wrong value', hint: 'Correct it as the detail says.' },
+  'http/unauthorized': {
+    status: 401,
+    title: 'A token is needed',
+    hint: 'Send Authorization: Bearer and a token that the operator gave you.',
+  },
   'http/bad-url': {
     status: 400,
     title: 'The URL cannot be decoded',
@@ -51,6 +83,7 @@ export const PROBLEMS = {
     hint: 'Use one of the methods in Allow.',
   },
   'http/request-timeout': { status: 408, title: 'The request took too long to arrive', hint: 'Send it again, faster.' },
+  'http/body-too-large': { status: 413, title: 'The body is too large', hint: 'Ask for less in one request.' },
   'http/uri-too-long': { status: 414, title: 'The URL is too long', hint: 'No route needs one so long.' },
   'http/range-not-satisfiable': {
     status: 416,
@@ -58,12 +91,18 @@ export const PROBLEMS = {
     hint: 'Content-Range says how many bytes there are.',
   },
   'http/headers-too-large': { status: 431, title: 'The headers are too large', hint: 'Send fewer or shorter headers.' },
+  'http/too-many-requests': { status: 429, title: 'Too many requests', hint: ASK_AGAIN },
   'http/internal': {
     status: 500,
     title: 'The archive made an error',
     hint: 'Tell the operator the X-Request-Id of this answer.',
   },
   'http/temporary-fault': { status: 503, title: 'The archive cannot answer now', hint: ASK_AGAIN },
+  'http/too-busy': {
+    status: 503,
+    title: 'Too much is being sent already',
+    hint: ASK_AGAIN,
+  },
   'http/not-ready': { status: 503, title: 'The archive is not ready', hint: 'Each condition says what to do.' },
 } as const satisfies Readonly<Record<string, ProblemKind>>;
 

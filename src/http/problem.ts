@@ -7,7 +7,7 @@ const MAX_RETRY_SECONDS = 3_600;
 export interface ProblemFacts {
   /** Instead of the hint of the table. */
   readonly hint?: string;
-  /** For 503, which always says when to come back. */
+  /** For 503 and 429, which always say when to come back. */
   readonly retryAfterSeconds?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Members besides those of every problem. */
@@ -34,7 +34,7 @@ export function problemAnswer(code: ProblemCode, detail: string, facts: ProblemF
     headers: {
       'content-type': 'application/problem+json',
       'cache-control': 'no-store',
-      ...(status === 503 ? { 'retry-after': retryAfter(facts.retryAfterSeconds) } : {}),
+      ...(status === 503 || status === 429 ? { 'retry-after': retryAfter(facts.retryAfterSeconds) } : {}),
       ...facts.headers,
     },
     body: bodyOf(Buffer.from(JSON.stringify(problem))),

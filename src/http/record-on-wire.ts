@@ -1,10 +1,40 @@
+import { z } from 'zod';
 import type { ContentRecord, OccurrenceStatus, ReplicaRecord } from '../archive/archive-view.ts';
+import { HASH_TYPES } from '../blob/ids.ts';
+
+const when = z.string().nullable();
+
+const OCCURRENCE = z.object({
+  state: z.enum(['unconfirmed', 'mined', 'final']),
+  txid: z.string(),
+  vout: z.int().nullable(),
+  height: z.int().nullable(),
+  blockHash: z.string().nullable(),
+  medianTimeSeconds: z.int().nullable(),
+});
+
+/** As `recordOnWire` makes it. */
+export const RECORD = z.object({
+  versionHash: z.string(),
+  hashType: z.enum(HASH_TYPES).nullable(),
+  state: z.enum(['seen', 'spooled', 'stored']),
+  sizeBytes: z.int(),
+  listedTxid: z.string().nullable(),
+  medianTimeSeconds: z.int().nullable(),
+  seenAt: z.string(),
+  spooledAt: when,
+  storedAt: when,
+  replicas: z.array(z.object({ backend: z.string(), state: z.enum(['wanted', 'good', 'damaged']), verifiedAt: when })),
+  occurrences: z.array(OCCURRENCE),
+  nextOccurrences: z.string().nullable(),
+  lastFailure: z.object({ code: z.string(), message: z.string(), attempts: z.int() }).nullable(),
+});
 
 /**
  * The record as clients see it. Named field by field: what the archive adds to its own record for itself does not get
  * out by accident, and what clients rely on does not change by a renaming.
  */
-export function recordOnWire(record: ContentRecord) {
+export function recordOnWire(record: ContentRecord): z.input<typeof RECORD> {
   return {
     versionHash: record.versionHash,
     hashType: record.hashType,

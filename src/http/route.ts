@@ -1,52 +1,158 @@
 import type { z } from 'zod';
 import type { Answer } from './answer.ts';
+import { HttpError } from './errors.ts';
+import type { ProblemCode } from './problem-table.ts';
 
 /** What routes see of a request, whatever carries it. */
 export interface RouteRequest {
   readonly parameters: unknown;
   readonly query: unknown;
   readonly method: string;
+  /** Of a POST; bounded before it gets here. */
+  readonly body: Uint8Array;
   /** By lower-case name; undefined when it was not sent. */
   header(name: string): string | undefined;
   /** Fires when the client goes away before it has its answer. */
   readonly signal: AbortSignal;
 }
 
-export interface DecodedRequest<Parameters, Query> extends RouteRequest {
+export interface DecodedRequest<Parameters, Query, Body> extends Omit<RouteRequest, 'body'> {
   readonly parameters: Parameters;
   readonly query: Query;
+  readonly body: Body;
 }
 
-/** Read by GET and HEAD. The schemas decode what arrives; a description of the API is to be made from the same. */
-export interface Route {
+/** For the description of the API: what a good answer carries. */
+export interface GoodAnswer {
+  readonly mediaType: string;
+  /** null: bytes or text that no schema describes. */
+  readonly schema: z.ZodType | null;
+}
+
+export interface RouteDescription {
+  /** One sentence for people. */
+  readonly says: string;
+  readonly answers: readonly GoodAnswer[];
+  /** Besides those that every route can have. */
+  readonly problems: readonly ProblemCode[];
+}
+
+/** Who may use it, where tokens are configured. */
+export type RouteAccess = 'open' | 'read';
+
+/** Read by GET and HEAD, or asked by POST. The schemas decode what arrives, and the description is made from the same. */
+export interface Route extends RouteDescription {
   /** `/v1/blobs/:versionHash` */
   readonly path: string;
+  readonly verb: 'GET' | 'POST';
+  readonly access: RouteAccess;
   readonly parameters: z.ZodType;
   readonly query: z.ZodType;
+  /** null: it takes no body. */
+  readonly body: BodyRule | null;
+  /** The most memory that its answer can need, bytes. */
+  weighBytes(request: Pick<RouteRequest, 'body'>): number;
   answer(request: RouteRequest): Answer | Promise<Answer>;
 }
 
-interface RouteDefinition<Parameters, Query> {
-  readonly path: string;
-  readonly parameters: z.ZodType<Parameters>;
-  readonly query: z.ZodType<Query>;
-  answer(request: DecodedRequest<Parameters, Query>): Answer | Promise<Answer>;
+export interface BodyRule {
+  readonly mostBytes: number;
+  readonly schema: z.ZodType;
 }
 
+interface RouteDefinition<Parameters, Query, Body> extends RouteDescription {
+  readonly path: string;
+  readonly access?: RouteAccess;
+  readonly parameters: z.ZodType<Parameters>;
+  readonly query: z.ZodType<Query>;
+  readonly weighBytes?: (request: Pick<RouteRequest, 'body'>) => number;
+  answer(request: DecodedRequest<Parameters, Query, Body>): Answer | Promise<Answer>;
+}
+
+/** JSON that is no blob. */
+const SMALL_BYTES = 65_536;
+
 /** Ties the schemas of a route to what its answer gets. Decoding throws, and what it throws becomes a 400. */
-export function defineRoute<Parameters, Query>(definition: RouteDefinition<Parameters, Query>): Route {
-  const { path, parameters, query } = definition;
+export function defineRoute<Parameters, Query>(definition: RouteDefinition<Parameters, Query, null>): Route {
+  return { ...routeOf(definition, () => null), verb: 'GET', body: null };
+}
+
+interface PostDefinition<Query, Body> extends Omit<RouteDefinition<object, Query, Body>, 'parameters' | 'query'> {
+  readonly body: z.ZodType<Body>;
+  readonly query: z.ZodType<Query>;
+  readonly parameters: z.ZodType<object>;
+  readonly mostBytes: number;
+}
+
+/** Asked by POST with JSON, whatever Content-Type says: the clients that exist do not agree on one. */
+export function definePostRoute<Query, Body>(definition: PostDefinition<Query, Body>): Route {
+  const { body: schema, mostBytes } = definition;
+  return {
+    ...routeOf(definition, (bytes) => fitting(schema, jsonOf(bytes))),
+    verb: 'POST',
+    body: { mostBytes, schema },
+  };
+}
+
+interface RawPostDefinition<Query> extends Omit<PostDefinition<Query, Uint8Array>, 'body'> {
+  /** For the description alone: the route reads the bytes by itself. */
+  readonly describedBody: z.ZodType;
+}
+
+/** Asked by POST with a body that has errors of its own kind. */
+export function defineRawPostRoute<Query>(definition: RawPostDefinition<Query>): Route {
+  const { describedBody: schema, mostBytes } = definition;
+  return { ...routeOf(definition, (bytes) => bytes), verb: 'POST', body: { mostBytes, schema } };
+}
+
+function routeOf<Parameters, Query, Body>(
+  definition: RouteDefinition<Parameters, Query, Body>,
+  decodeBody: (bytes: Uint8Array) => Body,
+): Omit<Route, 'verb' | 'body'> {
+  const { path, access, parameters, query, says, answers, problems, weighBytes } = definition;
   return {
     path,
+    access: access ?? 'read',
     parameters,
     query,
+    says,
+    answers,
+    problems,
+    weighBytes: weighBytes ?? (() => SMALL_BYTES),
     answer: (request) =>
       definition.answer({
         parameters: parameters.parse(request.parameters),
         query: query.parse(request.query),
+        body: decodeBody(request.body),
         method: request.method,
         header: request.header,
         signal: request.signal,
       }),
   };
+}
+
+/** @throws HttpError `http/bad-body` */
+function fitting<Body>(schema: z.ZodType<Body>, value: unknown): Body {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const issue = read.error.issues[0];
+  const where =
+    issue === undefined || issue.path.length === 0 ? 'The body' : `Entry ${issue.path.join('.')} of the body`;
+  throw new HttpError('http/bad-body', `${where} ${issue?.message ?? 'has a wrong value'}.`, {
+    retryable: false,
+    hint: 'Correct it.',
+  });
+}
+
+/** @throws HttpError `http/bad-json` */
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new HttpError('http/bad-json', 'The body is not JSON in UTF-8.', {
+      retryable: false,
+      hint: 'Send JSON.',
+      cause,
+    });
+  }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { ArchiveView } from '../archive/archive-view.ts';
+import type { ChainView } from '../archive/chain-view.ts';
 import { createHttpApp } from './app.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { listenError } from './errors.ts';
@@ -26,8 +27,8 @@ export interface CloseOutcome {
 }
 
 /** Serves the archive for reading. */
-export async function createHttpServer(view: ArchiveView, options: HttpOptions): Promise<HttpServer> {
-  const { fastify, connections } = createHttpApp(view, options);
+export async function createHttpServer(view: ArchiveView, chain: ChainView, options: HttpOptions): Promise<HttpServer> {
+  const { fastify, connections } = createHttpApp(view, chain, options);
   await fastify.ready();
   const { host, port } = options;
   const { drainMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };

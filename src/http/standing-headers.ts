@@ -14,7 +14,7 @@ export function preflightHeaders(methods: string): Record<string, string> {
   return {
     allow: methods,
     'access-control-allow-methods': methods,
-    'access-control-allow-headers': 'Accept, If-None-Match, If-Range, Range, X-Request-Id',
+    'access-control-allow-headers': 'Accept, Authorization, Content-Type, If-None-Match, If-Range, Range, X-Request-Id',
     'access-control-max-age': String(PREFLIGHT_SECONDS),
   };
 }

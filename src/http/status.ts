@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { ArchiveView, Condition } from '../archive/archive-view.ts';
 import { jsonAnswer } from './answer.ts';
 import { NOTHING } from './parameters.ts';
@@ -10,12 +11,19 @@ export function statusRoutes(view: ArchiveView, nowMs: () => number): Route[] {
   return [
     defineRoute({
       path: '/v1/status',
+      says: 'State of the window, of node, chain, backends, and all conditions.',
+      answers: [{ mediaType: 'application/json', schema: z.looseObject({ version: z.string() }) }],
+      problems: [],
       parameters: NOTHING,
       query: NOTHING,
       answer: () => jsonAnswer(view.status()),
     }),
     defineRoute({
       path: '/healthz',
+      access: 'open',
+      says: 'Liveness: answers while the process does.',
+      answers: [{ mediaType: 'application/json', schema: z.object({ alive: z.boolean(), uptimeSeconds: z.int() }) }],
+      problems: [],
       parameters: NOTHING,
       query: NOTHING,
       // Asks nobody: a supervisor restarts what fails here, and a restart heals neither node nor disk.
@@ -23,6 +31,10 @@ export function statusRoutes(view: ArchiveView, nowMs: () => number): Route[] {
     }),
     defineRoute({
       path: '/readyz',
+      access: 'open',
+      says: 'Readiness: refused with what blocks it.',
+      answers: [{ mediaType: 'application/json', schema: z.looseObject({ ready: z.boolean() }) }],
+      problems: ['http/not-ready'],
       parameters: NOTHING,
       query: NOTHING,
       answer() {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ArchiveError } from '../archive/errors.ts';
 import { HoldfastError, MalformedError } from '../blob/errors.ts';
 import type { Answer } from './answer.ts';
+import { HttpError } from './errors.ts';
 import { problemAnswer } from './problem.ts';
 
 /** The answer to something thrown, and whether the operator has to hear of it. */
@@ -16,6 +17,9 @@ export function meaningOfThrown(error: unknown): ThrownMeaning {
     return clientError(problemAnswer(error.code, error.message, { hint: error.hint }));
   }
   if (error instanceof z.ZodError) return clientError(badParameter(error));
+  if (error instanceof HttpError && (error.code === 'http/bad-json' || error.code === 'http/bad-body')) {
+    return clientError(problemAnswer(error.code, error.message));
+  }
   if (error instanceof ArchiveError && error.code === 'archive/bad-cursor') {
     return clientError(
       problemAnswer('archive/bad-cursor', 'The parameter "after" is no cursor of this listing.', {

@@ -1,8 +1,10 @@
 import { onTestFinished } from 'vitest';
 import type { ArchiveView } from '../../src/archive/archive-view.ts';
+import type { ChainView } from '../../src/archive/chain-view.ts';
 import { createHttpApp } from '../../src/http/app.ts';
 import type { HttpLimits, HttpOptions } from '../../src/http/config.ts';
 import { createHttpServer, type HttpServer, type Listening } from '../../src/http/index.ts';
+import { FakeChainView } from './fake-chain-view.ts';
 
 export interface ReportedError {
   readonly error: unknown;
@@ -23,9 +25,13 @@ export function testOptions(limits: Partial<HttpLimits> = {}): HttpOptions & { r
 }
 
 /** The routes without a socket. */
-export function injectable(view: ArchiveView) {
-  const options = testOptions();
-  const { fastify } = createHttpApp(view, options);
+export function injectable(
+  view: ArchiveView,
+  chain: ChainView = new FakeChainView(),
+  given: Partial<HttpOptions> = {},
+) {
+  const options = { ...testOptions(), ...given };
+  const { fastify } = createHttpApp(view, chain, options);
   return { inject: fastify.inject.bind(fastify), reported: options.reported };
 }
 
@@ -35,9 +41,13 @@ export interface Running extends Listening {
 }
 
 /** A listening server, closed when the test is over. */
-export async function running(view: ArchiveView, limits: Partial<HttpLimits> = {}): Promise<Running> {
+export async function running(
+  view: ArchiveView,
+  limits: Partial<HttpLimits> = {},
+  chain: ChainView = new FakeChainView(),
+): Promise<Running> {
   const options = testOptions({ drainMs: 50, ...limits });
-  const server = await createHttpServer(view, options);
+  const server = await createHttpServer(view, chain, options);
   onTestFinished(async () => {
     await server.close();
   });

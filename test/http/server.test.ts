@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { NO_CHAIN } from '../../src/archive/chain-view.ts';
 import { MAX_BLOB_BYTES } from '../../src/blob/limits.ts';
 import { createHttpServer, HttpError } from '../../src/http/index.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
@@ -16,7 +17,7 @@ describe('listening', () => {
   });
 
   async function refusal(host: string, port: number): Promise<unknown> {
-    const server = await createHttpServer(new FakeArchiveView(), { ...testOptions(), host, port });
+    const server = await createHttpServer(new FakeArchiveView(), NO_CHAIN, { ...testOptions(), host, port });
     onTestFinished(async () => {
       await server.close();
     });
@@ -54,7 +55,7 @@ describe('listening', () => {
   });
 
   test('can be closed before, after a failure, and twice', async () => {
-    const server = await createHttpServer(new FakeArchiveView(), testOptions());
+    const server = await createHttpServer(new FakeArchiveView(), NO_CHAIN, testOptions());
     const [first, second] = await Promise.all([server.close(), server.close()]);
     expect(first).toEqual({ cutRequests: 0 });
     expect(second).toBe(first);

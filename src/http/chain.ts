@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import type { ArchiveView } from '../archive/archive-view.ts';
+import type { ChainView, MinedOccurrence } from '../archive/chain-view.ts';
+import { HASH_TYPES } from '../blob/ids.ts';
+import { jsonAnswer } from './answer.ts';
+import { cannotTellAnswer, missingAnswer, readBlob } from './blob-lookup.ts';
+import { bytesAnswer, LOOKUP_PROBLEMS, notThere, RAW_WEIGHT_BYTES } from './blobs.ts';
+import { BLOCK, NAMED_HASH, NOTHING, TRANSACTION } from './parameters.ts';
+import { problemAnswer } from './problem.ts';
+import type { ProblemCode } from './problem-table.ts';
+import { defineRoute, type Route } from './route.ts';
+
+const OCCURRENCE = z.object({
+  state: z.enum(['mined', 'final']),
+  hashType: z.enum(HASH_TYPES),
+  versionHash: z.string(),
+  txid: z.string(),
+  vout: z.int(),
+  height: z.int(),
+  blockHash: z.string(),
+  medianTimeSeconds: z.int(),
+  chainLocked: z.boolean(),
+});
+const BLOCK_ANSWER = z.object({
+  height: z.int(),
+  hash: z.string(),
+  previousHash: z.string(),
+  timeSeconds: z.int(),
+  medianTimeSeconds: z.int(),
+  state: z.enum(['mined', 'final']),
+  occurrences: z.array(OCCURRENCE),
+});
+const PROOF = z.object({
+  version: z.int(),
+  hashType: z.enum(HASH_TYPES),
+  versionHash: z.string(),
+  size: z.int(),
+  txid: z.string(),
+  vout: z.int(),
+  height: z.int(),
+  blockHash: z.string(),
+  header: z.string(),
+  transaction: z.string(),
+  merkleProof: z.string(),
+});
+
+const CHAIN_PROBLEMS: readonly ProblemCode[] = ['chain/not-walked', 'chain/walk-behind', 'chain/rebuilding'];
+/** Sixteen records; a raw transaction can be as large as a block, and nearly all have a few hundred bytes. */
+const PROOF_WEIGHT_BYTES = 8 * 1_048_576;
+
+/** What the chain says, as this archive walked it: transactions, blocks, proofs. */
+export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
+  return [
+    defineRoute({
+      path: '/v1/transactions/:txid',
+      says: 'Where on the chain a transaction is, and what content it commits to.',
+      answers: [{ mediaType: 'application/json', schema: OCCURRENCE }],
+      problems: ['malformed/txid', 'transaction/absent', ...CHAIN_PROBLEMS],
+      parameters: TRANSACTION,
+      query: NOTHING,
+      answer({ parameters: { txid } }) {
+        const lookup = chain.transaction(txid);
+        if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
+        return lookup.kind === 'found' ? jsonAnswer(occurrenceOnWire(lookup.occurrence)) : noTransaction(txid);
+      },
+    }),
+    defineRoute({
+      path: '/v1/transactions/:txid/data',
+      says: 'The bytes of the blob that a transaction commits to.',
+      answers: [{ mediaType: 'application/octet-stream', schema: null }],
+      problems: ['malformed/txid', 'transaction/absent', 'blob/lost', ...CHAIN_PROBLEMS, ...LOOKUP_PROBLEMS],
+      weighBytes: () => RAW_WEIGHT_BYTES,
+      parameters: TRANSACTION,
+      query: NOTHING,
+      async answer(request) {
+        const { txid } = request.parameters;
+        const lookup = chain.transaction(txid);
+        if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
+        if (lookup.kind === 'absent') return noTransaction(txid);
+        const { hashType, versionHash } = lookup.occurrence;
+        const found = await readBlob(view, { hashType, versionHash }, request.signal);
+        if (found.kind === 'found') {
+          const answer = bytesAnswer(found.blob, request);
+          // The bytes of a transaction never change, but a reorganisation can take the transaction back.
+          return { ...answer, headers: { ...answer.headers, 'cache-control': 'no-cache' } };
+        }
+        return notThere(chain, { hashType, versionHash }, found);
+      },
+    }),
+    defineRoute({
+      path: '/v1/blocks/:at',
+      says: 'A block of the branch that is followed, and every commitment in it.',
+      answers: [{ mediaType: 'application/json', schema: BLOCK_ANSWER }],
+      problems: ['malformed/block-hash', 'block/absent', ...CHAIN_PROBLEMS],
+      parameters: BLOCK,
+      query: NOTHING,
+      answer({ parameters: { at } }) {
+        const lookup = chain.block(at);
+        if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
+        if (lookup.kind === 'absent') return problemAnswer('block/absent', `There is no block ${at} on the branch.`);
+        const { height, hash, previousHash, timeSeconds, medianTimeSeconds, final, occurrences } = lookup.block;
+        const state = final ? 'final' : 'mined';
+        const facts = { height, hash, previousHash, timeSeconds, medianTimeSeconds, state };
+        return jsonAnswer({ ...facts, occurrences: occurrences.map(occurrenceOnWire) });
+      },
+    }),
+    defineRoute({
+      path: '/v1/blobs/:versionHash/proof',
+      says: 'Occurrence records of the first final occurrences: header, transaction and Merkle proof, checkable offline.',
+      answers: [{ mediaType: 'application/json', schema: z.object({ records: z.array(PROOF) }) }],
+      problems: ['chain/not-final', 'chain/store-fault', 'chain/not-walked', 'blob/lost', ...LOOKUP_PROBLEMS],
+      weighBytes: () => PROOF_WEIGHT_BYTES,
+      parameters: NAMED_HASH,
+      query: NOTHING,
+      async answer({ parameters, signal }) {
+        const name = parameters.versionHash;
+        const proofs = await chain.proofs(name, signal);
+        if (proofs.kind === 'found') return jsonAnswer({ records: proofs.records });
+        if (proofs.kind === 'unavailable') return cannotTellAnswer(proofs);
+        const lookup = await view.record(name, signal);
+        if (lookup.kind !== 'found') return notThere(chain, name, lookup);
+        const message = 'Its bytes are not here yet, and a record needs their number.';
+        return missingAnswer(
+          { kind: 'unavailable', reason: 'not-fetched-yet', message, retryAfterSeconds: 10 },
+          name.versionHash,
+        );
+      },
+    }),
+  ];
+}
+
+function noTransaction(txid: string) {
+  return problemAnswer('transaction/absent', `No block that was walked has a transaction ${txid} with a blob.`);
+}
+
+function occurrenceOnWire({ final, ...occurrence }: MinedOccurrence): z.input<typeof OCCURRENCE> {
+  const { hashType, versionHash, txid, vout, height, blockHash, medianTimeSeconds, chainLocked } = occurrence;
+  const state = final ? 'final' : 'mined';
+  return { state, hashType, versionHash, txid, vout, height, blockHash, medianTimeSeconds, chainLocked };
+}

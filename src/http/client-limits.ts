@@ -1,0 +1,94 @@
+import { isIPv6 } from 'node:net';
+
+export interface ClientLimitOptions {
+  /** Requests a second that one client may make over time; twice as many at once. 0: no limit. */
+  readonly ratePerSecond: number;
+  /** Requests of one client under way at a time, until their answers are sent. 0: no limit. */
+  readonly concurrent: number;
+  readonly nowMs: () => number;
+}
+
+export type Admission =
+  | { readonly kind: 'admitted'; readonly done: () => void }
+  | { readonly kind: 'refused'; readonly why: 'rate' | 'concurrency'; readonly retryAfterSeconds: number };
+
+interface Client {
+  tokens: number;
+  atMs: number;
+  underWay: number;
+}
+
+/** Of so many clients something is remembered; the one heard of least lately is forgotten first. */
+const MOST_CLIENTS = 10_000;
+const BURST_SECONDS = 2;
+
+/**
+ * What one client may ask for. By hand, as each of the two would need a plugin of its own: the usual one counts requests
+ * in fixed windows, knows nothing of those under way, and answers in its own shape.
+ */
+export class ClientLimits {
+  readonly #options: ClientLimitOptions;
+  readonly #clients = new Map<string, Client>();
+
+  constructor(options: ClientLimitOptions) {
+    this.#options = options;
+  }
+
+  /** `done` is called once, when the answer is sent or the client gone. */
+  admit(address: string): Admission {
+    const { ratePerSecond, concurrent, nowMs } = this.#options;
+    const client = this.#clientAt(clientKey(address), nowMs());
+    if (concurrent > 0 && client.underWay >= concurrent) {
+      return { kind: 'refused', why: 'concurrency', retryAfterSeconds: 1 };
+    }
+    if (ratePerSecond > 0) {
+      if (client.tokens < 1) {
+        return { kind: 'refused', why: 'rate', retryAfterSeconds: (1 - client.tokens) / ratePerSecond };
+      }
+      client.tokens -= 1;
+    }
+    client.underWay += 1;
+    let isDone = false;
+    const done = () => {
+      if (isDone) return;
+      isDone = true;
+      client.underWay -= 1;
+    };
+    return { kind: 'admitted', done };
+  }
+
+  #clientAt(key: string, nowMs: number): Client {
+    const most = this.#options.ratePerSecond * BURST_SECONDS;
+    const client = this.#clients.get(key) ?? { tokens: most, atMs: nowMs, underWay: 0 };
+    const passedSeconds = Math.max(0, nowMs - client.atMs) / 1_000;
+    client.tokens = Math.min(most, client.tokens + passedSeconds * this.#options.ratePerSecond);
+    client.atMs = nowMs;
+    this.#clients.delete(key);
+    this.#clients.set(key, client);
+    if (this.#clients.size > MOST_CLIENTS) this.#forgetOne();
+    return client;
+  }
+
+  /** Never one with requests under way: it would begin anew. */
+  #forgetOne(): void {
+    for (const [key, { underWay }] of this.#clients) {
+      if (underWay > 0) continue;
+      this.#clients.delete(key);
+      return;
+    }
+  }
+}
+
+/** A home or a rented machine has a whole /64 of IPv6: each of its addresses would be a client of its own. */
+function clientKey(address: string): string {
+  if (!isIPv6(address)) return address;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');
+  const front = head === '' ? [] : head.split(':');
+  const back = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros =
+    tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - front.length - back.length) }, () => '0');
+  const groups = [...front, ...zeros, ...back].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${groups.join(':')}::/64`;
+}

@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Answer } from './answer.ts';
+import type { AnswerBudget, BudgetShare } from './answer-budget.ts';
+import { clientGoneSignal } from './client-gone.ts';
+import { problemAnswer } from './problem.ts';
+import type { Route } from './route.ts';
+import { sendAnswer } from './send-answer.ts';
+import { meaningOfThrown } from './thrown.ts';
+
+export type Report = (error: unknown, requestId: string) => void;
+
+const NO_BODY = new Uint8Array();
+
+/** From a request to its answer, within the memory that answers may hold. */
+export function handlerOf(route: Route, budget: AnswerBudget, report: Report) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const signal = clientGoneSignal(request.raw, reply.raw);
+    const body = request.body instanceof Uint8Array ? request.body : NO_BODY;
+    const share = await budget.take(request.method === 'HEAD' ? 0 : route.weighBytes({ body }), signal);
+    if (share === null) {
+      return sendAnswer(reply, problemAnswer('http/too-busy', 'Other answers are still under way to their readers.'));
+    }
+    holdUntilSent(reply, share);
+    const answer = await answerOf(route, request, body, signal, report);
+    share.shrinkTo(answer.body?.lengthBytes ?? 0);
+    return sendAnswer(reply, answer);
+  };
+}
+
+/** Whoever reads slowly, or goes away: it is given back when Node has handed the last byte over, or the connection ends. */
+function holdUntilSent(reply: FastifyReply, share: BudgetShare): void {
+  if (reply.raw.destroyed) share.giveBack();
+  else reply.raw.once('close', share.giveBack);
+}
+
+async function answerOf(
+  route: Route,
+  request: FastifyRequest,
+  body: Uint8Array,
+  signal: AbortSignal,
+  report: Report,
+): Promise<Answer> {
+  const { params, query, method, headers } = request;
+  const header = (name: string) => single(headers[name]);
+  try {
+    return await route.answer({ parameters: params, query, method, body, header, signal });
+  } catch (error) {
+    const meaning = meaningOfThrown(error);
+    // Whatever breaks off because its client went away is no fault, and nobody reads the answer.
+    if (meaning.isServerError && !signal.aborted) report(error, request.id);
+    return meaning.answer;
+  }
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value;
+}

@@ -112,9 +112,9 @@ export class Fetcher {
     }
   }
 
-  #rest(error: unknown): void {
+  #rest(error: unknown, blocksReadiness = true): void {
     this.#restUntilMs = this.#modules.nowMs() + REQUEST_RETRY_MS;
-    this.#modules.conditions.setError('fetch', error, this.#broken.size === 0 || this.#broken.size >= BROKEN_IN_A_ROW);
+    this.#modules.conditions.setError('fetch', error, blocksReadiness);
   }
 
   #start(batch: readonly WantedBlob[], signal: AbortSignal): void {
@@ -158,24 +158,28 @@ export class Fetcher {
       const toFetch = await this.#withoutLeftOvers(batch, signal);
       const [allowed, outOfRange] = partition(toFetch, (wanted) => isSizeAllowed(wanted.sizeBytes));
       this.#recordFailures(outOfRange.map((wanted) => [wanted, sizeOutOfRange(wanted)] as const));
-      return { allowed, outcomes: allowed.length === 0 ? [] : await this.#fetch(allowed, signal) };
+      const outcomes = allowed.length === 0 ? null : await this.#fetch(allowed, signal);
+      return outcomes === null ? { allowed: [], outcomes: [] } : { allowed, outcomes };
     } finally {
       this.#requestsUnderWay -= 1;
       this.#wake.nudge();
     }
   }
 
-  async #fetch(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {
+  /** null: the request failed as a whole. */
+  async #fetch(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<FetchOutcome[] | null> {
     try {
       const outcomes = await this.#modules.node.fetchBlobs(wanted, signal);
       this.#modules.conditions.set('fetch', null);
       this.#broken.clear();
       return outcomes;
     } catch (error) {
+      if (signal.aborted || !(error instanceof Error)) throw error;
       for (const { versionHash } of wanted.slice(0, 1)) this.#broken.add(versionHash);
+      this.#rest(error, this.#broken.size >= BROKEN_IN_A_ROW);
       // One blob may have broken the request: each rests, and is asked for alone then, so that none holds up others.
-      if (!signal.aborted && error instanceof Error) this.#recordFailures(wanted.map((one) => [one, error] as const));
-      throw error;
+      this.#recordFailures(wanted.map((one) => [one, error] as const));
+      return null;
     }
   }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Devnode } from '../../src/devnode/index.ts';
 import { SharedByTests } from '../cleanup.ts';
+import { cli } from '../cli/cli-in-process.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type ArchiveProcess, environmentOf, startArchive, startNode, untilStored } from './archive-process.ts';
@@ -65,21 +66,21 @@ describe('get', () => {
   test('into a folder that is not there is exit code 1, with the path, and leaves nothing', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'here'));
-    const { code, stderr } = await ask('get', SIXTEEN, '-o', join(folder, 'nowhere', 'blob'));
+    const { code, stderr } = await cli(['get', SIXTEEN, '-o', join(folder, 'nowhere', 'blob')], env);
     expect(code).toBe(1);
     expect(stderr).toContain(join(folder, 'nowhere', 'blob'));
     expect(readdirSync(folder)).toEqual(['here']);
   });
 
   test('without any archive to ask is exit code 1, and says what to start', async () => {
-    const { code, stderr } = await holdfast(['get', SIXTEEN, '--http-port', '9'], { cwd: temporaryFolder() });
+    const { code, stderr } = await cli(['get', SIXTEEN, '--http-port', '9']);
     expect(code).toBe(1);
     expect(stderr).toContain('No holdfast daemon answers at http://127.0.0.1:9');
     expect(stderr).toContain('holdfast run');
   });
 
   test('from something that is no archive is exit code 1, and says so', async () => {
-    const { code, stderr } = await ask('get', SIXTEEN, '--url', node.url);
+    const { code, stderr } = await cli(['get', SIXTEEN, '--url', node.url]);
     expect(code).toBe(1);
     expect(stderr).toContain('is not a holdfast daemon');
   });
@@ -92,11 +93,14 @@ describe('status', () => {
     expect(stdout).toContain(`at ${daemon.client.url}`);
     expect(stdout).toMatch(/chain\s+real/);
     expect(stdout).toMatch(/stored\s+2[2-9] blobs, 5\.\d MiB/);
-    expect(json(await ask('status', '--json'))).toMatchObject({ emulated: false, conditions: [] });
+    expect(JSON.parse((await cli(['status', '--json'], env)).stdout)).toMatchObject({
+      emulated: false,
+      conditions: [],
+    });
   });
 
   test('without a daemon is exit code 1', async () => {
-    const { code, stderr } = await holdfast(['status', '--http-port', '9'], { cwd: temporaryFolder() });
+    const { code, stderr } = await cli(['status', '--http-port', '9']);
     expect(code).toBe(1);
     expect(stderr).toContain('No holdfast daemon answers at http://127.0.0.1:9');
   });
@@ -118,13 +122,13 @@ describe('submit', () => {
   test('what no node takes is refused before it is sent', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'large'), Buffer.alloc(2_097_153));
-    const large = await ask('submit', join(folder, 'large'));
+    const large = await cli(['submit', join(folder, 'large')], env);
     expect(large.code).toBe(2);
     expect(large.stderr).toContain('has 2097153 bytes; a blob has at most 2097152');
     writeFileSync(join(folder, 'empty'), '');
-    const empty = await ask('submit', join(folder, 'empty'));
+    const empty = await cli(['submit', join(folder, 'empty')], env);
     expect(empty.code).toBeGreaterThan(0);
     expect(empty.stderr).toMatch(/^holdfast: .*1/);
-    expect((await ask('submit', join(folder, 'absent'))).stderr).toContain(join(folder, 'absent'));
+    expect((await cli(['submit', join(folder, 'absent')], env)).stderr).toContain(join(folder, 'absent'));
   });
 });

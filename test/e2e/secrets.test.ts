@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { cli } from '../cli/cli-in-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { ArchiveClient } from './archive-client.ts';
 import { PASSWORD, startNode, stop, untilStored } from './archive-process.ts';
-import { HoldfastProcess, holdfast } from './holdfast-process.ts';
+import { HoldfastProcess } from './holdfast-process.ts';
 
 /** The password as it is, as a URL holds it, and as it goes over the wire. */
 const FORMS = [PASSWORD, encodeURIComponent(PASSWORD), Buffer.from(`devnode:${PASSWORD}`).toString('base64')];
@@ -66,7 +67,7 @@ test.each(WAYS)(
       expectSilent((await client.get(path)).body.toString());
     }
     const commands = [['config'], ['config', '--json'], ['status'], ['status', '--json']];
-    for (const ended of await Promise.all(commands.map((words) => holdfast(words, { env })))) {
+    for (const ended of await Promise.all(commands.map((words) => cli(words, env)))) {
       expect(ended.code).toBe(0);
       expectSilent(ended.stdout + ended.stderr);
     }

@@ -66,7 +66,7 @@ describe('a node that answers otherwise than it should', () => {
     expect(unknown.status).toBe(503);
     remove();
     await untilHealed();
-    expect((await daemon.client.blob('ab'.repeat(32))).status).toBe(404);
+    await eventually(async () => expect((await daemon.client.blob('ab'.repeat(32))).status).toBe(404));
   });
 });
 

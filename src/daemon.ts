@@ -6,7 +6,7 @@ import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
 import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { Catalog } from './catalog/catalog.ts';
-import { nodeUrls, type SettingValues } from './config/index.ts';
+import { nodeCredentials, nodeUrls, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
 import { createHttpServer } from './http/index.ts';
 import { createBlobNode } from './node/index.ts';
@@ -193,12 +193,11 @@ function addressWithCredentials({ nodeUrl, nodeUser, nodePassword }: SettingValu
 }
 
 function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0][] {
-  const { nodeUrl, nodeUser: username, nodePassword: password, nodeCookieFile, nodeRequests } = settings;
+  const { nodeUrl, nodeRequests } = settings;
   // Beside the fetches: the poller, the list, four blocks ahead in the walk, and one that waits for the next block.
   const connections = nodeRequests + 7;
   return nodeUrls(nodeUrl ?? '').map((url) => {
-    if (nodeCookieFile !== null) return { url, connections, credentials: { cookieFile: nodeCookieFile } };
-    if (username === null && password === null) return { url, connections };
-    return { url, connections, credentials: { user: username ?? '', password: password ?? '' } };
+    const credentials = nodeCredentials(url, settings);
+    return credentials === null ? { url, connections } : { url, connections, credentials };
   });
 }

@@ -1,17 +1,16 @@
-import { type Config, nodeUrls, type SettingValues } from '../config/index.ts';
+import { type Config, nodeCredentials, nodeUrls, type SettingValues } from '../config/index.ts';
 import { createClient, type NodeClient } from '../node/index.ts';
 import { findEmulatedNode } from './daemon-address.ts';
 import { CliError } from './errors.ts';
 
 /** A client of the configured node; null: none is configured. Nothing is sent yet. */
 export function configuredNode(settings: SettingValues): NodeClient | null {
-  const { nodeUrl, nodeUser, nodePassword, nodeCookieFile, nodeDialect: dialect } = settings;
+  const { nodeUrl, nodeDialect: dialect } = settings;
   if (nodeUrl === null) return null;
   // Of several, a command asks the first.
   const [url = nodeUrl] = nodeUrls(nodeUrl);
-  if (nodeCookieFile !== null) return createClient({ url, dialect, credentials: { cookieFile: nodeCookieFile } });
-  if (nodeUser === null && nodePassword === null) return createClient({ url, dialect });
-  return createClient({ url, dialect, credentials: { user: nodeUser ?? '', password: nodePassword ?? '' } });
+  const credentials = nodeCredentials(url, settings);
+  return createClient(credentials === null ? { url, dialect } : { url, dialect, credentials });
 }
 
 /** The configured node; else the emulated one of a daemon that runs on the data folder. */

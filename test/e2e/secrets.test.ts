@@ -32,6 +32,10 @@ const WAYS: readonly (readonly [name: string, (url: string, folder: string) => R
     },
   ],
   [
+    'by the environment, the user in the address',
+    (url) => ({ HOLDFAST_NODE_URL: url.replace('//', '//devnode@'), HOLDFAST_NODE_PASSWORD: PASSWORD }),
+  ],
+  [
     'by a configuration file',
     (url, folder) => {
       const file = join(folder, 'holdfast.yaml');

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { Scene } from './archive-on-devnode.ts';
+
+/** What a get costs the real node under its lock; the emulated one takes as long. */
+const GET_MS = 60;
+const BLOCKS = 12;
+const BLOBS = 3;
+
+test('a guest: one get a blob, six other calls a block and one a second; here half a second after its block', async () => {
+  // As configured without a word: the tip every 2 s, the list every 5 s.
+  const env = { HOLDFAST_NODE_POLL_MS: '2000', HOLDFAST_NODE_SWEEP_MS: '5000' };
+  const scene = await Scene.create({ node: { costModel: true }, env });
+  await scene.start();
+  await scene.caughtUp();
+  await scene.until('it waits for a block', () => (scene.archive.status().node.calls['wait'] ?? 0) > 0);
+  const before = { ...scene.archive.status().node.calls };
+  const begunMs = performance.now();
+  const latencies: number[] = [];
+  let minedMs = 0;
+  scene.archive.activity.on('spooled', () => latencies.push(performance.now() - minedMs));
+  for (let block = 0; block < BLOCKS; block += 1) {
+    minedMs = performance.now();
+    scene.mine(1, BLOBS);
+    await scene.until('spooled', () => latencies.length === (block + 1) * BLOBS);
+  }
+  const seconds = (performance.now() - begunMs) / 1_000;
+  const { calls } = scene.archive.status().node;
+  const made = (name: string) => (calls[name] ?? 0) - (before[name] ?? 0);
+  expect(made('blobsAsked')).toBe(BLOCKS * BLOBS);
+  const others = ['genesis', 'tip', 'list', 'blockHash', 'header', 'block', 'chainLock', 'wait'].map(made);
+  expect(others.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(6 * BLOCKS + seconds);
+  const worst = latencies.toSorted((a, b) => a - b).at(-1) ?? 0;
+  expect(worst).toBeLessThan(BLOBS * GET_MS + 500);
+});

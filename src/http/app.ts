@@ -16,6 +16,7 @@ import {
   MAX_URL_CHARS,
   TIMEOUT_CHECK_MS,
 } from './config.ts';
+import { facadeRoutes } from './facade.ts';
 import { gateAnswer, hasBody, patternOf } from './gate.ts';
 import { handlerOf, type Report } from './handle-request.ts';
 import { OpenConnections } from './open-connections.ts';
@@ -72,12 +73,17 @@ export function createHttpApp(view: ArchiveView, chain: ChainView, options: Http
 }
 
 /** Every route, in the order in which the description names them. */
-export function routesOf(view: ArchiveView, chain: ChainView, { nowMs }: Pick<HttpOptions, 'nowMs'>): Route[] {
+export function routesOf(
+  view: ArchiveView,
+  chain: ChainView,
+  { nowMs, facadeDialect }: Pick<HttpOptions, 'nowMs' | 'facadeDialect'>,
+): Route[] {
   return [
     ...blobRoutes(view, chain),
     ...chainRoutes(view, chain),
     ...statusRoutes(view, nowMs),
     ...compatibilityRoutes(view, chain),
+    ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5'),
   ];
 }
 

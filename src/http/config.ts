@@ -1,3 +1,4 @@
+import type { FacadeDialect } from './rpc/blob-calls.ts';
 import type { TokenList } from './token-list.ts';
 
 /** Bounds on what clients can make the server hold. */
@@ -54,6 +55,8 @@ export interface HttpOptions {
    * nobody is, and who connects is the client.
    */
   readonly trustProxy?: number | readonly string[] | null;
+  /** Which release the JSON-RPC façade speaks like; release 5 where it is not said. */
+  readonly facadeDialect?: FacadeDialect;
   /** Where given, reading takes one of these; liveness and readiness do not. */
   readonly readTokens?: TokenList | null;
   /** Every fault that the archive did not announce by its answer; null: it belongs to no request. */

@@ -42,12 +42,15 @@ async function answerOf(
 ): Promise<Answer> {
   const { params, query, method, headers } = request;
   const header = (name: string) => single(headers[name]);
+  const tell = (error: unknown) => {
+    // Whatever breaks off because its client went away is no fault, and nobody reads the answer.
+    if (!signal.aborted) report(error, request.id);
+  };
   try {
-    return await route.answer({ parameters: params, query, method, body, header, signal });
+    return await route.answer({ parameters: params, query, method, body, header, signal, report: tell });
   } catch (error) {
     const meaning = meaningOfThrown(error);
-    // Whatever breaks off because its client went away is no fault, and nobody reads the answer.
-    if (meaning.isServerError && !signal.aborted) report(error, request.id);
+    if (meaning.isServerError) tell(error);
     return meaning.answer;
   }
 }

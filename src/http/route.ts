@@ -14,6 +14,8 @@ export interface RouteRequest {
   header(name: string): string | undefined;
   /** Fires when the client goes away before it has its answer. */
   readonly signal: AbortSignal;
+  /** Tells the operator of a fault that the answer covers up. */
+  report(error: unknown): void;
 }
 
 export interface DecodedRequest<Parameters, Query, Body> extends Omit<RouteRequest, 'body'> {
@@ -127,6 +129,7 @@ function routeOf<Parameters, Query, Body>(
         method: request.method,
         header: request.header,
         signal: request.signal,
+        report: request.report,
       }),
   };
 }

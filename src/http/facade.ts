@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import type { ArchiveView } from '../archive/archive-view.ts';
+import type { ChainView } from '../archive/chain-view.ts';
+import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { HEX_WEIGHT_BYTES } from './blobs.ts';
+import { NOTHING } from './parameters.ts';
+import { defineRawPostRoute, type Route } from './route.ts';
+import { type BlobCallModules, type DataAllowance, type FacadeDialect, getBlob, listBlobs } from './rpc/blob-calls.ts';
+import { bestBlockHash, bestChainLock, blockCount, blockchainInfo, blockHash, networkInfo } from './rpc/chain-calls.ts';
+import { answerRpc, type RpcCall } from './rpc/envelope.ts';
+import type { ReplyPart } from './rpc/reply-body.ts';
+import { RpcError } from './rpc/rpc-error.ts';
+import { type RpcParam, RpcParams } from './rpc/rpc-params.ts';
+
+/** A batch asks for thousands of hashes in so many bytes. */
+const MOST_BODY_BYTES = 262_144;
+/** Blob bytes in one answer, whatever a batch asks for. */
+const MOST_DATA_BYTES = 16 * MAX_BLOB_BYTES;
+/** A window of small blobs, listed. */
+const LIST_WEIGHT_BYTES = 2 * 1_048_576;
+
+interface Method {
+  readonly params: readonly RpcParam[];
+  perform(params: RpcParams, call: CallContext): Promise<readonly ReplyPart[]> | readonly ReplyPart[];
+}
+
+interface CallContext extends BlobCallModules {
+  readonly allowance: DataAllowance;
+  readonly signal: AbortSignal;
+}
+
+const hash = (name: string): RpcParam => ({ name, type: 'string' });
+const json = (value: unknown): readonly ReplyPart[] => [JSON.stringify(value)];
+
+/** Of a node's methods, those that live clients send to an archive. */
+const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+  [
+    'getnevmblobdata',
+    {
+      params: [hash('versionhash_or_txid'), { name: 'getdata', type: 'bool', optional: true }],
+      perform: (params, call) => getBlob(call, params, call.allowance, call.signal),
+    },
+  ],
+  [
+    'listnevmblobdata',
+    {
+      params: [
+        { name: 'count', type: 'number', optional: true },
+        { name: 'from', type: 'number', optional: true },
+        { name: 'options', type: 'object', optional: true },
+      ],
+      perform: (params, call) => listBlobs(call, params, call.allowance, call.signal),
+    },
+  ],
+  ['getblockcount', { params: [], perform: (_, { chain }) => json(blockCount(chain)) }],
+  ['getbestblockhash', { params: [], perform: (_, { chain }) => json(bestBlockHash(chain)) }],
+  [
+    'getblockhash',
+    {
+      params: [{ name: 'height', type: 'number' }],
+      perform: (params, { view, chain }) => json(blockHash(view, chain, params.integer('height'))),
+    },
+  ],
+  ['getbestchainlock', { params: [], perform: (_, { chain }) => json(bestChainLock(chain)) }],
+  ['getblockchaininfo', { params: [], perform: (_, { view, chain }) => json(blockchainInfo(view, chain)) }],
+  ['getnetworkinfo', { params: [], perform: (_, { view, dialect }) => json(networkInfo(view, dialect)) }],
+]);
+/** By this method a client tells the specification's node from the others; it need only be known. */
+const PROBED = 'svccreatenevmblob';
+
+const CALL = z.object({
+  method: z.string(),
+  params: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).optional(),
+  id: z.union([z.string(), z.number(), z.null()]).optional(),
+  jsonrpc: z.string().optional(),
+});
+const REPLY = z.object({
+  result: z.unknown(),
+  error: z.object({ code: z.int(), message: z.string() }).nullable(),
+  id: z.union([z.string(), z.number(), z.null()]),
+});
+
+/** What a client of the node finds here, by changing its URL. */
+export function facadeRoutes(view: ArchiveView, chain: ChainView, dialect: FacadeDialect): Route[] {
+  return [
+    defineRawPostRoute({
+      path: '/',
+      says: `JSON-RPC as a node answers it: ${[...METHODS.keys()].join(', ')}. Errors have the statuses and codes of a node; 503 is a fault.`,
+      answers: [{ mediaType: 'application/json', schema: z.union([REPLY, z.array(REPLY)]) }],
+      problems: [],
+      parameters: NOTHING,
+      query: NOTHING,
+      describedBody: z.union([CALL, z.array(CALL)]),
+      mostBytes: MOST_BODY_BYTES,
+      weighBytes: ({ body }) => weightOf(body),
+      answer({ body, signal, report }) {
+        const allowance = { bytesLeft: MOST_DATA_BYTES };
+        const context = { view, chain, dialect, allowance, signal };
+        return answerRpc(body, async (call) => {
+          try {
+            return await perform(call, context);
+          } catch (error) {
+            if (!(error instanceof RpcError)) report(error);
+            throw error;
+          }
+        });
+      },
+    }),
+  ];
+}
+
+async function perform({ method, params }: RpcCall, context: CallContext): Promise<readonly ReplyPart[]> {
+  if (context.dialect === 'svc' && method === PROBED) {
+    throw new RpcError('misc', 'This is an archive: submit blobs to a node.');
+  }
+  const known = METHODS.get(method);
+  if (known === undefined) throw new RpcError('methodNotFound', 'Method not found');
+  return await known.perform(new RpcParams(method, known.params, params), context);
+}
+
+/** Before it is parsed: no data without `true`, and several blobs in batches and lists alone. */
+function weightOf(body: Uint8Array): number {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (!text.includes('true')) return LIST_WEIGHT_BYTES;
+  const several =
+    text.includes('[{') || text.includes('listnevmblobdata') || text.toString('latin1').trimStart()[0] === '[';
+  return several ? 3 * MOST_DATA_BYTES : HEX_WEIGHT_BYTES;
+}

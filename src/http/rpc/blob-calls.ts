@@ -1,0 +1,168 @@
+import type { ArchiveView, ContentRecord } from '../../archive/archive-view.ts';
+import type { ChainView, MinedOccurrence, WindowEntry } from '../../archive/chain-view.ts';
+import { type ContentName, type NamedHash, parseTxId, parseVersionHash } from '../../blob/ids.ts';
+import { readBlob } from '../blob-lookup.ts';
+import type { ReplyPart } from './reply-body.ts';
+import { RpcError, rpcFault } from './rpc-error.ts';
+import type { RpcParams } from './rpc-params.ts';
+
+/** Releases differ in the shapes of these two answers. */
+export const FACADE_DIALECTS = ['svc', 'syscoin-4.4', 'syscoin-5'] as const;
+export type FacadeDialect = (typeof FACADE_DIALECTS)[number];
+
+export interface BlobCallModules {
+  readonly view: ArchiveView;
+  readonly chain: ChainView;
+  readonly dialect: FacadeDialect;
+}
+
+/** One request's share of blob bytes; several calls of a batch take from it. */
+export interface DataAllowance {
+  bytesLeft: number;
+}
+
+interface KnownBlob {
+  readonly name: ContentName;
+  readonly record: ContentRecord;
+  /** The newest on our branch; null: unconfirmed. */
+  readonly newest: MinedOccurrence | null;
+  /** In which block it is shown: an older transaction shows its own block with the newest txid (recorded). */
+  readonly place: MinedOccurrence | null;
+}
+
+/** `getnevmblobdata`, with infinite retention. @throws RpcError -32602 only where absence is proved */
+export async function getBlob(
+  { view, chain, dialect }: BlobCallModules,
+  params: RpcParams,
+  allowance: DataAllowance,
+  signal: AbortSignal,
+): Promise<readonly ReplyPart[]> {
+  const asked = params.hash('versionhash_or_txid', 'parameter 1');
+  const blob = await findBlob(view, chain, asked, signal);
+  const info = JSON.stringify(infoOf(blob, dialect));
+  if (!params.flag('getdata')) return [info];
+  allowance.bytesLeft -= blob.record.sizeBytes;
+  if (allowance.bytesLeft < 0) throw rpcFault('The answer would be too large; ask for fewer blobs at a time', 1);
+  return [`${info.slice(0, -1)},"data":"`, { hexOf: await bytesOf(view, chain, blob.name, signal) }, '"}'];
+}
+
+/** `listnevmblobdata`: what is held of the current window. */
+export async function listBlobs(
+  { view, chain, dialect }: BlobCallModules,
+  params: RpcParams,
+  allowance: DataAllowance,
+  signal: AbortSignal,
+): Promise<readonly ReplyPart[]> {
+  const window = chain.window();
+  if (window.kind === 'unavailable') throw rpcFault(window.message, window.retryAfterSeconds);
+  if (dialect === 'syscoin-5' && params.option('options', 'stats'))
+    return [JSON.stringify([statistics(window.entries)])];
+  // As the node reads them: none means ten, and a negative number is a very large one (recorded).
+  const count = params.integer('count') === 0 ? DEFAULT_COUNT : params.integer('count') >>> 0;
+  const from = params.integer('from') >>> 0;
+  const page = window.entries.slice(from, from + count);
+  const withData = dialect !== 'syscoin-5' && params.option('options', 'getdata');
+  if (!withData) return [JSON.stringify(page.map((entry) => listed(entry, dialect)))];
+  allowance.bytesLeft -= page.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  if (allowance.bytesLeft < 0) throw rpcFault('The answer would be too large; ask for a smaller page', 1);
+  const parts: ReplyPart[] = [];
+  for (const entry of page) {
+    const bytes = await bytesOf(view, chain, entry, signal);
+    const info = JSON.stringify(listed(entry, dialect)).slice(0, -1);
+    parts.push(`${parts.length === 0 ? '' : ','}${info},"data":"`, { hexOf: bytes }, '"}');
+  }
+  return ['[', ...parts, ']'];
+}
+
+const DEFAULT_COUNT = 10;
+
+async function findBlob(view: ArchiveView, chain: ChainView, asked: string, signal: AbortSignal): Promise<KnownBlob> {
+  const mined = chain.transaction(parseTxId(asked));
+  const named: NamedHash =
+    mined.kind === 'found' ? mined.occurrence : { versionHash: parseVersionHash(asked), hashType: null };
+  const lookup = await view.record(named, signal);
+  if (chain.lost(named) !== null && (lookup.kind !== 'found' || lookup.record.state === 'seen')) throw absent(asked);
+  if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
+  // While the walk is behind, what was asked for can also be a transaction that it has not come to.
+  if (lookup.kind === 'absent' && mined.kind === 'unavailable') throw rpcFault(mined.message, mined.retryAfterSeconds);
+  if (lookup.kind === 'absent' && mined.kind === 'absent') throw absent(asked);
+  if (lookup.kind === 'absent') throw rpcFault('The chain names a blob that the archive does not know');
+  const { record } = lookup;
+  const { hashType, versionHash } = record;
+  if (hashType === null || record.state === 'seen') throw rpcFault('Its bytes are not here yet', 5);
+  const name = { hashType, versionHash };
+  const newest = chain.newestOccurrence(name);
+  if (newest.kind === 'unavailable') throw rpcFault(newest.message, newest.retryAfterSeconds);
+  const last = newest.kind === 'found' ? newest.newest : null;
+  return { name, record, newest: last, place: mined.kind === 'found' ? mined.occurrence : last };
+}
+
+async function bytesOf(
+  view: ArchiveView,
+  chain: ChainView,
+  name: ContentName,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const lookup = await readBlob(view, name, signal);
+  if (lookup.kind === 'found') return lookup.blob.bytes;
+  if (chain.lost(name) !== null) throw absent(name.versionHash);
+  // Known a moment ago: "absent" would be a contradiction, not a proof.
+  throw lookup.kind === 'unavailable'
+    ? rpcFault(lookup.message, lookup.retryAfterSeconds)
+    : rpcFault('The bytes cannot be found now');
+}
+
+function absent(asked: string): RpcError {
+  return new RpcError('invalidParams', `Could not find blob information for versionhash ${asked}`);
+}
+
+/** Members in the order of the node's. What is not known is left out. */
+function infoOf({ record, newest, place }: KnownBlob, dialect: FacadeDialect): object {
+  const { versionHash: versionhash, sizeBytes: datasize } = record;
+  const time = newest?.medianTimeSeconds ?? record.medianTimeSeconds ?? undefined;
+  const txid = newest?.txid ?? record.listedTxid ?? undefined;
+  const mined = place === null ? {} : { blockhash: place.blockHash, height: place.height };
+  switch (dialect) {
+    case 'svc':
+      return { versionhash, datasize };
+    case 'syscoin-4.4':
+      return { versionhash, mpt: time, datasize, ...mined };
+    case 'syscoin-5':
+      return {
+        versionhash,
+        mtp: time,
+        datasize,
+        txid,
+        ...mined,
+        ...(place === null ? {} : { chainlock: place.chainLocked }),
+      };
+    default:
+      return dialect satisfies never;
+  }
+}
+
+function listed(
+  { versionHash: versionhash, sizeBytes: datasize, medianTimeSeconds, txid }: WindowEntry,
+  dialect: FacadeDialect,
+) {
+  switch (dialect) {
+    case 'svc':
+      return { versionhash, datasize };
+    case 'syscoin-4.4':
+      return { versionhash, mpt: medianTimeSeconds, datasize };
+    case 'syscoin-5':
+      return { versionhash, mtp: medianTimeSeconds, datasize, txid: txid ?? undefined };
+    default:
+      return dialect satisfies never;
+  }
+}
+
+function statistics(entries: readonly WindowEntry[]) {
+  const times = entries.map(({ medianTimeSeconds }) => medianTimeSeconds);
+  return {
+    total_blobs: entries.length,
+    total_size: entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    oldest_mpt: times.reduce((least, time) => Math.min(least, time), times[0] ?? 0),
+    newest_mpt: times.reduce((most, time) => Math.max(most, time), 0),
+  };
+}

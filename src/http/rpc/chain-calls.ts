@@ -1,0 +1,76 @@
+import type { ArchiveView } from '../../archive/archive-view.ts';
+import type { ChainView, WalkedTip } from '../../archive/chain-view.ts';
+import type { FacadeDialect } from './blob-calls.ts';
+import { RpcError, rpcFault } from './rpc-error.ts';
+
+/** What the archive knows of the chain, in the shapes of a node; what only a node knows is left out. */
+export function blockCount(chain: ChainView): number {
+  return tipOf(chain).height;
+}
+
+export function bestBlockHash(chain: ChainView): string {
+  return tipOf(chain).hash;
+}
+
+export function blockHash(view: ArchiveView, chain: ChainView, height: number): string {
+  const tip = tipOf(chain);
+  if (height < 0 || height > tip.height) throw new RpcError('invalidParameter', 'Block height out of range');
+  const { genesis } = view.status().chain;
+  if (height === 0 && genesis !== null) return genesis;
+  const lookup = chain.block(height);
+  if (lookup.kind === 'found') return lookup.block.hash;
+  throw lookup.kind === 'unavailable'
+    ? rpcFault(lookup.message, lookup.retryAfterSeconds)
+    : rpcFault('The branch changed just now', 1);
+}
+
+export function bestChainLock(chain: ChainView): object {
+  const lock = chain.chainLock();
+  // A node says the same whether its network has none or it has not heard one yet.
+  if (lock.kind === 'absent') throw new RpcError('internal', 'Unable to find any ChainLock');
+  return { blockhash: lock.block.hash, height: lock.block.height, known_block: true };
+}
+
+export function blockchainInfo(view: ArchiveView, chain: ChainView): object {
+  const tip = tipOf(chain);
+  return {
+    chain: view.status().emulated ? 'regtest' : 'unknown',
+    blocks: tip.height,
+    headers: tip.height,
+    bestblockhash: tip.hash,
+    time: tip.timeSeconds,
+    mediantime: tip.medianTimeSeconds,
+    verificationprogress: 1,
+    initialblockdownload: false,
+    pruned: false,
+    warnings: '',
+  };
+}
+
+/** By this number clients tell releases apart. The specification names none: 4.4 is the first that fits it. */
+const RELEASES: Readonly<Record<FacadeDialect, number>> = { svc: 40_400, 'syscoin-4.4': 40_401, 'syscoin-5': 50_101 };
+
+export function networkInfo(view: ArchiveView, dialect: FacadeDialect): object {
+  return {
+    version: RELEASES[dialect],
+    subversion: `/holdfast:${view.status().version}/`,
+    protocolversion: 70_017,
+    localservices: '0000000000000000',
+    localservicesnames: [],
+    localrelay: false,
+    timeoffset: 0,
+    networkactive: true,
+    connections: 0,
+    connections_in: 0,
+    connections_out: 0,
+    networks: [],
+    localaddresses: [],
+    warnings: '',
+  };
+}
+
+function tipOf(chain: ChainView): WalkedTip {
+  const lookup = chain.tip();
+  if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
+  return lookup.tip;
+}

@@ -1,0 +1,88 @@
+import type { Answer } from '../answer.ts';
+import { type ReplyPart, replyBody } from './reply-body.ts';
+import { RpcError, rpcFault } from './rpc-error.ts';
+import { idText, isWireObject, parseWire } from './wire-json.ts';
+
+export interface RpcCall {
+  readonly method: string;
+  /** A list or an object. */
+  readonly params: unknown;
+}
+
+/** Performs one call; throws RpcError for what the caller is to hear, and anything else for a fault. */
+export type Perform = (call: RpcCall) => Promise<readonly ReplyPart[]>;
+
+/** Whole batches of a window's names fit; each call costs a look into the catalog at least. */
+const MOST_CALLS = 1_024;
+
+/** Answers one call or a batch as a node does (recorded): status by the error, a batch always 200 with errors inside. */
+export async function answerRpc(body: Uint8Array, perform: Perform): Promise<Answer> {
+  let request: unknown;
+  try {
+    request = parseWire(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return failure(new RpcError('parse', 'Parse error'), 'null');
+  }
+  if (Array.isArray(request)) return answerBatch(request, perform);
+  if (!isWireObject(request)) return failure(new RpcError('parse', 'Top-level object parse error'), 'null');
+  const id = idText(request['id']);
+  try {
+    return rpcAnswer(200, member(await perform(callOf(request)), id), null);
+  } catch (error) {
+    return failure(error, id);
+  }
+}
+
+async function answerBatch(requests: readonly unknown[], perform: Perform): Promise<Answer> {
+  if (requests.length > MOST_CALLS) {
+    return failure(new RpcError('invalidRequest', `A batch has at most ${MOST_CALLS} calls here`), 'null');
+  }
+  const parts: ReplyPart[] = [];
+  for (const request of requests) {
+    parts.push(parts.length === 0 ? '[' : ',');
+    const id = isWireObject(request) ? idText(request['id']) : 'null';
+    try {
+      if (!isWireObject(request)) throw new RpcError('invalidRequest', 'Invalid Request object');
+      parts.push(...member(await perform(callOf(request)), id));
+    } catch (error) {
+      parts.push(errorMember(asRpcError(error), id));
+    }
+  }
+  return rpcAnswer(200, [...(parts.length === 0 ? ['['] : parts), ']'], null);
+}
+
+function callOf(request: Readonly<Record<string, unknown>>): RpcCall {
+  const method = request['method'] ?? null;
+  if (method === null) throw new RpcError('invalidRequest', 'Missing method');
+  if (typeof method !== 'string') throw new RpcError('invalidRequest', 'Method must be a string');
+  const params = request['params'] ?? [];
+  if (Array.isArray(params) || isWireObject(params)) return { method, params };
+  throw new RpcError('invalidRequest', 'Params must be an array or object');
+}
+
+function failure(thrown: unknown, id: string): Answer {
+  const error = asRpcError(thrown);
+  return rpcAnswer(error.httpStatus, [errorMember(error, id)], error.retryAfterSeconds);
+}
+
+/** Of a fault nothing gets out; who performs reports it. */
+function asRpcError(error: unknown): RpcError {
+  return error instanceof RpcError ? error : rpcFault('The archive cannot answer now');
+}
+
+function member(result: readonly ReplyPart[], id: string): ReplyPart[] {
+  return ['{"result":', ...result, `,"error":null,"id":${id}}`];
+}
+
+function errorMember({ code, message }: RpcError, id: string): string {
+  return `{"result":null,"error":${JSON.stringify({ code, message })},"id":${id}}`;
+}
+
+function rpcAnswer(status: number, parts: readonly ReplyPart[], retryAfterSeconds: number | null): Answer {
+  const retry = retryAfterSeconds === null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) };
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...retry },
+    body: replyBody([...parts, '\n']),
+  };
+}

@@ -8,7 +8,7 @@ import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { nodeCredentials, nodeUrls, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
-import { createHttpServer } from './http/index.ts';
+import { createHttpServer, readAccess } from './http/index.ts';
 import { createBlobNode } from './node/index.ts';
 import type { Logger } from './observability/logger.ts';
 import { checkReplicas, checkSchedule, openBackends, refuseOtherChains } from './open-backends.ts';
@@ -158,6 +158,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       host: settings.httpHost,
       port: settings.httpPort,
       nowMs,
+      ...(await readAccess(settings)),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
     });
     closing.push(async () => {

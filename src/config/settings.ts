@@ -12,6 +12,7 @@ import {
 } from './backend-list.ts';
 import { cronExpression } from './cron-expression.ts';
 import { fileSetting, httpAddress, oneOf, secret, setting, text, wholeNumber } from './setting.ts';
+import { trustedProxies } from './trusted-proxies.ts';
 
 const nodeUrl = text.superRefine((value, context) => {
   const problem = urlProblem(value);
@@ -71,6 +72,27 @@ export const SETTINGS = {
   ),
   httpHost: setting('http.host', text, '127.0.0.1', 'Address that the API listens on.'),
   httpPort: setting('http.port', wholeNumber(0, 65_535), 8_080, 'Port of the API; 0 takes a free one and logs it.'),
+  httpTrustProxy: setting('http.trustProxy', trustedProxies.nullable(), null, 'Proxies in front that say who asks.'),
+  httpReadTokensFile: setting('http.readTokensFile', text.nullable(), null, 'Hashes of the tokens that reading takes.'),
+  httpAdminTokensFile: setting('http.adminTokensFile', text.nullable(), null, 'Hashes of the tokens of operators.'),
+  httpRatePerSecond: setting(
+    'http.ratePerSecond',
+    wholeNumber(0, 1_000_000),
+    2_000,
+    'Requests a second of one client.',
+  ),
+  httpConcurrentPerClient: setting(
+    'http.concurrentPerClient',
+    wholeNumber(0, 100_000),
+    256,
+    'Requests of one client under way at a time; 0: no limit, here as in the rate.',
+  ),
+  httpFacadeDialect: setting(
+    'http.facadeDialect',
+    oneOf(['svc', 'syscoin-4.4', 'syscoin-5']),
+    'syscoin-5',
+    'Release that JSON-RPC answers here look like.',
+  ),
   localMode: setting(
     'local.mode',
     oneOf(LOCAL_MODES).nullable(),

@@ -23,7 +23,7 @@ import { OpenConnections } from './open-connections.ts';
 import { problemAnswer } from './problem.ts';
 import { refuseConnection } from './refused-connection.ts';
 import { requestIdFrom } from './request-id.ts';
-import type { Route } from './route.ts';
+import type { Route, RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { statusRoutes } from './status.ts';
 import { internalError } from './thrown.ts';
@@ -50,6 +50,7 @@ export function createHttpApp(view: ArchiveView, chain: ChainView, options: Http
   standAtTheGate(app, routes, {
     clients: new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() }),
     readTokens: options.readTokens ?? null,
+    adminTokens: options.adminTokens ?? null,
   });
   app.setErrorHandler((error, request, reply) => {
     const refused = refusedBody(error);
@@ -66,7 +67,6 @@ export function createHttpApp(view: ArchiveView, chain: ChainView, options: Http
       url: route.path,
       handler,
       bodyLimit: route.body?.mostBytes ?? 1,
-      config: { access: route.access },
     });
   }
   return { fastify: app, connections, budget };
@@ -133,6 +133,7 @@ type ClientErrorHandler = (error: unknown, socket: FastifyRequest['socket']) => 
 interface Doorkeepers {
   readonly clients: ClientLimits;
   readonly readTokens: TokenList | null;
+  readonly adminTokens: TokenList | null;
 }
 
 /** Before any parsing of bodies, so that nothing a client sends is waited for in vain. */
@@ -142,14 +143,15 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
     reads: verb === 'GET',
     posts: verb === 'POST',
   }));
-  const open = new Set(routes.filter(({ access }) => access === 'open').map(({ path }) => path));
+  const accessOf = new Map(routes.map(({ path, access }) => [path, access]));
   app.addHook('onRequest', (request, reply, done) => {
     const { method = '', url = '', httpVersion, headers } = request.raw;
-    const isOpen = open.has(request.routeOptions.url ?? '');
+    const access = accessOf.get(request.routeOptions.url ?? '') ?? 'read';
+    const isOpen = access === 'open';
     const answer =
       (isOpen ? null : limitAnswer(request, reply, doorkeepers.clients)) ??
       gateAnswer({ method, url, httpVersion, headers, routed: !request.is404 }, paths) ??
-      (isOpen ? null : tokenAnswer(request, doorkeepers.readTokens));
+      tokenAnswer(request, access, doorkeepers);
     if (answer === null) {
       done();
       return;
@@ -172,11 +174,16 @@ function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: Clie
   return problemAnswer('http/too-many-requests', detail, { retryAfterSeconds: admission.retryAfterSeconds });
 }
 
-function tokenAnswer({ headers, method }: FastifyRequest, tokens: TokenList | null): Answer | null {
-  if (tokens === null || method === 'OPTIONS' || tokens.admits(headers.authorization)) return null;
-  return problemAnswer('http/unauthorized', 'This archive is read with a token only.', {
-    headers: { 'www-authenticate': 'Bearer' },
-  });
+function tokenAnswer(
+  { headers, method }: FastifyRequest,
+  access: RouteAccess,
+  { readTokens, adminTokens }: Doorkeepers,
+): Answer | null {
+  if (access === 'open' || method === 'OPTIONS') return null;
+  if (access === 'read' && readTokens === null) return null;
+  const lists = access === 'admin' ? [adminTokens] : [readTokens, adminTokens];
+  if (lists.some((tokens) => tokens?.admits(headers.authorization) === true)) return null;
+  return problemAnswer('http/unauthorized', 'This takes a token.', { headers: { 'www-authenticate': 'Bearer' } });
 }
 
 /** A body that is not read: nothing that follows it on its connection can be read either. */

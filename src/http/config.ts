@@ -57,6 +57,8 @@ export interface HttpOptions {
   readonly trustProxy?: number | readonly string[] | null;
   /** Which release the JSON-RPC façade speaks like; release 5 where it is not said. */
   readonly facadeDialect?: FacadeDialect;
+  /** Of those who may do more than read; without any, nobody may over this port. */
+  readonly adminTokens?: TokenList | null;
   /** Where given, reading takes one of these; liveness and readiness do not. */
   readonly readTokens?: TokenList | null;
   /** Every fault that the archive did not announce by its answer; null: it belongs to no request. */

@@ -1,3 +1,4 @@
+export { type AccessSettings, readAccess } from './access.ts';
 export { DEFAULT_HTTP_LIMITS, type HttpLimits, type HttpOptions } from './config.ts';
 export { HttpError, type HttpErrorCode } from './errors.ts';
 export { PROBLEMS, type ProblemCode } from './problem-table.ts';

@@ -40,7 +40,7 @@ export interface RouteDescription {
 }
 
 /** Who may use it, where tokens are configured. */
-export type RouteAccess = 'open' | 'read';
+export type RouteAccess = 'open' | 'read' | 'admin';
 
 /** Read by GET and HEAD, or asked by POST. The schemas decode what arrives, and the description is made from the same. */
 export interface Route extends RouteDescription {

@@ -1,0 +1,28 @@
+import type { HttpOptions } from './config.ts';
+import type { FacadeDialect } from './rpc/blob-calls.ts';
+import { TokenList } from './token-list.ts';
+
+/** What the operator says about clients, as the configuration spells it. */
+export interface AccessSettings {
+  /** So many hops, or addresses and networks in a list. */
+  readonly httpTrustProxy: string | null;
+  readonly httpReadTokensFile: string | null;
+  readonly httpAdminTokensFile: string | null;
+  readonly httpRatePerSecond: number;
+  readonly httpConcurrentPerClient: number;
+  readonly httpFacadeDialect: FacadeDialect;
+}
+
+/** @throws HttpError `http/bad-tokens-file` */
+export async function readAccess(
+  settings: AccessSettings,
+): Promise<Pick<HttpOptions, 'trustProxy' | 'readTokens' | 'adminTokens' | 'facadeDialect' | 'limits'>> {
+  const { httpTrustProxy: proxies, httpReadTokensFile: read, httpAdminTokensFile: admin } = settings;
+  return {
+    trustProxy: proxies === null ? null : /^\d+$/.test(proxies) ? Number(proxies) : proxies.split(/[\s,]+/),
+    readTokens: read === null ? null : await TokenList.read(read),
+    adminTokens: admin === null ? null : await TokenList.read(admin),
+    facadeDialect: settings.httpFacadeDialect,
+    limits: { ratePerSecond: settings.httpRatePerSecond, concurrentPerClient: settings.httpConcurrentPerClient },
+  };
+}

@@ -5,6 +5,7 @@ import type { Activity } from './activity.ts';
 import type { BlobNode, ChainTip, ListedBlob } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import { ArchiveError } from './errors.ts';
+import { MOST_LISTED, type Sweep, sweepList } from './list-sweep.ts';
 import { Pulse } from './pulse.ts';
 
 /** Which chain the bytes on this machine belong to. */
@@ -20,6 +21,8 @@ export interface PollerOptions {
   readonly sweepMs: number;
   /** Entries of one page of the list. */
   readonly pageEntries: number;
+  /** Entries of a list that is believed to end. */
+  readonly mostEntries?: number;
 }
 
 export interface PollerModules {
@@ -33,8 +36,6 @@ export interface PollerModules {
 
 /** The genesis block is asked for again after this, in case another node answers at the same address. */
 const CHAIN_CHECK_MS = 600_000;
-/** More entries than six hours of full blocks and a full mempool: a list beyond this is not believed to end. */
-const MOST_LISTED = 1_000_000;
 const BACKOFF_MS = { first: 500, most: 15_000 } as const;
 
 /** Asks the node what it has, over and over, and notes it in the catalog. */
@@ -50,7 +51,11 @@ export class Poller {
   #tip: ChainTip | null = null;
   #lastAnswerMs: number | null = null;
   #sweptMs: number | null = null;
-  #listed: Map<VersionHash, number | null> = new Map();
+  #listed: Sweep['found'] = new Map();
+  /** The last sweep saw everything that is listed. */
+  #isWhole = false;
+  /** There was a block since the last sweep. */
+  #isSweepDue = true;
   #failures = 0;
 
   constructor(options: PollerOptions, modules: PollerModules) {
@@ -64,7 +69,6 @@ export class Poller {
         await this.#round(signal);
         this.#failures = 0;
         this.#modules.conditions.set('node', null);
-        this.#modules.conditions.set('list', null);
       } catch (error) {
         if (signal.aborted) return;
         this.#failures += 1;
@@ -92,7 +96,7 @@ export class Poller {
   /** A sweep of the whole list ended lately, on a node that is not catching up: what it did not name is not in it. */
   isListCurrent(): boolean {
     const { pollMs, sweepMs } = this.#options;
-    if (this.#sweptMs === null || !this.mayFetch || this.#tip?.syncing !== false) return false;
+    if (this.#sweptMs === null || !this.#isWhole || !this.mayFetch || this.#tip?.syncing !== false) return false;
     return this.#modules.nowMs() - this.#sweptMs < Math.max(15_000, 3 * (pollMs + sweepMs));
   }
 
@@ -125,9 +129,8 @@ export class Poller {
     const moved = tip.hash !== this.#tip?.hash;
     this.#tip = tip;
     if (moved) activity.emit('tip', tip);
-    if (moved || this.#sweptMs === null || nowMs() - this.#sweptMs >= this.#options.sweepMs) {
-      await this.#sweep(tip, signal);
-    }
+    this.#isSweepDue ||= moved || this.#sweptMs === null || nowMs() - this.#sweptMs >= this.#options.sweepMs;
+    if (this.#isSweepDue) await this.#sweep(tip, signal);
   }
 
   async #checkChain(signal: AbortSignal): Promise<void> {
@@ -152,37 +155,40 @@ export class Poller {
     this.news.ring();
   }
 
-  /**
-   * Reads the whole list in large pages, without data. Its order changes while one pages, so entries are taken by name;
-   * it ends on a page that is not full, or has nothing new.
-   */
   async #sweep(tip: ChainTip, signal: AbortSignal): Promise<void> {
-    const { node, catalog, activity, nowMs } = this.#modules;
-    const { pageEntries } = this.#options;
-    const found = new Map<VersionHash, number | null>();
-    for (let from = 0; from < MOST_LISTED; from += pageEntries) {
-      const page = await node.listBlobs({ count: pageEntries, from }, signal);
-      this.#lastAnswerMs = nowMs();
-      const before = found.size;
-      const fresh: ListedBlob[] = [];
-      for (const entry of page) {
-        if (found.has(entry.versionHash)) continue;
-        found.set(entry.versionHash, entry.medianTimeSeconds);
-        const known = this.#listed.get(entry.versionHash);
-        if (known === undefined || known !== entry.medianTimeSeconds) fresh.push(entry);
-      }
-      const added = catalog.noteListed(
-        fresh.map((entry) => ({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? tip.medianTimeSeconds })),
-      );
-      if (added > 0) {
-        activity.emit('listed', added);
-        this.news.ring();
-      }
-      if (page.length < pageEntries || found.size === before) break;
-    }
-    this.#listed = found;
+    const { node, nowMs, conditions } = this.#modules;
+    const { pageEntries, mostEntries = MOST_LISTED } = this.#options;
+    const sweep = await sweepList(node, { pageEntries, mostEntries }, (page) => this.#note(page, tip), signal);
+    this.#listed = sweep.found;
+    this.#isWhole = sweep.isWhole;
+    this.#isSweepDue = false;
     this.#sweptMs = nowMs();
+    conditions.set('list', sweep.isWhole ? null : tooLong(sweep.found.size));
   }
+
+  #note(page: readonly ListedBlob[], tip: ChainTip): void {
+    const { catalog, activity, nowMs } = this.#modules;
+    this.#lastAnswerMs = nowMs();
+    const changed = page.filter(({ versionHash, medianTimeSeconds }) => {
+      const known = this.#listed.get(versionHash);
+      return known === undefined || known !== medianTimeSeconds;
+    });
+    const added = catalog.noteListed(
+      changed.map((entry) => ({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? tip.medianTimeSeconds })),
+    );
+    if (added === 0) return;
+    activity.emit('listed', added);
+    this.news.ring();
+  }
+}
+
+function tooLong(entries: number) {
+  return {
+    code: 'archive/list-too-long',
+    message: `The node lists more than ${entries} blobs, many times what six hours can hold: the rest is not read.`,
+    hint: 'Look at the node. What the list did not name is answered with 503, not 404.',
+    blocksReadiness: true,
+  };
 }
 
 function backoffMs(failures: number): number {

@@ -30,6 +30,7 @@ export interface SceneSetup {
   readonly dataDir?: string;
   readonly requests?: number;
   readonly pageEntries?: number;
+  readonly mostEntries?: number;
 }
 
 /** The archive on a real folder, with a node in memory. */
@@ -48,6 +49,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       pollMs: 10,
       sweepMs: 50,
       pageEntries: setup.pageEntries ?? 1_000,
+      ...(setup.mostEntries === undefined ? {} : { mostEntries: setup.mostEntries }),
       requests: setup.requests ?? 2,
       // Higher than the fake node ever gets: these tests are of the list and of what it names.
       chain: { startHeight: 1_000_000, finality: { kind: 'depth', blocks: 1 } },

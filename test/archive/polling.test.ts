@@ -23,6 +23,24 @@ describe('reading the list', () => {
     for (const { versionHash } of listed) expect(scene.node.askedFor(versionHash)).toBe(1);
   });
 
+  test('a node that gives fewer entries a page than it is asked for is read to its end', async () => {
+    const scene = await archiveScene();
+    const listed = Array.from({ length: 10 }, (_, index) => scene.node.publish(sampleBlob(`capped ${index}`, 50)));
+    scene.node.listing = async ({ from }) => listed.slice(from, from + 3);
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 10 }));
+    expect(scene.archive.status().list.entries).toBe(10);
+  });
+
+  test('a list longer than is believed is told, and what it did not name is not called absent', async () => {
+    const scene = await archiveScene({ pageEntries: 2, mostEntries: 4 });
+    for (let index = 0; index < 8; index += 1) scene.node.publish(sampleBlob(`endless ${index}`, 50));
+    scene.start();
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/list-too-long' }]));
+    const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
+    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+  });
+
   test('ends when a page has nothing new, though the node gives full pages for ever', async () => {
     const scene = await archiveScene({ pageEntries: 2 });
     const listed = [scene.node.publish(sampleBlob('a', 50)), scene.node.publish(sampleBlob('b', 50))];

@@ -23,6 +23,8 @@ export interface DaemonOptions {
   /** The node is the built-in emulation: said wherever somebody could take it for real. */
   readonly emulated: boolean;
   readonly log: Logger;
+  /** Claimed already; it is given back with everything else. */
+  readonly folder?: DataFolder;
 }
 
 export interface Daemon {
@@ -48,7 +50,7 @@ type Closing = (() => Promise<void> | void)[];
 async function openArchive(options: DaemonOptions, closing: Closing): Promise<Opened> {
   const { settings, log, version, emulated } = options;
   const nowMs = Date.now;
-  const folder = await DataFolder.claim(settings.dataDir);
+  const folder = options.folder ?? (await DataFolder.claim(settings.dataDir));
   closing.push(() => folder.release());
   const store = await LocalStore.open(folder.path);
   closing.push(() => store.close());

@@ -66,8 +66,13 @@ function chooseNode() {
 /** Runs it to its end, passing on what asks us to stop; gives its exit code. */
 function run(node, words) {
   const path = `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`;
-  const child = spawn(node, words, { stdio: 'inherit', env: { ...process.env, PATH: path } });
+  // The fourth channel carries nothing: it closes when this process is killed, and the child stops cleanly then.
+  const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
+  const child = spawn(node, words, { stdio, env: { ...process.env, PATH: path } });
   const forward = (signal) => child.kill(signal);
+  const parent = process.ppid;
+  // npm cannot pass on its own kill -9; whoever lost it has another parent.
+  setInterval(() => process.ppid === parent || forward('SIGTERM'), 1_000).unref();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
   return new Promise((resolve, reject) => {
     child.on('error', reject);

@@ -1,20 +1,34 @@
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/index.ts';
-import { announcedDaemon, type DaemonAddress } from '../storage/local/data-folder.ts';
+import { announcedDaemon, type DaemonAddress, DataFolder } from '../storage/local/data-folder.ts';
 
 /** Where `run --dev` keeps everything when the chain is emulated. */
 export function devFolder(dataDir: string): string {
   return join(dataDir, 'dev');
 }
 
-/**
- * Where the running daemon answers: what it announced in its data folder, else in the development folder inside it,
- * else the configured address.
- */
+/** Where this command's archive can be: the data folder, and the development folder inside it. */
+export function dataFolders(config: Config, cwd: string): string[] {
+  const dataDir = resolve(cwd, config.values.dataDir);
+  return [dataDir, devFolder(dataDir)];
+}
+
+/** The one of them that an archive was ever made in; a development archive lies inside of the folder. */
+export function archiveFolder(config: Config, cwd: string): string {
+  const [first = '', ...others] = dataFolders(config, cwd);
+  return [first, ...others].find((folder) => DataFolder.exists(folder)) ?? first;
+}
+
+/** Where the daemon that runs on the data folder said it answers; null when none runs there. */
+export async function runningDaemon(config: Config, cwd: string): Promise<string | null> {
+  return (await announcedNear(config, cwd))?.url ?? null;
+}
+
+/** The address given, else that of the daemon on the data folder, else the configured one. */
 export async function findDaemon(config: Config, cwd: string, given: string | undefined): Promise<string> {
   if (given !== undefined) return given.replace(/\/+$/, '');
-  const announced = await announcedNear(config, cwd);
-  if (announced !== null) return announced.url;
+  const running = await runningDaemon(config, cwd);
+  if (running !== null) return running;
   const { httpHost, httpPort } = config.values;
   return `http://${httpHost.includes(':') ? `[${httpHost}]` : httpHost}:${httpPort}`;
 }
@@ -25,6 +39,9 @@ export async function findEmulatedNode(config: Config, cwd: string): Promise<str
 }
 
 async function announcedNear(config: Config, cwd: string): Promise<DaemonAddress | null> {
-  const dataDir = resolve(cwd, config.values.dataDir);
-  return (await announcedDaemon(dataDir)) ?? (await announcedDaemon(devFolder(dataDir)));
+  for (const folder of dataFolders(config, cwd)) {
+    const announced = await announcedDaemon(folder);
+    if (announced !== null) return announced;
+  }
+  return null;
 }

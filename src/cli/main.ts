@@ -16,6 +16,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     else process.exit(signal === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted);
   });
 }
+// The launcher was killed: nobody else can stop this process in an orderly way.
+if (process.channel !== undefined) {
+  process.channel.unref();
+  process.once('disconnect', () => stopping.abort('SIGTERM'));
+}
 // A reader that went away (`| head`) is no error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.failed);

@@ -1,10 +1,8 @@
-import { resolve } from 'node:path';
 import type { Upkeep } from '../archive/replicate/upkeep.ts';
 import { openUpkeep } from '../daemon.ts';
 import { createLogger } from '../observability/logger.ts';
-import { announcedDaemon } from '../storage/local/data-folder.ts';
 import type { CliContext } from './cli-context.ts';
-import { devFolder } from './daemon-address.ts';
+import { archiveFolder } from './daemon-address.ts';
 import { humanLog } from './human-log.ts';
 import type { VerbOptions } from './verb-options.ts';
 import { VERSION } from './version.ts';
@@ -20,9 +18,7 @@ export async function withUpkeep<T>(
   context: CliContext,
   work: (upkeep: Upkeep) => Promise<T>,
 ): Promise<T> {
-  const asked = resolve(context.cwd, config.values.dataDir);
-  // As the other commands find it: a development archive lies inside of the folder.
-  const dataDir = (await announcedDaemon(devFolder(asked))) === null ? asked : devFolder(asked);
+  const dataDir = archiveFolder(config, context.cwd);
   const settings = { ...config.values, dataDir };
   const log = createLogger(
     config.origins.logLevel === 'default' ? 'error' : settings.logLevel,

@@ -8,11 +8,15 @@ import { eventually } from './eventually.ts';
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** What npm runs. */
+export const LAUNCHER = fileURLToPath(new URL('../../src/launch.mjs', import.meta.url));
 
 export interface Surroundings {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly atEnd?: AtEnd;
+  /** Default: the command itself. */
+  readonly program?: string;
 }
 
 export interface Ended {
@@ -29,9 +33,9 @@ export class HoldfastProcess {
   readonly #stdout: Buffer[] = [];
   readonly #stderr: Buffer[] = [];
 
-  constructor(words: readonly string[], { env = {}, cwd, atEnd = atEndOfTest }: Surroundings = {}) {
+  constructor(words: readonly string[], { env = {}, cwd, atEnd = atEndOfTest, program = MAIN }: Surroundings = {}) {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
-    this.#child = spawn(process.execPath, [MAIN, ...words], {
+    this.#child = spawn(process.execPath, [program, ...words], {
       env: { ...Object.fromEntries(inherited), ...env },
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],

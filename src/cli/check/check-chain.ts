@@ -1,10 +1,8 @@
-import { resolve } from 'node:path';
 import type { AuditFinding, ChainAuditReport } from '../../archive/chain/audit.ts';
 import { openUpkeep } from '../../daemon.ts';
 import { createLogger } from '../../observability/logger.ts';
-import { announcedDaemon } from '../../storage/local/data-folder.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
-import { devFolder } from '../daemon-address.ts';
+import { archiveFolder } from '../daemon-address.ts';
 import { describeSeconds } from '../describe.ts';
 import { CliError } from '../errors.ts';
 import { humanLog } from '../human-log.ts';
@@ -17,8 +15,7 @@ import { VERSION } from '../version.ts';
  */
 export async function checkChain({ config, own, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const range = { from: heightOf(own['from'], '--from'), to: heightOf(own['to'], '--to') };
-  const asked = resolve(context.cwd, config.values.dataDir);
-  const dataDir = (await announcedDaemon(devFolder(asked))) === null ? asked : devFolder(asked);
+  const dataDir = archiveFolder(config, context.cwd);
   const log = createLogger('error', humanLog(context.stderr));
   const settings = { ...config.values, dataDir };
   const { auditChain, close } = await openUpkeep({ settings, version: VERSION, emulated: false, log });

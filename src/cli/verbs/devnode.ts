@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { createDevnode } from '../../devnode/index.ts';
 import { DIALECTS, type Dialect } from '../../node/method-table.ts';
+import { DataFolder } from '../../storage/local/data-folder.ts';
 import { type CliContext, type ExitCode, interruptedCode, print } from '../cli-context.ts';
 import { CliError } from '../errors.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
@@ -23,6 +24,8 @@ export function devnodeCommand(): Command {
 export async function devnode({ own, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const text = (name: string): string | null => (typeof own[name] === 'string' ? own[name] : null);
   const folder = text('persist');
+  // One process mines on a chain: two would write one journal.
+  const claimed = folder === null ? null : await DataFolder.claim(resolve(context.cwd, folder));
   const node = await createDevnode({
     host: text('host') ?? '127.0.0.1',
     port: parsePort(text('port') ?? ''),
@@ -45,6 +48,7 @@ export async function devnode({ own, json }: VerbOptions, context: CliContext): 
     if (!context.signal.aborted) await new Promise((wake) => context.signal.addEventListener('abort', wake));
   } finally {
     await node.close();
+    await claimed?.release();
   }
   return interruptedCode(context.signal);
 }

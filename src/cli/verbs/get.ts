@@ -9,7 +9,7 @@ import { DataFolder } from '../../storage/local/data-folder.ts';
 import { LocalStore } from '../../storage/local/local-store.ts';
 import { type VerifiedBlob, verifyBlob } from '../../verify/verified-blob.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
-import { findDaemon } from '../daemon-address.ts';
+import { dataFolders, findDaemon, runningDaemon } from '../daemon-address.ts';
 import { askDaemon, refusal } from '../daemon-client.ts';
 import { CliError } from '../errors.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
@@ -57,14 +57,15 @@ export async function get(text: string, options: VerbOptions, context: CliContex
 }
 
 async function fetchBlob(name: NamedHash, url: string | undefined, options: VerbOptions, context: CliContext) {
-  const base = await findDaemon(options.config, context.cwd, url);
-  try {
-    return await fromDaemon(base, name, context.signal);
-  } catch (error) {
-    const nobodyThere = error instanceof CliError && error.code === 'cli/no-daemon' && url === undefined;
-    if (!nobodyThere) throw error;
-    return await fromFolder(resolve(context.cwd, options.config.values.dataDir), name, error, context.signal);
+  const { config } = options;
+  const running = url ?? (await runningDaemon(config, context.cwd));
+  if (running === null) {
+    for (const folder of dataFolders(config, context.cwd)) {
+      const found = await fromFolder(folder, name, context.signal);
+      if (found !== null) return found;
+    }
   }
+  return await fromDaemon(await findDaemon(config, context.cwd, url), name, context.signal);
 }
 
 async function fromDaemon(base: string, name: NamedHash, signal: AbortSignal): Promise<VerifiedBlob | null> {
@@ -84,10 +85,10 @@ async function fromDaemon(base: string, name: NamedHash, signal: AbortSignal): P
   );
 }
 
-/** Nobody runs on the folder: its files are read directly. */
-async function fromFolder(path: string, name: NamedHash, nobody: CliError, signal: AbortSignal) {
+/** Nobody runs on the folder: its files are read directly. null says only that they are not there. */
+async function fromFolder(path: string, name: NamedHash, signal: AbortSignal): Promise<VerifiedBlob | null> {
   const folder = await DataFolder.claimExisting(path);
-  if (folder === null) throw nobody;
+  if (folder === null) return null;
   try {
     const store = await LocalStore.open(path);
     try {
@@ -107,7 +108,7 @@ async function fromFolder(path: string, name: NamedHash, nobody: CliError, signa
   } finally {
     await folder.release();
   }
-  throw nobody;
+  return null;
 }
 
 /** The whole file or nothing. What is there and is no plain file (a pipe, a device) is written into, never replaced. */

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type Daemon, startDaemon } from '../../daemon.ts';
 import { createDevnode, type Devnode } from '../../devnode/index.ts';
 import { createLogger, type Logger } from '../../observability/logger.ts';
+import { DataFolder } from '../../storage/local/data-folder.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
 import { devFolder } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
@@ -29,10 +30,12 @@ export async function run({ config, own }: VerbOptions, context: CliContext): Pr
   // Between progress lines, only what is wrong is worth a line, unless a level was asked for.
   const level = dev && config.origins.logLevel === 'default' ? 'warn' : config.values.logLevel;
   const log = createLogger(level, dev ? humanLog(context.stderr) : context.stdout);
-  const devnode = emulated ? await startEmulation(dataDir) : null;
+  // Claimed before the emulated chain is opened: a second process must not mine on the first one's.
+  const folder = await DataFolder.claim(dataDir);
+  const devnode = emulated ? await startEmulation(dataDir, folder) : null;
   try {
     const settings = { ...config.values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) };
-    const daemon = await startDaemon({ settings, version: VERSION, emulated, log });
+    const daemon = await startDaemon({ settings, version: VERSION, emulated, log, folder });
     const reporter = dev ? startReporter(daemon, { emulated, devnode, dataDir }, context) : null;
     return await untilStopped(daemon, reporter, log, context.signal);
   } finally {
@@ -49,13 +52,19 @@ async function untilStopped(daemon: Daemon, reporter: Reporter | null, log: Logg
   return interruptedCode(signal);
 }
 
-function startEmulation(dataDir: string): Promise<Devnode> {
-  return createDevnode({
+async function startEmulation(dataDir: string, folder: DataFolder): Promise<Devnode> {
+  const starting = createDevnode({
     seed: 'holdfast --dev',
     blocksEveryMs: BLOCKS_EVERY_MS,
     seedRecordedBlobs: true,
     dataDir: join(dataDir, 'node'),
   });
+  try {
+    return await starting;
+  } catch (error) {
+    await folder.release();
+    throw error;
+  }
 }
 
 function nodeOf(devnode: Devnode) {

@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { readFile, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { codeOf } from '../../blob/errors.ts';
 import { type BlockHash, parseBlockHash } from '../../blob/ids.ts';
+import { isLocked, lockExclusively } from '../../sqlite/exclusive-lock.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
 
@@ -14,6 +14,7 @@ export type LocalMode = (typeof LOCAL_MODES)[number];
 
 const MARKER = 'holdfast.json';
 const ADDRESS = 'daemon.json';
+const LOCK = 'lock.sqlite';
 
 const marker = z.object({
   format: z.literal('holdfast'),
@@ -36,10 +37,10 @@ export type DaemonAddress = z.infer<typeof address>;
 /** A data folder that this process, and no other, may write. */
 export class DataFolder {
   readonly path: string;
-  readonly #lock: Database.Database;
+  readonly #lock: { close(): void };
   #mode: LocalMode = 'keep';
 
-  private constructor(path: string, lock: Database.Database) {
+  private constructor(path: string, lock: { close(): void }) {
     this.path = path;
     this.#lock = lock;
   }
@@ -51,7 +52,7 @@ export class DataFolder {
   static async claim(path: string): Promise<DataFolder> {
     try {
       makeWritableFolder(path);
-      return new DataFolder(path, lockExclusively(join(path, 'lock.sqlite')));
+      return new DataFolder(path, lockExclusively(join(path, LOCK)));
     } catch (cause) {
       if (codeOf(cause) === 'SQLITE_BUSY') throw await inUse(path, cause);
       throw storageFault('local', 'claim', cause, path);
@@ -60,7 +61,11 @@ export class DataFolder {
 
   /** The same for a folder that a daemon has made; null when there is none, and none is made. */
   static async claimExisting(path: string): Promise<DataFolder | null> {
-    return existsSync(join(path, 'lock.sqlite')) ? await DataFolder.claim(path) : null;
+    return DataFolder.exists(path) ? await DataFolder.claim(path) : null;
+  }
+
+  static exists(path: string): boolean {
+    return existsSync(join(path, LOCK));
   }
 
   /** The chain that this folder belongs to; null before it was bound. */
@@ -142,9 +147,13 @@ export class DataFolder {
   }
 }
 
-/** Where a daemon on this folder said it answers; null when none announced itself. A killed one may be named still. */
+/**
+ * Where the daemon on this folder said it answers; null when none runs there. What a killed one left behind is not
+ * believed: another archive may answer at that address now.
+ */
 export async function announcedDaemon(path: string): Promise<DaemonAddress | null> {
   try {
+    if (!existsSync(join(path, LOCK)) || !isLocked(join(path, LOCK))) return null;
     return address.parse(JSON.parse(await readFile(join(path, ADDRESS), 'utf8')));
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT' || cause instanceof SyntaxError || cause instanceof z.ZodError) return null;
@@ -164,18 +173,6 @@ function makeWritableFolder(path: string): void {
     throw cause;
   }
   accessSync(path, writable);
-}
-
-function lockExclusively(file: string): Database.Database {
-  const lock = new Database(file, { timeout: 0 });
-  try {
-    lock.pragma('locking_mode = EXCLUSIVE');
-    lock.exec('BEGIN EXCLUSIVE; CREATE TABLE IF NOT EXISTS held (by_holdfast INTEGER); COMMIT');
-    return lock;
-  } catch (cause) {
-    lock.close();
-    throw cause;
-  }
 }
 
 async function inUse(path: string, cause: unknown): Promise<StorageError> {

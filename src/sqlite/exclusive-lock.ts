@@ -1,0 +1,34 @@
+import Database from 'better-sqlite3';
+
+/** Somebody may look whether the lock is held just now; that takes no longer. */
+const LOOK_MS = 250;
+
+/**
+ * A lock that the operating system drops with the process (SQLite's, on a file of its own): `kill -9` leaves nothing to
+ * clean up. Throws `SQLITE_BUSY` when another process holds it.
+ */
+export function lockExclusively(file: string): { close(): void } {
+  const lock = new Database(file, { timeout: LOOK_MS });
+  try {
+    lock.pragma('locking_mode = EXCLUSIVE');
+    lock.exec('BEGIN EXCLUSIVE; CREATE TABLE IF NOT EXISTS held (by_holdfast INTEGER); COMMIT');
+    return lock;
+  } catch (cause) {
+    lock.close();
+    throw cause;
+  }
+}
+
+/** Does a process hold the lock? The file must exist. */
+export function isLocked(file: string): boolean {
+  const lock = new Database(file, { timeout: 0, fileMustExist: true });
+  try {
+    lock.prepare('SELECT COUNT(*) FROM sqlite_schema').get();
+    return false;
+  } catch (cause) {
+    if (cause instanceof Database.SqliteError && cause.code === 'SQLITE_BUSY') return true;
+    throw cause;
+  } finally {
+    lock.close();
+  }
+}

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * `holdfast/client`: the operations of a layer-1 node, for other programs. Needs Node, undici and zod; loads no database,
  * no storage client and no logger.

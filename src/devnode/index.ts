@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 export type { CacheEntry } from './chain/blob-cache.ts';
 export type { Block } from './chain/block.ts';
 export type { ChainLockPolicy } from './chain/chain-locks.ts';

@@ -22,8 +22,7 @@ const node = (words: readonly string[], cwd: string) => run(process.execPath, wo
 
 function compile(file: string, more: readonly string[]) {
   const words = [file, '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'esnext', ...more];
-  const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
-  return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words, ...types], folder);
+  return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words], folder);
 }
 
 const PROGRAM = `

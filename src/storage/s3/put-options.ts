@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { PutObjectCommandInput, ServerSideEncryption, StorageClass } from '@aws-sdk/client-s3';
+import { z } from 'zod';
 import type { S3Options } from './s3-options.ts';
 
+/** Other servers have classes of their own names; the SDK sends what it is given. */
+const anyClass = z.custom<StorageClass>((value) => typeof value === 'string');
 const DAY_MS = 86_400_000;
 
 /** What the operator wants of every object that is written, in the words of PutObject. */
@@ -9,8 +12,7 @@ export function putOptions(options: S3Options, body: Uint8Array, lock: boolean):
   const { encryption, storageClass, objectLock } = options;
   return {
     ...(encryption === null ? {} : encryptionOf(encryption)),
-    // Other servers have classes of their own names; the SDK sends what it is given.
-    ...(storageClass === null ? {} : { StorageClass: storageClass satisfies string as StorageClass }),
+    ...(storageClass === null ? {} : { StorageClass: anyClass.parse(storageClass) }),
     ...(objectLock === null || !lock
       ? {}
       : {

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { AnswerBudget } from '../../src/http/answer-budget.ts';
+import { ClientLimits } from '../../src/http/client-limits.ts';
+import { TokenList } from '../../src/http/token-list.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { FakeArchiveView } from './fake-archive-view.ts';
+import { FakeChainView } from './fake-chain-view.ts';
+import { injectable, running } from './harness.ts';
+import { get, RawClient } from './raw-client.ts';
+import { viewWith } from './served-blob.ts';
+
+const TOKEN = 'a-token-that-nobody-guesses';
+const LINE = `sha256:${createHash('sha256').update(TOKEN).digest('hex')} rollup`;
+
+describe('tokens', () => {
+  const readTokens = TokenList.parse(`# who may read\n\n${LINE}\n`, 'tokens');
+  const door = (given = {}) => injectable(new FakeArchiveView(), new FakeChainView(), { readTokens, ...given }).inject;
+
+  test('reading takes one, liveness and readiness do not', async () => {
+    const inject = door();
+    const refused = await inject('/v1/status');
+    expect([refused.statusCode, refused.headers['www-authenticate']]).toEqual([401, 'Bearer']);
+    expect(refused.json()).toMatchObject({ code: 'http/unauthorized' });
+    expect((await inject('/healthz')).statusCode).toBe(200);
+    expect((await inject('/readyz')).statusCode).toBe(200);
+    expect((await inject({ method: 'POST', url: '/', payload: '{}' })).statusCode).toBe(401);
+  });
+
+  test.each([
+    [`Bearer ${TOKEN}`, 200],
+    [`bearer  ${TOKEN}`, 200],
+    [`Basic ${Buffer.from(`anyone:${TOKEN}`).toString('base64')}`, 200],
+    [`Basic ${Buffer.from(TOKEN).toString('base64')}`, 401],
+    [`Bearer ${TOKEN}x`, 401],
+    [`Bearer ${LINE}`, 401],
+    ['Bearer', 401],
+    ['', 401],
+  ])('%s', async (authorization, status) => {
+    expect((await door()({ url: '/v1/status', headers: { authorization } })).statusCode).toBe(status);
+  });
+
+  test('a token of an operator reads too', async () => {
+    const adminTokens = TokenList.parse(`sha256:${createHash('sha256').update('admin').digest('hex')}`, 'f');
+    const headers = { authorization: 'Bearer admin' };
+    expect((await door({ adminTokens })({ url: '/v1/status', headers })).statusCode).toBe(200);
+  });
+
+  test('a file that holds a token itself is refused without repeating it', async () => {
+    const file = join(temporaryFolder(), 'tokens');
+    writeFileSync(file, `${TOKEN}\n`);
+    const error = await TokenList.read(file).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'http/bad-tokens-file' });
+    expect(String(error)).not.toContain(TOKEN);
+    await expect(TokenList.read(join(file, 'none'))).rejects.toMatchObject({ code: 'http/bad-tokens-file' });
+    expect(() => TokenList.parse('# none\n', 'f')).toThrow('no token');
+  });
+});
+
+describe('what one client may ask', () => {
+  function limits(ratePerSecond: number, concurrent: number) {
+    const clock = { ms: 0 };
+    return { clock, limits: new ClientLimits({ ratePerSecond, concurrent, nowMs: () => clock.ms }) };
+  }
+
+  test('so many a second, twice as many at once', () => {
+    const { clock, limits: door } = limits(10, 0);
+    const kinds = Array.from({ length: 21 }, () => door.admit('10.0.0.1').kind);
+    expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(20);
+    expect(door.admit('10.0.0.1')).toMatchObject({ why: 'rate', retryAfterSeconds: 0.1 });
+    expect(door.admit('10.0.0.2').kind).toBe('admitted');
+    clock.ms += 100;
+    expect(door.admit('10.0.0.1').kind).toBe('admitted');
+  });
+
+  test('so many at a time, and one that is done makes room once', () => {
+    const { limits: door } = limits(0, 2);
+    const first = door.admit('a');
+    door.admit('a');
+    expect(door.admit('a')).toMatchObject({ why: 'concurrency' });
+    if (first.kind === 'admitted') {
+      first.done();
+      first.done();
+    }
+    expect(door.admit('a').kind).toBe('admitted');
+    expect(door.admit('a').kind).toBe('refused');
+  });
+
+  test.each([
+    ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', 'refused'],
+    ['2001:db8:1:2::1', '2001:db8:1:3::1', 'admitted'],
+    ['::ffff:10.0.0.1', '10.0.0.1', 'refused'],
+    ['fe80::1%eth0', 'fe80::2%eth1', 'refused'],
+  ])('%s and %s: the second is %s', (first, second, kind) => {
+    const { limits: door } = limits(0, 1);
+    door.admit(first);
+    expect(door.admit(second).kind).toBe(kind);
+  });
+
+  test('a flood of addresses is forgotten', () => {
+    const { limits: door } = limits(1, 0);
+    for (let at = 0; at < 30_000; at += 1) {
+      const admission = door.admit(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`);
+      if (admission.kind === 'admitted') admission.done();
+    }
+    expect(door.admit('10.0.0.0').kind).toBe('admitted');
+  });
+
+  test('429 says when to come back, and health is never refused', async () => {
+    const { inject } = injectable(new FakeArchiveView(), new FakeChainView(), { limits: { ratePerSecond: 1 } });
+    await inject('/v1/status');
+    await inject('/v1/status');
+    const refused = await inject('/v1/status');
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '1']);
+    expect((await inject('/healthz')).statusCode).toBe(200);
+  });
+
+  test('behind a proxy that is believed, each client has limits of its own; what others say is not heard', async () => {
+    const limits = { ratePerSecond: 1 };
+    const from = (client: string) => ({ url: '/v1/status', headers: { 'x-forwarded-for': client } });
+    const trusting = injectable(new FakeArchiveView(), new FakeChainView(), { limits, trustProxy: 1 }).inject;
+    const wary = injectable(new FakeArchiveView(), new FakeChainView(), { limits, trustProxy: null }).inject;
+    const statuses = async (inject: typeof wary) => {
+      const answers = [];
+      for (const client of ['1.1.1.1', '2.2.2.2', '3.3.3.3', '9.9.9.9, 4.4.4.4'])
+        answers.push(await inject(from(client)));
+      return answers.map(({ statusCode }) => statusCode);
+    };
+    expect(await statuses(trusting)).toEqual([200, 200, 200, 200]);
+    expect(await statuses(wary)).toEqual([200, 200, 429, 429]);
+  });
+});
+
+describe('the budget of answers', () => {
+  const never = new AbortController().signal;
+
+  test('waits its turn, and a share is given back once', async () => {
+    const budget = new AnswerBudget(100, 60_000);
+    const first = await budget.take(80, never);
+    const second = budget.take(50, never);
+    const third = budget.take(10, never);
+    expect([budget.heldBytes, budget.waiting]).toEqual([80, 2]);
+    first?.shrinkTo(40);
+    await Promise.all([second, third]);
+    expect(budget.heldBytes).toBe(100);
+    first?.giveBack();
+    first?.giveBack();
+    (await second)?.giveBack();
+    (await third)?.giveBack();
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  test('gives up in time, or with its client, and what is too large takes all', async () => {
+    const budget = new AnswerBudget(100, 5);
+    const all = await budget.take(1_000, never);
+    expect(await budget.take(1, never)).toBeNull();
+    const gone = new AbortController();
+    const waiting = budget.take(1, gone.signal);
+    gone.abort();
+    expect(await waiting).toBeNull();
+    all?.giveBack();
+    expect([budget.heldBytes, budget.waiting]).toEqual([0, 0]);
+  });
+
+  test('readers that do not read hold no more than it; others are told to come back', async () => {
+    const { view, path } = viewWith(2_000_000);
+    const { port, url } = await running(view, { answerBytes: 8_000_000, answerWaitMs: 50, concurrentPerClient: 0 });
+    const readers = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const client = await RawClient.open(port);
+        client.socket.pause();
+        client.send(get(path));
+        return client;
+      }),
+    );
+    // What a socket takes at once is not held: as many as fill the budget are left, whatever the kernel's buffers are.
+    const late = await Promise.all(Array.from({ length: 40 }, async () => (await fetch(`${url}${path}`)).status));
+    expect(new Set([...late, 503]).size).toBeLessThanOrEqual(2);
+    for (const reader of readers) reader.socket.destroy();
+    await expect.poll(async () => (await fetch(`${url}${path}`)).status).toBe(200);
+  });
+});

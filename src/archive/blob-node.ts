@@ -24,6 +24,13 @@ export interface ListedBlob {
   readonly attempts?: number;
 }
 
+/** One page of the cache. */
+export interface ListedPage {
+  readonly entries: readonly ListedBlob[];
+  /** Entries that could not be read: what they name is not known. */
+  readonly unreadable: number;
+}
+
 /** What became of one blob that was asked for. Only `absent` means that the node answered it has not got it. */
 export type FetchOutcome =
   | { readonly kind: 'bytes'; readonly blob: UnverifiedBlob }
@@ -37,7 +44,7 @@ export interface BlobNode {
   genesisHash(signal: AbortSignal): Promise<BlockHash>;
   tip(signal: AbortSignal): Promise<ChainTip>;
   /** One page of the cache. The order is not stable between calls, and an entry can repeat. */
-  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedBlob[]>;
+  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedPage>;
   /**
    * Fetches these blobs in one request (one: a plain call; several: a batch); outcomes in the order of the request.
    * The caller bounds the number and the bytes by the sizes that the list gave. Throws when the request as a whole failed.

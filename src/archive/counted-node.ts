@@ -1,5 +1,5 @@
 import type { BlockHash } from '../blob/ids.ts';
-import type { ChainTip, FetchOutcome, ListedBlob } from './blob-node.ts';
+import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from './blob-node.ts';
 import type { ArchiveNode, ChainHeader } from './chain/chain-node.ts';
 
 /** What all nodes together were asked. */
@@ -40,7 +40,7 @@ export class CountedNode implements ArchiveNode {
     return this.#node.tip(signal);
   }
 
-  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedBlob[]> {
+  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedPage> {
     this.calls.list += 1;
     return this.#node.listBlobs(page, signal);
   }

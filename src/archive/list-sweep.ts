@@ -1,4 +1,5 @@
 import type { VersionHash } from '../blob/ids.ts';
+import type { Condition } from './archive-view.ts';
 import type { BlobNode, ListedBlob } from './blob-node.ts';
 
 /** More entries than six hours of full blocks and a full mempool: a list beyond this is not believed to end. */
@@ -8,9 +9,14 @@ export const MOST_LISTED = 1_000_000;
 export interface Sweep {
   /** Every entry by its name, with its median time. */
   readonly found: Map<VersionHash, number | null>;
-  /** false: there was more than is believed, so what it does not name may still be listed. */
-  readonly isWhole: boolean;
+  /** Entries that could not be read. */
+  readonly unreadable: number;
+  /** false: there was more than is believed. */
+  readonly isEnded: boolean;
 }
+
+/** Pages in a row that hold nothing but known and unreadable entries; behind more, nothing good is looked for. */
+const MOST_BARREN_PAGES = 8;
 
 /**
  * Reads the whole list in large pages, without data. Its order changes while one pages, and pages repeat entries, so
@@ -25,17 +31,41 @@ export async function sweepList(
 ): Promise<Sweep> {
   const { pageEntries, mostEntries } = limits;
   const found = new Map<VersionHash, number | null>();
+  let unreadable = 0;
+  let barrenPages = 0;
   for (let from = 0; from < mostEntries; ) {
     const page = await node.listBlobs({ count: pageEntries, from }, signal);
     const fresh: ListedBlob[] = [];
-    for (const entry of page) {
+    for (const entry of page.entries) {
       if (found.has(entry.versionHash)) continue;
       found.set(entry.versionHash, entry.medianTimeSeconds);
       fresh.push(entry);
     }
     takeOver(fresh);
-    if (fresh.length === 0) return { found, isWhole: true };
-    from += Math.min(fresh.length, pageEntries);
+    unreadable += page.unreadable;
+    barrenPages = fresh.length === 0 ? barrenPages + 1 : 0;
+    const mayGoOn = fresh.length > 0 || (page.unreadable > 0 && barrenPages < MOST_BARREN_PAGES);
+    if (!mayGoOn) return { found, unreadable, isEnded: true };
+    from += Math.min(fresh.length + page.unreadable, pageEntries);
   }
-  return { found, isWhole: false };
+  return { found, unreadable, isEnded: false };
+}
+
+/** Why a sweep does not tell what is not listed; null: it does. */
+export function sweepCondition({ found, unreadable, isEnded }: Sweep): Omit<Condition, 'since'> | null {
+  if (!isEnded) {
+    return {
+      code: 'archive/list-too-long',
+      message: `The node lists more than ${found.size} blobs, many times what six hours can hold: the rest is not read.`,
+      hint: 'Look at the node. What the list did not name is answered with 503, not 404.',
+      blocksReadiness: true,
+    };
+  }
+  if (unreadable === 0) return null;
+  return {
+    code: 'archive/unreadable-entries',
+    message: `${unreadable} entries of the node’s list could not be read; the other ${found.size} go on.`,
+    hint: 'Look at the node, or at what stands before it. What the list did not name is answered with 503, not 404.',
+    blocksReadiness: false,
+  };
 }

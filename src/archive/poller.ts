@@ -5,7 +5,7 @@ import type { Activity } from './activity.ts';
 import type { BlobNode, ChainTip, ListedBlob } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import { ArchiveError } from './errors.ts';
-import { MOST_LISTED, type Sweep, sweepList } from './list-sweep.ts';
+import { MOST_LISTED, type Sweep, sweepCondition, sweepList } from './list-sweep.ts';
 import { Pulse } from './pulse.ts';
 
 /** Which chain the bytes on this machine belong to. */
@@ -160,10 +160,11 @@ export class Poller {
     const { pageEntries, mostEntries = MOST_LISTED } = this.#options;
     const sweep = await sweepList(node, { pageEntries, mostEntries }, (page) => this.#note(page, tip), signal);
     this.#listed = sweep.found;
-    this.#isWhole = sweep.isWhole;
+    const condition = sweepCondition(sweep);
+    this.#isWhole = condition === null;
     this.#isSweepDue = false;
     this.#sweptMs = nowMs();
-    conditions.set('list', sweep.isWhole ? null : tooLong(sweep.found.size));
+    conditions.set('list', condition);
   }
 
   #note(page: readonly ListedBlob[], tip: ChainTip): void {
@@ -180,15 +181,6 @@ export class Poller {
     activity.emit('listed', added);
     this.news.ring();
   }
-}
-
-function tooLong(entries: number) {
-  return {
-    code: 'archive/list-too-long',
-    message: `The node lists more than ${entries} blobs, many times what six hours can hold: the rest is not read.`,
-    hint: 'Look at the node. What the list did not name is answered with 503, not 404.',
-    blocksReadiness: true,
-  };
 }
 
 function backoffMs(failures: number): number {

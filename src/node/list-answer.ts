@@ -11,22 +11,43 @@ export interface ListedEntry {
   readonly txid: TxId | null;
 }
 
-const entries = z.array(
-  z.object({
+/** A page of the list, as far as it can be read. */
+export interface ReadablePage {
+  readonly entries: readonly ListedEntry[];
+  /** Entries that are not as they must be: what they name is not known. */
+  readonly unreadable: number;
+}
+
+const METHOD = 'listnevmblobdata';
+
+const entry = z
+  .object({
     versionhash: versionHash,
     datasize: z.int().nonnegative(),
     mtp: seconds.optional(),
     mpt: seconds.optional(),
     txid: txId.optional(),
-  }),
-);
+  })
+  .transform(
+    (listed): ListedEntry => ({
+      versionHash: listed.versionhash,
+      sizeBytes: listed.datasize,
+      medianTimeSeconds: listed.mtp ?? listed.mpt ?? null,
+      txid: listed.txid ?? null,
+    }),
+  );
 
-/** @throws NodeError `node/malformed-answer` */
+/** @throws NodeError `node/malformed-answer` when one entry is not as it must be */
 export function readList(result: unknown): ListedEntry[] {
-  return decode(entries, result, 'listnevmblobdata').map((entry) => ({
-    versionHash: entry.versionhash,
-    sizeBytes: entry.datasize,
-    medianTimeSeconds: entry.mtp ?? entry.mpt ?? null,
-    txid: entry.txid ?? null,
-  }));
+  return decode(z.array(entry), result, METHOD);
+}
+
+/**
+ * Entry by entry: one that is damaged keeps nobody from the others.
+ * @throws NodeError `node/malformed-answer` when it is no list
+ */
+export function readListPage(result: unknown): ReadablePage {
+  const read = decode(z.array(z.unknown()), result, METHOD).map((one) => entry.safeParse(one));
+  const entries = read.flatMap((one) => (one.success ? [one.data] : []));
+  return { entries, unreadable: read.length - entries.length };
 }

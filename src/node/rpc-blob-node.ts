@@ -5,7 +5,7 @@ import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 import { blobOf, readBatch, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
 import { blockHash, decode, height, seconds } from './decode.ts';
 import { malformedAnswer, NodeError, NodeRpcError } from './errors.ts';
-import { type ListedEntry, readList } from './list-answer.ts';
+import { type ReadablePage, readListPage } from './list-answer.ts';
 import { NO_REPETITION, withReadRetries } from './read-retry.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
 import { type ChainCalls, chainCalls } from './rpc-chain-calls.ts';
@@ -31,7 +31,7 @@ export interface RpcBlobNode extends ChainCalls {
   readonly name: string;
   genesisHash(signal: AbortSignal): Promise<BlockHash>;
   tip(signal: AbortSignal): Promise<NodeTip>;
-  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedEntry[]>;
+  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ReadablePage>;
   fetchBlobs(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<BlobOutcome[]>;
   close(): Promise<void>;
 }
@@ -83,7 +83,7 @@ function overTransport(transport: NodeTransport): RpcBlobNode {
     },
     async listBlobs({ count, from }, signal) {
       const limitBytes = SMALL_ANSWER_BYTES + Math.max(count, 0) * LIST_ENTRY_BYTES;
-      return readList(await call(LIST, [count, from], limitBytes, signal));
+      return readListPage(await call(LIST, [count, from], limitBytes, signal));
     },
     async fetchBlobs(wanted, signal) {
       const possible = wanted.filter(canBe);

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ChainTip, FetchOutcome, ListedBlob } from '../../src/archive/blob-node.ts';
+import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from '../../src/archive/blob-node.ts';
 import type { ArchiveNode, ChainHeader } from '../../src/archive/chain/chain-node.ts';
 import { type BlockHash, parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
@@ -22,6 +22,8 @@ export class FakeBlobNode implements ArchiveNode {
   genesis: () => Promise<BlockHash> = async () => GENESIS;
   tipNow: () => Promise<ChainTip> = async () => this.tipValue;
   listing: ((page: { count: number; from: number }) => Promise<ListedBlob[]>) | null = null;
+  /** Entries of the first page that are damaged. */
+  unreadable = 0;
   fetching: Fetching = async (wanted) => wanted.map((one) => this.outcomeOf(one));
   tipValue: ChainTip = {
     height: 1,
@@ -65,10 +67,12 @@ export class FakeBlobNode implements ArchiveNode {
     return await this.tipNow();
   }
 
-  async listBlobs(page: { count: number; from: number }): Promise<ListedBlob[]> {
+  async listBlobs(page: { count: number; from: number }): Promise<ListedPage> {
     this.pages.push(page);
-    if (this.listing !== null) return await this.listing(page);
-    return [...this.blobs.values()].map(({ listed }) => listed).slice(page.from, page.from + page.count);
+    const unreadable = page.from === 0 ? this.unreadable : 0;
+    if (this.listing !== null) return { entries: await this.listing(page), unreadable };
+    const all = [...this.blobs.values()].map(({ listed }) => listed);
+    return { entries: all.slice(page.from, page.from + page.count), unreadable };
   }
 
   async fetchBlobs(wanted: readonly ListedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {

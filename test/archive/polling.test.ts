@@ -41,6 +41,21 @@ describe('reading the list', () => {
     expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
   });
 
+  test('entries that cannot be read are told and hold up no others; nothing is called absent meanwhile', async () => {
+    const scene = await archiveScene();
+    scene.node.publish(sampleBlob('readable', 50));
+    scene.node.unreadable = 2;
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
+    const unreadable = { code: 'archive/unreadable-entries', blocksReadiness: false };
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([unreadable]));
+    const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
+    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    scene.node.unreadable = 0;
+    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    expect(scene.conditions.all()).toEqual([]);
+  });
+
   test('ends when a page has nothing new, though the node gives full pages for ever', async () => {
     const scene = await archiveScene({ pageEntries: 2 });
     const listed = [scene.node.publish(sampleBlob('a', 50)), scene.node.publish(sampleBlob('b', 50))];

@@ -216,7 +216,8 @@ describe('clients of the node work here', () => {
     onTestFinished(() => node.close());
     const signal = AbortSignal.timeout(10_000);
     expect(await node.tip(signal)).toMatchObject({ height: TIP_HEIGHT, syncing: false });
-    const [listed] = await node.listBlobs({ count: 10, from: 0 }, signal);
+    const { entries } = await node.listBlobs({ count: 10, from: 0 }, signal);
+    const [listed] = entries;
     if (listed === undefined) throw new Error('Nothing is listed.');
     const gone = blobOf(bytesOf(3)).versionHash;
     const outcomes = await node.fetchBlobs(

@@ -114,7 +114,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     onTestFinished(() => node.close());
     const { signal } = new AbortController();
     expect(await node.tip(signal)).toMatchObject({ height: devnode.chain.tip.height });
-    const listed = await node.listBlobs({ count: 1_000, from: 0 }, signal);
+    const { entries: listed } = await node.listBlobs({ count: 1_000, from: 0 }, signal);
     const small = listed.filter(({ sizeBytes }) => sizeBytes < 100_000);
     expect(small.length).toBeGreaterThan(10);
     for (const outcome of await node.fetchBlobs(small, signal)) expect(outcome.kind).toBe('bytes');

@@ -69,11 +69,28 @@ describe('one call at a time', () => {
         { versionhash: HELLO.versionHash, datasize: 2 },
       ]),
     );
-    expect(await node.listBlobs({ count: 3, from: 0 }, never)).toEqual([
+    const { entries, unreadable } = await node.listBlobs({ count: 3, from: 0 }, never);
+    expect(unreadable).toBe(0);
+    expect(entries).toEqual([
       { versionHash: HELLO.versionHash, sizeBytes: 29, medianTimeSeconds: 7, txid: 'ab'.repeat(32) },
       { versionHash: HELLO.versionHash, sizeBytes: 1, medianTimeSeconds: 8, txid: null },
       { versionHash: HELLO.versionHash, sizeBytes: 2, medianTimeSeconds: null, txid: null },
     ]);
+  });
+
+  test('entries of the list that are not as they must be are counted, and the others read', async () => {
+    const { node } = await nodeThat((response, seen) =>
+      result(response, seen, [
+        { versionhash: 'zz', datasize: 1 },
+        { versionhash: HELLO.versionHash, datasize: 29 },
+        { versionhash: HELLO.versionHash, datasize: -1 },
+        null,
+      ]),
+    );
+    expect(await node.listBlobs({ count: 5, from: 0 }, never)).toMatchObject({
+      entries: [{ versionHash: HELLO.versionHash, sizeBytes: 29 }],
+      unreadable: 3,
+    });
   });
 
   test('fetches a recorded blob', async () => {

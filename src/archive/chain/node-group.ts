@@ -1,6 +1,6 @@
 import { HoldfastError } from '../../blob/errors.ts';
 import type { BlockHash } from '../../blob/ids.ts';
-import type { ChainTip, FetchOutcome, ListedBlob } from '../blob-node.ts';
+import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from '../blob-node.ts';
 import { ArchiveError } from '../errors.ts';
 import type { ArchiveNode, ChainHeader } from './chain-node.ts';
 
@@ -43,7 +43,7 @@ export class NodeGroup implements ArchiveNode {
     return this.#first(signal, (node) => node.tip(signal));
   }
 
-  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedBlob[]> {
+  listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedPage> {
     return this.#first(signal, (node) => node.listBlobs(page, signal));
   }
 

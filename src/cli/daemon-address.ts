@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/index.ts';
 import { announcedDaemon, type DaemonAddress, DataFolder } from '../storage/local/data-folder.ts';
+import { CliError } from './errors.ts';
 
 /** Where `run --dev` keeps everything when the chain is emulated. */
 export function devFolder(dataDir: string): string {
@@ -26,7 +27,13 @@ export async function runningDaemon(config: Config, cwd: string): Promise<string
 
 /** The address given, else that of the daemon on the data folder, else the configured one. */
 export async function findDaemon(config: Config, cwd: string, given: string | undefined): Promise<string> {
-  if (given !== undefined) return given.replace(/\/+$/, '');
+  if (given !== undefined) {
+    if (URL.canParse(given) && /^https?:/i.test(given)) return given.replace(/\/+$/, '');
+    throw new CliError('cli/usage', '--url must be an http:// or https:// address.', {
+      retryable: false,
+      hint: 'Like --url http://127.0.0.1:8080.',
+    });
+  }
   const running = await runningDaemon(config, cwd);
   if (running !== null) return running;
   const { httpHost, httpPort } = config.values;

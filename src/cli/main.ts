@@ -8,7 +8,8 @@ const SAME_SIGNAL_MS = 1_000;
 const stopping = new AbortController();
 let firstSignalAt: number | null = null;
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+// A terminal that is closed (SIGHUP) asks for an orderly stop as well.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     firstSignalAt ??= Date.now();
     if (Date.now() - firstSignalAt < SAME_SIGNAL_MS) stopping.abort(signal);

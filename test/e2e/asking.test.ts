@@ -86,25 +86,25 @@ describe('a question that can be answered', () => {
 });
 
 describe('a port that cannot be had', () => {
-  test('in use: exit code 1, with the port and what to do, and the folder is free again', async () => {
+  test('in use: exit code 2, with the port and what to do, and the folder is free again', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();
     const port = String(address === null || typeof address === 'string' ? '' : address.port);
     const setup = { dataDir: temporaryFolder(), node: { url: 'http://127.0.0.1:9' } };
     const refused = await holdfast(['run'], { env: environmentOf({ ...setup, env: { HOLDFAST_HTTP_PORT: port } }) });
-    expect(refused.code).toBe(1);
+    expect(refused.code).toBe(2);
     expect(refused.stderr).toContain(`Cannot listen on 127.0.0.1 port ${port}: the port is in use.`);
     expect(refused.stderr).toContain('HOLDFAST_HTTP_PORT');
     await new Promise((resolve) => server.close(resolve));
     await startArchive(setup);
   });
 
-  test('an address that this machine has not got: exit code 1, with what to do', async () => {
+  test('an address that this machine has not got: exit code 2, with what to do', async () => {
     const setup = { dataDir: temporaryFolder(), node: { url: 'http://127.0.0.1:9' } };
     const env = environmentOf({ ...setup, env: { HOLDFAST_HTTP_HOST: '192.0.2.1' } });
     const { code, stderr } = await holdfast(['run'], { env });
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stderr).toContain('this machine has no such address');
     expect(stderr).toContain('HOLDFAST_HTTP_HOST');
   });

@@ -47,7 +47,7 @@ export class ChainAudit {
     this.#blocks = database.prepare('SELECT COUNT(*) FROM block WHERE height BETWEEN ? AND ?').pluck();
     this.#unclear = database.prepare('SELECT COUNT(*) FROM unclear_transaction WHERE height BETWEEN ? AND ?').pluck();
     this.#notStored = database.prepare(
-      `SELECT occurrence.*, ${CLASS} AS class, block.median_time_seconds FROM occurrence NOT INDEXED JOIN block ON block.height = occurrence.height ${JOINED}
+      `SELECT occurrence.*, ${CLASS} AS class, block.median_time_seconds FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${JOINED}
        WHERE (occurrence.height, occurrence.transaction_index) > (?, ?) AND occurrence.height <= ? AND ${CLASS} <> 0
        ORDER BY occurrence.height, occurrence.transaction_index LIMIT ?`,
     );

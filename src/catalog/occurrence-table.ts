@@ -40,7 +40,7 @@ export const occurrenceRow = z.object({
 const placedRow = occurrenceRow.extend({ hash: z.instanceof(Buffer), median_time_seconds: z.number() });
 
 const COLUMNS = 'occurrence.height, transaction_index, version_hash, hash_type, txid, vout';
-const JOINED = `SELECT ${COLUMNS}, block.hash, block.median_time_seconds FROM occurrence JOIN block ON block.height = occurrence.height`;
+const JOINED = `SELECT ${COLUMNS}, block.hash, block.median_time_seconds FROM occurrence CROSS JOIN block ON block.height = occurrence.height`;
 
 /** The caller owns the transactions. No count over the occurrences of a content is ever taken: there can be very many. */
 export class OccurrenceTable {

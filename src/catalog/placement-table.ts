@@ -93,19 +93,20 @@ export class PlacementTable {
     const isDamaged = 'placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 2';
     this.#damaged = database.prepare(`SELECT sequence FROM ${isDamaged} LIMIT ?`).pluck();
     this.#damagedCount = database.prepare(`SELECT COUNT(*) FROM ${isDamaged}`).pluck();
+    // CROSS: backends first, in all of these. There are few; the planner, without statistics, would scan the placements.
     this.#good = database
       .prepare(
-        'SELECT COUNT(*) FROM backend JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1',
+        'SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1',
       )
       .pluck();
     // What the spool took is durable before it is read back; elsewhere only a proven copy is one.
     this.#held = database
       .prepare(
-        `SELECT COUNT(*) FROM backend JOIN placement ON backend_id = id WHERE configured = 1 AND sequence = ? AND (state = 1 OR (state = 0 AND name = '${SPOOL}'))`,
+        `SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND sequence = ? AND (state = 1 OR (state = 0 AND name = '${SPOOL}'))`,
       )
       .pluck();
     this.#of = database.prepare(
-      'SELECT name AS backend, state, verified_ms FROM backend JOIN placement ON backend_id = id WHERE configured = 1 AND sequence = ? ORDER BY name',
+      'SELECT name AS backend, state, verified_ms FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND sequence = ? ORDER BY name',
     );
   }
 

@@ -53,10 +53,11 @@ export class RecordOutbox {
     this.#withdraw = database.prepare(
       'INSERT INTO withdrawn_occurrence (version_hash, hash_type, txid, vout, height, block_hash, withdrawn_ms) VALUES (?, ?, ?, ?, ?, ?, ?)',
     );
+    // CROSS: in this order. The outbox is small, and the planner cannot know it.
     this.#due = database.prepare(
       `SELECT unwritten_record.height, unwritten_record.transaction_index, record, size_bytes
-       FROM unwritten_record JOIN occurrence USING (height, transaction_index)
-       JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
+       FROM unwritten_record CROSS JOIN occurrence USING (height, transaction_index)
+       CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
        WHERE (unwritten_record.height, unwritten_record.transaction_index) > (?, ?) AND unwritten_record.height <= ? AND content.state > 0
        ORDER BY unwritten_record.height, unwritten_record.transaction_index LIMIT ?`,
     );

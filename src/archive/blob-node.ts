@@ -14,12 +14,11 @@ export interface ChainTip {
 /** One entry of the node's cache, in one shape for all dialects. */
 export interface ListedBlob {
   readonly versionHash: VersionHash;
+  /** A hint for requests: the hash decides what the bytes are, and with that their size. */
   readonly sizeBytes: number;
   /** `mtp` (release 5) or `mpt` (4.4); null where the dialect does not tell (specification). */
   readonly medianTimeSeconds: number | null;
   readonly txid: TxId | null;
-  /** On chain, and no list has named it yet: `sizeBytes` is only the most that it can be. */
-  readonly sizeIsBound?: boolean;
   /** How often it was asked for in vain: where there are several nodes, another one is asked then. */
   readonly attempts?: number;
 }
@@ -33,7 +32,8 @@ export interface ListedPage {
 
 /** What became of one blob that was asked for. Only `absent` means that the node answered it has not got it. */
 export type FetchOutcome =
-  | { readonly kind: 'bytes'; readonly blob: UnverifiedBlob }
+  /** `doubt`: what speaks against the bytes; told if they do not verify. */
+  | { readonly kind: 'bytes'; readonly blob: UnverifiedBlob; readonly doubt?: Error | null }
   | { readonly kind: 'absent' }
   | { readonly kind: 'failed'; readonly error: Error };
 
@@ -47,7 +47,7 @@ export interface BlobNode {
   listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ListedPage>;
   /**
    * Fetches these blobs in one request (one: a plain call; several: a batch); outcomes in the order of the request.
-   * The caller bounds the number and the bytes by the sizes that the list gave. Throws when the request as a whole failed.
+   * The caller bounds the number and the bytes by the sizes that the list gave; one alone may have any size. Throws when the request as a whole failed.
    */
   fetchBlobs(wanted: readonly ListedBlob[], signal: AbortSignal): Promise<FetchOutcome[]>;
   close(): Promise<void>;

@@ -3,7 +3,6 @@ import { HoldfastError } from '../blob/errors.ts';
 export type ArchiveErrorCode =
   | 'archive/bad-cursor'
   | 'archive/wrong-bytes'
-  | 'archive/size-out-of-range'
   | 'archive/absent-at-node'
   | 'archive/other-chain'
   | 'archive/no-good-copy'

@@ -34,11 +34,3 @@ export function wrongBytes(wanted: WantedBlob, blob: UnverifiedBlob): ArchiveErr
     { retryable: true, hint: 'Look at the node: its cache or the way to it damages bytes. It is asked again.' },
   );
 }
-
-export function sizeOutOfRange(wanted: WantedBlob): ArchiveError {
-  return new ArchiveError(
-    'archive/size-out-of-range',
-    `The node lists ${wanted.versionHash} with ${wanted.sizeBytes} bytes; the chain allows 1 to 2,097,152.`,
-    { retryable: true, hint: 'Look at the node: what it lists cannot be on the chain. It was not fetched.' },
-  );
-}

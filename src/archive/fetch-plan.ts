@@ -13,23 +13,25 @@ export const BATCH_LIMITS: BatchLimits = { blobs: 32, bytes: 262_144 };
 
 /**
  * Takes the next request's blobs off the front: one, or as many small neighbours as one batch may carry. A blob that
- * failed before goes alone: it may be what broke the request that the others were in.
+ * failed before goes alone: it may be what broke the request that the others were in; as does one with a size that no
+ * blob has, for the answer may have any length.
  */
 export function takeBatch(queue: WantedBlob[], limits: BatchLimits): WantedBlob[] {
   const batch: WantedBlob[] = [];
   let bytes = 0;
   for (let next = queue[0]; next !== undefined; next = queue[0]) {
-    const fits = batch.length < limits.blobs && bytes + next.sizeBytes <= limits.bytes && next.attempts === 0;
+    const goesAlone = next.attempts > 0 || !isSizeAllowed(next.sizeBytes);
+    const fits = batch.length < limits.blobs && bytes + next.sizeBytes <= limits.bytes && !goesAlone;
     if (batch.length > 0 && !fits) break;
     batch.push(next);
     bytes += next.sizeBytes;
     queue.shift();
-    if (next.attempts > 0) break;
+    if (goesAlone) break;
   }
   return batch;
 }
 
-export function isSizeAllowed(sizeBytes: number): boolean {
+function isSizeAllowed(sizeBytes: number): boolean {
   return sizeBytes >= MIN_BLOB_BYTES && sizeBytes <= MAX_BLOB_BYTES;
 }
 

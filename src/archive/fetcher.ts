@@ -8,15 +8,8 @@ import type { Activity } from './activity.ts';
 import type { BlobNode, FetchOutcome } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import { FailureWatch } from './failure-watch.ts';
-import {
-  absentAtNode,
-  type FailedFetch,
-  failureRecord,
-  isAbsentAtNode,
-  sizeOutOfRange,
-  wrongBytes,
-} from './fetch-failure.ts';
-import { BATCH_LIMITS, isSizeAllowed, NEVER_MS, nextAttemptMs, takeBatch } from './fetch-plan.ts';
+import { absentAtNode, type FailedFetch, failureRecord, isAbsentAtNode, wrongBytes } from './fetch-failure.ts';
+import { BATCH_LIMITS, NEVER_MS, nextAttemptMs, takeBatch } from './fetch-plan.ts';
 import type { LeftOver } from './left-over.ts';
 import type { Poller } from './poller.ts';
 import type { Pulse } from './pulse.ts';
@@ -135,7 +128,7 @@ export class Fetcher {
   }
 
   async #process(batch: readonly WantedBlob[], signal: AbortSignal): Promise<void> {
-    const { allowed, outcomes } = await this.#ask(batch, signal);
+    const { asked, outcomes } = await this.#ask(batch, signal);
     const failures: FailedFetch[] = [];
     const takeOver = async (wanted: WantedBlob, outcome: FetchOutcome | undefined) => {
       const result = await this.#judge(wanted, outcome);
@@ -145,7 +138,7 @@ export class Fetcher {
     const bytes = outcomes.reduce((sum, outcome) => sum + bytesIn(outcome), 0);
     this.#unspooledBytes += bytes;
     try {
-      await Promise.all(allowed.map((wanted, index) => takeOver(wanted, outcomes[index])));
+      await Promise.all(asked.map((wanted, index) => takeOver(wanted, outcomes[index])));
     } finally {
       this.#unspooledBytes -= bytes;
       this.#recordFailures(failures);
@@ -155,11 +148,9 @@ export class Fetcher {
   /** The part of the work that is a request to the node: `#start` counted it. */
   async #ask(batch: readonly WantedBlob[], signal: AbortSignal) {
     try {
-      const toFetch = await this.#withoutLeftOvers(batch, signal);
-      const [allowed, outOfRange] = partition(toFetch, (wanted) => isSizeAllowed(wanted.sizeBytes));
-      this.#recordFailures(outOfRange.map((wanted) => [wanted, sizeOutOfRange(wanted)] as const));
-      const outcomes = allowed.length === 0 ? null : await this.#fetch(allowed, signal);
-      return outcomes === null ? { allowed: [], outcomes: [] } : { allowed, outcomes };
+      const asked = await this.#withoutLeftOvers(batch, signal);
+      const outcomes = asked.length === 0 ? null : await this.#fetch(asked, signal);
+      return outcomes === null ? { asked: [], outcomes: [] } : { asked, outcomes };
     } finally {
       this.#requestsUnderWay -= 1;
       this.#wake.nudge();
@@ -211,7 +202,9 @@ export class Fetcher {
     switch (outcome.kind) {
       case 'bytes':
         return (
-          (await this.#modules.verifier.verify(namedByChain(outcome.blob, wanted))) ?? wrongBytes(wanted, outcome.blob)
+          (await this.#modules.verifier.verify(namedByChain(outcome.blob, wanted))) ??
+          outcome.doubt ??
+          wrongBytes(wanted, outcome.blob)
         );
       case 'absent':
         return absentAtNode(wanted);
@@ -257,11 +250,4 @@ function namedByChain(blob: UnverifiedBlob, { hashType }: WantedBlob): Unverifie
 
 function bytesIn(outcome: FetchOutcome): number {
   return outcome.kind === 'bytes' ? outcome.blob.bytes.length : 0;
-}
-
-function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
-  const yes: T[] = [];
-  const no: T[] = [];
-  for (const item of items) (belongs(item) ? yes : no).push(item);
-  return [yes, no];
 }

@@ -1,6 +1,7 @@
 import { MalformedError } from '../blob/errors.ts';
 import { decodeHex } from '../blob/hex.ts';
 import type { VersionHash } from '../blob/ids.ts';
+import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../blob/limits.ts';
 import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 import { cutDataFields, marker } from './data-field.ts';
 import { malformedAnswer, NodeError } from './errors.ts';
@@ -10,9 +11,8 @@ import { isObject, parseJson, type RpcAnswer, readEnvelope } from './rpc-answer.
 /** What was asked for, as the list told it. */
 export interface WantedBlob {
   readonly versionHash: VersionHash;
+  /** A hint: the hash decides what the bytes are. */
   readonly sizeBytes: number;
-  /** No list has named it: `sizeBytes` is only the most that it can be. */
-  readonly sizeIsBound?: boolean;
 }
 
 /** An answer whose blobs are decoded: by the strings that stand for them in `value`. */
@@ -56,47 +56,58 @@ export function readBatch(value: unknown): Map<unknown, RpcAnswer> {
   return answers;
 }
 
+/** The bytes of one answer, and what the node says of them that does not fit: it matters only if they do not verify. */
+export interface AnsweredBlob {
+  readonly blob: UnverifiedBlob;
+  readonly doubt: NodeError | null;
+}
+
 /**
- * Checks one result of `getnevmblobdata` against what was asked for.
- * @throws NodeError `node/malformed-answer` (no data, not hex, odd), `node/wrong-blob` (another size or version hash)
+ * Reads one result of `getnevmblobdata`. Sizes, listed or said, are not proof of anything: the hash is.
+ * @throws NodeError `node/malformed-answer` (no data, not hex, odd), `node/wrong-blob` (another version hash, or a length
+ *   that no blob has)
  */
-export function blobOf(result: unknown, wanted: WantedBlob, decoded: DecodedAnswer): UnverifiedBlob {
-  const { versionHash, sizeBytes } = wanted;
+export function blobOf(result: unknown, wanted: WantedBlob, decoded: DecodedAnswer): AnsweredBlob {
+  const { versionHash } = wanted;
   if (!isObject(result) || typeof result['data'] !== 'string') {
     throw malformedAnswer('The node answered without the data that was asked for.', { versionHash });
   }
   if (typeof result['versionhash'] !== 'string' || result['versionhash'].toLowerCase() !== versionHash) {
     throw wrongBlob('The node answered with another version hash than the one asked for.', { versionHash });
   }
-  const datasize = result['datasize'];
-  const isBounded = typeof datasize === 'number' && Number.isSafeInteger(datasize) && datasize <= sizeBytes;
-  if (wanted.sizeIsBound === true && isBounded) {
-    return {
+  const bytes = bytesOfData(result['data'], versionHash, decoded.bytesOf);
+  if (bytes.length < MIN_BLOB_BYTES || bytes.length > MAX_BLOB_BYTES) {
+    throw wrongBlob(`The node sends ${bytes.length} bytes for this blob; the chain allows 1 to 2,097,152.`, {
       versionHash,
-      hashType: null,
-      bytes: decodeData(result['data'], { versionHash, sizeBytes: datasize }, decoded.bytesOf),
-    };
+    });
   }
-  if (datasize !== sizeBytes) {
-    const said = typeof datasize === 'number' ? datasize : null;
-    const message = `The node listed ${sizeBytes} bytes for this blob, and now says ${said ?? 'nothing'}.`;
-    throw wrongBlob(message, { versionHash, listedBytes: sizeBytes, datasize: said });
-  }
-  return { versionHash, hashType: null, bytes: decodeData(result['data'], wanted, decoded.bytesOf) };
+  const said = typeof result['datasize'] === 'number' ? result['datasize'] : null;
+  const doubt = said === bytes.length ? null : wrongSize({ versionHash, sizeBytes: said }, bytes);
+  return { blob: { versionHash, hashType: null, bytes }, doubt };
 }
 
 /** @throws NodeError `node/malformed-answer` (not hex, odd), `node/wrong-blob` (another size than the node says) */
-export function decodeData(data: string, { versionHash, sizeBytes }: WantedBlob, bytesOf: BytesOf): Uint8Array {
-  let bytes: Uint8Array;
+export function decodeData(data: string, said: WantedBlob, bytesOf: BytesOf): Uint8Array {
+  const bytes = bytesOfData(data, said.versionHash, bytesOf);
+  if (bytes.length === said.sizeBytes) return bytes;
+  throw wrongSize(said, bytes);
+}
+
+function bytesOfData(data: string, versionHash: VersionHash, bytesOf: BytesOf): Uint8Array {
   try {
-    bytes = bytesOf(data);
+    return bytesOf(data);
   } catch (cause) {
     if (!(cause instanceof MalformedError)) throw cause;
     throw malformedAnswer(`The node's data is not hex: ${cause.message}`, { versionHash, ...cause.details }, cause);
   }
-  if (bytes.length === sizeBytes) return bytes;
+}
+
+function wrongSize(
+  { versionHash, sizeBytes }: { versionHash: VersionHash; sizeBytes: number | null },
+  bytes: Uint8Array,
+) {
   const details = { versionHash, sizeBytes, sentBytes: bytes.length };
-  throw wrongBlob(`The node says ${sizeBytes} bytes for this blob, and sends ${bytes.length}.`, details);
+  return wrongBlob(`The node says ${sizeBytes ?? 'no'} bytes for this blob, and sends ${bytes.length}.`, details);
 }
 
 export function wrongBlob(message: string, details: Readonly<Record<string, unknown>>): NodeError {

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { BlockHash } from '../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
-import type { UnverifiedBlob } from '../verify/verified-blob.ts';
-import { blobOf, readBatch, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
+import { type AnsweredBlob, blobOf, readBatch, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
 import { blockHash, decode, height, seconds } from './decode.ts';
 import { malformedAnswer, NodeError, NodeRpcError } from './errors.ts';
 import { type ReadablePage, readListPage } from './list-answer.ts';
@@ -21,7 +20,7 @@ export interface NodeTip {
 }
 
 export type BlobOutcome =
-  | { readonly kind: 'bytes'; readonly blob: UnverifiedBlob }
+  | ({ readonly kind: 'bytes' } & AnsweredBlob)
   /** The node's own answer to this very call: it has not got it. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'failed'; readonly error: Error };
@@ -85,17 +84,13 @@ function overTransport(transport: NodeTransport): RpcBlobNode {
       const limitBytes = SMALL_ANSWER_BYTES + Math.max(count, 0) * LIST_ENTRY_BYTES;
       return readListPage(await call(LIST, [count, from], limitBytes, signal));
     },
-    async fetchBlobs(wanted, signal) {
-      const possible = wanted.filter(canBe);
-      const fetched = await fetchPossible(transport, possible, signal);
-      return wanted.map((one) => fetched[possible.indexOf(one)] ?? { kind: 'failed', error: tooLargeToBe(one) });
-    },
+    fetchBlobs: (wanted, signal) => fetchBlobs(transport, wanted, signal),
     ...chainCalls(transport),
     close: () => transport.close(),
   };
 }
 
-async function fetchPossible(
+async function fetchBlobs(
   transport: NodeTransport,
   wanted: readonly WantedBlob[],
   signal: AbortSignal,
@@ -105,7 +100,9 @@ async function fetchPossible(
   const single = wanted.length === 1;
   const calls = wanted.map(({ versionHash }) => ({ method: GET, params: [versionHash, true] }));
   const body = single ? encodeCall('0', GET, [first.versionHash, true]) : encodeBatch(calls);
-  const limitBytes = wanted.reduce((sum, { sizeBytes }) => sum + sizeBytes * 2 + GET_ENVELOPE_BYTES, 0);
+  // Alone, it may be as large as any, whatever the list says of it.
+  const sizes = single ? [MAX_BLOB_BYTES] : wanted.map(({ sizeBytes }) => Math.min(sizeBytes, MAX_BLOB_BYTES));
+  const limitBytes = sizes.reduce((sum, sizeBytes) => sum + sizeBytes * 2 + GET_ENVELOPE_BYTES, 0);
   return transport.send({ effect: 'read', wallet: null, body, limitBytes, signal }, (answer) => {
     const decoded = readBlobAnswer(answer, wanted);
     const answers = single ? singleAnswer(decoded.value) : batchAnswers(decoded.value);
@@ -141,23 +138,11 @@ function throwIfWhole(answer: RpcAnswer): void {
   }
 }
 
-function outcome(read: () => UnverifiedBlob): BlobOutcome {
+function outcome(read: () => AnsweredBlob): BlobOutcome {
   try {
-    return { kind: 'bytes', blob: read() };
+    return { kind: 'bytes', ...read() };
   } catch (error) {
     if (!(error instanceof NodeError)) throw error;
     return error.code === 'node/absent' ? { kind: 'absent' } : { kind: 'failed', error };
   }
-}
-
-function canBe({ sizeBytes }: WantedBlob): boolean {
-  return sizeBytes <= MAX_BLOB_BYTES;
-}
-
-function tooLargeToBe({ versionHash, sizeBytes }: WantedBlob): NodeError {
-  return new NodeError('node/wrong-blob', `The node lists a blob of ${sizeBytes} bytes; no blob is that large.`, {
-    details: { versionHash, sizeBytes, limitBytes: MAX_BLOB_BYTES },
-    retryable: true,
-    hint: 'Its list is damaged, or this is no node of a known release.',
-  });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isSizeAllowed, nextAttemptMs, takeBatch } from '../../src/archive/fetch-plan.ts';
+import { nextAttemptMs, takeBatch } from '../../src/archive/fetch-plan.ts';
 import type { WantedBlob } from '../../src/catalog/wanted-table.ts';
 import { sighting } from '../catalog/catalog-in-folder.ts';
 
@@ -43,18 +43,14 @@ describe('a batch', () => {
     expect(batches([wanted(2, 1), wanted(3, 1)])).toEqual([[2], [3]]);
   });
 
+  test('asks alone for what is listed with a size that no blob has', () => {
+    expect(batches([wanted(1), wanted(0), wanted(3), wanted(4)])).toEqual([[1], [0], [3, 4]]);
+    expect(batches([wanted(1), wanted(2_097_153), wanted(3)])).toEqual([[1], [2_097_153], [3]]);
+  });
+
   test('of nothing is nothing', () => {
     expect(batches([])).toEqual([]);
   });
-});
-
-test.each([
-  [0, false],
-  [1, true],
-  [2_097_152, true],
-  [2_097_153, false],
-])('a blob of %i bytes can be on the chain: %s', (sizeBytes, allowed) => {
-  expect(isSizeAllowed(sizeBytes)).toBe(allowed);
 });
 
 describe('the pause after a failure', () => {

@@ -110,20 +110,34 @@ describe('fetching', () => {
     expect(scene.log.join('')).toContain(versionHash);
   });
 
-  test('a blob that is listed with an impossible size is not even asked for', async () => {
+  test.each([0, 400, 3_000_000])(
+    'a blob that is listed with %i bytes and has 500 comes, with its own size',
+    async (sizeBytes) => {
+      const scene = await archiveScene();
+      const blob = sampleBlob('of another size', 500);
+      const listed = scene.node.publish(blob);
+      scene.node.listing = async ({ from }) => [{ ...listed, sizeBytes }].slice(from);
+      scene.start();
+      await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
+      expect(scene.catalog.find(blob.versionHash)).toMatchObject([{ sizeBytes: 500 }]);
+    },
+  );
+
+  test('what the node says against bytes is told only if they do not verify', async () => {
     const scene = await archiveScene();
-    const listed = scene.node.publish(sampleBlob('huge', 100));
-    for (const sizeBytes of [0, 2_097_153]) {
-      scene.node.listing = async () => [{ ...listed, sizeBytes }];
-      scene.node.mine();
-    }
-    scene.start();
-    await eventually(() => {
-      expect(scene.catalog.findWanted(listed.versionHash)).toMatchObject({
-        lastErrorCode: 'archive/size-out-of-range',
+    const good = scene.node.publish(large('good, and doubted'));
+    const bad = scene.node.publish(large('bad, and doubted'));
+    scene.node.fetching = async (wanted) =>
+      wanted.map((one) => {
+        const blob = { versionHash: one.versionHash, hashType: null, bytes: large('good, and doubted').bytes };
+        return { kind: 'bytes', blob, doubt: broken() };
       });
-    });
-    expect(scene.node.requests).toEqual([]);
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 1, stored: 1 }));
+    await eventually(() =>
+      expect(scene.catalog.findWanted(bad.versionHash)).toMatchObject({ lastErrorCode: 'node/malformed-answer' }),
+    );
+    expect(scene.catalog.findWanted(good.versionHash)).toBeNull();
   });
 
   test('what a crash left in the store without a row is taken over, not fetched', async () => {

@@ -155,8 +155,8 @@ describe('one call at a time', () => {
     ['odd', { data: 'abc' }, 'node/malformed-answer'],
     ['missing', { data: undefined }, 'node/malformed-answer'],
     ['not a string', { data: 5 }, 'node/malformed-answer'],
-    ['shorter than listed', { data: 'ab'.repeat(28), datasize: 28 }, 'node/wrong-blob'],
-    ['shorter than its datasize', { data: 'ab'.repeat(28) }, 'node/wrong-blob'],
+    ['empty', { data: '', datasize: 0 }, 'node/wrong-blob'],
+    ['longer than any blob', { data: 'ab'.repeat(2_097_153) }, 'node/wrong-blob'],
     ['of another version hash', { versionhash: '00'.repeat(32) }, 'node/wrong-blob'],
     ['under no version hash', { versionhash: 7 }, 'node/wrong-blob'],
   ])('data that is %s fails that blob', async (_what, wrong, code) => {
@@ -165,11 +165,28 @@ describe('one call at a time', () => {
     expect(await node.fetchBlobs([HELLO], never)).toMatchObject([{ kind: 'failed', error: { code } }]);
   });
 
-  test('a blob that is listed larger than any can be is not asked for', async () => {
-    const { fake, node } = await nodeThat((response, seen) => result(response, seen, null));
-    const [outcome] = await node.fetchBlobs([{ ...HELLO, sizeBytes: 1e12 }], never);
-    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'node/wrong-blob' } });
-    expect(fake.seen).toHaveLength(0);
+  test.each([0, 28, 1e12])('a blob that is listed with %i bytes and has 29 is given as it is', async (sizeBytes) => {
+    const { node } = await nodeThat((response) =>
+      json(response, 200, bodyWithId(recorded('get confirmed by version hash with data'), '0')),
+    );
+    const [outcome] = await node.fetchBlobs([{ ...HELLO, sizeBytes }], never);
+    expect(outcome).toMatchObject({ kind: 'bytes', doubt: null });
+    expect(outcome?.kind === 'bytes' && outcome.blob.bytes.length).toBe(29);
+  });
+
+  test('a blob that is listed with 1 byte and has 2 MiB fits, when it is asked for alone', async () => {
+    const one = made('a', 2_097_152);
+    const { node } = await nodeThat((response, seen) => result(response, seen, getResult(one)));
+    expect(await node.fetchBlobs([{ ...one, sizeBytes: 1 }], never)).toMatchObject([{ kind: 'bytes' }]);
+  });
+
+  test('data of another length than the node says is given with that doubt', async () => {
+    const { node } = await nodeThat((response, seen) =>
+      result(response, seen, { versionhash: HELLO.versionHash, datasize: 29, data: 'ab'.repeat(28) }),
+    );
+    expect(await node.fetchBlobs([HELLO], never)).toMatchObject([
+      { kind: 'bytes', blob: { bytes: { length: 28 } }, doubt: { code: 'node/wrong-blob' } },
+    ]);
   });
 });
 

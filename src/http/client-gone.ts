@@ -16,7 +16,10 @@ export function clientGoneSignal(request: IncomingMessage, response: ServerRespo
       }),
     );
   }
-  request.once('close', closed);
+  // A request also closes when its body has been read, while its client waits for the answer.
+  request.once('close', () => {
+    if (request.socket.destroyed) closed();
+  });
   response.once('close', closed);
   return gone.signal;
 }

@@ -20,6 +20,7 @@ import { facadeRoutes } from './facade.ts';
 import { gateAnswer, hasBody, patternOf } from './gate.ts';
 import { handlerOf, type Report } from './handle-request.ts';
 import { OpenConnections } from './open-connections.ts';
+import { openapiRoutes } from './openapi.ts';
 import { problemAnswer } from './problem.ts';
 import { refuseConnection } from './refused-connection.ts';
 import { requestIdFrom } from './request-id.ts';
@@ -72,19 +73,23 @@ export function createHttpApp(view: ArchiveView, chain: ChainView, options: Http
   return { fastify: app, connections, budget };
 }
 
+/** Of the routes, not of the program: the `v1` in their paths. */
+const API_VERSION = '1.0.0';
+
 /** Every route, in the order in which the description names them. */
 export function routesOf(
   view: ArchiveView,
   chain: ChainView,
   { nowMs, facadeDialect }: Pick<HttpOptions, 'nowMs' | 'facadeDialect'>,
 ): Route[] {
-  return [
+  const routes = [
     ...blobRoutes(view, chain),
     ...chainRoutes(view, chain),
     ...statusRoutes(view, nowMs),
     ...compatibilityRoutes(view, chain),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5'),
   ];
+  return [...routes, ...openapiRoutes(routes, API_VERSION)];
 }
 
 function bareFastify(

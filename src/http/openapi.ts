@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { jsonAnswer } from './answer.ts';
+import { NOTHING } from './parameters.ts';
+import { PROBLEMS, type ProblemCode } from './problem-table.ts';
+import { defineRoute, type Route } from './route.ts';
+
+/** Every route can answer these, whatever is asked. */
+const ALWAYS: readonly ProblemCode[] = [
+  'http/bad-parameter',
+  'http/bad-url',
+  'http/malformed-request',
+  'http/unauthorized',
+  'http/uri-too-long',
+  'http/too-many-requests',
+  'http/internal',
+  'http/temporary-fault',
+  'http/too-busy',
+];
+const WITH_BODY: readonly ProblemCode[] = ['http/bad-json', 'http/bad-body', 'http/body-too-large'];
+
+const PROBLEM = z.looseObject({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  code: z.string(),
+  detail: z.string(),
+  hint: z.string(),
+});
+
+/** The description of all routes, itself included, made of the schemas that decode their requests. */
+export function openapiRoutes(routes: readonly Route[], version: string): Route[] {
+  const own: Route = defineRoute({
+    path: '/openapi.json',
+    says: 'This description, OpenAPI 3.1.',
+    answers: [{ mediaType: 'application/json', schema: z.looseObject({ openapi: z.string() }) }],
+    problems: [],
+    parameters: NOTHING,
+    query: NOTHING,
+    weighBytes: () => 262_144,
+    answer: () => jsonAnswer(description),
+  });
+  const description = describeRoutes([...routes, own], version);
+  return [own];
+}
+
+export function describeRoutes(routes: readonly Route[], version: string) {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Holdfast',
+      version,
+      description: 'Blobs of layer 1, archived before the node prunes them; verified before they leave.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    paths: Object.fromEntries(
+      Map.groupBy(routes, ({ path }) => path.replace(/:([A-Za-z]+)/g, '{$1}'))
+        .entries()
+        .map(([path, methods]) => [path, Object.assign({}, ...methods.map(describeMethods))]),
+    ),
+    components: {
+      schemas: { Problem: schemaOf(PROBLEM, 'output') },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}
+
+function describeMethods(route: Route): object {
+  const described = {
+    summary: route.says,
+    parameters: [...describeParameters(route.parameters, 'path'), ...describeParameters(route.query, 'query')],
+    ...(route.body === null ? {} : { requestBody: describeBody(route.body.schema) }),
+    responses: describeAnswers(route),
+    // An empty one: it can also be read without a token, where none is configured.
+    security: route.access === 'open' ? [{}] : [{}, { token: [] }],
+  };
+  return route.verb === 'POST' ? { post: described } : { get: described, head: described };
+}
+
+function describeParameters(schema: z.ZodType, place: 'path' | 'query'): object[] {
+  const { properties = {}, required = [] } = OBJECT_SCHEMA.parse(schemaOf(schema, 'input'));
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    schema: property,
+  }));
+}
+
+const OBJECT_SCHEMA = z.looseObject({
+  properties: z.record(z.string(), z.unknown()).optional(),
+  required: z.array(z.string()).optional(),
+});
+
+function describeBody(schema: z.ZodType): object {
+  return { required: true, content: { 'application/json': { schema: schemaOf(schema, 'input') } } };
+}
+
+function describeAnswers({ answers, problems, body }: Route): object {
+  const good = answers.map(({ mediaType, schema }) => [
+    mediaType,
+    { schema: schema === null ? { type: 'string' } : schemaOf(schema, 'output') },
+  ]);
+  const codes = [...problems, ...ALWAYS, ...(body === null ? [] : WITH_BODY)];
+  const byStatus = Map.groupBy(new Set(codes), (code) => PROBLEMS[code].status);
+  return {
+    200: { description: 'What was asked for.', content: Object.fromEntries(good) },
+    ...Object.fromEntries(
+      byStatus.entries().map(([status, found]) => [
+        status,
+        {
+          description: found.map((code) => `${code}: ${PROBLEMS[code].title}`).join('; '),
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        },
+      ]),
+    ),
+  };
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): object {
+  const { $schema: _, ...described } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  return described;
+}

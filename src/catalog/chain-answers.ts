@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type ContentName, parseTxId, parseVersionHash, type TxId } from '../blob/ids.ts';
 import { hashTypeFrom } from '../sqlite/hash-type-code.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
+import { UNMADE_RECORD } from './record-outbox.ts';
 
 /** A content that is held, and was listed or mined lately. */
 export interface HeldLately extends ContentName {
@@ -73,7 +74,9 @@ export class ChainAnswers {
       .pluck();
     this.#finality = database.prepare('SELECT finality FROM walk').pluck();
     this.#unwritten = database
-      .prepare('SELECT record FROM unwritten_record WHERE height = ? AND transaction_index = ?')
+      .prepare(
+        `SELECT record FROM unwritten_record WHERE height = ? AND transaction_index = ? AND record <> '${UNMADE_RECORD}'`,
+      )
       .pluck();
   }
 

@@ -4,7 +4,7 @@ import type { BlockHash, ContentName, TxId } from '../blob/ids.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
 import type { ContentTable } from './content-table.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
-import type { RecordOutbox } from './record-outbox.ts';
+import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
 import { hashKey, type WantedTable } from './wanted-table.ts';
 
 /** What the index shares with the catalog that it is a part of. */
@@ -224,12 +224,16 @@ export class ChainIndex {
 
   #add(block: BlockRow, occurrence: WalkedOccurrence, isPast: (medianTimeSeconds: number) => boolean): boolean {
     const { height, medianTimeSeconds } = block;
+    const isHeld = this.#parts.content.isHeldAs(occurrence);
+    const past = isPast(medianTimeSeconds);
     if (this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
-      this.#parts.records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
+      // History that nobody holds needs no record until its bytes turn up, and then it is made from the block again.
+      const record = past && !isHeld ? UNMADE_RECORD : occurrence.makeRecord();
+      this.#parts.records.add({ height, transactionIndex: occurrence.transactionIndex }, record);
     }
     this.#occurrences.insert({ ...occurrence, height });
-    if (this.#parts.content.isHeldAs(occurrence)) return false;
-    const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: isPast(medianTimeSeconds) };
+    if (isHeld) return false;
+    const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past };
     return this.#parts.wanted.addMined(occurrence, mined, this.#parts.nowMs());
   }
 

@@ -11,9 +11,12 @@ import {
 } from './occurrence-table.ts';
 import { hashKey } from './wanted-table.ts';
 
+/** Stands for a record that is to be made from its block once there is something to write it for. */
+export const UNMADE_RECORD = '';
+
 /** An occurrence record that is to be written: final, and its content is here. */
 export interface DueRecord extends ChainPlace {
-  /** As it was made from the block: lacks the size. */
+  /** As it was made from the block, lacking the size; or `UNMADE_RECORD`. */
   readonly record: string;
   readonly sizeBytes: number;
 }

@@ -14,6 +14,7 @@ import type { WalkedBlock } from '../../src/catalog/chain-index.ts';
 
 const most = Number(process.argv[2] ?? 1_000_000);
 const PER_BLOCK = 32;
+const GROUP_BLOCKS = 16;
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
 const path = join(folder, 'catalog.sqlite');
 const catalog = Catalog.open({
@@ -41,8 +42,10 @@ function block(height: number, name: () => string): WalkedBlock {
 /** Walks, takes over and proves, as the daemon does it: in groups. Gives microseconds an occurrence for the walk alone. */
 function grow(from: number, blocks: number): number {
   let walkMs = 0;
-  for (let height = from; height < from + blocks; height += 2) {
-    const group = [height, height + 1].map((at) => block(at, () => randomBytes(32).toString('hex')));
+  for (let height = from; height < from + blocks; height += GROUP_BLOCKS) {
+    const group = Array.from({ length: GROUP_BLOCKS }, (_, index) => height + index).map((at) =>
+      block(at, () => randomBytes(32).toString('hex')),
+    );
     const begun = performance.now();
     catalog.chain.recordBlocks(group, () => false);
     walkMs += performance.now() - begun;
@@ -54,7 +57,9 @@ function grow(from: number, blocks: number): number {
       'local',
       names.flatMap(({ versionHash }) => catalog.find(versionHash)),
     );
-    catalog.records.recordWritten(catalog.records.due({ height: -1, transactionIndex: -1 }, height + 2, 128));
+    catalog.records.recordWritten(
+      catalog.records.due({ height: -1, transactionIndex: -1 }, height + GROUP_BLOCKS, PER_BLOCK * GROUP_BLOCKS),
+    );
   }
   return (walkMs * 1_000) / (blocks * PER_BLOCK);
 }
@@ -68,7 +73,7 @@ function lookUp(): number {
 catalog.chain.recordStart(1);
 let height = 1;
 for (let size = 10_000; size <= most; size *= 10) {
-  const blocks = Math.ceil(size / PER_BLOCK / 2) * 2 - (height - 1);
+  const blocks = Math.ceil(size / PER_BLOCK / GROUP_BLOCKS) * GROUP_BLOCKS - (height - 1);
   const insert = grow(height, blocks);
   height += blocks;
   lookUp();

@@ -1,4 +1,7 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { parseOccurrenceRecord, verifyOccurrence } from '../../src/verify/index.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 /** Blobs on the branch that the node follows, with their truth: can the node still give them? */
@@ -53,6 +56,13 @@ describe('outages of ours', () => {
     scene.node.submitBlob(again?.bytes ?? new Uint8Array(), { hashType: again?.hashType ?? 'keccak256' });
     await scene.until('revoked', () => scene.archive.status().chain.lost === lost.length - 1);
     expect((await scene.states(lost[0] ?? ''))[0]).toBe('final');
+    // Nobody made a record of what nobody held: it is made from its block again.
+    const records = join(scene.dataDir, 'occurrences', again?.hashType ?? '', lost[0] ?? '');
+    await scene.until('its record', () => existsSync(records) && readdirSync(records).length > 0);
+    for (const file of readdirSync(records)) {
+      const record = parseOccurrenceRecord(readFileSync(join(records, file), 'utf8'));
+      expect(verifyOccurrence(again?.bytes ?? new Uint8Array(), record)).toMatchObject({ ok: true });
+    }
   });
 });
 

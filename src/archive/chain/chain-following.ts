@@ -65,6 +65,7 @@ export class ChainFollowing {
     this.#keeper = new RecordKeeper({
       catalog,
       stores: modules.records,
+      node,
       conditions,
       finalHeight: () => this.finalHeight,
       news: follower.moved,

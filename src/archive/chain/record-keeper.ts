@@ -1,11 +1,13 @@
 import { codeOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { DueRecord, WithdrawnOccurrence } from '../../catalog/record-outbox.ts';
+import { type DueRecord, UNMADE_RECORD, type WithdrawnOccurrence } from '../../catalog/record-outbox.ts';
 import { parseRecordPath, type RecordStore } from '../../storage/record-store.ts';
 import { decodeOccurrenceRecord } from '../../verify/decode-occurrence-record.ts';
 import { encodeOccurrenceRecord, occurrenceKey } from '../../verify/occurrence-record.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { Pulse } from '../pulse.ts';
+import type { ChainNode } from './chain-node.ts';
+import { readBlock } from './read-block.ts';
 
 export interface RecordModules {
   readonly catalog: Catalog;
@@ -14,6 +16,8 @@ export interface RecordModules {
   readonly conditions: ConditionBoard;
   /** Up to here everything on our branch is final now; null: nothing is. */
   readonly finalHeight: () => number | null;
+  /** Asked for the blocks of records that were not made when they were walked. */
+  readonly node: ChainNode;
   /** Rings when more may be final, or spooled. */
   readonly news: Pulse;
 }
@@ -69,16 +73,27 @@ export class RecordKeeper {
       if (last === undefined) return;
       after = last;
       for (const record of due) {
-        const { path, text } = completed(record);
+        const { path, text } = completed(record, await this.#recordOf(record, signal));
         for (const store of stores) await store.putRecord(path, text, signal);
       }
       // A reorganisation meanwhile took the rows, and queued the deletion of what was just written.
       catalog.records.recordWritten(due);
     }
   }
+
+  async #recordOf({ record, height, transactionIndex }: DueRecord, signal: AbortSignal): Promise<string> {
+    if (record !== UNMADE_RECORD) return record;
+    const hash = this.#modules.catalog.chain.blockAt(height)?.hash;
+    if (hash === undefined) throw new RangeError(`block ${height} left the branch while its record was made`);
+    const { occurrences } = readBlock(await this.#modules.node.rawBlock(hash, signal), hash, height);
+    const occurrence = occurrences.find((one) => one.transactionIndex === transactionIndex);
+    if (occurrence === undefined)
+      throw new RangeError(`block ${height} has no blob in transaction ${transactionIndex}`);
+    return occurrence.makeRecord();
+  }
 }
 
-function completed({ record, sizeBytes }: DueRecord) {
+function completed({ sizeBytes }: DueRecord, record: string) {
   const value: unknown = JSON.parse(record);
   const complete = { ...decodeOccurrenceRecord(value), size: sizeBytes };
   return { path: parseRecordPath(occurrenceKey(complete)), text: encodeOccurrenceRecord(complete) };

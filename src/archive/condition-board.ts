@@ -8,6 +8,7 @@ export type Subject =
   | 'list'
   | 'store'
   | 'fetch'
+  | 'slow'
   | 'blobs'
   | 'overdue'
   | 'damage'

@@ -9,10 +9,12 @@ import type { BlobNode, FetchOutcome } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import { FailureWatch } from './failure-watch.ts';
 import { absentAtNode, type FailedFetch, failureRecord, isAbsentAtNode, wrongBytes } from './fetch-failure.ts';
-import { BATCH_LIMITS, NEVER_MS, nextAttemptMs, takeBatch } from './fetch-plan.ts';
+import { NEVER_MS, nextAttemptMs } from './fetch-plan.ts';
+import { FetchQueue } from './fetch-queue.ts';
 import type { LeftOver } from './left-over.ts';
 import type { Poller } from './poller.ts';
 import type { Pulse } from './pulse.ts';
+import { SlowRequests } from './slow-requests.ts';
 import type { Spooler } from './spooler.ts';
 
 export interface FetcherModules {
@@ -27,8 +29,6 @@ export interface FetcherModules {
   readonly nowMs: () => number;
 }
 
-/** Rows of the queue that are looked at in one go. */
-const LOOK_AHEAD = 512;
 /**
  * Bytes that were fetched and are not durable yet. Writing goes on beside fetching, so that the node's answer and the
  * disk's sync do not wait for each other; beyond this (or this many under way), fetching waits.
@@ -48,10 +48,13 @@ export class Fetcher {
   readonly #inFlight = new Set<VersionHash>();
   readonly #running = new Set<Promise<void>>();
   #requestsUnderWay = 0;
+  /** Of these, for blobs that failed before. */
+  #retriesUnderWay = 0;
   #unspooledBytes = 0;
   readonly #wake: Pulse;
   readonly #failures: FailureWatch;
-  #queue: WantedBlob[] = [];
+  readonly #slow: SlowRequests;
+  readonly #queue: FetchQueue;
   /** Of requests that failed as a whole since one went well: the first blob of each. */
   readonly #broken = new Set<VersionHash>();
   #ringsSeen = -1;
@@ -63,6 +66,8 @@ export class Fetcher {
     this.#modules = modules;
     this.#wake = modules.poller.news;
     this.#failures = new FailureWatch(modules.conditions);
+    this.#slow = new SlowRequests(modules.conditions);
+    this.#queue = new FetchQueue(modules.catalog, requests, ({ versionHash }) => this.#inFlight.has(versionHash));
     modules.activity.on('lost', ({ versionHash }) => this.#failures.settled(versionHash));
   }
 
@@ -86,23 +91,16 @@ export class Fetcher {
     if (this.#inFlight.size >= UNSPOOLED.blobs) return null;
     if (!poller.mayFetch || nowMs() < this.#restUntilMs) return null;
     // News may be nearer to its deadline than what is queued here.
-    if (this.#ringsSeen !== this.#wake.rings || this.#queue.length === 0) {
+    if (this.#ringsSeen !== this.#wake.rings || this.#queue.isEmpty) {
       this.#ringsSeen = this.#wake.rings;
-      this.#queue = this.#readQueue();
+      try {
+        this.#queue.read(this.#inFlight.size);
+      } catch (error) {
+        this.#rest(error);
+      }
     }
-    const batch = takeBatch(this.#queue, BATCH_LIMITS);
+    const batch = this.#queue.take(this.#retriesUnderWay);
     return batch.length === 0 ? null : batch;
-  }
-
-  #readQueue(): WantedBlob[] {
-    try {
-      return this.#modules.catalog
-        .nextWanted(LOOK_AHEAD + this.#inFlight.size)
-        .filter((wanted) => !this.#inFlight.has(wanted.versionHash));
-    } catch (error) {
-      this.#rest(error);
-      return [];
-    }
   }
 
   #rest(error: unknown, blocksReadiness = true): void {
@@ -147,12 +145,15 @@ export class Fetcher {
 
   /** The part of the work that is a request to the node: `#start` counted it. */
   async #ask(batch: readonly WantedBlob[], signal: AbortSignal) {
+    const isRetry = batch.some(({ attempts }) => attempts > 0);
+    if (isRetry) this.#retriesUnderWay += 1;
     try {
       const asked = await this.#withoutLeftOvers(batch, signal);
       const outcomes = asked.length === 0 ? null : await this.#fetch(asked, signal);
       return outcomes === null ? { asked: [], outcomes: [] } : { asked, outcomes };
     } finally {
       this.#requestsUnderWay -= 1;
+      if (isRetry) this.#retriesUnderWay -= 1;
       this.#wake.nudge();
     }
   }
@@ -160,7 +161,8 @@ export class Fetcher {
   /** null: the request failed as a whole. */
   async #fetch(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<FetchOutcome[] | null> {
     try {
-      const outcomes = await this.#modules.node.fetchBlobs(wanted, signal);
+      const names = `${wanted[0]?.versionHash ?? ''}${wanted.length > 1 ? ` and ${wanted.length - 1} others` : ''}`;
+      const outcomes = await this.#slow.watch(names, this.#modules.node.fetchBlobs(wanted, signal));
       this.#modules.conditions.set('fetch', null);
       this.#broken.clear();
       return outcomes;

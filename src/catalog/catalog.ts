@@ -12,7 +12,7 @@ import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
-import { type FetchFailure, type Sighting, type WantedBlob, WantedTable } from './wanted-table.ts';
+import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 
 export interface CatalogOptions {
   readonly path: string;
@@ -135,9 +135,9 @@ export class Catalog {
     });
   }
 
-  /** What may be fetched now, nearest deadline first. */
-  nextWanted(limit: number): WantedBlob[] {
-    return this.#reading('read the queue', () => this.#wanted.next(this.#options.nowMs(), limit));
+  /** What may be fetched now, nearest deadline first; `fresh` never failed, `failed` did. */
+  nextWanted(limit: number, which: WantedKind = 'all'): WantedBlob[] {
+    return this.#reading('read the queue', () => this.#wanted.next(this.#options.nowMs(), limit, which));
   }
 
   /** The bytes of these are durable in the local store. */

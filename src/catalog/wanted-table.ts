@@ -48,6 +48,15 @@ export interface FetchFailure {
   readonly nextAttemptMs: number;
 }
 
+/** Whether it was asked for in vain before. */
+export type WantedKind = 'all' | 'fresh' | 'failed';
+
+/** As SQL: the index of those that failed serves only what says so in these words. */
+const KINDS = { all: '', fresh: 'AND attempts = 0', failed: 'AND attempts > 0' } as const satisfies Record<
+  WantedKind,
+  string
+>;
+
 const row = z.object({
   version_hash: z.instanceof(Buffer),
   size_bytes: z.number(),
@@ -80,7 +89,7 @@ export class WantedTable {
   readonly #move: Database.Statement;
   readonly #addMined: Database.Statement;
   readonly #moveMined: Database.Statement;
-  readonly #next: Database.Statement;
+  readonly #next: Readonly<Record<WantedKind, Database.Statement>>;
   readonly #past: Database.Statement;
   readonly #find: Database.Statement;
   readonly #fail: Database.Statement;
@@ -105,9 +114,11 @@ export class WantedTable {
     this.#moveMined = database.prepare(
       'UPDATE seen SET hash_type = ?, median_time_seconds = CASE WHEN hash_type IS NULL THEN ? ELSE MAX(median_time_seconds, ?) END WHERE version_hash = ?',
     );
-    this.#next = database.prepare(
-      `SELECT ${COLUMNS} FROM seen WHERE next_attempt_ms <= ? ORDER BY (hash_type IS NULL), median_time_seconds LIMIT ?`,
-    );
+    const next = (kind: WantedKind) =>
+      database.prepare(
+        `SELECT ${COLUMNS} FROM seen WHERE next_attempt_ms <= ? ${KINDS[kind]} ORDER BY (hash_type IS NULL), median_time_seconds LIMIT ?`,
+      );
+    this.#next = { all: next('all'), fresh: next('fresh'), failed: next('failed') };
     this.#past = database.prepare(
       `SELECT ${COLUMNS} FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds < ? ORDER BY median_time_seconds LIMIT ?`,
     );
@@ -147,8 +158,8 @@ export class WantedTable {
   }
 
   /** What may be tried now: what is on chain by its deadline, then what waits for a block. */
-  next(nowMs: number, limit: number): WantedBlob[] {
-    return this.#next.all(nowMs, limit).map(decode);
+  next(nowMs: number, limit: number, which: WantedKind): WantedBlob[] {
+    return this.#next[which].all(nowMs, limit).map(decode);
   }
 
   /** On chain, and the chain's clock has passed its deadline. */

@@ -14,6 +14,8 @@ export interface HttpPost {
   readonly limitBytes: number;
   /** From now to the answer's last byte. */
   readonly timeoutMs: number;
+  /** From when it is sent to the first of the answer. */
+  readonly firstByteMs: number;
   /** Longest silence in the middle of an answer. */
   readonly silenceMs: number;
   readonly signal: AbortSignal;
@@ -51,7 +53,7 @@ export function post<T>(to: PostTarget, request: HttpPost, read: (answer: HttpAn
       method: 'POST',
       headers: request.authorization === null ? headers : { ...headers, authorization: request.authorization },
       body: request.body,
-      headersTimeout: Math.min(request.timeoutMs, MAX_TIMER_MS),
+      headersTimeout: Math.min(request.firstByteMs, request.timeoutMs, MAX_TIMER_MS),
       bodyTimeout: request.silenceMs,
     },
     handler,

@@ -42,6 +42,9 @@ const LIST_ENTRY_BYTES = 1_024;
 const GET_ENVELOPE_BYTES = 8_192;
 /** Headers may run a little ahead of blocks; by more than this the node is catching up. */
 const HEADERS_AHEAD = 6;
+/** A get takes 60 ms under the node's main lock, behind whatever else waits for it: silence for longer hangs. */
+const FIRST_BYTE_MS = 15_000;
+const EACH_MORE_MS = 500;
 const GET = 'getnevmblobdata';
 const LIST = 'listnevmblobdata';
 
@@ -54,10 +57,11 @@ const chainInfo = z.object({
 });
 
 export function createBlobNode(options: TransportOptions): RpcBlobNode {
-  return overTransport(withReadRetries(createTransport(options), NO_REPETITION));
+  const firstByteMs = options.timeouts?.firstByteMs ?? FIRST_BYTE_MS;
+  return overTransport(withReadRetries(createTransport(options), NO_REPETITION), firstByteMs);
 }
 
-function overTransport(transport: NodeTransport): RpcBlobNode {
+function overTransport(transport: NodeTransport, firstByteMs: number): RpcBlobNode {
   function call(method: string, params: readonly unknown[], limitBytes: number, signal: AbortSignal): Promise<unknown> {
     const body = encodeCall(method, method, params);
     return transport.send({ effect: 'read', wallet: null, body, limitBytes, signal }, (answer) =>
@@ -84,7 +88,7 @@ function overTransport(transport: NodeTransport): RpcBlobNode {
       const limitBytes = SMALL_ANSWER_BYTES + Math.max(count, 0) * LIST_ENTRY_BYTES;
       return readListPage(await call(LIST, [count, from], limitBytes, signal));
     },
-    fetchBlobs: (wanted, signal) => fetchBlobs(transport, wanted, signal),
+    fetchBlobs: (wanted, signal) => fetchBlobs(transport, wanted, firstByteMs, signal),
     ...chainCalls(transport),
     close: () => transport.close(),
   };
@@ -93,6 +97,7 @@ function overTransport(transport: NodeTransport): RpcBlobNode {
 async function fetchBlobs(
   transport: NodeTransport,
   wanted: readonly WantedBlob[],
+  firstByteMs: number,
   signal: AbortSignal,
 ): Promise<BlobOutcome[]> {
   const [first] = wanted;
@@ -103,7 +108,15 @@ async function fetchBlobs(
   // Alone, it may be as large as any, whatever the list says of it.
   const sizes = single ? [MAX_BLOB_BYTES] : wanted.map(({ sizeBytes }) => Math.min(sizeBytes, MAX_BLOB_BYTES));
   const limitBytes = sizes.reduce((sum, sizeBytes) => sum + sizeBytes * 2 + GET_ENVELOPE_BYTES, 0);
-  return transport.send({ effect: 'read', wallet: null, body, limitBytes, signal }, (answer) => {
+  const request = {
+    effect: 'read' as const,
+    wallet: null,
+    body,
+    limitBytes,
+    firstByteMs: firstByteMs + (wanted.length - 1) * EACH_MORE_MS,
+    signal,
+  };
+  return transport.send(request, (answer) => {
     const decoded = readBlobAnswer(answer, wanted);
     const answers = single ? singleAnswer(decoded.value) : batchAnswers(decoded.value);
     return wanted.map((one, index) =>

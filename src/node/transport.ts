@@ -11,6 +11,8 @@ export interface NodeTimeouts {
   readonly connectMs?: number;
   /** From the call to the last byte of its answer. Default 60,000. */
   readonly callMs?: number;
+  /** Until a fetch of one blob begins to be answered; more blobs take longer. Default 15,000. */
+  readonly firstByteMs?: number;
   /** Longest silence in the middle of an answer. Default 20,000. */
   readonly silenceMs?: number;
 }
@@ -35,6 +37,8 @@ export interface TransportRequest {
   readonly limitBytes: number;
   /** Default: that of the transport. */
   readonly timeoutMs?: number;
+  /** Until the answer begins. Default: as long as the whole may take. */
+  readonly firstByteMs?: number;
   readonly signal: AbortSignal;
 }
 
@@ -66,12 +70,14 @@ export function createTransport(options: TransportOptions): NodeTransport {
   const to = { dispatcher, endpoint, buffers: new BodyBuffers(KEPT_BODY_BYTES) };
 
   async function once<T>(request: TransportRequest, read: (body: Buffer) => T, authorization: string | null) {
+    const timeoutMs = request.timeoutMs ?? options.timeouts?.callMs ?? DEFAULT_CALL_MS;
     const call: HttpPost = {
       path: request.wallet === null ? '/' : `/wallet/${encodeURIComponent(request.wallet)}`,
       body: request.body,
       authorization,
       limitBytes: request.limitBytes,
-      timeoutMs: request.timeoutMs ?? options.timeouts?.callMs ?? DEFAULT_CALL_MS,
+      timeoutMs,
+      firstByteMs: request.firstByteMs ?? timeoutMs,
       silenceMs: options.timeouts?.silenceMs ?? DEFAULT_SILENCE_MS,
       signal: request.signal,
     };

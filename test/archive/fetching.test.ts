@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { FetchOutcome } from '../../src/archive/blob-node.ts';
+import type { FetchOutcome, ListedBlob } from '../../src/archive/blob-node.ts';
 import { HoldfastError } from '../../src/blob/errors.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -10,6 +10,8 @@ import { FakeBlobNode, NOW_SECONDS } from './fake-blob-node.ts';
 
 const broken = () =>
   new HoldfastError('node/malformed-answer', 'The answer is no JSON.', { retryable: true, hint: 'Look at the node.' });
+
+const timely = (listed: ListedBlob) => ({ ...listed, medianTimeSeconds: listed.medianTimeSeconds ?? NOW_SECONDS });
 
 const large = (label: string) => sampleBlob(label, 300_000);
 
@@ -87,6 +89,26 @@ describe('fetching', () => {
       );
     });
     expect(scene.node.requests.length).toBeLessThan(10);
+  });
+
+  test('blobs whose requests hang keep one slot at most from those that never failed', async () => {
+    const scene = await archiveScene({ requests: 2 });
+    const hanging = Array.from({ length: 3 }, (_, index) => large(`hanging ${index}`));
+    for (const blob of hanging) scene.node.publish(blob, NOW_SECONDS - 100);
+    // They failed before, and are due.
+    scene.catalog.noteListed(hanging.map((blob) => scene.node.publish(blob, NOW_SECONDS - 100)).map(timely));
+    const failed = { code: 'x/hung', message: 'hung', nextAttemptMs: 0 };
+    scene.catalog.recordFailures(hanging.map(({ versionHash }) => ({ versionHash, ...failed })));
+    for (let index = 0; index < 8; index += 1) scene.node.publish(large(`healthy ${index}`));
+    const answer = scene.node.fetching;
+    scene.node.fetching = async (wanted, signal) => {
+      if (wanted.some(({ versionHash }) => hanging.some((one) => one.versionHash === versionHash))) {
+        await pause(60_000, undefined, { signal });
+      }
+      return await answer(wanted, signal);
+    };
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 3, stored: 8 }));
   });
 
   test.each([

@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { ConditionBoard } from '../../src/archive/condition-board.ts';
 import { decodeCursor, encodeCursor } from '../../src/archive/listing-cursor.ts';
 import { Pulse } from '../../src/archive/pulse.ts';
+import { SlowRequests } from '../../src/archive/slow-requests.ts';
 import { HoldfastError } from '../../src/blob/errors.ts';
 import { createLogger } from '../../src/observability/logger.ts';
+import { eventually } from '../e2e/eventually.ts';
 import { NEVER } from '../sample-blobs.ts';
 
 describe('a pulse', () => {
@@ -47,6 +49,22 @@ describe('a cursor', () => {
       expect(() => decodeCursor(cursor, 'oldest')).toThrow(expect.objectContaining({ code: 'archive/bad-cursor' }));
     },
   );
+});
+
+test('requests that run long are told of until the last of them ends', async () => {
+  const conditions = new ConditionBoard(createLogger('info', { write: () => undefined }), () => 0);
+  const slow = new SlowRequests(conditions, 1);
+  const first = Promise.withResolvers<number>();
+  const second = Promise.withResolvers<number>();
+  const watched = [slow.watch('one', first.promise), slow.watch('other', second.promise)];
+  await eventually(() => expect(conditions.all()).toMatchObject([{ code: 'archive/slow-request' }]));
+  await eventually(() => expect(conditions.all()).toMatchObject([{ message: expect.stringContaining('other') }]));
+  first.resolve(1);
+  await watched[0];
+  expect(conditions.has('slow')).toBe(true);
+  second.reject(new Error('gone'));
+  await expect(watched[1]).rejects.toThrow('gone');
+  expect(conditions.has('slow')).toBe(false);
 });
 
 describe('the board of conditions', () => {

@@ -180,6 +180,11 @@ describe('one call at a time', () => {
     expect(await node.fetchBlobs([{ ...one, sizeBytes: 1 }], never)).toMatchObject([{ kind: 'bytes' }]);
   });
 
+  test('a node that does not begin to answer is given up long before a call may take', async () => {
+    const { node } = await nodeThat(() => undefined, { timeouts: { firstByteMs: 30, callMs: 600_000 } });
+    await expect(node.fetchBlobs([HELLO], never)).rejects.toMatchObject({ code: 'node/timeout' });
+  });
+
   test('data of another length than the node says is given with that doubt', async () => {
     const { node } = await nodeThat((response, seen) =>
       result(response, seen, { versionhash: HELLO.versionHash, datasize: 29, data: 'ab'.repeat(28) }),

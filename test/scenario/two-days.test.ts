@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { parseVersionHash } from '../../src/blob/ids.ts';
+import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
+
+/** Deterministic: the same two days every time. */
+function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** Some hours of blocks, with what happens to real chains; we look on. */
+async function hours(scene: Scene, count: number, below: (most: number) => number): Promise<void> {
+  const { node } = scene;
+  for (let block = 0; block < count * HOUR_BLOCKS; block += 4) {
+    scene.mine(4, 1 + below(3));
+    const above = node.chain.tip.height - (node.chain.locks.bestBlock?.height ?? 0);
+    if (below(6) === 0) node.setChainLocks({ kind: 'none' });
+    if (below(4) === 0) node.setChainLocks({ kind: 'follow', lagBlocks: 1 });
+    if (above > 1 && below(3) === 0) node.reorganise(Math.min(above - 1, 1 + below(5)));
+    if (below(20) === 0) {
+      await node.goAway();
+      scene.mine(1, 1);
+      await node.comeBack();
+    }
+    if (below(3) === 0) await scene.caughtUp();
+  }
+  node.setChainLocks({ kind: 'follow', lagBlocks: 1 });
+  scene.mine(1);
+  await scene.caughtUp();
+}
+
+/** Contents on chain of which nobody has the bytes any more. */
+function gone(scene: Scene, stored: (versionHash: string) => boolean): string[] {
+  const { chain } = scene.node;
+  const { startHeight } = scene.archive.status().chain;
+  const missing = new Set<string>();
+  for (const block of chain.tree.activeBlocks()) {
+    if (block.height < (startHeight ?? 0)) continue;
+    for (const { content } of block.transactions) {
+      if (content === null || stored(content.versionHash)) continue;
+      expect(chain.cache.get(parseVersionHash(content.versionHash))).toBeNull();
+      missing.add(content.versionHash);
+    }
+  }
+  return [...missing].sort();
+}
+
+test('two days: reorganisations, gaps, restarts, an outage of five hours, holes at the node, one of seven hours', {
+  timeout: 240_000,
+}, async () => {
+  const below = random(20_261_121);
+  const scene = await Scene.create();
+  await scene.start();
+  await hours(scene, 10, below);
+  await scene.stop();
+  scene.mine(5 * HOUR_BLOCKS, 2);
+  await scene.start();
+  await scene.caughtUp();
+  expect(scene.archive.status().chain.lost).toBe(0);
+  await hours(scene, 10, below);
+  expect(scene.archive.auditChain({ from: null, to: null })).toMatchObject({ isComplete: true });
+
+  // The node was down for an hour, and connects what it missed without the bytes.
+  await scene.stop();
+  const holes: string[] = [];
+  for (let block = 0; block < HOUR_BLOCKS; block += 1) {
+    holes.push(scene.submit().versionHash);
+    scene.node.advanceSeconds(BLOCK_SECONDS);
+    scene.node.mine(1, { withoutBytes: true });
+  }
+  scene.mine(7 * HOUR_BLOCKS, 2);
+  await scene.start();
+  await scene.until('what is lost is told', () => scene.archive.status().chain.lost > 2 * HOUR_BLOCKS);
+  await scene.caughtUp();
+  await hours(scene, 15, below);
+
+  const lost = scene.archive.losses(null, 10_000).map(({ versionHash }) => versionHash);
+  const report = scene.archive.auditChain({ from: null, to: null });
+  const open = new Set(report.findings.map(({ versionHash }) => String(versionHash)));
+  expect(gone(scene, (versionHash) => !open.has(versionHash))).toEqual([...lost].sort());
+  for (const hole of holes) expect(lost).toContain(hole);
+  expect(report).toMatchObject({ unexamined: [], findingCount: report.occurrences.lost });
+});

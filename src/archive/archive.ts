@@ -147,6 +147,7 @@ export class Archive implements ArchiveView {
     });
     this.chainView = new ChainQuestions({
       ...parts,
+      records: recordStores(modules.records, sites),
       poller: this.#poller,
       adoption: this.#adoption,
       chain: this.#chain,

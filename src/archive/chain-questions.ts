@@ -27,6 +27,7 @@ import type {
   WindowEntry,
   WindowLookup,
 } from './chain-view.ts';
+import type { ConditionBoard } from './condition-board.ts';
 import { OccurrenceProofs } from './occurrence-proofs.ts';
 
 export interface ChainQuestionModules {
@@ -35,6 +36,7 @@ export interface ChainQuestionModules {
   readonly records: readonly RecordStore[];
   readonly poller: { isListCurrent(): boolean };
   readonly adoption: { readonly isDone: boolean };
+  readonly conditions: Pick<ConditionBoard, 'has'>;
   readonly chain: { isCurrent(): boolean; readonly finalHeight: number | null };
   readonly nowMs: () => number;
 }
@@ -102,7 +104,10 @@ export class ChainQuestions implements ChainView {
   storedAndFinal(hashes: readonly VersionHash[]): SafetyAnswer {
     const safe = hashes.map((versionHash) => this.#isSafe(versionHash));
     if (safe.every(Boolean)) return { kind: 'told', safe };
-    const why = this.#whyNotCurrent() ?? this.#whyNotPlaced(hashes.filter((_, index) => safe[index] === false));
+    const why =
+      this.#whyNotCurrent() ??
+      this.#whyConflict() ??
+      this.#whyNotPlaced(hashes.filter((_, index) => safe[index] === false));
     return why ?? { kind: 'told', safe };
   }
 
@@ -185,6 +190,11 @@ export class ChainQuestions implements ChainView {
       const first = catalog.chain.firstHeight(content);
       return first !== null && this.#isFinal(first);
     });
+  }
+
+  #whyConflict(): ChainUnavailable | null {
+    if (!this.#modules.conditions.has('chain:conflict')) return null;
+    return unavailable('conflict', 'The configured nodes follow different branches.', 30);
   }
 
   /** Known, not lost, and not on as many backends as are required: it can be any moment. */

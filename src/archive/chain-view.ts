@@ -8,6 +8,8 @@ export type ChainUnavailableReason =
   /** The node has blocks that the walk has not, or does not answer, or went back in time. */
   | 'walk-behind'
   | 'rebuilding'
+  /** Nodes that are asked name different blocks at one height. */
+  | 'conflict'
   /** Known, and not yet on as many backends as are required. */
   | 'not-placed'
   /** In a block that is not final yet. */

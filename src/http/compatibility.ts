@@ -58,7 +58,7 @@ export function compatibilityRoutes(view: ArchiveView, chain: ChainView): Route[
       path: '/check_vh',
       says: 'Which of these blobs are stored here and final on the chain. No false is ever a guess: rather 503.',
       answers: [{ mediaType: 'application/json', schema: z.array(z.boolean()) }],
-      problems: ['chain/walk-behind', 'chain/rebuilding', 'chain/not-placed', 'chain/not-walked'],
+      problems: ['chain/walk-behind', 'chain/rebuilding', 'chain/conflict', 'chain/not-placed', 'chain/not-walked'],
       parameters: NOTHING,
       query: NOTHING,
       body: CHECKED_HASHES,

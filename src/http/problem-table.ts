@@ -37,6 +37,7 @@ export const PROBLEMS = {
   },
   'chain/walk-behind': { status: 503, title: 'The walk of the chain is behind', hint: ASK_AGAIN },
   'chain/rebuilding': { status: 503, title: 'The catalog is being rebuilt', hint: ASK_AGAIN },
+  'chain/conflict': { status: 503, title: 'The nodes contradict each other', hint: ASK_AGAIN },
   'chain/not-placed': { status: 503, title: 'Something is not stored yet', hint: ASK_AGAIN },
   'chain/not-final': { status: 503, title: 'Not final yet', hint: ASK_AGAIN },
   'chain/store-fault': { status: 503, title: 'The records cannot be read', hint: ASK_AGAIN },

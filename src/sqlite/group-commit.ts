@@ -14,13 +14,15 @@ const LINGER_MS = 5;
 export class GroupCommit<T> {
   readonly #commit: (items: readonly T[]) => void;
   readonly #limit: number;
+  readonly #lingerMs: number;
   #waiting: Waiting<T>[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   /** `commit` writes all items in one durable transaction, or throws and has written none. */
-  constructor(commit: (items: readonly T[]) => void, limit: number) {
+  constructor(commit: (items: readonly T[]) => void, limit: number, lingerMs = LINGER_MS) {
     this.#commit = commit;
     this.#limit = limit;
+    this.#lingerMs = lingerMs;
   }
 
   /** Resolves when the commit that holds the item is durable. */
@@ -28,7 +30,7 @@ export class GroupCommit<T> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       if (this.#waiting.length >= this.#limit) this.flush();
-      else this.#timer ??= setTimeout(() => this.flush(), LINGER_MS);
+      else this.#timer ??= setTimeout(() => this.flush(), this.#lingerMs);
     });
   }
 

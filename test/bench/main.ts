@@ -7,6 +7,7 @@ import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
 import { describe, type Figure } from './figure.ts';
 import { benchIpfs } from './ipfs.ts';
+import { benchReplication } from './replication.ts';
 import { benchS3 } from './s3.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
@@ -14,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   client: benchClient,
   devnode: benchDevnode,
   s3: benchS3,
+  replication: benchReplication,
   ipfs: benchIpfs,
 };
 

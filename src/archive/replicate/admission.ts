@@ -1,4 +1,4 @@
-import { messageOf } from '../../blob/errors.ts';
+import { HoldfastError, messageOf } from '../../blob/errors.ts';
 import type { BlockHash } from '../../blob/ids.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { StorageError } from '../../storage/errors.ts';
@@ -100,7 +100,7 @@ export class Admission {
 
 /** What is wrong with one backend never keeps the archive from its other work: it stays ready. */
 export function raise(conditions: ConditionBoard, backend: string, error: unknown): void {
-  if (error instanceof StorageError) {
+  if (error instanceof HoldfastError) {
     const { code, message, hint } = error;
     conditions.set(`backend:${backend}`, { code, message, hint, blocksReadiness: false });
   } else conditions.setError(`backend:${backend}`, error);

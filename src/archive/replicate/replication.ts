@@ -78,8 +78,9 @@ export class Replication {
     await Promise.all(
       this.#admissions.map(async (admission, index) => {
         const site = this.sites[index];
+        if (site === undefined || site.isAdmitted) return;
         const fault = await admission.tryOnce(signal);
-        if (site !== undefined && fault !== null) faults.set(site.id, fault);
+        if (fault !== null) faults.set(site.id, fault);
       }),
     );
     return faults;

@@ -37,6 +37,8 @@ const LOOK_AHEAD = 256;
 /** Bytes under way to one backend; the largest blob always may go alone. */
 const MOST_BYTES_UNDER_WAY = 33_554_432;
 const GROUP_LIMIT = 256;
+/** Nobody waits for the record of a copy: a synced commit, which holds up everything else here, takes many. */
+const LINGER_MS = 100;
 const RETRY_MS = { first: 1_000, most: 300_000 } as const;
 
 /**
@@ -50,6 +52,8 @@ export class Replicator {
   readonly #commits: GroupCommit<ContentEntry>;
   readonly #underWay = new Set<number>();
   readonly #running = new Set<Promise<void>>();
+  /** Requests to the backend: what only waits for its commit is not one any more. */
+  #requestsUnderWay = 0;
   #bytesUnderWay = 0;
   #queue: QueuedCopy[] = [];
 
@@ -57,7 +61,7 @@ export class Replicator {
     this.#options = options;
     this.#modules = modules;
     this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.nowMs);
-    this.#commits = new GroupCommit((entries) => this.#record(entries), GROUP_LIMIT);
+    this.#commits = new GroupCommit((entries) => this.#record(entries), GROUP_LIMIT, LINGER_MS);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -86,13 +90,13 @@ export class Replicator {
       const next = this.#next();
       if (next !== null) this.#start(next, signal);
       else if (this.#running.size === 0) return;
-      else await Promise.race(this.#running);
+      else await this.#modules.news.wait(IDLE_MS, signal);
     }
   }
 
   #next(): QueuedCopy | null {
     const { site, catalog, nowMs } = this.#modules;
-    if (!site.isAdmitted || this.#underWay.size >= this.#options.requests) return null;
+    if (!site.isAdmitted || this.#requestsUnderWay >= this.#options.requests) return null;
     if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.breaker.isOpen(nowMs())) return null;
     if (this.#queue.length === 0) {
       this.#queue = catalog.replicas
@@ -117,23 +121,36 @@ export class Replicator {
   #start(queued: QueuedCopy, signal: AbortSignal): void {
     const { sequence, entry } = queued;
     this.#underWay.add(sequence);
-    this.#bytesUnderWay += entry.sizeBytes;
-    const work = this.#replicate(queued, signal)
+    const work = this.#ask(queued, signal)
+      .then(() => this.#commits.add(entry))
       .catch((error: unknown) => {
         if (!signal.aborted) this.#failed(queued, error);
       })
       .finally(() => {
         this.#underWay.delete(sequence);
-        this.#bytesUnderWay -= entry.sizeBytes;
         this.#running.delete(work);
         this.#modules.news.nudge();
       });
     this.#running.add(work);
   }
 
+  async #ask(queued: QueuedCopy, signal: AbortSignal): Promise<void> {
+    const { sizeBytes } = queued.entry;
+    this.#requestsUnderWay += 1;
+    this.#bytesUnderWay += sizeBytes;
+    try {
+      await this.#replicate(queued, signal);
+    } finally {
+      this.#requestsUnderWay -= 1;
+      this.#bytesUnderWay -= sizeBytes;
+      this.#modules.news.nudge();
+    }
+  }
+
+  /** Resolves when the backend is proven to hold it. */
   async #replicate({ entry, state }: QueuedCopy, signal: AbortSignal): Promise<void> {
     const { site } = this.#modules;
-    if (state === 'damaged' && (await this.#isGoodAfterAll(entry, signal))) return await this.#commits.add(entry);
+    if (state === 'damaged' && (await this.#isGoodAfterAll(entry, signal))) return;
     const blob = await this.#source(entry, signal);
     await this.#bandwidth.take(entry.sizeBytes, signal);
     if (state === 'damaged') await site.judged(async () => site.store.setAside?.(entry, signal), signal);
@@ -141,7 +158,6 @@ export class Replicator {
     // Not after a failure: a request that was given up may still be sending them.
     forgetBytes(blob);
     await this.#readBack(entry, signal);
-    await this.#commits.add(entry);
   }
 
   /** What was called damaged is read again on a fresh connection, before anything is replaced. */

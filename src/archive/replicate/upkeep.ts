@@ -102,6 +102,22 @@ export class Upkeep {
     };
   }
 
+  /** Lets the backends in. Gives why some could not be asked. */
+  admit(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    return this.#modules.replication.admit(signal);
+  }
+
+  /** Brings to every backend what waits for it. Gives why some could not be asked. */
+  async fill(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const { replication } = this.#modules;
+    const faults = await replication.admit(signal);
+    await replication.drain(
+      replication.sites.map(({ id }) => id).filter((id) => !faults.has(id)),
+      signal,
+    );
+    return faults;
+  }
+
   /** Makes the catalog again from the data folder and the backends, or one of them. */
   async rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
     const { adoption, replication, catalog, store } = this.#modules;

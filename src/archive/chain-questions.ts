@@ -46,6 +46,8 @@ const LATEST_ARRIVALS = 5_000;
 /** `lastBlock` may take long when much is not stored: at most this share of the time goes into it. */
 const LAST_BLOCK_SHARE = 0.05;
 const LAST_BLOCK_MS = 500;
+/** Clients page through the window, and ask for it over and over; it is thousands of rows. */
+const WINDOW_MS = 500;
 const CHAINLOCK = 'chainlock';
 
 interface RememberedHeight {
@@ -55,11 +57,18 @@ interface RememberedHeight {
   readonly untilMs: number;
 }
 
+interface RememberedWindow {
+  readonly entries: readonly WindowEntry[];
+  readonly tip: BlockHash;
+  readonly untilMs: number;
+}
+
 /** Answers what clients ask of the chain out of what was walked; where that could mislead, it says that it cannot tell. */
 export class ChainQuestions implements ChainView {
   readonly #modules: ChainQuestionModules;
   readonly #proofs: OccurrenceProofs;
   #unsaved: RememberedHeight | null = null;
+  #window: RememberedWindow | null = null;
 
   constructor(modules: ChainQuestionModules) {
     this.#modules = modules;
@@ -166,11 +175,14 @@ export class ChainQuestions implements ChainView {
   }
 
   window(): WindowLookup {
-    const { chain, answers } = this.#modules.catalog;
+    const { catalog, nowMs } = this.#modules;
+    const { chain, answers } = catalog;
     const { tip } = chain.state;
     const why = this.#whyNotCurrent();
     if (why !== null) return why;
     if (tip === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
+    const known = this.#window;
+    if (known?.tip === tip.hash && nowMs() < known.untilMs) return { kind: 'found', entries: known.entries };
     const since = tip.medianTimeSeconds - RETENTION_SECONDS;
     const entries = new Map<string, WindowEntry>();
     const lowest = answers.lowestHeightSince(tip.height, since) ?? 0;
@@ -180,7 +192,8 @@ export class ChainQuestions implements ChainView {
       entries.delete(key);
       entries.set(key, entry);
     }
-    return { kind: 'found', entries: [...entries.values()] };
+    this.#window = { entries: [...entries.values()], tip: tip.hash, untilMs: nowMs() + WINDOW_MS };
+    return { kind: 'found', entries: this.#window.entries };
   }
 
   #isSafe(versionHash: VersionHash): boolean {

@@ -51,11 +51,15 @@ export interface FetchFailure {
 /** Whether it was asked for in vain before. */
 export type WantedKind = 'all' | 'fresh' | 'failed';
 
-/** As SQL: the index of those that failed serves only what says so in these words. */
-const KINDS = { all: '', fresh: 'AND attempts = 0', failed: 'AND attempts > 0' } as const satisfies Record<
-  WantedKind,
-  string
->;
+/** Of what is past its deadline on the chain, and listed nowhere: nobody fetches it until a list names it. */
+const NEVER_MS = Number.MAX_SAFE_INTEGER;
+
+/** As SQL: each index serves only what says so in its words, and what rests for good is in neither. */
+const KINDS = {
+  all: `AND next_attempt_ms <> ${NEVER_MS}`,
+  fresh: `AND next_attempt_ms <> ${NEVER_MS} AND attempts = 0`,
+  failed: 'AND attempts > 0',
+} as const satisfies Record<WantedKind, string>;
 
 const row = z.object({
   version_hash: z.instanceof(Buffer),
@@ -79,9 +83,6 @@ const COLUMNS =
 export function hashKey(hash: VersionHash | TxId | BlockHash): Buffer {
   return Buffer.from(hash, 'hex');
 }
-
-/** Of what is past its deadline on the chain, and listed nowhere: nobody fetches it until a list names it. */
-const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
 /** The fetch queue: listed or on chain, bytes not here yet. The caller owns the transactions. */
 export class WantedTable {

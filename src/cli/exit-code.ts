@@ -11,6 +11,7 @@ const CONFIGURATION = new Set([
   'http/permission-denied',
   'http/bad-host',
   'http/bad-port',
+  'http/bad-tokens-file',
   'storage/in-use',
   'storage/other-chain',
   'sqlite/newer-than-program',

@@ -21,7 +21,6 @@ export interface ReaderModules {
   readonly poller: Poller;
   readonly adoption: Adoption;
   readonly chain: Pick<ChainFollowing, 'isCurrent'>;
-  readonly nowMs: () => number;
 }
 
 /** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
@@ -103,17 +102,17 @@ export class ArchiveReader {
 
   /** A store that has something under that name; null when each one answered that it has not. A fault throws. */
   async #holderOf(name: ContentName, signal: AbortSignal): Promise<string | null> {
-    const { store, sites, nowMs } = this.#modules;
+    const { store, sites } = this.#modules;
     if ((await store.stat(name, signal)) !== null) return 'the data folder';
     const key = `${name.hashType}/${name.versionHash}`;
-    if (sites.length === 0 || (this.#absentUntilMs.get(key) ?? 0) > nowMs()) return null;
+    if (sites.length === 0 || (this.#absentUntilMs.get(key) ?? 0) > performance.now()) return null;
     if (this.#absenceQuestions >= MOST_ABSENCE_QUESTIONS) return 'not asked';
     this.#absenceQuestions += 1;
     try {
       const answers = await Promise.all(sites.map((site) => hasIt(site, name, signal)));
       const holder = sites.find((_, index) => answers[index] === true);
       if (holder !== undefined) return holder.id;
-      this.#absentUntilMs.set(key, nowMs() + ABSENCE_MS);
+      this.#absentUntilMs.set(key, performance.now() + ABSENCE_MS);
       return null;
     } finally {
       this.#absenceQuestions -= 1;

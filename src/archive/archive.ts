@@ -105,7 +105,7 @@ export class Archive implements ArchiveView {
     this.#node =
       others.length === 0
         ? first
-        : new NodeGroup([first, ...others], () => modules.binding.boundChain(), modules.nowMs);
+        : new NodeGroup([first, ...others], () => modules.binding.boundChain());
     this.#calls = calls;
     const parts = { ...modules, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
@@ -124,7 +124,7 @@ export class Archive implements ArchiveView {
     this.upkeep = new Upkeep({ ...parts, damage, replication, adoption: this.#adoption });
     const spooler = new Spooler({ ...parts, home });
     this.activity.on('spooled', () => this.#replication.news.ring());
-    const leftOver = new LeftOver(modules.store, modules.hasher, modules.nowMs(), () => !this.#adoption.isDone);
+    const leftOver = new LeftOver(modules.store, modules.hasher, modules.catalog.openedMs, () => !this.#adoption.isDone);
     const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver });
     this.#fetcher = fetcher;
     this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });

@@ -86,10 +86,10 @@ export class Fetcher {
   }
 
   #nextBatch(): WantedBlob[] | null {
-    const { poller, nowMs } = this.#modules;
+    const { poller } = this.#modules;
     if (this.#requestsUnderWay >= this.#requests || this.#unspooledBytes >= UNSPOOLED.bytes) return null;
     if (this.#inFlight.size >= UNSPOOLED.blobs) return null;
-    if (!poller.mayFetch || nowMs() < this.#restUntilMs) return null;
+    if (!poller.mayFetch || performance.now() < this.#restUntilMs) return null;
     // News may be nearer to its deadline than what is queued here.
     if (this.#ringsSeen !== this.#wake.rings || this.#queue.isEmpty) {
       this.#ringsSeen = this.#wake.rings;
@@ -104,7 +104,7 @@ export class Fetcher {
   }
 
   #rest(error: unknown, blocksReadiness = true): void {
-    this.#restUntilMs = this.#modules.nowMs() + REQUEST_RETRY_MS;
+    this.#restUntilMs = performance.now() + REQUEST_RETRY_MS;
     this.#modules.conditions.setError('fetch', error, blocksReadiness);
   }
 

@@ -6,24 +6,25 @@ import { type VerifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
 
 /**
  * Bytes that are in the store without a row in the catalog: a crash left them there, durable but never acknowledged, or
- * the catalog was lost. Only blobs that were queued before this process started can have any, or all of them while the
- * catalog is made anew.
+ * the catalog was lost. Only blobs that were queued when this process opened the catalog can have any, or all of them
+ * while the catalog is made anew.
  */
 export class LeftOver {
   readonly #store: BlobStore;
   readonly #hasher: BlobHasher;
-  readonly #startedMs: number;
+  readonly #openedMs: number;
   readonly #isRebuilding: () => boolean;
 
-  constructor(store: BlobStore, hasher: BlobHasher, startedMs: number, isRebuilding: () => boolean) {
+  /** `openedMs`: of the catalog, which sees to it that no row it had then is younger. */
+  constructor(store: BlobStore, hasher: BlobHasher, openedMs: number, isRebuilding: () => boolean) {
     this.#store = store;
     this.#hasher = hasher;
-    this.#startedMs = startedMs;
+    this.#openedMs = openedMs;
     this.#isRebuilding = isRebuilding;
   }
 
   mayHave(wanted: WantedBlob): boolean {
-    return wanted.firstSeenMs < this.#startedMs || this.#isRebuilding();
+    return wanted.firstSeenMs < this.#openedMs || this.#isRebuilding();
   }
 
   /** null: there is none, or it is not what its name says. */

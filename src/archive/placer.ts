@@ -18,7 +18,6 @@ export interface PlacerModules {
   readonly spooled: Pulse;
   /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. */
   readonly isFetching: () => boolean;
-  readonly nowMs: () => number;
 }
 
 const IDLE_MS = 1_000;
@@ -50,7 +49,7 @@ export class Placer {
   }
 
   #mayRead(): boolean {
-    const nowMs = this.#modules.nowMs();
+    const nowMs = performance.now();
     if (!this.#modules.isFetching()) {
       this.#deferredSinceMs = null;
       return true;

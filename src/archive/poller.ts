@@ -47,7 +47,9 @@ export class Poller {
   /** Nudged, it makes the next round begin at once: there is a new block. */
   readonly wake = new Pulse();
   #genesis: BlockHash | null = null;
+  /** By the clock that never steps; what is shown is by the wall's. */
   #chainCheckedMs: number | null = null;
+  #sweepEndedMs: number | null = null;
   #tip: ChainTip | null = null;
   #lastAnswerMs: number | null = null;
   #sweptMs: number | null = null;
@@ -96,8 +98,8 @@ export class Poller {
   /** A sweep of the whole list ended lately, on a node that is not catching up: what it did not name is not in it. */
   isListCurrent(): boolean {
     const { pollMs, sweepMs } = this.#options;
-    if (this.#sweptMs === null || !this.#isWhole || !this.mayFetch || this.#tip?.syncing !== false) return false;
-    return this.#modules.nowMs() - this.#sweptMs < Math.max(15_000, 3 * (pollMs + sweepMs));
+    if (this.#sweepEndedMs === null || !this.#isWhole || !this.mayFetch || this.#tip?.syncing !== false) return false;
+    return performance.now() - this.#sweepEndedMs < Math.max(15_000, 3 * (pollMs + sweepMs));
   }
 
   get state(): {
@@ -129,13 +131,14 @@ export class Poller {
     const moved = tip.hash !== this.#tip?.hash;
     this.#tip = tip;
     if (moved) activity.emit('tip', tip);
-    this.#isSweepDue ||= moved || this.#sweptMs === null || nowMs() - this.#sweptMs >= this.#options.sweepMs;
+    const isStale = this.#sweepEndedMs === null || performance.now() - this.#sweepEndedMs >= this.#options.sweepMs;
+    this.#isSweepDue ||= moved || isStale;
     if (this.#isSweepDue) await this.#sweep(tip, signal);
   }
 
   async #checkChain(signal: AbortSignal): Promise<void> {
-    const { node, binding, nowMs } = this.#modules;
-    if (this.#chainCheckedMs !== null && nowMs() - this.#chainCheckedMs < CHAIN_CHECK_MS) return;
+    const { node, binding } = this.#modules;
+    if (this.#chainCheckedMs !== null && performance.now() - this.#chainCheckedMs < CHAIN_CHECK_MS) return;
     const genesis = await node.genesisHash(signal);
     const bound = await binding.boundChain();
     if (bound === null) await binding.bindTo(genesis);
@@ -151,7 +154,7 @@ export class Poller {
       );
     }
     this.#genesis = genesis;
-    this.#chainCheckedMs = nowMs();
+    this.#chainCheckedMs = performance.now();
     this.news.ring();
   }
 
@@ -164,6 +167,7 @@ export class Poller {
     this.#isWhole = condition === null;
     this.#isSweepDue = false;
     this.#sweptMs = nowMs();
+    this.#sweepEndedMs = performance.now();
     conditions.set('list', condition);
   }
 

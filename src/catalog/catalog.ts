@@ -50,6 +50,8 @@ export class Catalog {
   readonly #placements: PlacementTable;
   readonly #options: CatalogOptions;
   readonly #count: Record<StoredState, { count: number; bytes: number }>;
+  /** No row of the fetch queue that was there then is younger. */
+  readonly openedMs: number;
   /** What backends hold, beyond the way of a new blob: their queues, the cache, the scrub, what a rebuild finds. */
   readonly replicas: ReplicaLedger;
   /** The branch that was walked, and the occurrences on it. */
@@ -64,7 +66,8 @@ export class Catalog {
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
     this.#options = options;
-    this.#wanted = new WantedTable(database);
+    this.openedMs = options.nowMs();
+    this.#wanted = new WantedTable(database, this.openedMs);
     this.#content = new ContentTable(database);
     const counting = options.backends.map((name) => ({ name, counts: true }));
     const cache = options.localIsCache === true ? [{ name: SPOOL, counts: false }] : [];

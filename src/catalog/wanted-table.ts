@@ -84,6 +84,9 @@ export function hashKey(hash: VersionHash | TxId | BlockHash): Buffer {
   return Buffer.from(hash, 'hex');
 }
 
+/** Farther ahead than any failure rests (ten minutes and a quarter): written before the clock stepped back. */
+const IS_TOO_FAR = `next_attempt_ms > @nowMs + 780000 AND next_attempt_ms < ${NEVER_MS}`;
+
 /** The fetch queue: listed or on chain, bytes not here yet. The caller owns the transactions. */
 export class WantedTable {
   readonly #insert: Database.Statement;
@@ -97,7 +100,14 @@ export class WantedTable {
   readonly #remove: Database.Statement;
   readonly #summary: Database.Statement;
 
-  constructor(database: Database.Database) {
+  /** Rows of a process whose clock was ahead are taken for older than now, and rest for no longer than a failure may. */
+  constructor(database: Database.Database, nowMs: number) {
+    database
+      .prepare(
+        `UPDATE seen SET first_seen_ms = MIN(first_seen_ms, @nowMs - 1), next_attempt_ms = CASE WHEN ${IS_TOO_FAR} THEN 0 ELSE next_attempt_ms END
+         WHERE first_seen_ms >= @nowMs OR (${IS_TOO_FAR})`,
+      )
+      .run({ nowMs });
     // What was on chain before it was queued again (a damaged copy) keeps what the chain said of it.
     this.#insert = database.prepare(
       `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, hash_type)
@@ -117,7 +127,7 @@ export class WantedTable {
     );
     const next = (kind: WantedKind) =>
       database.prepare(
-        `SELECT ${COLUMNS} FROM seen WHERE next_attempt_ms <= ? ${KINDS[kind]} ORDER BY (hash_type IS NULL), median_time_seconds LIMIT ?`,
+        `SELECT ${COLUMNS} FROM seen WHERE (next_attempt_ms <= @nowMs OR (${IS_TOO_FAR})) ${KINDS[kind]} ORDER BY (hash_type IS NULL), median_time_seconds LIMIT @limit`,
       );
     this.#next = { all: next('all'), fresh: next('fresh'), failed: next('failed') };
     this.#past = database.prepare(
@@ -160,7 +170,7 @@ export class WantedTable {
 
   /** What may be tried now: what is on chain by its deadline, then what waits for a block. */
   next(nowMs: number, limit: number, which: WantedKind): WantedBlob[] {
-    return this.#next[which].all(nowMs, limit).map(decode);
+    return this.#next[which].all({ nowMs, limit }).map(decode);
   }
 
   /** On chain, and the chain's clock has passed its deadline. */

@@ -31,17 +31,19 @@ export interface SceneSetup {
   readonly requests?: number;
   readonly pageEntries?: number;
   readonly mostEntries?: number;
+  readonly nowMs?: () => number;
 }
 
 /** The archive on a real folder, with a node in memory. */
 export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene> {
   const node = setup.node ?? new FakeBlobNode();
+  const nowMs = setup.nowMs ?? Date.now;
   const folder = await DataFolder.claim(setup.dataDir ?? temporaryFolder());
   const store = await LocalStore.open(folder.path);
-  const catalog = openCatalog({ folder: folder.path, clock: { ms: 0, nowMs: Date.now } });
+  const catalog = openCatalog({ folder: folder.path, clock: { ms: 0, nowMs } });
   const log: string[] = [];
   const logger = createLogger('info', { write: (line) => void log.push(line) });
-  const conditions = new ConditionBoard(logger, Date.now);
+  const conditions = new ConditionBoard(logger, nowMs);
   const archive = new Archive(
     {
       version: 'test',
@@ -69,10 +71,10 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       binding: folder,
       hasher: nobleHasher,
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
-      rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, nowMs: Date.now }),
+      rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, nowMs }),
       conditions,
       log: logger,
-      nowMs: Date.now,
+      nowMs,
     },
   );
   let released = false;

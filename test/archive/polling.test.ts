@@ -91,6 +91,17 @@ describe('reading the list', () => {
   });
 });
 
+test('a clock that steps back keeps nothing from being listed, fetched and called absent', async () => {
+  let stepMs = 0;
+  const scene = await archiveScene({ nowMs: () => Date.now() - stepMs });
+  scene.node.publish(sampleBlob('before the step', 50));
+  scene.start();
+  await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+  stepMs = 3_600_000;
+  scene.node.publish(sampleBlob('after the step', 50));
+  await eventually(() => expect(scene.catalog.totals().stored).toBe(2));
+});
+
 describe('the chain', () => {
   test('the first node binds the folder to its chain', async () => {
     const dataDir = temporaryFolder();

@@ -120,6 +120,26 @@ describe('the queue', () => {
     expect(catalog.queueSummary()).toMatchObject({ count: 3, earliest: 10, failing: 0 });
   });
 
+  test('a clock that stepped back keeps nothing resting, nor makes old rows look new', () => {
+    const folder = temporaryFolder();
+    const clock = new HandClock();
+    const before = openCatalog({ folder, clock });
+    before.noteListed([sighting('a'), sighting('never')]);
+    const failed = { code: 'x/y', message: 'It did not work.' };
+    before.recordFailures([
+      { versionHash: sighting('a').versionHash, ...failed, nextAttemptMs: clock.ms + 600_000 },
+      { versionHash: sighting('never').versionHash, ...failed, nextAttemptMs: Number.MAX_SAFE_INTEGER },
+    ]);
+    expect(before.nextWanted(10)).toEqual([]);
+    clock.ms -= 3_600_000;
+    expect(before.nextWanted(10)).toMatchObject([sighting('a')]);
+    before.close();
+    const after = openCatalog({ folder, clock });
+    expect(after.findWanted(sighting('a').versionHash)?.firstSeenMs).toBeLessThan(after.openedMs);
+    clock.ms += 1_000;
+    expect(after.nextWanted(10)).toMatchObject([sighting('a')]);
+  });
+
   test('a failure is kept with its reason, and the blob rests until its time', () => {
     const clock = new HandClock();
     const catalog = openCatalog({ clock });

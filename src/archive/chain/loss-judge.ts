@@ -89,10 +89,10 @@ export class LossJudge {
   }
 
   async #judgeSome(signal: AbortSignal): Promise<number> {
-    const { catalog, poller, activity, nowMs } = this.#modules;
+    const { catalog, poller, activity } = this.#modules;
     const tipSeconds = this.#mayJudge();
     if (tipSeconds === null) return 0;
-    for (const [hash, untilMs] of this.#resting) if (untilMs <= nowMs()) this.#resting.delete(hash);
+    for (const [hash, untilMs] of this.#resting) if (untilMs <= performance.now()) this.#resting.delete(hash);
     const overdue = catalog.losses
       .overdue(tipSeconds, LOOK_AHEAD)
       .filter(({ versionHash }) => !poller.isListed(versionHash) && !this.#resting.has(versionHash))
@@ -123,7 +123,7 @@ export class LossJudge {
     for (const { who, ask } of asking) {
       const answer = await ask();
       if (answer === 'no-answer') {
-        this.#resting.set(versionHash, nowMs() + UNANSWERED_REST_MS);
+        this.#resting.set(versionHash, performance.now() + UNANSWERED_REST_MS);
         return null;
       }
       if (typeof answer !== 'string') {

@@ -13,21 +13,15 @@ const PASSED_OVER_MS = 30_000;
  */
 export class NodeGroup implements ArchiveNode {
   readonly #nodes: readonly [ArchiveNode, ...ArchiveNode[]];
-  readonly #nowMs: () => number;
   readonly #failedUntilMs = new Map<ArchiveNode, number>();
   readonly #boundChain: () => Promise<BlockHash | null>;
   /** Nodes that were seen to be on our chain since they last failed. */
   readonly #onOurChain = new Set<ArchiveNode>();
 
   /** `boundChain`: genesis of the chain that the bytes here belong to; null before they belong to one. */
-  constructor(
-    nodes: readonly [ArchiveNode, ...ArchiveNode[]],
-    boundChain: () => Promise<BlockHash | null>,
-    nowMs: () => number,
-  ) {
+  constructor(nodes: readonly [ArchiveNode, ...ArchiveNode[]], boundChain: () => Promise<BlockHash | null>) {
     this.#nodes = nodes;
     this.#boundChain = boundChain;
-    this.#nowMs = nowMs;
   }
 
   get name(): string {
@@ -144,13 +138,13 @@ export class NodeGroup implements ArchiveNode {
 
   #passOver(node: ArchiveNode): void {
     this.#onOurChain.delete(node);
-    this.#failedUntilMs.set(node, this.#nowMs() + PASSED_OVER_MS);
+    this.#failedUntilMs.set(node, performance.now() + PASSED_OVER_MS);
   }
 
   /** In the order of the configuration, those that failed lately last. */
   #inOrder(): readonly [ArchiveNode, ...ArchiveNode[]] {
     const [head, ...rest] = this.#nodes;
-    const nowMs = this.#nowMs();
+    const nowMs = performance.now();
     const hasFailed = (node: ArchiveNode) => (this.#failedUntilMs.get(node) ?? 0) > nowMs;
     const [first = head, ...others] = [...this.#nodes].sort((a, b) => Number(hasFailed(a)) - Number(hasFailed(b)));
     return rest.length === 0 ? [head] : [first, ...others];

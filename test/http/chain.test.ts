@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { RecordLookup } from '../../src/archive/archive-view.ts';
 import { NO_CHAIN } from '../../src/archive/chain-view.ts';
+import type { NamedHash } from '../../src/blob/ids.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { injectable } from './harness.ts';
@@ -56,6 +58,28 @@ describe('proofs', () => {
     chain.proving = { kind: 'absent' };
     expect((await inject(`/v1/blobs/${blob.versionHash}/proof`)).json()).toMatchObject({ status: 503 });
     expect((await inject(`/v1/blobs/${ABSENT}/proof`)).json()).toMatchObject({ status: 404, code: 'blob/absent' });
+  });
+});
+
+describe('occurrences of a record', () => {
+  test('page by the cursor of the page before', async () => {
+    const asked: (string | undefined)[] = [];
+    class Paging extends FakeArchiveView {
+      override async record(name: NamedHash, signal: AbortSignal, after?: string): Promise<RecordLookup> {
+        asked.push(after);
+        const lookup = await super.record(name, signal);
+        if (lookup.kind !== 'found' || after !== undefined) return lookup;
+        return { kind: 'found', record: { ...lookup.record, nextOccurrences: '5-1' } };
+      }
+    }
+    const view = new Paging();
+    const { versionHash } = view.add(blobOf(bytesOf(3)));
+    const { inject } = injectable(view);
+    const url = `/v1/blobs/${versionHash}/record`;
+    const { nextOccurrences } = (await inject(url)).json();
+    expect((await inject(`${url}?after=${nextOccurrences}`)).json()).toMatchObject({ nextOccurrences: null });
+    expect(asked).toEqual([undefined, '5-1']);
+    expect((await inject(`${url}?after=a&after=b`)).json()).toMatchObject({ code: 'http/bad-parameter' });
   });
 });
 

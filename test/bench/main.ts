@@ -6,6 +6,7 @@ import { benchClient } from './client.ts';
 import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
 import { describe, type Figure } from './figure.ts';
+import { benchHistory } from './history.ts';
 import { benchIpfs } from './ipfs.ts';
 import { benchReplication } from './replication.ts';
 import { benchS3 } from './s3.ts';
@@ -14,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   drain: benchDrain,
   client: benchClient,
   devnode: benchDevnode,
+  history: () => benchHistory(),
   s3: benchS3,
   replication: benchReplication,
   ipfs: benchIpfs,

@@ -1,4 +1,4 @@
-import { messageOf } from '../blob/errors.ts';
+import { codeOf, messageOf } from '../blob/errors.ts';
 import type { VersionHash } from '../blob/ids.ts';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -170,6 +170,7 @@ export class Fetcher {
       if (signal.aborted || !(error instanceof Error)) throw error;
       for (const { versionHash } of wanted.slice(0, 1)) this.#broken.add(versionHash);
       this.#rest(error, this.#broken.size >= BROKEN_IN_A_ROW);
+      if (isConnectionLost(error)) this.#modules.poller.doubtChain();
       // One blob may have broken the request: each rests, and is asked for alone then, so that none holds up others.
       this.#recordFailures(wanted.map((one) => [one, error] as const));
       return null;
@@ -248,6 +249,12 @@ export class Fetcher {
 /** Where the chain has said which hash it is, no other counts. */
 function namedByChain(blob: UnverifiedBlob, { hashType }: WantedBlob): UnverifiedBlob {
   return hashType === null ? blob : { ...blob, hashType };
+}
+
+/** Who answers next may be another. */
+function isConnectionLost(error: Error): boolean {
+  const code = codeOf(error);
+  return code === 'node/connection-lost' || code === 'node/unreachable';
 }
 
 function bytesIn(outcome: FetchOutcome): number {

@@ -15,21 +15,28 @@ export interface Sweep {
   readonly isEnded: boolean;
 }
 
+export interface SweepLimits {
+  readonly pageEntries: number;
+  readonly mostEntries: number;
+  /** false: a page that is not full may end it too, which saves a call; what it did not name may still be listed then. */
+  readonly isThorough: boolean;
+}
+
 /** Pages in a row that hold nothing but known and unreadable entries; behind more, nothing good is looked for. */
 const MOST_BARREN_PAGES = 8;
 
 /**
  * Reads the whole list in large pages, without data. Its order changes while one pages, and pages repeat entries, so
- * they are taken by name. A node may give fewer than it was asked for at any time: only a page with nothing new ends it,
- * and the next page begins behind what is known, never further on.
+ * they are taken by name. A node may give fewer than it was asked for at any time: only a page with nothing new ends a
+ * thorough sweep, and the next page begins behind what is known, never further on.
  */
 export async function sweepList(
   node: BlobNode,
-  limits: { readonly pageEntries: number; readonly mostEntries: number },
+  limits: SweepLimits,
   takeOver: (entries: readonly ListedBlob[]) => void,
   signal: AbortSignal,
 ): Promise<Sweep> {
-  const { pageEntries, mostEntries } = limits;
+  const { pageEntries, mostEntries, isThorough } = limits;
   const found = new Map<VersionHash, number | null>();
   let unreadable = 0;
   let barrenPages = 0;
@@ -45,7 +52,8 @@ export async function sweepList(
     unreadable += page.unreadable;
     barrenPages = fresh.length === 0 ? barrenPages + 1 : 0;
     const mayGoOn = fresh.length > 0 || (page.unreadable > 0 && barrenPages < MOST_BARREN_PAGES);
-    if (!mayGoOn) return { found, unreadable, isEnded: true };
+    const isShort = page.entries.length + page.unreadable < pageEntries;
+    if (!mayGoOn || (isShort && !isThorough)) return { found, unreadable, isEnded: true };
     from += Math.min(fresh.length + page.unreadable, pageEntries);
   }
   return { found, unreadable, isEnded: false };

@@ -34,7 +34,7 @@ export interface PollerModules {
   readonly nowMs: () => number;
 }
 
-/** The genesis block is asked for again after this, in case another node answers at the same address. */
+/** The genesis block is asked for with every new tip, and after this, in case another node answers at the address. */
 const CHAIN_CHECK_MS = 600_000;
 const BACKOFF_MS = { first: 500, most: 15_000 } as const;
 
@@ -50,6 +50,8 @@ export class Poller {
   /** By the clock that never steps; what is shown is by the wall's. */
   #chainCheckedMs: number | null = null;
   #sweepEndedMs: number | null = null;
+  /** Something happened that may have put another node at the address. */
+  #isChainDoubtful = false;
   #tip: ChainTip | null = null;
   #lastAnswerMs: number | null = null;
   #sweptMs: number | null = null;
@@ -57,7 +59,7 @@ export class Poller {
   /** The last sweep saw everything that is listed. */
   #isWhole = false;
   /** There was a block since the last sweep. */
-  #isSweepDue = true;
+  #isSweepDue = false;
   #failures = 0;
 
   constructor(options: PollerOptions, modules: PollerModules) {
@@ -92,13 +94,20 @@ export class Poller {
 
   /** The node answers, and is on the chain that the bytes here belong to. */
   get mayFetch(): boolean {
-    return this.#chainCheckedMs !== null;
+    return this.#chainCheckedMs !== null && !this.#isChainDoubtful;
+  }
+
+  /** Nothing may be fetched until the node was asked for its chain again. */
+  doubtChain(): void {
+    this.#isChainDoubtful = true;
+    this.wake.nudge();
   }
 
   /** A sweep of the whole list ended lately, on a node that is not catching up: what it did not name is not in it. */
   isListCurrent(): boolean {
     const { pollMs, sweepMs } = this.#options;
-    if (this.#sweepEndedMs === null || !this.#isWhole || !this.mayFetch || this.#tip?.syncing !== false) return false;
+    if (this.#sweepEndedMs === null || !this.#isWhole || this.#chainCheckedMs === null || this.#tip?.syncing !== false)
+      return false;
     return performance.now() - this.#sweepEndedMs < Math.max(15_000, 3 * (pollMs + sweepMs));
   }
 
@@ -129,16 +138,21 @@ export class Poller {
     const tip = await node.tip(signal);
     this.#lastAnswerMs = nowMs();
     const moved = tip.hash !== this.#tip?.hash;
+    if (moved && this.#tip !== null) {
+      this.#isChainDoubtful = true;
+      await this.#checkChain(signal);
+    }
     this.#tip = tip;
     if (moved) activity.emit('tip', tip);
+    this.#isSweepDue ||= moved;
     const isStale = this.#sweepEndedMs === null || performance.now() - this.#sweepEndedMs >= this.#options.sweepMs;
-    this.#isSweepDue ||= moved || isStale;
-    if (this.#isSweepDue) await this.#sweep(tip, signal);
+    if (isStale || this.#isSweepDue) await this.#sweep(tip, isStale, signal);
   }
 
   async #checkChain(signal: AbortSignal): Promise<void> {
     const { node, binding } = this.#modules;
-    if (this.#chainCheckedMs !== null && performance.now() - this.#chainCheckedMs < CHAIN_CHECK_MS) return;
+    const isRecent = this.#chainCheckedMs !== null && performance.now() - this.#chainCheckedMs < CHAIN_CHECK_MS;
+    if (isRecent && !this.#isChainDoubtful) return;
     const genesis = await node.genesisHash(signal);
     const bound = await binding.boundChain();
     if (bound === null) await binding.bindTo(genesis);
@@ -155,20 +169,26 @@ export class Poller {
     }
     this.#genesis = genesis;
     this.#chainCheckedMs = performance.now();
+    this.#isChainDoubtful = false;
     this.news.ring();
   }
 
-  async #sweep(tip: ChainTip, signal: AbortSignal): Promise<void> {
+  /** For a new block one quick look, which saves a call; the thorough one that tells what is not listed comes in its time. */
+  async #sweep(tip: ChainTip, isThorough: boolean, signal: AbortSignal): Promise<void> {
     const { node, nowMs, conditions } = this.#modules;
-    const { pageEntries, mostEntries = MOST_LISTED } = this.#options;
-    const sweep = await sweepList(node, { pageEntries, mostEntries }, (page) => this.#note(page, tip), signal);
-    this.#listed = sweep.found;
-    const condition = sweepCondition(sweep);
-    this.#isWhole = condition === null;
+    const limits = { mostEntries: MOST_LISTED, ...this.#options, isThorough };
+    const sweep = await sweepList(node, limits, (page) => this.#note(page, tip), signal);
     this.#isSweepDue = false;
     this.#sweptMs = nowMs();
-    this.#sweepEndedMs = performance.now();
-    conditions.set('list', condition);
+    const condition = sweepCondition(sweep);
+    if (isThorough || condition !== null) {
+      this.#isWhole = condition === null;
+      conditions.set('list', condition);
+    }
+    if (isThorough) {
+      this.#listed = sweep.found;
+      this.#sweepEndedMs = performance.now();
+    } else for (const [versionHash, time] of sweep.found) this.#listed.set(versionHash, time);
   }
 
   #note(page: readonly ListedBlob[], tip: ChainTip): void {

@@ -133,6 +133,41 @@ describe('the chain', () => {
   });
 });
 
+describe('a node that is on another chain all at once', () => {
+  const OTHER = parseBlockHash('99'.repeat(32));
+  const switched = async () => {
+    const scene = await archiveScene();
+    scene.start();
+    await eventually(() => expect(scene.archive.status().list.sweptAt).not.toBeNull());
+    return scene;
+  };
+
+  test('with its new tip: nothing that it lists is taken over', async () => {
+    const scene = await switched();
+    scene.node.genesis = async () => OTHER;
+    scene.node.mine();
+    scene.node.listing = async () => [scene.node.publish(sampleBlob('foreign', 50))];
+    const tipBefore = scene.archive.status().node.tip;
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/other-chain' }]));
+    const { node, content } = scene.archive.status();
+    expect(node.tip).toBe(tipBefore);
+    expect(content).toMatchObject({ seen: 0, spooled: 0, stored: 0 });
+  });
+
+  test('after a connection broke: nothing more is fetched from it', async () => {
+    const scene = await switched();
+    scene.node.fetching = async () => {
+      scene.node.genesis = async () => OTHER;
+      throw new HoldfastError('node/connection-lost', 'The connection broke.', { retryable: true, hint: 'Wait.' });
+    };
+    scene.node.publish(sampleBlob('cut off', 50));
+    await eventually(() => {
+      expect(scene.conditions.all()).toContainEqual(expect.objectContaining({ code: 'archive/other-chain' }));
+    });
+    expect(scene.node.requests).toHaveLength(1);
+  });
+});
+
 describe('what may be said of a name that nobody knows', () => {
   const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
 

@@ -30,7 +30,9 @@ export class NodeGroup implements ArchiveNode {
 
   /** Of a node on the chain that the bytes here belong to, if any is; else of the first one that answers. */
   async genesisHash(signal: AbortSignal): Promise<BlockHash> {
-    return await this.#first(signal, (node) => node.genesisHash(signal));
+    // Whoever asks has a reason: what was known of the nodes before counts no more.
+    this.#onOurChain.clear();
+    return await this.#first(signal, async (node) => (await this.#boundChain()) ?? (await node.genesisHash(signal)));
   }
 
   tip(signal: AbortSignal): Promise<ChainTip> {

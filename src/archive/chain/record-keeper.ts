@@ -46,7 +46,8 @@ export class RecordKeeper {
         this.#modules.conditions.set('chain:records', null);
       } catch (error) {
         if (signal.aborted) return;
-        this.#modules.conditions.setError('chain:records', error);
+        // Bytes are archived and served all the same: told, but the archive is ready.
+        this.#modules.conditions.setError('chain:records', error, false);
         await this.#pause.wait(RETRY_MS, signal);
       }
       if (news.rings === rings) await news.wait(IDLE_MS, signal);

@@ -1,6 +1,8 @@
 import type { ContentName } from '../blob/ids.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { StoredEntry } from '../storage/blob-store.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { ConditionBoard } from './condition-board.ts';
@@ -18,7 +20,10 @@ export interface AdoptionModules {
   readonly isNewFolder: boolean;
   /** Rings when the queue has to be read anew: what was found here need not be fetched. */
   readonly found: Pulse;
+  readonly log: Logger;
   readonly nowMs: () => number;
+  /** What could not be read is tried again after this. */
+  readonly retryMs?: number;
 }
 
 const GROUP_ENTRIES = 256;
@@ -34,6 +39,8 @@ const ADMISSION_PAUSE_MS = 100;
 export class Adoption {
   readonly #modules: AdoptionModules;
   readonly #pause = new Pulse();
+  /** What lies in the folder and the disk does not give: tried again, while everything else goes on. */
+  #unread: StoredEntry[] = [];
   #isDone: boolean;
 
   constructor(modules: AdoptionModules) {
@@ -41,8 +48,13 @@ export class Adoption {
     this.#isDone = modules.catalog.isRebuilt();
   }
 
+  /** All but what the disk does not give is indexed; of that the folder itself tells that it is there. */
   get isDone(): boolean {
     return this.#isDone;
+  }
+
+  get unread(): number {
+    return this.#unread.length;
   }
 
   /** What lies in the data folder. Nothing there may be read back for the first time before. */
@@ -57,10 +69,34 @@ export class Adoption {
     const chosen = sites.filter(({ store }) => !isNewFolder || store.bindTo !== undefined);
     await Promise.all(chosen.map((site) => this.#insist(() => this.#adoptFrom(site, signal), signal)));
     if (this.#isDone || signal.aborted) return;
-    await this.#insist(async () => catalog.recordRebuilt(), signal);
-    this.#isDone = true;
+    // The next process looks again, as long as something could not be read.
+    await this.#insist(async () => {
+      if (this.#unread.length === 0) catalog.recordRebuilt();
+      this.#isDone = true;
+    }, signal);
+    if (signal.aborted) return;
     found.ring();
     conditions.set('rebuild', null);
+    await this.#retryUnread(signal);
+  }
+
+  async #retryUnread(signal: AbortSignal): Promise<void> {
+    const { catalog, conditions, found, retryMs = RETRY_MS } = this.#modules;
+    while (this.#unread.length > 0) {
+      conditions.set('rebuild', unreadCondition(this.#unread));
+      await this.#pause.wait(retryMs, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#adopt(this.#unread.splice(0), signal);
+        found.ring();
+        if (this.#unread.length > 0) continue;
+        catalog.recordRebuilt();
+        conditions.set('rebuild', null);
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.setError('rebuild', error);
+      }
+    }
   }
 
   async #insist(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
@@ -86,25 +122,39 @@ export class Adoption {
   }
 
   async #adoptFolder(signal: AbortSignal): Promise<void> {
-    const { store, catalog } = this.#modules;
+    this.#unread = [];
+    await this.#adopt(this.#modules.store.list(signal), signal);
+  }
+
+  async #adopt(entries: Iterable<StoredEntry> | AsyncIterable<StoredEntry>, signal: AbortSignal): Promise<void> {
+    const { catalog } = this.#modules;
     let adopted = 0;
     let group: SpooledContent[] = [];
     const commit = () => {
       catalog.recordSpooled(group);
       adopted += group.length;
       group = [];
-      if (adopted > 0) this.#tell(adopted, 'the data folder');
+      if (adopted > 0 && !this.#isDone) this.#tell(adopted, 'the data folder');
     };
-    for await (const entry of store.list(signal)) {
+    for await (const entry of entries) {
       if (await this.#isGood(entry, signal)) group.push(this.#row(entry, entry.sizeBytes));
       if (group.length >= GROUP_ENTRIES) commit();
     }
     commit();
   }
 
-  async #isGood(name: ContentName, signal: AbortSignal): Promise<boolean> {
-    const copy = await this.#modules.store.copy(name, signal);
-    return copy !== null && this.#modules.rehash.prove(name, copy.blob.bytes, copy.identity) !== null;
+  /** One that cannot be read holds up no others. */
+  async #isGood(entry: StoredEntry, signal: AbortSignal): Promise<boolean> {
+    const { store, rehash, log } = this.#modules;
+    try {
+      const copy = await store.copy(entry, signal);
+      return copy !== null && rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ error, versionHash: entry.versionHash }, 'a blob in the data folder cannot be read');
+      this.#unread.push(entry);
+      return false;
+    }
   }
 
   #row({ hashType, versionHash }: ContentName, sizeBytes: number): SpooledContent {
@@ -120,4 +170,13 @@ export class Adoption {
       blocksReadiness: false,
     });
   }
+}
+
+function unreadCondition(unread: readonly StoredEntry[]) {
+  return {
+    code: 'archive/unreadable-files',
+    message: `${unread.length} blobs in the data folder cannot be read, one is ${unread[0]?.versionHash}.`,
+    hint: 'Look at the disk and at the rights of these files. They are tried again; until then they are answered with 503.',
+    blocksReadiness: false,
+  };
 }

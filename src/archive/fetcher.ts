@@ -193,11 +193,22 @@ export class Fetcher {
     if (suspected.size === 0) return batch;
     const missing: WantedBlob[] = [];
     for (const wanted of batch) {
-      const blob = suspected.has(wanted) ? await leftOver.find(wanted, signal) : null;
+      const blob = suspected.has(wanted) ? await this.#findLeftOver(wanted, signal) : null;
       if (blob === null) missing.push(wanted);
       else await spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
     }
     return missing;
+  }
+
+  /** A disk that does not give them, or not these, is no reason not to fetch them. */
+  async #findLeftOver(wanted: WantedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
+    try {
+      return await this.#modules.leftOver.find(wanted, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#modules.conditions.setError('disk', error, false);
+      return null;
+    }
   }
 
   async #judge(wanted: WantedBlob, outcome: FetchOutcome | undefined): Promise<VerifiedBlob | Error> {

@@ -1,3 +1,4 @@
+import { codeOf, messageOf } from '../blob/errors.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
@@ -18,6 +19,7 @@ export interface PlacerModules {
   readonly spooled: Pulse;
   /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. */
   readonly isFetching: () => boolean;
+  readonly nowMs: () => number;
 }
 
 const IDLE_MS = 1_000;
@@ -27,10 +29,15 @@ const LONGEST_DEFERRAL_MS = 5_000;
 const GROUP_BYTES = 8_388_608;
 const GROUP_ENTRIES = 256;
 
+/** What the disk did not give is read again after this; the others go on. */
+const FAULT_REST_MS = 30_000;
+
 /** Fetches back what was spooled here and hashes it again: only then does the copy here count. */
 export class Placer {
   readonly #modules: PlacerModules;
   #deferredSinceMs: number | null = null;
+  /** Sequences of what the disk did not give when it was asked last. */
+  readonly #unread = new Set<number>();
 
   constructor(modules: PlacerModules) {
     this.#modules = modules;
@@ -69,7 +76,10 @@ export class Placer {
     for (const entry of waiting) {
       if (bytes >= GROUP_BYTES) break;
       bytes += entry.sizeBytes;
-      if (await this.#isProven(entry, signal)) proven.push(entry);
+      const isProven = await this.#readBack(entry, signal);
+      if (isProven === 'unread') continue;
+      this.#unread.delete(entry.sequence);
+      if (isProven) proven.push(entry);
       else damage.report(store.id, entry);
     }
     if (proven.length > 0) {
@@ -77,12 +87,23 @@ export class Placer {
       for (const entry of proven) damage.healed(store.id, entry);
       if (stored > 0) activity.emit('stored', stored);
     }
-    conditions.set('disk', null);
+    if (this.#unread.size === 0) conditions.set('disk', null);
     return waiting.length > 0;
   }
 
-  async #isProven(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const copy = await this.#modules.store.copy(entry, signal);
-    return copy !== null && this.#modules.rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+  async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean | 'unread'> {
+    const { store, catalog, rehash, conditions, nowMs } = this.#modules;
+    try {
+      const copy = await store.copy(entry, signal);
+      return copy !== null && rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#unread.add(entry.sequence);
+      conditions.setError('disk', error, false);
+      const code = codeOf(error) ?? 'archive/unexpected';
+      const failure = { code, message: messageOf(error), nextAttemptMs: nowMs() + FAULT_REST_MS };
+      catalog.replicas.recordFailures(store.id, [{ sequence: entry.sequence, ...failure }]);
+      return 'unread';
+    }
   }
 }

@@ -168,7 +168,7 @@ export class Catalog {
   unprovenAt(backend: string, after: number, limit: number): ContentEntry[] {
     return this.#reading('read what is to be placed', () =>
       this.#placements
-        .wanted(backend, after, limit)
+        .wanted(backend, after, this.#options.nowMs(), limit)
         .map((sequence) => this.#content.at(sequence))
         .filter((entry) => entry !== null),
     );

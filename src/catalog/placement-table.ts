@@ -81,7 +81,7 @@ export class PlacementTable {
     );
     this.#wanted = database
       .prepare(
-        'SELECT sequence FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 0 AND sequence > ? ORDER BY urgency, due_seconds, sequence LIMIT ?',
+        'SELECT sequence FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 0 AND sequence > ? AND next_attempt_ms <= ? ORDER BY urgency, due_seconds, sequence LIMIT ?',
       )
       .pluck();
     this.#queue = database.prepare(
@@ -134,9 +134,9 @@ export class PlacementTable {
     this.#fail.run(failure.nextAttemptMs, failure.code, failure.message, this.id(backend), sequence);
   }
 
-  /** What this backend has still to prove that it holds, most urgent first. */
-  wanted(backend: string, after: number, limit: number): number[] {
-    return z.array(z.number()).parse(this.#wanted.all(this.id(backend), after, limit));
+  /** What this backend has still to prove that it holds and may be read now, most urgent first. */
+  wanted(backend: string, after: number, nowMs: number, limit: number): number[] {
+    return z.array(z.number()).parse(this.#wanted.all(this.id(backend), after, nowMs, limit));
   }
 
   /** What is to be put or mended there and may be tried now, most urgent first. */

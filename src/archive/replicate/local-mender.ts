@@ -1,3 +1,4 @@
+import { codeOf, messageOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
@@ -50,16 +51,28 @@ export class LocalMender {
     const { catalog, store, damage, nowMs } = this.#modules;
     const damaged = catalog.replicas.due(store.id, GROUP_ENTRIES).filter(({ state }) => state === 'damaged');
     for (const { entry, sequence, attempts } of damaged) {
-      if (await this.#mend(entry, signal)) {
+      const fault = await this.#tryToMend(entry, signal);
+      if (fault === null) {
         catalog.recordProven(store.id, [entry]);
         damage.healed(store.id, entry);
         continue;
       }
       const nextAttemptMs = nowMs() + Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
-      const message = 'No other place has a good copy that can be read now.';
-      catalog.replicas.recordFailures(store.id, [{ sequence, code: 'archive/no-good-copy', message, nextAttemptMs }]);
+      catalog.replicas.recordFailures(store.id, [{ sequence, ...fault, nextAttemptMs }]);
     }
     return damaged.length > 0;
+  }
+
+  /** null: it is mended. What fails for one is no reason to leave the others. */
+  async #tryToMend(entry: ContentEntry, signal: AbortSignal): Promise<{ code: string; message: string } | null> {
+    try {
+      if (await this.#mend(entry, signal)) return null;
+      return { code: 'archive/no-good-copy', message: 'No other place has a good copy that can be read now.' };
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#modules.conditions.note('disk', `${entry.versionHash} cannot be mended now: ${messageOf(error)}`);
+      return { code: codeOf(error) ?? 'archive/unexpected', message: messageOf(error) };
+    }
   }
 
   async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {

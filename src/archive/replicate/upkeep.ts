@@ -125,6 +125,7 @@ export class Upkeep {
     const { spooled, stored } = catalog.totals();
     progress(`${store.id}: ${spooled + stored} blobs`);
     const faults: Record<string, string> = Object.fromEntries(await replication.admit(signal));
+    if (adoption.unread > 0) faults[store.id] = `${adoption.unread} blobs in the data folder cannot be read.`;
     const backends: Record<string, Adopted> = {};
     for (const site of replication.sites) {
       if ((from !== null && from !== site.id) || site.id in faults) continue;

@@ -39,8 +39,15 @@ const RETRY_MS = { first: 2_000, most: 600_000 } as const;
 /** Blobs that are past their deadline and that the node says it has not got are not asked for again until listed anew. */
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
-/** When a blob that failed `attempts` times before is tried again; jittered, so that failures do not march in step. */
-export function nextAttemptMs(attempts: number, nowMs: number, random: () => number): number {
-  const pause = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 20));
+/** So much of the time that is left may pass before the next try. */
+const SHARE_OF_WINDOW = 0.1;
+
+/**
+ * When a blob that failed `attempts` times before is tried again; jittered, so that failures do not march in step.
+ * `leftMs`: until its deadline; there is time for several more tries, however near that is. 0: it is over, or not known.
+ */
+export function nextAttemptMs(attempts: number, nowMs: number, leftMs: number, random: () => number): number {
+  const share = leftMs > 0 ? Math.max(RETRY_MS.first, leftMs * SHARE_OF_WINDOW) : RETRY_MS.most;
+  const pause = Math.min(RETRY_MS.most, share, RETRY_MS.first * 2 ** Math.min(attempts, 20));
   return Math.round(nowMs + pause * (0.75 + random() / 2));
 }

@@ -247,7 +247,9 @@ export class Fetcher {
   #whenAgain(wanted: WantedBlob, error: Error): number {
     const { poller, nowMs } = this.#modules;
     if (this.#isPast(wanted) && isAbsentAtNode(error) && !poller.isListed(wanted.versionHash)) return NEVER_MS;
-    return nextAttemptMs(wanted.attempts, nowMs(), Math.random);
+    const { tip } = poller.state;
+    const leftMs = tip === null ? 0 : (wanted.medianTimeSeconds + RETENTION_SECONDS - tip.medianTimeSeconds) * 1_000;
+    return nextAttemptMs(wanted.attempts, nowMs(), leftMs, Math.random);
   }
 
   /** Is its deadline over, by the chain's clock? */

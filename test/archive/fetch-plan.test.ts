@@ -54,14 +54,19 @@ describe('a batch', () => {
 });
 
 describe('the pause after a failure', () => {
-  const middle = (attempts: number) => nextAttemptMs(attempts, 0, () => 0.5);
+  const middle = (attempts: number) => nextAttemptMs(attempts, 0, 0, () => 0.5);
 
   test('doubles from two seconds to ten minutes, and stays there', () => {
     expect([0, 1, 2, 8, 9, 1_000].map(middle)).toEqual([2_000, 4_000, 8_000, 512_000, 600_000, 600_000]);
   });
 
+  test('is at most a tenth of the time that is left, while there is some', () => {
+    const near = (leftMs: number) => nextAttemptMs(1_000, 0, leftMs, () => 0.5);
+    expect([21_600_000, 1_000_000, 30_000, 1_000, -1].map(near)).toEqual([600_000, 100_000, 3_000, 2_000, 600_000]);
+  });
+
   test('is spread by a quarter to both sides', () => {
-    expect(nextAttemptMs(0, 10_000, () => 0)).toBe(11_500);
-    expect(nextAttemptMs(0, 10_000, () => 1)).toBe(12_500);
+    expect(nextAttemptMs(0, 10_000, 0, () => 0)).toBe(11_500);
+    expect(nextAttemptMs(0, 10_000, 0, () => 1)).toBe(12_500);
   });
 });

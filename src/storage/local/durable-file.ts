@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import { codeOf } from '../../blob/errors.ts';
 
 /** Makes the names in a folder durable: a rename is lost with power until its folder is synced. */
 export async function syncFolder(folder: string): Promise<void> {
@@ -12,16 +14,44 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Creates the folder, and makes every new name on the way down durable. */
+/** Folders whose names this process has made durable, or is about to. */
+const durable = new LRUCache<string, Promise<void>>({ max: 4_096 });
+
+/**
+ * Creates the folder, and makes every name on the way down durable. One that is there already may be the work of a
+ * moment ago, or of a process that was killed before it synced: the first time in a process, it is synced as well.
+ */
 export async function makeDurableFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  const top = dirname(first);
-  for (let path = dirname(folder); path.length >= top.length; path = dirname(path)) {
-    await syncFolder(path);
-    if (path === dirname(path)) return;
+  const path = resolve(folder);
+  const first = await mkdir(path, { recursive: true });
+  if (first !== undefined) {
+    for (let made = path; made.length >= first.length; made = dirname(made)) durable.delete(made);
+  }
+  await nameDurably(path);
+}
+
+function nameDurably(folder: string): Promise<void> {
+  const known = durable.get(folder);
+  if (known !== undefined) return known;
+  const naming = syncNames(folder);
+  durable.set(folder, naming);
+  naming.catch(() => durable.delete(folder));
+  return naming;
+}
+
+async function syncNames(folder: string): Promise<void> {
+  const parent = dirname(folder);
+  if (parent === folder) return;
+  await nameDurably(parent);
+  try {
+    await syncFolder(parent);
+  } catch (error) {
+    // Far up there are folders that are not ours to open; what we make lies in folders that are.
+    if (!NOT_OURS.has(codeOf(error) ?? '')) throw error;
   }
 }
+
+const NOT_OURS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EINVAL', 'ENOTSUP']);
 
 /**
  * Writes the whole file or nothing: temporary file, sync, rename, sync of the folder. When it resolves, neither

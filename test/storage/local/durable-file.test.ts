@@ -1,9 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { makeDurableFolder, writeDurably } from '../../../src/storage/local/durable-file.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { watchSyncs } from './watched-syncs.ts';
+import { type WatchedSync, watchSyncs } from './watched-syncs.ts';
+
+/** What lies above is synced once a process: of that, the order of the tests decides. */
+function pathsBelow(folder: string, syncs: readonly WatchedSync[]): string[] {
+  return syncs.map(({ path }) => path).filter((path) => path.startsWith(folder));
+}
 
 describe.skipIf(!existsSync('/proc/self/fd'))('what is synced, and when', () => {
   test('a file is synced under its temporary name, renamed, and then its folder is synced', async () => {
@@ -22,7 +27,28 @@ describe.skipIf(!existsSync('/proc/self/fd'))('what is synced, and when', () => 
     const folder = temporaryFolder();
     const syncs = await watchSyncs(folder);
     await makeDurableFolder(join(folder, 'a', 'b', 'c'));
-    expect(syncs.map(({ path }) => path)).toEqual([join(folder, 'a', 'b'), join(folder, 'a'), folder]);
+    expect(pathsBelow(folder, syncs)).toEqual([folder, join(folder, 'a'), join(folder, 'a', 'b')]);
+  });
+
+  test('a folder that was there is synced once, and whoever comes at the same time waits for it', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'a', 'b'), { recursive: true });
+    const syncs = await watchSyncs(folder);
+    const both = [makeDurableFolder(join(folder, 'a', 'b')), makeDurableFolder(join(folder, 'a', 'b'))];
+    await both[1];
+    expect(pathsBelow(folder, syncs)).toEqual([folder, join(folder, 'a')]);
+    await Promise.all(both);
+    await makeDurableFolder(join(folder, 'a', 'b'));
+    expect(pathsBelow(folder, syncs)).toHaveLength(2);
+  });
+
+  test('a folder that was removed and is made again is synced again', async () => {
+    const folder = temporaryFolder();
+    await makeDurableFolder(join(folder, 'a'));
+    rmSync(join(folder, 'a'), { recursive: true });
+    const syncs = await watchSyncs(folder);
+    await makeDurableFolder(join(folder, 'a'));
+    expect(pathsBelow(folder, syncs)).toEqual([folder]);
   });
 });
 

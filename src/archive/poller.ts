@@ -1,6 +1,7 @@
 import type { BlockHash, VersionHash } from '../blob/ids.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/errors.ts';
+import type { Sighting } from '../catalog/wanted-table.ts';
 import type { Activity } from './activity.ts';
 import type { BlobNode, ChainTip, ListedBlob } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
@@ -198,13 +199,17 @@ export class Poller {
       const known = this.#listed.get(versionHash);
       return known === undefined || known !== medianTimeSeconds;
     });
-    const added = catalog.noteListed(
-      changed.map((entry) => ({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? tip.medianTimeSeconds })),
-    );
+    const added = catalog.noteListed(changed.map((entry) => sightingOf(entry, tip)));
     if (added === 0) return;
     activity.emit('listed', added);
     this.news.ring();
   }
+}
+
+/** A dialect that tells no time: as urgent as what arrives now, unless it is known already. */
+function sightingOf(entry: ListedBlob, tip: ChainTip): Sighting {
+  if (entry.medianTimeSeconds !== null) return { ...entry, medianTimeSeconds: entry.medianTimeSeconds };
+  return { ...entry, medianTimeSeconds: tip.medianTimeSeconds, isTimeGuessed: true };
 }
 
 function backoffMs(failures: number): number {

@@ -19,6 +19,8 @@ export interface Sighting {
   readonly txid: TxId | null;
   /** Seconds on the chain's clock. */
   readonly medianTimeSeconds: number;
+  /** The dialect tells no time: this one is of the tip, and moves no deadline. */
+  readonly isTimeGuessed?: boolean;
 }
 
 /** A blob in the fetch queue. */
@@ -74,6 +76,18 @@ const row = z.object({
   size_known: z.number(),
 });
 
+/** What is in the queue; `earliest` is the lowest median time. */
+export type QueueSummary = z.output<typeof summaryRow>;
+
+const earliest = (isUnmined: 0 | 1) =>
+  `(SELECT MIN(median_time_seconds) FROM seen WHERE (hash_type IS NULL) = ${isUnmined})`;
+
+/** Each part by an index of its own, for it is asked for several times a second. */
+export const SUMMARY_SQL = `SELECT (SELECT COUNT(*) FROM seen) AS count, (SELECT COUNT(*) FROM seen WHERE attempts > 0) AS failing,
+  MIN(COALESCE(${earliest(0)}, ${earliest(1)}), COALESCE(${earliest(1)}, ${earliest(0)})) AS earliest`;
+
+const summaryRow = z.object({ count: z.number(), earliest: z.number().nullable(), failing: z.number() });
+
 /** A blob that failed and is listed anew is tried again after this at the latest. */
 const RELISTED_DELAY_MS = 60_000;
 
@@ -115,7 +129,7 @@ export class WantedTable {
     );
     // A resubmission gives the entry a newer time, and with it a later deadline; what a node lists anew it can give.
     this.#move = database.prepare(
-      `UPDATE seen SET median_time_seconds = ?, txid = ?, size_bytes = ?, size_known = 1,
+      `UPDATE seen SET median_time_seconds = COALESCE(?, median_time_seconds), txid = ?, size_bytes = ?, size_known = 1,
        next_attempt_ms = CASE WHEN attempts = 0 THEN 0 ELSE MIN(next_attempt_ms, ?) END WHERE version_hash = ?`,
     );
     this.#addMined = database.prepare(
@@ -138,9 +152,7 @@ export class WantedTable {
       'UPDATE seen SET attempts = attempts + 1, next_attempt_ms = ?, last_error_code = ?, last_error = ? WHERE version_hash = ?',
     );
     this.#remove = database.prepare('DELETE FROM seen WHERE version_hash = ?');
-    this.#summary = database.prepare(
-      'SELECT COUNT(*) AS count, MIN(median_time_seconds) AS earliest, COALESCE(SUM(attempts > 0), 0) AS failing, MIN(next_attempt_ms) AS next_attempt_ms FROM seen',
-    );
+    this.#summary = database.prepare(SUMMARY_SQL);
   }
 
   /** true when it was not in the queue before. */
@@ -149,7 +161,13 @@ export class WantedTable {
     const txid = sighting.txid === null ? null : hashKey(sighting.txid);
     const { sizeBytes, medianTimeSeconds } = sighting;
     if (this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs, key).changes === 1) return true;
-    this.#move.run(medianTimeSeconds, txid, sizeBytes, nowMs + RELISTED_DELAY_MS, key);
+    this.#move.run(
+      sighting.isTimeGuessed === true ? null : medianTimeSeconds,
+      txid,
+      sizeBytes,
+      nowMs + RELISTED_DELAY_MS,
+      key,
+    );
     return false;
   }
 
@@ -191,21 +209,8 @@ export class WantedTable {
     this.#remove.run(hashKey(versionHash));
   }
 
-  summary(): { count: number; earliest: number | null; failing: number; nextAttemptMs: number | null } {
-    const found = z
-      .object({
-        count: z.number(),
-        earliest: z.number().nullable(),
-        failing: z.number(),
-        next_attempt_ms: z.number().nullable(),
-      })
-      .parse(this.#summary.get());
-    return {
-      count: found.count,
-      earliest: found.earliest,
-      failing: found.failing,
-      nextAttemptMs: found.next_attempt_ms,
-    };
+  summary(): QueueSummary {
+    return summaryRow.parse(this.#summary.get());
   }
 }
 

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { Catalog } from '../../src/catalog/catalog.ts';
+import { SUMMARY_SQL } from '../../src/catalog/wanted-table.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { HandClock, MIGRATIONS, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 
@@ -138,6 +140,33 @@ describe('the queue', () => {
     expect(after.findWanted(sighting('a').versionHash)?.firstSeenMs).toBeLessThan(after.openedMs);
     clock.ms += 1_000;
     expect(after.nextWanted(10)).toMatchObject([sighting('a')]);
+  });
+
+  test('a time that was only guessed moves no deadline', () => {
+    const catalog = openCatalog();
+    catalog.noteListed([sighting('a', { medianTimeSeconds: 1_000 })]);
+    catalog.noteListed([{ ...sighting('a', { medianTimeSeconds: 2_000 }), isTimeGuessed: true }]);
+    expect(catalog.findWanted(sighting('a').versionHash)?.medianTimeSeconds).toBe(1_000);
+    catalog.noteListed([{ ...sighting('b', { medianTimeSeconds: 2_000 }), isTimeGuessed: true }]);
+    expect(catalog.findWanted(sighting('b').versionHash)?.medianTimeSeconds).toBe(2_000);
+  });
+
+  test('its summary is read from indexes alone', () => {
+    const folder = temporaryFolder();
+    openCatalog({ folder });
+    const database = new Database(join(folder, 'catalog.sqlite'), { readonly: true });
+    onTestFinished(() => void database.close());
+    const plan = z
+      .array(z.object({ detail: z.string() }))
+      .parse(database.prepare(`EXPLAIN QUERY PLAN ${SUMMARY_SQL}`).all());
+    const scans = plan
+      .map(({ detail }) => detail)
+      .filter((detail) => detail.startsWith('S') && detail.includes(' seen'));
+    expect(scans.filter((detail) => !detail.includes('INDEX'))).toEqual([]);
+  });
+
+  test('an empty queue has no earliest', () => {
+    expect(openCatalog().queueSummary()).toEqual({ count: 0, earliest: null, failing: 0 });
   });
 
   test('a failure is kept with its reason, and the blob rests until its time', () => {

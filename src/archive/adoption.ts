@@ -6,6 +6,7 @@ import type { StoredEntry } from '../storage/blob-store.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { ConditionBoard } from './condition-board.ts';
+import type { DamageWatch } from './damage-watch.ts';
 import { Pulse } from './pulse.ts';
 import { type Adopted, adoptCopies } from './replicate/adopt-copies.ts';
 import type { Site } from './replicate/site.ts';
@@ -16,6 +17,7 @@ export interface AdoptionModules {
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly sites: readonly Site[];
+  readonly damage: DamageWatch;
   /** Bound to no chain when this process took it. */
   readonly isNewFolder: boolean;
   /** Rings when the queue has to be read anew: what was found here need not be fetched. */
@@ -145,10 +147,13 @@ export class Adoption {
 
   /** One that cannot be read holds up no others. */
   async #isGood(entry: StoredEntry, signal: AbortSignal): Promise<boolean> {
-    const { store, rehash, log } = this.#modules;
+    const { store, rehash, log, damage } = this.#modules;
     try {
       const copy = await store.copy(entry, signal);
-      return copy !== null && rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+      if (copy === null) return false;
+      if (rehash.prove(entry, copy.blob.bytes, copy.identity) !== null) return true;
+      damage.report(store.id, entry);
+      return false;
     } catch (error) {
       signal.throwIfAborted();
       log.warn({ error, versionHash: entry.versionHash }, 'a blob in the data folder cannot be read');

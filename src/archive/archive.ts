@@ -102,14 +102,12 @@ export class Archive implements ArchiveView {
     );
     if (first === undefined) throw new TypeError('an archive follows at least one node');
     const nodes = [first, ...others];
-    this.#node =
-      others.length === 0
-        ? first
-        : new NodeGroup([first, ...others], () => modules.binding.boundChain());
+    this.#node = others.length === 0 ? first : new NodeGroup([first, ...others], () => modules.binding.boundChain());
     this.#calls = calls;
     const parts = { ...modules, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
-    const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news);
+    const homes = [modules.store.id, ...modules.backends.map(({ id }) => id)];
+    const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news, homes);
     const chain = () => modules.binding.boundChain();
     this.#replication = new Replication(options.replication, { ...parts, damage, chain });
     const replication = this.#replication;
@@ -117,6 +115,7 @@ export class Archive implements ArchiveView {
     this.#scrub = new ScrubSchedule(options.scrub, { ...parts, damage, replication });
     this.#adoption = new Adoption({
       ...parts,
+      damage,
       sites,
       isNewFolder: options.isNewFolder ?? false,
       found: this.#poller.news,
@@ -124,7 +123,12 @@ export class Archive implements ArchiveView {
     this.upkeep = new Upkeep({ ...parts, damage, replication, adoption: this.#adoption });
     const spooler = new Spooler({ ...parts, home });
     this.activity.on('spooled', () => this.#replication.news.ring());
-    const leftOver = new LeftOver(modules.store, modules.hasher, modules.catalog.openedMs, () => !this.#adoption.isDone);
+    const leftOver = new LeftOver(
+      modules.store,
+      modules.hasher,
+      modules.catalog.openedMs,
+      () => !this.#adoption.isDone,
+    );
     const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver });
     this.#fetcher = fetcher;
     this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });

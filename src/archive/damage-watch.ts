@@ -5,6 +5,9 @@ import { SPOOL } from '../catalog/placement-table.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import type { Pulse } from './pulse.ts';
 
+/** Of one backend, at the start. */
+const MOST_REMEMBERED = 10_000;
+
 /** Records damaged or missing copies, queues them again, and keeps somebody told until they are good again. */
 export class DamageWatch {
   readonly #catalog: Catalog;
@@ -12,10 +15,15 @@ export class DamageWatch {
   readonly #refetch: Pulse;
   readonly #damaged = new Set<string>();
 
-  constructor(catalog: Catalog, conditions: ConditionBoard, refetch: Pulse) {
+  /** `backends`: those that are configured; what was found damaged there before this process began is told again. */
+  constructor(catalog: Catalog, conditions: ConditionBoard, refetch: Pulse, backends: readonly string[]) {
     this.#catalog = catalog;
     this.#conditions = conditions;
     this.#refetch = refetch;
+    for (const backend of backends) {
+      for (const entry of catalog.replicas.damaged(backend, MOST_REMEMBERED)) this.#damaged.add(keyOf(backend, entry));
+    }
+    if (this.#damaged.size > 0) this.#tell(`${this.#damaged.size} damaged copies are left from before.`);
   }
 
   report(backend: string, name: ContentName): void {

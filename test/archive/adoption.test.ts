@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventually } from '../e2e/eventually.ts';
@@ -28,6 +28,35 @@ test('a folder without its catalog gets every row back, and nothing that lies th
   expect(scene.node.requests.flat().map(({ versionHash }) => versionHash)).toEqual([fresh.versionHash]);
   expect(scene.catalog.isRebuilt()).toBe(true);
   expect(scene.conditions.has('rebuild')).toBe(false);
+});
+
+test('a damaged file raises the alarm, and comes again from the node', async () => {
+  const dataDir = await orphanedFolder();
+  const [file] = blobs;
+  if (file === undefined) throw new Error('There is no blob.');
+  writeFileSync(join(dataDir, 'blobs', file.hashType, file.versionHash.slice(0, 2), file.versionHash), 'damaged');
+  const scene = await archiveScene({ dataDir });
+  scene.start();
+  await eventually(() => expect(scene.catalog.totals().stored).toBe(blobs.length - 1));
+  expect(scene.conditions.all()).toContainEqual(expect.objectContaining({ code: 'archive/damaged-copy' }));
+  scene.node.publish(file);
+  await eventually(() => expect(scene.catalog.totals().stored).toBe(blobs.length));
+  await eventually(() => expect(scene.conditions.has('damage')).toBe(false));
+});
+
+test('what was damaged is still told after a restart', async () => {
+  const dataDir = temporaryFolder();
+  const before = await archiveScene({ dataDir });
+  const [file] = blobs;
+  if (file === undefined) throw new Error('There is no blob.');
+  before.node.publish(file);
+  const running = before.start();
+  await eventually(() => expect(before.catalog.totals().stored).toBe(1));
+  await running.stop();
+  before.catalog.recordDamaged('local', file);
+  await before.release();
+  const after = await archiveScene({ dataDir });
+  expect(after.conditions.all()).toMatchObject([{ code: 'archive/damaged-copy' }]);
 });
 
 test('it needs no node', async () => {

@@ -196,11 +196,11 @@ function addressWithCredentials({ nodeUrl, nodeUser, nodePassword }: SettingValu
 }
 
 function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0][] {
-  const { nodeUrl, nodeRequests } = settings;
+  const { nodeUrl, nodeRequests, nodeDialect: dialect } = settings;
   // Beside the fetches: the poller, the list, four blocks ahead in the walk, and one that waits for the next block.
   const connections = nodeRequests + 7;
   return nodeUrls(nodeUrl ?? '').map((url) => {
     const credentials = nodeCredentials(url, settings);
-    return credentials === null ? { url, connections } : { url, connections, credentials };
+    return credentials === null ? { url, connections, dialect } : { url, connections, dialect, credentials };
   });
 }

@@ -3,8 +3,10 @@ import type { BlockHash } from '../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { type AnsweredBlob, blobOf, readBatch, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
 import { blockHash, decode, height, seconds } from './decode.ts';
+import { unsupportedOperation } from './dialect-rules.ts';
 import { malformedAnswer, NodeError, NodeRpcError } from './errors.ts';
 import { type ReadablePage, readListPage } from './list-answer.ts';
+import { type Dialect, type Operation, wireMethod } from './method-table.ts';
 import { NO_REPETITION, withReadRetries } from './read-retry.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
 import { type ChainCalls, chainCalls } from './rpc-chain-calls.ts';
@@ -56,9 +58,18 @@ const chainInfo = z.object({
   initialblockdownload: z.boolean(),
 });
 
-export function createBlobNode(options: TransportOptions): RpcBlobNode {
+export interface BlobNodeOptions extends TransportOptions {
+  /** Of the dialects with blobs all are understood; one that has none is refused with a typed error. Default: `auto`. */
+  readonly dialect?: Dialect | 'auto';
+}
+
+export function createBlobNode(options: BlobNodeOptions): RpcBlobNode {
+  const { dialect = 'auto' } = options;
   const firstByteMs = options.timeouts?.firstByteMs ?? FIRST_BYTE_MS;
-  return overTransport(withReadRetries(createTransport(options), NO_REPETITION), firstByteMs);
+  const node = overTransport(withReadRetries(createTransport(options), NO_REPETITION), firstByteMs);
+  if (dialect === 'auto' || wireMethod('getBlob', dialect) !== null) return node;
+  const refuse = (operation: Operation) => Promise.reject(unsupportedOperation(operation, { dialect, version: null }));
+  return { ...node, listBlobs: () => refuse('listBlobs'), fetchBlobs: () => refuse('getBlob') };
 }
 
 function overTransport(transport: NodeTransport, firstByteMs: number): RpcBlobNode {

@@ -195,6 +195,15 @@ describe('one call at a time', () => {
   });
 });
 
+test.each(['syscoin-4.2', 'syscoin-5'] as const)('a stated dialect is believed: %s', async (dialect) => {
+  const fake = await fakeNode((response, seen) => result(response, seen, []));
+  const node = createBlobNode({ url: fake.url, dialect });
+  onTestFinished(() => node.close());
+  const page = node.listBlobs({ count: 1, from: 0 }, never);
+  if (dialect === 'syscoin-5') expect(await page).toEqual({ entries: [], unreadable: 0 });
+  else await expect(page).rejects.toMatchObject({ code: 'node/unsupported-operation' });
+});
+
 describe('batches', () => {
   const blobs = [made('x', 1), made('y', 3_000), made('z', 100_000), made('w', 3_000)];
 

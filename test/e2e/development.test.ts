@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { ArchiveClient } from './archive-client.ts';
@@ -69,4 +70,22 @@ test('devnode is a node of its own that a daemon can archive', async () => {
   const client = new ArchiveClient(address);
   await eventually(async () => expect((await client.status()).content.stored).toBe(22));
   expect(await stop(emulated)).toMatchObject({ code: 143, stderr: '' });
+});
+
+test('the admin port of devnode takes faults and mines on demand', async () => {
+  const words = ['devnode', '--port', '0', '--admin-port', '0', '--blocks-every', 'never', '--json'];
+  const node = new HoldfastProcess(words);
+  const [line] = await node.says(/\{.*\}/);
+  const { url, adminUrl } = z.object({ url: z.string(), adminUrl: z.string() }).parse(JSON.parse(line));
+  const post = (path: string, body: unknown) =>
+    fetch(`${adminUrl}${path}`, { method: 'POST', body: JSON.stringify(body) }).then((answer) => answer.status);
+  const count = async () => (await holdfast(['rpc', 'getblockcount', '--node-url', url])).stdout.trim();
+  const before = Number(await count());
+  expect(await post('/mine', { count: 2 })).toBe(200);
+  expect(Number(await count())).toBe(before + 2);
+  expect(await post('/faults', { fault: { kind: 'rpc-error', code: -1, message: 'on demand' } })).toBe(200);
+  expect(await holdfast(['rpc', 'getblockcount', '--node-url', url])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('on demand'),
+  });
 });

@@ -17,6 +17,7 @@ export function devnodeCommand(): Command {
     .option('--persist <folder>', 'keep the chain here and resume it')
     .option('--username <name>', 'user name that clients must give', 'devnode')
     .option('--password <word>', 'password that clients must give', 'devnode')
+    .option('--admin-port <number>', 'port for faults, blocks, time and reorganisations on demand; 0 takes a free one')
     .option('--no-workload', 'no blobs by themselves')
     .option('--recorded-blobs', 'begin with the 22 contents of a recorded real chain');
 }
@@ -24,11 +25,13 @@ export function devnodeCommand(): Command {
 export async function devnode({ own, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const text = (name: string): string | null => (typeof own[name] === 'string' ? own[name] : null);
   const folder = text('persist');
+  const adminPort = text('adminPort');
   // One process mines on a chain: two would write one journal.
   const claimed = folder === null ? null : await DataFolder.claim(resolve(context.cwd, folder));
   const node = await createDevnode({
     host: text('host') ?? '127.0.0.1',
-    port: parsePort(text('port') ?? ''),
+    port: parsePort('--port', text('port') ?? ''),
+    adminPort: adminPort === null ? null : parsePort('--admin-port', adminPort),
     blocksEveryMs: parseDuration(text('blocksEvery') ?? ''),
     dialect: parseDialect(text('dialect') ?? ''),
     seed: text('seed') ?? 'devnode',
@@ -40,9 +43,10 @@ export async function devnode({ own, json }: VerbOptions, context: CliContext): 
   });
   try {
     const address = node.url.replace('//', `//${node.username}:${node.password}@`);
-    if (json) print(context, JSON.stringify({ url: address, dialect: node.dialect }));
+    if (json) print(context, JSON.stringify({ url: address, adminUrl: node.adminUrl, dialect: node.dialect }));
     else {
       print(context, `emulated node (${node.dialect}) at ${address}`);
+      if (node.adminUrl !== null) print(context, `faults, blocks and time on demand at ${node.adminUrl}`);
       print(context, `archive it with: HOLDFAST_NODE_URL=${address} npm start`);
     }
     if (!context.signal.aborted) await new Promise((wake) => context.signal.addEventListener('abort', wake));
@@ -53,9 +57,9 @@ export async function devnode({ own, json }: VerbOptions, context: CliContext): 
   return interruptedCode(context.signal);
 }
 
-function parsePort(text: string): number {
+function parsePort(flag: string, text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw usage(`--port must be a whole number from 0 to 65535, not ${text}.`);
+  throw usage(`${flag} must be a whole number from 0 to 65535, not ${text}.`);
 }
 
 function parseDialect(text: string): Dialect {

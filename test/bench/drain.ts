@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { z } from 'zod';
 import { NODE_FLAGS } from '../../src/node-flags.mjs';
+import { openDurableDatabase } from '../../src/sqlite/durable-database.ts';
 import type { Figure } from './figure.ts';
 import { startAndReadLine, stopProcess } from './process-line.ts';
 
@@ -44,6 +45,27 @@ async function referenceRate(nodeUrl: string, folder: string): Promise<number> {
   return (REFERENCE_BLOBS * FULL_BYTES) / ((performance.now() - begun) / 1_000);
 }
 
+const ROWS = 20_000;
+const ROWS_A_COMMIT = 256;
+
+/** Nothing but the rows: as many a second as one durable SQLite file takes in synced commits of the same size. */
+function bareRowRate(folder: string): number {
+  const database = openDurableDatabase(join(folder, 'bare.sqlite'));
+  database.exec('CREATE TABLE bare (id INTEGER PRIMARY KEY, name BLOB UNIQUE, bytes BLOB)');
+  const insert = database.prepare('INSERT INTO bare (name, bytes) VALUES (?, ?)');
+  const bytes = Buffer.alloc(1_024, 'row');
+  const names = Array.from({ length: ROWS }, (_, index) => createHash('sha256').update(String(index)).digest());
+  const begun = performance.now();
+  for (let at = 0; at < ROWS; at += ROWS_A_COMMIT) {
+    database.transaction(() => {
+      for (const name of names.slice(at, at + ROWS_A_COMMIT)) insert.run(name, bytes);
+    })();
+  }
+  const seconds = (performance.now() - begun) / 1_000;
+  database.close();
+  return ROWS / seconds;
+}
+
 async function drain(count: number, sizeBytes: number, withReference: boolean) {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-bench-'));
   const node = await startAndReadLine('fake-node.ts', [String(count), String(sizeBytes)]);
@@ -59,7 +81,8 @@ async function drain(count: number, sizeBytes: number, withReference: boolean) {
     const { cpuSeconds: cpuAfter, blocks } = await usageOf(node.line);
     const after = withReference ? await referenceRate(node.line, await mkdtemp(join(folder, 'again-'))) : 0;
     const figures = drained.parse(JSON.parse(archiver.line));
-    return { ...figures, reference: (before + after) / 2, nodeCpuSeconds: cpuAfter - cpuBefore, blocks };
+    const bareRows = bareRowRate(folder);
+    return { ...figures, reference: (before + after) / 2, bareRows, nodeCpuSeconds: cpuAfter - cpuBefore, blocks };
   } finally {
     await stopProcess(node);
     await rm(folder, { recursive: true, force: true });
@@ -87,6 +110,8 @@ export async function benchDrain(): Promise<Figure[]> {
     { name: '  CPU of the archiver', value: full.cpuSeconds, unit: 's' },
     { name: '  CPU of the fake node meanwhile', value: full.nodeCpuSeconds, unit: 's' },
     { name: 'drain of 1 KiB blobs, durable', value: small.blobs / small.seconds, unit: 'blobs/s', least: 10_000 },
+    { name: '  bare rows in synced commits, the disk’s own limit just now', value: small.bareRows, unit: 'rows/s' },
+    { name: '  ratio', value: small.blobs / small.seconds / small.bareRows, unit: '×' },
     { name: '  all other calls, against 6 a block and one a second', value: otherCalls(small), unit: '×', most: 1 },
     { name: '  peak resident memory', value: small.peakMemoryBytes / MIB, unit: 'MiB', most: 300 },
     { name: '  CPU of the archiver', value: small.cpuSeconds, unit: 's' },

@@ -12,6 +12,7 @@ import { createHttpServer, readAccess } from './http/index.ts';
 import { createBlobNode } from './node/index.ts';
 import type { Logger } from './observability/logger.ts';
 import { checkReplicas, checkSchedule, openBackends, refuseOtherChains } from './open-backends.ts';
+import { archiverIdIn } from './storage/local/archiver-id.ts';
 import { DataFolder } from './storage/local/data-folder.ts';
 import { LocalStore } from './storage/local/local-store.ts';
 import { RecordFolder } from './storage/local/record-folder.ts';
@@ -90,7 +91,11 @@ async function openArchive(options: DaemonOptions, closing: Closing): Promise<Op
       sweepMs: settings.nodeSweepMs,
       pageEntries: 5_000,
       requests: settings.nodeRequests,
-      chain: { startHeight: settings.startHeight, finality: parseFinality(settings.finality) },
+      chain: {
+        startHeight: settings.startHeight,
+        finality: parseFinality(settings.finality),
+        archiverId: await archiverIdIn(folder.path),
+      },
       replication: {
         requests: settings.replicasRequests,
         bytesPerSecond: settings.replicasBytesPerSecond,

@@ -143,6 +143,12 @@ export interface ArchiveStatus {
     readonly lost: number;
     /** Transactions of version 137 that carry no blob, or several. */
     readonly unclearTransactions: number;
+    /** What exists nowhere else, under `audit/<archiver id>/` on every backend with names. */
+    readonly evidence: {
+      readonly archiverId: string;
+      /** Documents that each of them has still to get. */
+      readonly waiting: Readonly<Record<string, number>>;
+    };
   };
   readonly list: { readonly sweptAt: string | null; readonly entries: number | null };
   readonly content: {

@@ -7,6 +7,7 @@ import { ChainAudit } from './chain-audit.ts';
 import { ChainIndex } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
+import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
 import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
@@ -58,6 +59,8 @@ export class Catalog {
   readonly chain: ChainIndex;
   /** Occurrence records that are to be written or deleted. */
   readonly records: RecordOutbox;
+  /** What exists nowhere else, on its way to every backend. */
+  readonly evidence: EvidenceOutbox;
   /** What is late, and what nobody had. */
   readonly losses: LossLedger;
   readonly audit: ChainAudit;
@@ -84,7 +87,13 @@ export class Catalog {
     };
     this.records = new RecordOutbox(database, options.nowMs);
     this.chain = new ChainIndex(database, { ...parts, records: this.records });
-    this.losses = new LossLedger(database, parts);
+    this.evidence = new EvidenceOutbox(database, parts.reading);
+    this.losses = new LossLedger(database, {
+      ...parts,
+      evidence: this.evidence,
+      occurrences: (name, after, limit) => this.chain.occurrences(name, after, limit),
+      isHeldAs: (name) => this.#content.isHeldAs(name),
+    });
     this.audit = new ChainAudit(database);
     this.answers = new ChainAnswers(database, parts.reading);
     this.replicas = new ReplicaLedger(database, {

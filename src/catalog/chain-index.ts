@@ -63,7 +63,7 @@ export class ChainIndex {
   readonly #setFinal: Database.Statement;
   readonly #unmined: Database.Statement;
   readonly #forgetUnlisted: Database.Statement;
-  readonly #forgetLoss: Database.Statement;
+  readonly #revokeLoss: Database.Statement;
   #startHeight: number | null = null;
   #tip: BlockRow | null;
   #finalHeight: number | null = null;
@@ -80,7 +80,9 @@ export class ChainIndex {
     this.#forgetUnlisted = database.prepare(
       'DELETE FROM seen WHERE version_hash = ? AND hash_type IS NULL AND size_known = 0',
     );
-    this.#forgetLoss = database.prepare(`DELETE FROM lost WHERE version_hash = ? AND NOT ${elsewhere}`);
+    this.#revokeLoss = database.prepare(
+      `UPDATE lost SET revoked_ms = ?, revoked_because = 'left-the-branch' WHERE version_hash = ? AND revoked_ms IS NULL AND NOT ${elsewhere}`,
+    );
     const row = database.prepare('SELECT start_height, final_height, finality FROM walk').get();
     if (row !== undefined) {
       const found = walkRow.parse(row);
@@ -167,7 +169,7 @@ export class ChainIndex {
         const key = hashKey(versionHash);
         this.#unmined.run(key, key);
         this.#forgetUnlisted.run(key);
-        this.#forgetLoss.run(key, key);
+        this.#revokeLoss.run(this.#parts.nowMs(), key, key);
       }
       const blocks = this.#blocks.deleteAbove(toHeight);
       if (final !== null && final > toHeight) this.#setFinal.run(this.#highestAtMost(toHeight), this.#finality);

@@ -2,24 +2,20 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type ContentName, parseVersionHash } from '../blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import type { EvidenceOutbox } from './evidence-outbox.ts';
+import {
+  isLossPath,
+  type Loss,
+  type LossDocument,
+  lossAnswer,
+  lossDocumentOf,
+  lossFolder,
+  parseLossDocument,
+  REVOCATIONS,
+  type Revocation,
+} from './loss-document.ts';
+import type { ChainPlace, PlacedOccurrence } from './occurrence-table.ts';
 import { hashKey, type WantedBlob, type WantedTable } from './wanted-table.ts';
-
-/** Somebody who was asked for the bytes and answered that it has not got them. */
-export interface AbsenceAnswer {
-  /** `node http://…`, `backend s3`, … */
-  readonly source: string;
-  readonly answered: 'absent' | 'wrong-bytes';
-  /** ISO 8601. */
-  readonly at: string;
-}
-
-/** Content that nobody had when its deadline was over. */
-export interface Loss extends ContentName {
-  /** Said of its occurrences up to this height; a later one has a deadline of its own. */
-  readonly upToHeight: number;
-  readonly deadlineSeconds: number;
-  readonly answers: readonly AbsenceAnswer[];
-}
 
 export interface RecordedLoss extends Loss {
   readonly recordedMs: number;
@@ -31,14 +27,22 @@ export interface Lateness {
   readonly unstored: number;
 }
 
+/** A loss that holds no longer. */
+export interface RevokedLoss extends RecordedLoss {
+  readonly because: Revocation;
+}
+
 interface LossParts {
+  readonly evidence: EvidenceOutbox;
+  /** In the order of the chain. */
+  readonly occurrences: (name: ContentName, after: ChainPlace | null, limit: number) => PlacedOccurrence[];
+  readonly isHeldAs: (name: ContentName) => boolean;
   readonly wanted: WantedTable;
   readonly nowMs: () => number;
   readonly reading: <T>(operation: string, work: () => T) => T;
   readonly transaction: <T>(operation: string, work: () => T) => T;
 }
 
-const answer = z.object({ source: z.string(), answered: z.enum(['absent', 'wrong-bytes']), at: z.string() });
 const row = z.object({
   version_hash: z.instanceof(Buffer),
   hash_type: z.number(),
@@ -48,6 +52,10 @@ const row = z.object({
   answers: z.string(),
 });
 const COLUMNS = 'version_hash, hash_type, up_to_height, deadline_seconds, recorded_ms, answers';
+const revokedRow = row.extend({ revoked_ms: z.number(), revoked_because: z.enum(REVOCATIONS).nullable() });
+
+/** So many occurrences of a lost content are named in evidence each by itself; `upToHeight` speaks for the others. */
+const NAMED_OCCURRENCES = 16;
 
 /** What is late, and what is lost. Never a cache of an answer: a loss is evidence, and the bytes revoke it. */
 export class LossLedger {
@@ -57,6 +65,7 @@ export class LossLedger {
   readonly #count: Database.Statement;
   readonly #all: Database.Statement;
   readonly #revoked: Database.Statement;
+  readonly #revoke: Database.Statement;
   readonly #forget: Database.Statement;
   readonly #unspooled: Database.Statement;
   readonly #unstored: Database.Statement;
@@ -65,7 +74,7 @@ export class LossLedger {
     this.#parts = parts;
     this.#put = database.prepare(
       `INSERT INTO lost (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET up_to_height = excluded.up_to_height,
-       deadline_seconds = excluded.deadline_seconds, recorded_ms = excluded.recorded_ms, answers = excluded.answers, revoked_ms = NULL`,
+       deadline_seconds = excluded.deadline_seconds, recorded_ms = excluded.recorded_ms, answers = excluded.answers, revoked_ms = NULL, revoked_because = NULL`,
     );
     this.#find = database.prepare(
       `SELECT ${COLUMNS} FROM lost WHERE version_hash = ? AND hash_type = ? AND revoked_ms IS NULL`,
@@ -74,7 +83,10 @@ export class LossLedger {
     this.#all = database.prepare(
       `SELECT ${COLUMNS} FROM lost WHERE revoked_ms IS NULL AND version_hash > ? ORDER BY version_hash LIMIT ?`,
     );
-    this.#revoked = database.prepare(`SELECT ${COLUMNS} FROM lost WHERE revoked_ms IS NOT NULL`);
+    this.#revoked = database.prepare(
+      `SELECT ${COLUMNS}, revoked_ms, revoked_because FROM lost WHERE revoked_ms IS NOT NULL`,
+    );
+    this.#revoke = database.prepare('UPDATE lost SET revoked_ms = ? WHERE version_hash = ? AND hash_type = ?');
     this.#forget = database.prepare('DELETE FROM lost WHERE version_hash = ? AND hash_type = ?');
     this.#unspooled = database
       .prepare('SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds BETWEEN ? AND ?')
@@ -89,21 +101,58 @@ export class LossLedger {
     return this.#parts.reading('read what is overdue', () => this.#parts.wanted.pastDeadline(tipMedianSeconds, limit));
   }
 
-  /** Every source has answered that it has not got these. They leave the queue until a list names them again. */
+  /**
+   * Every source has answered that it has not got these. They leave the queue until a list names them again. The evidence
+   * of it is recorded in the same commit.
+   */
   record(losses: readonly Loss[]): void {
     const nowMs = this.#parts.nowMs();
     this.#parts.transaction('record what is lost', () => {
-      for (const { versionHash, hashType, upToHeight, deadlineSeconds, answers } of losses) {
-        const code = hashTypeCode(hashType);
-        this.#put.run(hashKey(versionHash), code, upToHeight, deadlineSeconds, nowMs, JSON.stringify(answers));
-        this.#parts.wanted.remove(versionHash);
+      // What was revoked just now and is lost again must not keep evidence of occurrences that are no more.
+      this.takeRevoked();
+      for (const loss of losses) {
+        this.#insert(loss, nowMs);
+        this.#parts.wanted.remove(loss.versionHash);
+        for (const occurrence of this.#parts.occurrences(loss, null, NAMED_OCCURRENCES)) {
+          const { path, document } = lossDocumentOf(loss, occurrence, nowMs);
+          this.#parts.evidence.put(path, document);
+        }
       }
     });
   }
 
-  find({ hashType, versionHash }: ContentName): RecordedLoss | null {
+  /**
+   * Takes over evidence of a catalog that is no more: what was lost is lost, unless the bytes are here. `path` is below
+   * `audit/<archiver id>/`. What is known here already is later, and stays.
+   */
+  adoptEvidence(documents: readonly { readonly path: string; readonly document: string }[]): void {
+    this.#parts.transaction('take evidence over', () => {
+      for (const { path, document } of documents) {
+        if (!this.#parts.evidence.adopt(path, document) || !isLossPath(path)) continue;
+        const loss = parseLossDocument(document);
+        if (loss !== null && loss.revokedAt === null && this.#row(loss) === undefined) this.#adopt(loss);
+      }
+    });
+  }
+
+  #adopt(loss: LossDocument): void {
+    this.#insert(loss, Date.parse(loss.recordedAt));
+    if (!this.#parts.isHeldAs(loss)) return;
+    this.#revoke.run(this.#parts.nowMs(), hashKey(loss.versionHash), hashTypeCode(loss.hashType));
+  }
+
+  #insert({ versionHash, hashType, upToHeight, deadlineSeconds, answers }: Loss, recordedMs: number): void {
+    const code = hashTypeCode(hashType);
+    this.#put.run(hashKey(versionHash), code, upToHeight, deadlineSeconds, recordedMs, JSON.stringify(answers));
+  }
+
+  #row({ hashType, versionHash }: ContentName): unknown {
+    return this.#find.get(hashKey(versionHash), hashTypeCode(hashType));
+  }
+
+  find(name: ContentName): RecordedLoss | null {
     return this.#parts.reading('look a loss up', () => {
-      const found = this.#find.get(hashKey(versionHash), hashTypeCode(hashType));
+      const found = this.#row(name);
       return found === undefined ? null : decode(found);
     });
   }
@@ -118,13 +167,23 @@ export class LossLedger {
     return this.#parts.reading('read losses', () => this.#all.all(key, limit).map(decode));
   }
 
-  /** Losses whose bytes turned up since this was asked last. */
-  takeRevoked(): RecordedLoss[] {
-    return this.#parts.transaction('revoke losses', () => {
-      const revoked = this.#revoked.all().map(decode);
-      for (const { versionHash, hashType } of revoked) this.#forget.run(hashKey(versionHash), hashTypeCode(hashType));
-      return revoked;
-    });
+  /** Losses that hold no longer since this was asked last; their evidence says so from the same commit on. */
+  takeRevoked(): RevokedLoss[] {
+    const rows = this.#parts.reading('look for revoked losses', () => this.#revoked.all());
+    if (rows.length === 0) return [];
+    return this.#parts.transaction('revoke losses', () =>
+      rows.map((value) => {
+        const found = revokedRow.parse(value);
+        const loss = { ...decode(value), because: found.revoked_because ?? ('bytes-turned-up' as const) };
+        const revoked = { revokedAt: new Date(found.revoked_ms).toISOString(), revokedBecause: loss.because };
+        for (const { path, document } of this.#parts.evidence.below(lossFolder(loss))) {
+          const before = parseLossDocument(document);
+          if (before?.revokedAt === null) this.#parts.evidence.put(path, { ...before, ...revoked });
+        }
+        this.#forget.run(hashKey(loss.versionHash), hashTypeCode(loss.hashType));
+        return loss;
+      }),
+    );
   }
 
   /** Of what can still be saved: on chain, with a median time from `sinceSeconds` up to `untilSeconds`. */
@@ -144,6 +203,6 @@ function decode(value: unknown): RecordedLoss {
     upToHeight: found.up_to_height,
     deadlineSeconds: found.deadline_seconds,
     recordedMs: found.recorded_ms,
-    answers: z.array(answer).parse(JSON.parse(found.answers)),
+    answers: z.array(lossAnswer).parse(JSON.parse(found.answers)),
   };
 }

@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { parseLossDocument } from '../../src/catalog/loss-document.ts';
 import { parseOccurrenceRecord, verifyOccurrence } from '../../src/verify/index.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
@@ -16,6 +18,16 @@ function truth(scene: Scene) {
     }
   }
   return blobs;
+}
+
+/** What lies in the data folder for somebody who has nothing else, in the order of version hashes. */
+function evidenceOf(scene: Scene) {
+  const folder = join(scene.dataDir, 'audit', scene.archive.status().chain.evidence.archiverId, 'lost');
+  if (!existsSync(folder)) return [];
+  const names = z.array(z.string()).parse(readdirSync(folder, { recursive: true }));
+  const texts = names.filter((name) => name.endsWith('.json')).map((name) => readFileSync(join(folder, name), 'utf8'));
+  const documents = texts.map((text) => parseLossDocument(text)).filter((found) => found !== null);
+  return documents.sort((a, b) => (a.versionHash < b.versionHash ? -1 : 1));
 }
 
 describe('outages of ours', () => {
@@ -50,11 +62,16 @@ describe('outages of ours', () => {
       `node ${scene.node.url}`,
     ]);
     expect(scene.conditions()).toContain('chain/lost');
+    const evidence = () => evidenceOf(scene).filter(({ revokedAt }) => revokedAt === null);
+    await scene.until('evidence', () => evidence().length === pruned.length);
+    expect(evidence().map(({ versionHash }) => versionHash)).toEqual(lost);
     expect(scene.archive.status().content.stored).toBe(16 * HOUR_BLOCKS - pruned.length);
 
     const again = scene.blobs.find(({ versionHash }) => versionHash === lost[0]);
     scene.node.submitBlob(again?.bytes ?? new Uint8Array(), { hashType: again?.hashType ?? 'keccak256' });
     await scene.until('revoked', () => scene.archive.status().chain.lost === lost.length - 1);
+    await scene.until('told to whoever reads the evidence', () => evidence().length === lost.length - 1);
+    expect(evidenceOf(scene)).toHaveLength(lost.length);
     expect((await scene.states(lost[0] ?? ''))[0]).toBe('final');
     // Nobody made a record of what nobody held: it is made from its block again.
     const records = join(scene.dataDir, 'occurrences', again?.hashType ?? '', lost[0] ?? '');

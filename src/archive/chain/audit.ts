@@ -1,7 +1,7 @@
 import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { AuditedOccurrence, OccurrenceClass } from '../../catalog/chain-audit.ts';
-import type { AbsenceAnswer } from '../../catalog/loss-ledger.ts';
+import type { AbsenceAnswer } from '../../catalog/loss-document.ts';
 
 /** null: as low, or as high, as was walked. */
 export interface AuditRange {

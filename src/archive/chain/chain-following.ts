@@ -12,6 +12,7 @@ import { BlockWatch } from './block-watch.ts';
 import type { ArchiveNode } from './chain-node.ts';
 import { ConflictWatch } from './conflict-watch.ts';
 import { DeadlineWatch } from './deadline-watch.ts';
+import { EvidenceKeeper } from './evidence-keeper.ts';
 import { describeFinality, Finality, type FinalityRule } from './finality.ts';
 import { Follower } from './follower.ts';
 import { type BytesSource, LossJudge } from './loss-judge.ts';
@@ -21,6 +22,8 @@ export interface ChainOptions {
   /** null: the lowest height that can still be saved, at the very first start. */
   readonly startHeight: number | null;
   readonly finality: FinalityRule;
+  /** Tells this archiver's evidence from that of others on the same backends. */
+  readonly archiverId: string;
 }
 
 export interface ChainModules {
@@ -50,6 +53,7 @@ export class ChainFollowing {
   readonly #watch: BlockWatch;
   readonly #judge: LossJudge;
   readonly #keeper: RecordKeeper;
+  readonly #evidence: EvidenceKeeper;
   readonly #conflicts: ConflictWatch;
 
   constructor(options: ChainOptions, modules: ChainModules) {
@@ -70,6 +74,12 @@ export class ChainFollowing {
       finalHeight: () => this.finalHeight,
       news: follower.moved,
     });
+    this.#evidence = new EvidenceKeeper({
+      archiverId: options.archiverId,
+      catalog,
+      stores: modules.records,
+      conditions,
+    });
     const deadlines = new DeadlineWatch(catalog, poller, conditions);
     activity.on('walked', () => deadlines.look());
   }
@@ -80,6 +90,7 @@ export class ChainFollowing {
       this.#watch.run(signal),
       this.#judge.run(signal),
       this.#keeper.run(signal),
+      this.#evidence.run(signal),
       this.#conflicts.run(signal),
     ]);
   }
@@ -108,6 +119,7 @@ export class ChainFollowing {
       finalHeight: this.finalHeight,
       lost: losses.count(),
       unclearTransactions: chain.unclearCount(),
+      evidence: this.#evidence.status,
     };
   }
 

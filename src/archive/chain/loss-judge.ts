@@ -2,7 +2,7 @@ import { messageOf } from '../../blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../../blob/ids.ts';
 import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { AbsenceAnswer, Loss } from '../../catalog/loss-ledger.ts';
+import type { AbsenceAnswer, Loss } from '../../catalog/loss-document.ts';
 import type { WantedBlob } from '../../catalog/wanted-table.ts';
 import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
@@ -192,8 +192,9 @@ export class LossJudge {
   }
 
   #tellRevoked(): void {
-    for (const { hashType, versionHash } of this.#modules.catalog.losses.takeRevoked()) {
-      this.#modules.conditions.note('chain:lost', `the bytes of ${hashType} ${versionHash} turned up: it is not lost`);
+    for (const { hashType, versionHash, because } of this.#modules.catalog.losses.takeRevoked()) {
+      const why = because === 'bytes-turned-up' ? 'its bytes turned up' : 'no block of our branch has it any more';
+      this.#modules.conditions.note('chain:lost', `${hashType} ${versionHash} is not lost: ${why}`);
     }
   }
 }

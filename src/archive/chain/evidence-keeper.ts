@@ -1,0 +1,108 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import { parseRecordPath, type RecordStore } from '../../storage/record-store.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import { Pulse } from '../pulse.ts';
+
+export interface EvidenceModules {
+  /** Evidence lies below `audit/<archiver id>/`, apart from that of every other archiver on the same backend. */
+  readonly archiverId: string;
+  readonly catalog: Catalog;
+  /** Every backend with names. Each gets all of it, whenever it came to be one. */
+  readonly stores: readonly RecordStore[];
+  readonly conditions: ConditionBoard;
+}
+
+const GROUP = 64;
+/** The outbox is looked at so often: one look-up in an index. */
+const IDLE_MS = 1_000;
+const RETRY_MS = 15_000;
+
+export interface EvidenceStatus {
+  readonly archiverId: string;
+  /** Documents that each backend has still to get. */
+  readonly waiting: Readonly<Record<string, number>>;
+}
+
+/** Brings evidence to every backend with names, to each at its own pace: one that is away holds up no other. */
+export class EvidenceKeeper {
+  readonly #modules: EvidenceModules;
+  readonly #pause = new Pulse();
+
+  constructor(modules: EvidenceModules) {
+    this.#modules = modules;
+  }
+
+  get status(): EvidenceStatus {
+    const { archiverId, catalog, stores } = this.#modules;
+    return {
+      archiverId,
+      waiting: Object.fromEntries(stores.map(({ id }) => [id, catalog.evidence.waitingFor(id)])),
+    };
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const [first] = this.#modules.stores;
+    // The first one is the data folder: what a catalog that is no more had written there is this archiver's own.
+    if (first !== undefined) await this.#insist(first, () => this.#adopt(first, signal), signal);
+    await Promise.all(this.#modules.stores.map((store) => this.#serve(store, signal)));
+  }
+
+  /** Before the outbox ever wrote to it: afterwards the outbox knows all that lies there. */
+  async #adopt(store: RecordStore, signal: AbortSignal): Promise<void> {
+    const { catalog, archiverId } = this.#modules;
+    if (catalog.evidence.deliveredTo(store.id) !== null) return;
+    const prefix = `audit/${archiverId}/`;
+    let group: { path: string; document: string }[] = [];
+    for await (const { path } of store.listRecords(prefix, signal)) {
+      const document = await store.getRecord(path, signal);
+      if (document !== null) group.push({ path: path.slice(prefix.length), document });
+      if (group.length < GROUP) continue;
+      catalog.losses.adoptEvidence(group);
+      group = [];
+    }
+    catalog.losses.adoptEvidence(group);
+    catalog.evidence.recordDelivered(store.id, 0);
+  }
+
+  async #serve(store: RecordStore, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#insist(store, () => this.#deliver(store, signal), signal);
+      await this.#pause.wait(IDLE_MS, signal);
+    }
+  }
+
+  async #deliver(store: RecordStore, signal: AbortSignal): Promise<void> {
+    const { evidence } = this.#modules.catalog;
+    for (;;) {
+      const due = evidence.due(store.id, GROUP);
+      const last = due.at(-1);
+      if (last === undefined) return;
+      for (const { path, document } of due) {
+        const place = parseRecordPath(`audit/${this.#modules.archiverId}/${path}`);
+        await store.putRecord(place, readable(document), signal);
+      }
+      evidence.recordDelivered(store.id, last.sequence);
+    }
+  }
+
+  /** Until it is done: told meanwhile, and the archive is ready, for bytes are archived and served all the same. */
+  async #insist(store: RecordStore, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const subject = `chain:evidence:${store.id}` as const;
+    while (!signal.aborted) {
+      try {
+        await work();
+        this.#modules.conditions.set(subject, null);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#modules.conditions.setError(subject, error, false);
+      }
+      await this.#pause.wait(RETRY_MS, signal);
+    }
+  }
+}
+
+function readable(document: string): string {
+  const value: unknown = JSON.parse(document);
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,102 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { EvidenceKeeper } from '../../../src/archive/chain/evidence-keeper.ts';
+import { ConditionBoard } from '../../../src/archive/condition-board.ts';
+import type { Catalog } from '../../../src/catalog/catalog.ts';
+import { createLogger } from '../../../src/observability/logger.ts';
+import { StorageError } from '../../../src/storage/errors.ts';
+import { RecordFolder } from '../../../src/storage/local/record-folder.ts';
+import { parseRecordPath, type RecordStore } from '../../../src/storage/record-store.ts';
+import { openCatalog } from '../../catalog/catalog-in-folder.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+
+const ID = 'ab'.repeat(8);
+const NEVER = new AbortController().signal;
+const at = (path: string) => parseRecordPath(`audit/${ID}/${path}`);
+
+/** A store in memory that tells what is written, and can be away. */
+class WatchedStore implements RecordStore {
+  readonly id: string;
+  readonly documents = new Map<string, string>();
+  isAway = false;
+  #tell = () => {};
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  async putRecord(path: string, document: string): Promise<void> {
+    this.#tell();
+    if (this.isAway) throw new StorageError('storage/unreachable', 'Away.', { retryable: true, hint: 'Wait.' });
+    this.documents.set(path, document);
+  }
+
+  /** Resolves at the next attempt to write. */
+  asked(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#tell = resolve;
+    });
+  }
+
+  async getRecord(path: string): Promise<string | null> {
+    return this.documents.get(path) ?? null;
+  }
+
+  async *listRecords() {}
+
+  async deleteRecord(path: string): Promise<void> {
+    this.documents.delete(path);
+  }
+}
+
+function keep(catalog: Catalog, stores: readonly RecordStore[]) {
+  let tell = () => {};
+  const told = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const conditions = new ConditionBoard(createLogger('warn', { write: () => tell() }), Date.now);
+  const keeper = new EvidenceKeeper({ archiverId: ID, catalog, stores, conditions });
+  const stopping = new AbortController();
+  const running = keeper.run(stopping.signal);
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  onTestFinished(stop);
+  return { keeper, conditions, told, stop };
+}
+
+test('a backend that is away holds up no other, is told, and gets it when it is back', async () => {
+  const catalog = openCatalog();
+  const [local, bucket] = [new WatchedStore('local'), new WatchedStore('s3')];
+  bucket.isAway = true;
+  catalog.evidence.put('audits/1.json', { complete: true });
+  const written = Promise.all([local.asked(), bucket.asked()]);
+  const { keeper, conditions, told, stop } = keep(catalog, [local, bucket]);
+  await Promise.all([written, told]);
+  await stop();
+  expect(JSON.parse(local.documents.get(at('audits/1.json')) ?? '')).toEqual({ complete: true });
+  expect(keeper.status).toEqual({ archiverId: ID, waiting: { local: 0, s3: 1 } });
+  expect(conditions.all()).toMatchObject([{ code: 'storage/unreachable', blocksReadiness: false }]);
+
+  bucket.isAway = false;
+  const late = new WatchedStore('late');
+  const again = Promise.all([bucket.asked(), late.asked()]);
+  const second = keep(catalog, [local, bucket, late]);
+  await again;
+  await second.stop();
+  for (const store of [bucket, late]) expect([...store.documents.keys()]).toEqual([at('audits/1.json')]);
+  expect(second.keeper.status.waiting).toEqual({ local: 0, s3: 0, late: 0 });
+});
+
+test('a catalog that is made again takes over what the data folder holds, before anything is written', async () => {
+  const folder = await RecordFolder.open(temporaryFolder());
+  await folder.putRecord(at('withheld/keccak256/x.json'), '{"reason":"kept"}', NEVER);
+  const catalog = openCatalog();
+  const bucket = new WatchedStore('s3');
+  const asked = bucket.asked();
+  const { stop } = keep(catalog, [folder, bucket]);
+  await asked;
+  await stop();
+  expect(catalog.evidence.find('withheld/keccak256/x.json')).toEqual({ reason: 'kept' });
+  expect([...bucket.documents.keys()]).toEqual([at('withheld/keccak256/x.json')]);
+});

@@ -75,6 +75,13 @@ export class ArchiveReader {
     if (catalog.findWanted(name.versionHash) !== null) {
       return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
     }
+    if (this.#isOnChain(name)) {
+      return unavailable(
+        'cannot-tell',
+        'It is on chain and not held here; nobody was asked lately who may have it.',
+        600,
+      );
+    }
     if (!adoption.isDone) return unavailable('cannot-tell', 'The catalog is being rebuilt.', 30);
     if (!poller.isListCurrent()) {
       return unavailable(
@@ -98,6 +105,16 @@ export class ArchiveReader {
       }
     }
     return null;
+  }
+
+  /** Of what everybody answered not to have, the recorded loss speaks; anything else on chain may be somewhere. */
+  #isOnChain(name: NamedHash): boolean {
+    const { chain, losses } = this.#modules.catalog;
+    return HASH_TYPES.some((hashType) => {
+      const content = { hashType, versionHash: name.versionHash };
+      if (name.hashType !== null && name.hashType !== hashType) return false;
+      return chain.firstHeight(content) !== null && losses.find(content) === null;
+    });
   }
 
   /** A store that has something under that name; null when each one answered that it has not. A fault throws. */

@@ -125,7 +125,7 @@ export class ChainQuestions implements ChainView {
     const { startHeight } = catalog.chain.state;
     const final = chain.finalHeight;
     if (final === null || startHeight === null) return unavailable('not-final', 'No block is final yet.', 30);
-    const unsaved = this.#firstUnsaved(final);
+    const unsaved = this.#firstUnsaved(startHeight, final);
     const height = unsaved === null ? final : Math.min(final, unsaved - 1);
     const block = height < startHeight ? null : catalog.chain.blockAt(height);
     if (block === null) {
@@ -234,13 +234,13 @@ export class ChainQuestions implements ChainView {
   }
 
   #whyNoBlock(at: number | BlockHash): BlockLookup {
-    const { startHeight } = this.#modules.catalog.chain.state;
+    const { lowestHeight } = this.#modules.catalog.chain.state;
     const why = this.#whyNotCurrent();
     if (why !== null) return why;
-    if (startHeight === null || (typeof at === 'number' && at < startHeight)) {
+    if (lowestHeight === null || (typeof at === 'number' && at < lowestHeight)) {
       return unavailable(
         'not-walked',
-        `The walk began at height ${startHeight ?? 'unknown'}; what is below was not looked at.`,
+        `The walk began at height ${lowestHeight ?? 'unknown'}; what is below was not looked at.`,
         600,
       );
     }
@@ -248,13 +248,13 @@ export class ChainQuestions implements ChainView {
   }
 
   /** Remembered for a moment, the longer the longer it took; not over a new block or lock. */
-  #firstUnsaved(finalHeight: number): number | null {
+  #firstUnsaved(startHeight: number, finalHeight: number): number | null {
     const { catalog, nowMs } = this.#modules;
     const { tip } = catalog.chain.state;
     const known = this.#unsaved;
     if (known?.finalHeight === finalHeight && known.tip === tip?.hash && nowMs() < known.untilMs) return known.height;
     const begun = performance.now();
-    const height = catalog.answers.firstUnsavedHeight();
+    const height = catalog.answers.firstUnsavedHeight(startHeight);
     const tookMs = performance.now() - begun;
     const untilMs = nowMs() + Math.max(LAST_BLOCK_MS, tookMs / LAST_BLOCK_SHARE);
     this.#unsaved = tip === null ? null : { height, finalHeight, tip: tip.hash, untilMs };

@@ -39,7 +39,7 @@ export class BlockTable {
     this.#at = database.prepare(`SELECT ${COLUMNS} FROM block WHERE height = ?`);
     this.#heightOf = database.prepare('SELECT height FROM block WHERE hash = ?').pluck();
     this.#highest = database.prepare(`SELECT ${COLUMNS} FROM block ORDER BY height DESC LIMIT 1`);
-    this.#lowest = database.prepare('SELECT MIN(height) FROM block').pluck();
+    this.#lowest = database.prepare(`SELECT ${COLUMNS} FROM block ORDER BY height LIMIT 1`);
     this.#last = database
       .prepare('SELECT time_seconds FROM block WHERE height <= ? ORDER BY height DESC LIMIT ?')
       .pluck();
@@ -68,8 +68,8 @@ export class BlockTable {
     return decode(this.#highest.get());
   }
 
-  lowestHeight(): number | null {
-    return z.number().nullable().parse(this.#lowest.get());
+  lowest(): BlockRow | null {
+    return decode(this.#lowest.get());
   }
 
   /** Times of the blocks up to this height, newest first. */

@@ -4,7 +4,7 @@ import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
 import { ChainAnswers } from './chain-answers.ts';
 import { ChainAudit } from './chain-audit.ts';
-import { ChainIndex } from './chain-index.ts';
+import { ChainIndex, RECORDED_OCCURRENCES } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
@@ -100,6 +100,7 @@ export class Catalog {
       ...parts,
       placements: this.#placements,
       recount: (entry) => this.#recount(entry),
+      queueRecords: (name) => this.records.queueFirst(name, RECORDED_OCCURRENCES),
       moved: (from, to, sizeBytes) => {
         if (from !== null) this.#count[from].count -= 1;
         this.#enter(to, sizeBytes);
@@ -158,7 +159,8 @@ export class Catalog {
       for (const content of contents) {
         const put = this.#content.putSpooled(content, this.#options.nowMs());
         if (put !== null) {
-          this.#placements.want(put.sequence, content.medianTimeSeconds ?? 0);
+          this.#placements.want(put.sequence, content.dueSeconds ?? content.medianTimeSeconds ?? 0);
+          this.records.queueFirst(content, RECORDED_OCCURRENCES);
           if (!put.isNew) this.#count.seen.count -= 1;
           this.#enter('spooled', content.sizeBytes);
         }

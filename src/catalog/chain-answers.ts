@@ -21,10 +21,10 @@ const heldRow = z.object({
 });
 const optionalHeight = z.number().nullable();
 
-/** The first occurrence of the row `of` that no recorded loss speaks for. */
+/** The first occurrence of the row `of`, from the height @since on, that no recorded loss speaks for. */
 function firstOpen(of: string): string {
   return `(SELECT MIN(height) FROM occurrence WHERE occurrence.version_hash = ${of}.version_hash AND occurrence.hash_type = ${of}.hash_type
-    AND height > COALESCE((SELECT up_to_height FROM lost WHERE lost.version_hash = ${of}.version_hash AND lost.hash_type = ${of}.hash_type AND revoked_ms IS NULL), -1))`;
+    AND height >= @since AND height > COALESCE((SELECT up_to_height FROM lost WHERE lost.version_hash = ${of}.version_hash AND lost.hash_type = ${of}.hash_type AND revoked_ms IS NULL), -1))`;
 }
 
 type Reading = <T>(operation: string, work: () => T) => T;
@@ -87,9 +87,9 @@ export class ChainAnswers {
     );
   }
 
-  /** Height of the first occurrence whose content is neither stored nor recorded as lost; null: there is none. */
-  firstUnsavedHeight(): number | null {
-    return this.#reading('look for what is not stored', () => optionalHeight.parse(this.#unsaved.get()));
+  /** From this height on: that of the first occurrence whose content is neither stored nor recorded as lost; null: there is none. */
+  firstUnsavedHeight(since: number): number | null {
+    return this.#reading('look for what is not stored', () => optionalHeight.parse(this.#unsaved.get({ since })));
   }
 
   /** Held, and mined in a block from this height on; a content once for each of its occurrences, in their order. */

@@ -5,6 +5,7 @@ import { type BlockRow, BlockTable } from './block-table.ts';
 import type { ContentTable } from './content-table.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
 import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
+import type { TakenBack, WalkedBlock, WalkedOccurrence, WalkState } from './walked-block.ts';
 import { hashKey, type WantedTable } from './wanted-table.ts';
 
 /** What the index shares with the catalog that it is a part of. */
@@ -15,34 +16,6 @@ export interface ChainParts {
   readonly nowMs: () => number;
   readonly reading: <T>(operation: string, work: () => T) => T;
   readonly transaction: <T>(operation: string, work: () => T) => T;
-}
-
-/** A block that was parsed and proven, ready to be recorded. */
-export interface WalkedBlock extends BlockRow {
-  readonly occurrences: readonly WalkedOccurrence[];
-  readonly unclear: readonly { readonly transactionIndex: number; readonly txid: TxId; readonly candidates: number }[];
-}
-
-export interface WalkedOccurrence extends Omit<OccurrenceRow, 'height'> {
-  /** Its occurrence record, lacking the size; made only when asked: most resubmissions need none. */
-  readonly makeRecord: () => string;
-}
-
-/** What a reorganisation took back. */
-export interface TakenBack {
-  readonly blocks: number;
-  readonly occurrences: number;
-  /** Those that had been called final. */
-  readonly withdrawn: readonly PlacedOccurrence[];
-}
-
-export interface WalkState {
-  /** null: the walk has not begun. */
-  readonly startHeight: number | null;
-  /** The highest block recorded: the walk's cursor. */
-  readonly tip: BlockRow | null;
-  /** Everything on our branch up to here is final. */
-  readonly finalHeight: number | null;
 }
 
 /** So many occurrences of one content get an occurrence record. */
@@ -66,6 +39,7 @@ export class ChainIndex {
   readonly #revokeLoss: Database.Statement;
   #startHeight: number | null = null;
   #tip: BlockRow | null;
+  #lowest: BlockRow | null;
   #finalHeight: number | null = null;
   #finality: string | null = null;
 
@@ -91,11 +65,14 @@ export class ChainIndex {
       this.#finality = found.finality;
     }
     this.#tip = this.#blocks.highest();
+    this.#lowest = this.#blocks.lowest();
   }
 
   /** From memory: it is asked at every turn. */
   get state(): WalkState {
-    return { startHeight: this.#startHeight, tip: this.#tip, finalHeight: this.#finalHeight };
+    const startHeight = this.#startHeight;
+    const lowestHeight = this.#lowest?.height ?? startHeight;
+    return { startHeight, lowestHeight, tip: this.#tip, finalHeight: this.#finalHeight };
   }
 
   /** Where the walk begins, for good: a later call changes nothing. */
@@ -131,23 +108,52 @@ export class ChainIndex {
     if (blocks.length === 0) return 0;
     const before = this.#tip;
     try {
-      return this.#parts.transaction('record walked blocks', () => {
+      const recorded = this.#parts.transaction('record walked blocks', () => {
         let added = 0;
         for (const block of blocks) {
           this.#assertFollows(block);
           this.#blocks.insert(block);
           this.#tip = block;
           for (const occurrence of block.occurrences) if (this.#add(block, occurrence, isPast)) added += 1;
-          for (const { transactionIndex, txid, candidates } of block.unclear) {
-            this.#occurrences.insertUnclear({ height: block.height, transactionIndex }, txid, candidates);
-          }
+          this.#addUnclear(block);
         }
         return added;
       });
+      this.#lowest ??= blocks[0] ?? null;
+      return recorded;
     } catch (error) {
       this.#tip = before;
       throw error;
     }
+  }
+
+  /**
+   * Blocks that end where the recorded branch begins, in the order of the chain: history, which is looked at long after
+   * its time. They are on our branch because the lowest block names them. What is on them is not queued: the node has
+   * not got it any more, and whoever asks others for it reads it here.
+   */
+  recordHistory(blocks: readonly WalkedBlock[]): void {
+    const [first] = blocks;
+    if (first === undefined) return;
+    this.#parts.transaction('record history', () => {
+      let above = this.#lowest;
+      for (const block of blocks.toReversed()) {
+        if (above === null || block.height !== above.height - 1 || block.hash !== above.previousHash)
+          throw new RangeError(`block ${block.height} is not the one before the lowest that was walked`);
+        this.#blocks.insert(block);
+        above = block;
+      }
+      for (const block of blocks) {
+        for (const occurrence of block.occurrences) this.#addHistory(block, occurrence, first.height);
+        this.#addUnclear(block);
+      }
+    });
+    this.#lowest = first;
+  }
+
+  /** The hash of the block before the lowest one recorded; null: nothing is recorded, or it is the first of the chain. */
+  get hashBefore(): BlockHash | null {
+    return this.#lowest === null || this.#lowest.height === 0 ? null : this.#lowest.previousHash;
   }
 
   /** Leaves the blocks above this height: their occurrences are no longer mined, content stays. */
@@ -176,6 +182,7 @@ export class ChainIndex {
       return { blocks, occurrences, withdrawn };
     });
     this.#tip = this.#blocks.highest();
+    this.#lowest = this.#blocks.lowest();
     if (final !== null && final > toHeight) this.#finalHeight = this.#highestAtMost(toHeight);
     return taken;
   }
@@ -228,15 +235,33 @@ export class ChainIndex {
     const { height, medianTimeSeconds } = block;
     const isHeld = this.#parts.content.isHeldAs(occurrence);
     const past = isPast(medianTimeSeconds);
-    if (this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
-      // History that nobody holds needs no record until its bytes turn up, and then it is made from the block again.
-      const record = past && !isHeld ? UNMADE_RECORD : occurrence.makeRecord();
-      this.#parts.records.add({ height, transactionIndex: occurrence.transactionIndex }, record);
+    // History that nobody holds gets its records queued when its bytes turn up, and they are made from the block again.
+    const isWanted = isHeld || !past;
+    if (isWanted && this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
+      this.#parts.records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
     }
     this.#occurrences.insert({ ...occurrence, height });
     if (isHeld) return false;
     const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past };
     return this.#parts.wanted.addMined(occurrence, mined, this.#parts.nowMs());
+  }
+
+  /**
+   * Of content that is held, the first sixteen of each stretch that is walked get a record: more than are needed where
+   * there are very many, never fewer, though the lowest come last.
+   */
+  #addHistory({ height }: BlockRow, occurrence: WalkedOccurrence, since: number): void {
+    const { content, records } = this.#parts;
+    const before = this.#occurrences.countBetween(occurrence, since, height, RECORDED_OCCURRENCES);
+    this.#occurrences.insert({ ...occurrence, height });
+    if (before >= RECORDED_OCCURRENCES || !content.isHeldAs(occurrence)) return;
+    records.add({ height, transactionIndex: occurrence.transactionIndex }, UNMADE_RECORD);
+  }
+
+  #addUnclear({ height, unclear }: WalkedBlock): void {
+    for (const { transactionIndex, txid, candidates } of unclear) {
+      this.#occurrences.insertUnclear({ height, transactionIndex }, txid, candidates);
+    }
   }
 
   /** The caller has looked; this keeps a mistake of ours from making a branch that no node has. */

@@ -32,6 +32,8 @@ export interface SpooledContent extends ContentName {
   readonly txid: TxId | null;
   readonly medianTimeSeconds: number | null;
   readonly firstSeenMs: number;
+  /** Goes to the backends in the place that this time has among median times; absent: its own. */
+  readonly dueSeconds?: number;
 }
 
 const row = z.object({

@@ -54,6 +54,7 @@ export class OccurrenceTable {
   readonly #first: Database.Statement;
   readonly #last: Database.Statement;
   readonly #some: Database.Statement;
+  readonly #between: Database.Statement;
   readonly #highest: Database.Statement;
   readonly #countUnclear: Database.Statement;
 
@@ -82,6 +83,11 @@ export class OccurrenceTable {
       .pluck();
     this.#some = database
       .prepare('SELECT COUNT(*) FROM (SELECT 1 FROM occurrence WHERE version_hash = ? AND hash_type = ? LIMIT ?)')
+      .pluck();
+    this.#between = database
+      .prepare(
+        'SELECT COUNT(*) FROM (SELECT 1 FROM occurrence WHERE version_hash = ? AND hash_type = ? AND height BETWEEN ? AND ? LIMIT ?)',
+      )
       .pluck();
     this.#highest = database.prepare('SELECT MAX(height) FROM occurrence').pluck();
     this.#countUnclear = database.prepare('SELECT COUNT(*) FROM unclear_transaction').pluck();
@@ -135,6 +141,11 @@ export class OccurrenceTable {
   /** How many there are, counted no further than `most`. */
   countUpTo({ hashType, versionHash }: ContentName, most: number): number {
     return z.number().parse(this.#some.get(hashKey(versionHash), hashTypeCode(hashType), most));
+  }
+
+  /** The same, of those at these heights. */
+  countBetween({ hashType, versionHash }: ContentName, from: number, to: number, most: number): number {
+    return z.number().parse(this.#between.get(hashKey(versionHash), hashTypeCode(hashType), from, to, most));
   }
 
   /** Of the newest one on our branch, whatever it names. */

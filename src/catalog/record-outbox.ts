@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type BlockHash, parseBlockHash } from '../blob/ids.ts';
+import { type BlockHash, type ContentName, parseBlockHash } from '../blob/ids.ts';
 import { hashTypeCode } from '../sqlite/hash-type-code.ts';
 import {
   type ChainPlace,
@@ -41,6 +41,8 @@ export class RecordOutbox {
   readonly #database: Database.Database;
   readonly #nowMs: () => number;
   readonly #add: Database.Statement;
+  readonly #queueFirst: Database.Statement;
+  readonly #isDue: Database.Statement;
   readonly #forget: Database.Statement;
   readonly #withdraw: Database.Statement;
   readonly #due: Database.Statement;
@@ -52,6 +54,16 @@ export class RecordOutbox {
     this.#database = database;
     this.#nowMs = nowMs;
     this.#add = database.prepare('INSERT INTO unwritten_record (height, transaction_index, record) VALUES (?, ?, ?)');
+    this.#queueFirst = database.prepare(
+      `INSERT INTO unwritten_record (height, transaction_index, record)
+       SELECT height, transaction_index, '${UNMADE_RECORD}' FROM occurrence WHERE version_hash = ? AND hash_type = ?
+       ORDER BY height, transaction_index LIMIT ? ON CONFLICT DO NOTHING`,
+    );
+    this.#isDue = database.prepare(
+      `SELECT 1 FROM unwritten_record CROSS JOIN occurrence USING (height, transaction_index)
+       CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
+       WHERE unwritten_record.height BETWEEN ? AND ? AND content.state > 0 LIMIT 1`,
+    );
     this.#forget = database.prepare('DELETE FROM unwritten_record WHERE height > ?');
     this.#withdraw = database.prepare(
       'INSERT INTO withdrawn_occurrence (version_hash, hash_type, txid, vout, height, block_hash, withdrawn_ms) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -77,6 +89,16 @@ export class RecordOutbox {
   /** Within the walk's transaction. */
   add({ height, transactionIndex }: ChainPlace, record: string): void {
     this.#add.run(height, transactionIndex, record);
+  }
+
+  /** Within the transaction that says that its bytes are here: its first occurrences are to be written, if they are not. */
+  queueFirst({ hashType, versionHash }: ContentName, most: number): void {
+    this.#queueFirst.run(hashKey(versionHash), hashTypeCode(hashType), most);
+  }
+
+  /** Has a held content an occurrence at these heights whose record is not on every backend yet? */
+  isDueBetween(from: number, to: number): boolean {
+    return this.#isDue.get(from, to) !== undefined;
   }
 
   /** Within the transaction that takes blocks back. */

@@ -16,6 +16,8 @@ export interface LedgerParts {
   readonly transaction: <T>(operation: string, work: () => T) => T;
   /** Gives a content the state that its copies prove now. */
   readonly recount: (entry: ContentEntry) => StoredState;
+  /** Its bytes are here: the records of its first occurrences are to be written. */
+  readonly queueRecords: (name: ContentName) => void;
   /** Keeps the totals: null where there was no row. */
   readonly moved: (from: StoredState | null, to: StoredState, sizeBytes: number) => void;
 }
@@ -97,13 +99,16 @@ export class ReplicaLedger {
    * room.
    */
   recordFound(backend: string, contents: readonly SpooledContent[]): void {
-    const { placements, content, wanted, nowMs, transaction, recount, moved } = this.#parts;
+    const { placements, content, wanted, nowMs, transaction, recount, queueRecords, moved } = this.#parts;
     transaction('record what a backend was found to hold', () => {
       for (const found of contents) {
         const put = content.putSpooled(found, nowMs());
-        if (put !== null) moved(put.isNew ? null : 'seen', 'spooled', found.sizeBytes);
+        if (put !== null) {
+          moved(put.isNew ? null : 'seen', 'spooled', found.sizeBytes);
+          queueRecords(found);
+        }
         if (put?.isNew === true) {
-          placements.want(put.sequence, found.medianTimeSeconds ?? 0);
+          placements.want(put.sequence, found.dueSeconds ?? found.medianTimeSeconds ?? 0);
           // It came from elsewhere: here it is missing until it is brought back, and a cache need not have it.
           this.#absentHere(put.sequence);
         }

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { parseBlockHash, parseTxId, parseVersionHash, type VersionHash } from '../../src/blob/ids.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
-import type { WalkedBlock } from '../../src/catalog/chain-index.ts';
+import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
 
 const most = Number(process.argv[2] ?? 1_000_000);
 const PER_BLOCK = 32;

@@ -3,7 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { AuditedOccurrence, OccurrenceClass } from '../../catalog/chain-audit.ts';
 import type { AbsenceAnswer } from '../../catalog/loss-document.ts';
 
-/** null: as low, or as high, as was walked. */
+/** null: from where the walk began, and as high as was walked. History that was walked below counts where it is named. */
 export interface AuditRange {
   readonly from: number | null;
   readonly to: number | null;
@@ -45,11 +45,11 @@ const PAGE = 500;
 
 /** Compares every occurrence in a range of heights with what is held. Reads the catalog alone, which the walk keeps true. */
 export function auditChain(catalog: Catalog, asked: AuditRange, finalHeight: number | null): ChainAuditReport {
-  const { startHeight, tip } = catalog.chain.state;
+  const { startHeight, lowestHeight, tip } = catalog.chain.state;
   const range = { from: asked.from ?? startHeight ?? 0, to: asked.to ?? tip?.height ?? startHeight ?? 0 };
   const tally = catalog.audit.tally(range.from, range.to);
   const { stored, spooled, pending, lost } = tally.occurrences;
-  const unexamined = unexaminedIn(range, startHeight, tip?.height ?? null);
+  const unexamined = unexaminedIn(range, lowestHeight, tip?.height ?? null);
   const findingCount = spooled + pending + lost;
   return {
     range,
@@ -67,10 +67,10 @@ export function auditChain(catalog: Catalog, asked: AuditRange, finalHeight: num
 }
 
 /** What was walked is one stretch: what is below and above it was not. */
-function unexaminedIn({ from, to }: HeightRange, startHeight: number | null, tip: number | null): HeightRange[] {
+function unexaminedIn({ from, to }: HeightRange, lowest: number | null, tip: number | null): HeightRange[] {
   if (to < from) return [];
-  if (startHeight === null || tip === null || startHeight > to || tip < from) return [{ from, to }];
-  const below = { from, to: startHeight - 1 };
+  if (lowest === null || tip === null || lowest > to || tip < from) return [{ from, to }];
+  const below = { from, to: lowest - 1 };
   const above = { from: tip + 1, to };
   return [below, above].filter((part) => part.from <= part.to);
 }

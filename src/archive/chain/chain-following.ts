@@ -102,10 +102,10 @@ export class ChainFollowing {
 
   /** Up to here our branch is final, and may be called so now: not above the last block that all nodes have. */
   get finalHeight(): number | null {
-    const { finalHeight, startHeight } = this.#modules.catalog.chain.state;
+    const { finalHeight, lowestHeight } = this.#modules.catalog.chain.state;
     const common = this.#conflicts.lastCommonHeight;
     if (finalHeight === null || common === null || common >= finalHeight) return finalHeight;
-    return startHeight !== null && common < startHeight ? null : common;
+    return lowestHeight !== null && common < lowestHeight ? null : common;
   }
 
   get status() {

@@ -1,7 +1,7 @@
 import { codeOf, HoldfastError, messageOf } from '../../blob/errors.ts';
 import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { TakenBack, WalkedBlock } from '../../catalog/chain-index.ts';
+import type { TakenBack, WalkedBlock } from '../../catalog/walked-block.ts';
 import type { Activity } from '../activity.ts';
 import type { ChainTip } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';

@@ -19,8 +19,8 @@ export async function relationTo(
   chain: Pick<ChainIndex, 'state' | 'blockAt'>,
   signal: AbortSignal,
 ): Promise<BranchRelation> {
-  const { tip, startHeight } = chain.state;
-  if (tip === null || startHeight === null) return { kind: 'extends' };
+  const { tip, lowestHeight } = chain.state;
+  if (tip === null || lowestHeight === null) return { kind: 'extends' };
   const isCommon = async (height: number) => {
     const ours = chain.blockAt(height)?.hash;
     return ours !== undefined && (await node.blockHashAt(height, signal)) === ours;
@@ -28,11 +28,11 @@ export async function relationTo(
   if (await isCommon(tip.height)) return { kind: 'extends' };
   let different = tip.height;
   let common = tip.height - 1;
-  for (let step = 1; common >= startHeight && !(await isCommon(common)); step *= 2) {
+  for (let step = 1; common >= lowestHeight && !(await isCommon(common)); step *= 2) {
     different = common;
     common = different - step;
   }
-  common = Math.max(common, startHeight - 1);
+  common = Math.max(common, lowestHeight - 1);
   while (different - common > 1) {
     const middle = (different + common) >> 1;
     if (await isCommon(middle)) common = middle;

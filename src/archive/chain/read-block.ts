@@ -1,6 +1,6 @@
 import { HoldfastError, messageOf } from '../../blob/errors.ts';
 import type { BlockHash } from '../../blob/ids.ts';
-import type { WalkedBlock, WalkedOccurrence } from '../../catalog/chain-index.ts';
+import type { WalkedBlock, WalkedOccurrence } from '../../catalog/walked-block.ts';
 import { type Block, parseBlock } from '../../verify/block.ts';
 import { type Occurrence, occurrencesOf } from '../../verify/block-occurrences.ts';
 import { makeOccurrenceRecord } from '../../verify/occurrence-record.ts';

@@ -7,7 +7,7 @@ import { encodeOccurrenceRecord, occurrenceKey } from '../../verify/occurrence-r
 import type { ConditionBoard } from '../condition-board.ts';
 import { Pulse } from '../pulse.ts';
 import type { ChainNode } from './chain-node.ts';
-import { readBlock } from './read-block.ts';
+import { type ProvenBlock, readBlock } from './read-block.ts';
 
 export interface RecordModules {
   readonly catalog: Catalog;
@@ -31,6 +31,8 @@ const BEGINNING = { height: -1, transactionIndex: -1 } as const;
 export class RecordKeeper {
   readonly #modules: RecordModules;
   readonly #pause = new Pulse();
+  /** The block that was read last: what is due comes in the order of the chain. */
+  #lastRead: ProvenBlock | null = null;
 
   constructor(modules: RecordModules) {
     this.#modules = modules;
@@ -43,6 +45,7 @@ export class RecordKeeper {
       try {
         await this.#deleteWithdrawn(signal);
         await this.#writeDue(signal);
+        this.#lastRead = null;
         this.#modules.conditions.set('chain:records', null);
       } catch (error) {
         if (signal.aborted) return;
@@ -86,7 +89,10 @@ export class RecordKeeper {
     if (record !== UNMADE_RECORD) return record;
     const hash = this.#modules.catalog.chain.blockAt(height)?.hash;
     if (hash === undefined) throw new RangeError(`block ${height} left the branch while its record was made`);
-    const { occurrences } = readBlock(await this.#modules.node.rawBlock(hash, signal), hash, height);
+    if (this.#lastRead?.hash !== hash) {
+      this.#lastRead = readBlock(await this.#modules.node.rawBlock(hash, signal), hash, height);
+    }
+    const { occurrences } = this.#lastRead;
     const occurrence = occurrences.find((one) => one.transactionIndex === transactionIndex);
     if (occurrence === undefined)
       throw new RangeError(`block ${height} has no blob in transaction ${transactionIndex}`);

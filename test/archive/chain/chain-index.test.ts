@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { type HashType, parseBlockHash, parseTxId, parseVersionHash } from '../../../src/blob/ids.ts';
 import type { Catalog } from '../../../src/catalog/catalog.ts';
-import type { WalkedBlock, WalkedOccurrence } from '../../../src/catalog/chain-index.ts';
+import type { WalkedBlock, WalkedOccurrence } from '../../../src/catalog/walked-block.ts';
 import { openCatalog, sighting, spooled } from '../../catalog/catalog-in-folder.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 

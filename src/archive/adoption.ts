@@ -8,7 +8,7 @@ import type { RehashRule } from '../verify/verified-blob.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { Pulse } from './pulse.ts';
-import { type Adopted, adoptCopies } from './replicate/adopt-copies.ts';
+import { type Adopted, adoptCopies, adoptUnread, type Listed } from './replicate/adopt-copies.ts';
 import type { Site } from './replicate/site.ts';
 
 export interface AdoptionModules {
@@ -31,6 +31,8 @@ export interface AdoptionModules {
 const GROUP_ENTRIES = 256;
 /** A fault of the disk or a backend in the middle: it is begun anew after this. */
 const RETRY_MS = 5_000;
+/** What is still not given when it is tried again rests longer and longer. */
+const MOST_RETRY_FACTOR = 60;
 /** How often it is looked whether a backend was let in. */
 const ADMISSION_PAUSE_MS = 100;
 
@@ -43,6 +45,8 @@ export class Adoption {
   readonly #pause = new Pulse();
   /** What lies in the folder and the disk does not give: tried again, while everything else goes on. */
   #unread: StoredEntry[] = [];
+  /** The same of each backend. */
+  readonly #unreadAt = new Map<Site, Map<string, Listed>>();
   #isDone: boolean;
 
   constructor(modules: AdoptionModules) {
@@ -59,6 +63,11 @@ export class Adoption {
     return this.#unread.length;
   }
 
+  /** All that lies somewhere and could not be read. */
+  get #leftOver(): readonly ContentName[] {
+    return [...this.#unread, ...[...this.#unreadAt.values()].flatMap((unread) => [...unread.values()])];
+  }
+
   /** What lies in the data folder. Nothing there may be read back for the first time before. */
   async adoptFolder(signal: AbortSignal): Promise<void> {
     await this.#insist(() => this.#adoptFolder(signal), signal);
@@ -73,7 +82,7 @@ export class Adoption {
     if (this.#isDone || signal.aborted) return;
     // The next process looks again, as long as something could not be read.
     await this.#insist(async () => {
-      if (this.#unread.length === 0) catalog.recordRebuilt();
+      if (this.#leftOver.length === 0) catalog.recordRebuilt();
       this.#isDone = true;
     }, signal);
     if (signal.aborted) return;
@@ -84,14 +93,17 @@ export class Adoption {
 
   async #retryUnread(signal: AbortSignal): Promise<void> {
     const { catalog, conditions, found, retryMs = RETRY_MS } = this.#modules;
-    while (this.#unread.length > 0) {
-      conditions.set('rebuild', unreadCondition(this.#unread));
-      await this.#pause.wait(retryMs, signal);
+    for (let tries = 1; this.#leftOver.length > 0; tries = Math.min(2 * tries, MOST_RETRY_FACTOR)) {
+      conditions.set('rebuild', unreadCondition(this.#leftOver));
+      await this.#pause.wait(retryMs * tries, signal);
       if (signal.aborted) return;
       try {
         await this.#adopt(this.#unread.splice(0), signal);
+        for (const [site, unread] of this.#unreadAt) {
+          await adoptUnread(site, unread, { ...this.#modules, progress: () => {} }, signal);
+        }
         found.ring();
-        if (this.#unread.length > 0) continue;
+        if (this.#leftOver.length > 0) continue;
         catalog.recordRebuilt();
         conditions.set('rebuild', null);
       } catch (error) {
@@ -120,7 +132,10 @@ export class Adoption {
     const progress = ({ adopted }: Adopted) => {
       if (adopted > 0) this.#tell(adopted, site.id);
     };
-    await adoptCopies(site, { ...this.#modules, progress }, signal);
+    // Over a listing that broke off: what was not given then is not asked for again before everything else was.
+    const unread = this.#unreadAt.get(site) ?? new Map<string, Listed>();
+    this.#unreadAt.set(site, unread);
+    await adoptCopies(site, unread, { ...this.#modules, progress }, signal);
   }
 
   async #adoptFolder(signal: AbortSignal): Promise<void> {
@@ -177,11 +192,11 @@ export class Adoption {
   }
 }
 
-function unreadCondition(unread: readonly StoredEntry[]) {
+function unreadCondition(unread: readonly ContentName[]) {
   return {
     code: 'archive/unreadable-files',
-    message: `${unread.length} blobs in the data folder cannot be read, one is ${unread[0]?.versionHash}.`,
-    hint: 'Look at the disk and at the rights of these files. They are tried again; until then they are answered with 503.',
+    message: `${unread.length} blobs in the data folder or on backends cannot be read, one is ${unread[0]?.versionHash}.`,
+    hint: 'Look at the disk or server and at the rights of these files. They are tried again; until then they are answered with 503.',
     blocksReadiness: false,
   };
 }

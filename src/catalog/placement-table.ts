@@ -29,6 +29,12 @@ export interface QueuedPlacement {
 const placementRow = z.object({ backend: z.string(), state: z.number(), verified_ms: z.number().nullable() });
 const queuedRow = z.object({ sequence: z.number(), state: z.number(), attempts: z.number() });
 
+/**
+ * Nothing rests for longer than five minutes: what is farther ahead was written before the clock stepped back, and is
+ * tried. One parameter: now.
+ */
+const MAY_BE_TRIED = '(next_attempt_ms - ?) NOT BETWEEN 1 AND 330000';
+
 /** The store that every blob comes to first: what it holds was synced, though nobody read it back. */
 export const SPOOL = 'local';
 
@@ -81,11 +87,11 @@ export class PlacementTable {
     );
     this.#wanted = database
       .prepare(
-        'SELECT sequence FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 0 AND sequence > ? AND next_attempt_ms <= ? ORDER BY urgency, due_seconds, sequence LIMIT ?',
+        `SELECT sequence FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 0 AND sequence > ? AND ${MAY_BE_TRIED} ORDER BY urgency, due_seconds, sequence LIMIT ?`,
       )
       .pluck();
     this.#queue = database.prepare(
-      'SELECT sequence, state, attempts FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND next_attempt_ms <= ? ORDER BY urgency, due_seconds, sequence LIMIT ?',
+      `SELECT sequence, state, attempts FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND ${MAY_BE_TRIED} ORDER BY urgency, due_seconds, sequence LIMIT ?`,
     );
     this.#queued = database
       .prepare('SELECT COUNT(*) FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1')

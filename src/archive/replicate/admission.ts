@@ -32,6 +32,14 @@ export class Admission {
     this.#modules = modules;
   }
 
+  get id(): string {
+    return this.#modules.site.id;
+  }
+
+  get isDone(): boolean {
+    return this.#modules.site.isAdmitted;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const genesis = await this.#chain(signal);
     if (genesis === null) return;
@@ -42,15 +50,25 @@ export class Admission {
     }
   }
 
-  /** Why it cannot be used now; null: it can. A folder that is bound to no chain yet binds no backend. */
-  async tryOnce(signal: AbortSignal): Promise<string | null> {
-    const { site, chain } = this.#modules;
-    const genesis = (await chain(signal)) ?? (await site.store.boundChain?.(signal).catch(() => null)) ?? null;
+  /** Why it cannot be used now; null: it can. `genesis` null: it is bound to nothing that it is not bound to already. */
+  async tryOnce(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
     return await this.#admit(genesis, signal);
   }
 
+  /** The chain that the backend says it belongs to; null: none yet, or it has no place to say it. Rejects when it cannot tell. */
+  async boundChain(signal: AbortSignal): Promise<BlockHash | null> {
+    const { site } = this.#modules;
+    try {
+      return (await site.store.boundChain?.(signal)) ?? null;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#note(error);
+      throw error;
+    }
+  }
+
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, conditions, admitted } = this.#modules;
+    const { site, admitted } = this.#modules;
     try {
       if (genesis !== null) await site.store.bindTo?.(genesis, signal);
       const findings = await site.store.probe(signal);
@@ -63,10 +81,15 @@ export class Admission {
       return null;
     } catch (error) {
       signal.throwIfAborted();
-      raise(conditions, site.id, error);
-      if (error instanceof StorageError) site.lastError = error;
+      this.#note(error);
       return messageOf(error);
     }
+  }
+
+  #note(error: unknown): void {
+    const { site, conditions } = this.#modules;
+    raise(conditions, site.id, error);
+    if (error instanceof StorageError) site.lastError = error;
   }
 
   async #chain(signal: AbortSignal): Promise<BlockHash | null> {

@@ -29,7 +29,7 @@ export class CircuitBreaker {
     this.#options = options;
   }
 
-  /** May something be asked now? Saying yes after a pause spends the one try. */
+  /** May something be asked now, on a clock that never steps? Saying yes after a pause spends the one try. */
   admits(nowMs: number): boolean {
     if (this.#pauses === 0) return true;
     if (this.#isTrying || nowMs < this.#openUntilMs) return false;

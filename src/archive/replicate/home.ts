@@ -10,7 +10,7 @@ export interface HomeModules {
   readonly room: LocalRoom;
   readonly sites: readonly Site[];
   readonly damage: DamageWatch;
-  readonly nowMs: () => number;
+  readonly steadyMs: () => number;
 }
 
 /** The first durable home of a verified blob: the local store; without room there, a backend that takes it directly. */
@@ -40,10 +40,10 @@ export class Home {
   }
 
   async #writeThrough(blob: VerifiedBlob, signal: AbortSignal): Promise<string> {
-    const { sites, room, nowMs } = this.#modules;
+    const { sites, room, steadyMs } = this.#modules;
     let refusal: unknown = null;
     for (const site of room.isCache ? sites : []) {
-      if (!site.isAdmitted || !site.breaker.admits(nowMs())) continue;
+      if (!site.isAdmitted || !site.breaker.admits(steadyMs())) continue;
       try {
         await site.judged(() => site.store.put(blob, signal), signal);
         const finding = await site.read(blob, signal);

@@ -21,7 +21,7 @@ export interface LocalRoomModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
-  readonly nowMs: () => number;
+  readonly steadyMs: () => number;
 }
 
 /** Left free for the catalog, which has to go on when blobs have no room: of a small disk, a share. */
@@ -39,7 +39,7 @@ export class LocalRoom {
   readonly #modules: LocalRoomModules;
   #usedBytes: number;
   #disk: DiskRoom | null = null;
-  #lookedMs = 0;
+  #lookedMs = Number.NEGATIVE_INFINITY;
   /** One at a time: what is let go for one blob is not counted for another. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -67,7 +67,7 @@ export class LocalRoom {
 
   /** The disk said that it is full, whatever was measured: lets go of what it can. true: something went. */
   async relieve(signal: AbortSignal): Promise<boolean> {
-    this.#lookedMs = 0;
+    this.#lookedMs = Number.NEGATIVE_INFINITY;
     return this.isCache && (await this.#letGo(signal));
   }
 
@@ -88,10 +88,10 @@ export class LocalRoom {
   }
 
   async #look(): Promise<DiskRoom> {
-    const nowMs = this.#modules.nowMs();
-    if (this.#disk === null || nowMs - this.#lookedMs >= DISK_LOOK_MS) {
+    const steadyMs = this.#modules.steadyMs();
+    if (this.#disk === null || steadyMs - this.#lookedMs >= DISK_LOOK_MS) {
       this.#disk = await this.#options.disk();
-      this.#lookedMs = nowMs;
+      this.#lookedMs = steadyMs;
       this.#tell(this.#disk);
     }
     return this.#disk;
@@ -125,7 +125,7 @@ export class LocalRoom {
         this.#usedBytes -= entry.sizeBytes;
       }
       if (gone.length > 0) {
-        this.#lookedMs = 0;
+        this.#lookedMs = Number.NEGATIVE_INFINITY;
         return true;
       }
     }

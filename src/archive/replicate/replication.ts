@@ -1,6 +1,8 @@
+import { messageOf } from '../../blob/errors.ts';
 import type { BlockHash } from '../../blob/ids.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Logger } from '../../observability/logger.ts';
+import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule, Verifier } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
@@ -34,6 +36,8 @@ export interface ReplicationModules {
   /** The chain that the data folder is bound to; null before. */
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
   readonly nowMs: () => number;
+  /** A clock that never steps, for pauses and rates: the wall clock does. */
+  readonly steadyMs?: () => number;
 }
 
 /** All that has to do with a blob having more than one home. */
@@ -51,16 +55,16 @@ export class Replication {
 
   constructor(options: ReplicationOptions, modules: ReplicationModules) {
     this.#modules = modules;
-    const { backends, verifier, nowMs } = modules;
+    const { backends, verifier, steadyMs = () => performance.now() } = modules;
     const { news } = this;
-    this.sites = backends.map((backend) => new Site(backend, verifier, nowMs));
+    this.sites = backends.map((backend) => new Site(backend, verifier, steadyMs));
     this.copies = new Copies({ ...modules, sites: this.sites });
-    this.room = new LocalRoom(options.local, modules);
-    this.home = new Home({ ...modules, room: this.room, sites: this.sites });
+    this.room = new LocalRoom(options.local, { ...modules, steadyMs });
+    this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, copies: this.copies, news });
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, admitted: news }));
     this.#replicators = this.sites.map(
-      (site) => new Replicator(options, { ...modules, site, copies: this.copies, news }),
+      (site) => new Replicator(options, { ...modules, steadyMs, site, copies: this.copies, news }),
     );
   }
 
@@ -72,15 +76,31 @@ export class Replication {
     ]);
   }
 
-  /** Tries once to let each backend in, for commands that run once. Gives why some cannot be used. */
+  /**
+   * Tries once to let each backend in, for commands that run once. Gives why some cannot be used: one that does not say
+   * which chain it belongs to is not let in. Throws `storage/other-chain` where backends belong to different chains.
+   */
   async admit(signal: AbortSignal): Promise<Map<string, string>> {
     const faults = new Map<string, string>();
+    const bound = new Map<BlockHash, string>();
+    const own = await this.#modules.chain(signal);
     await Promise.all(
-      this.#admissions.map(async (admission, index) => {
-        const site = this.sites[index];
-        if (site === undefined || site.isAdmitted) return;
-        const fault = await admission.tryOnce(signal);
-        if (fault !== null) faults.set(site.id, fault);
+      this.#admissions.map(async (admission) => {
+        try {
+          const genesis = own === null ? await admission.boundChain(signal) : null;
+          if (genesis !== null) bound.set(genesis, admission.id);
+        } catch (error) {
+          signal.throwIfAborted();
+          faults.set(admission.id, messageOf(error));
+        }
+      }),
+    );
+    if (bound.size > 1) throw severalChains(bound);
+    await Promise.all(
+      this.#admissions.map(async (admission) => {
+        if (admission.isDone || faults.has(admission.id)) return;
+        const fault = await admission.tryOnce(own, signal);
+        if (fault !== null) faults.set(admission.id, fault);
       }),
     );
     return faults;
@@ -93,19 +113,24 @@ export class Replication {
   }
 
   status(): BackendStatus[] {
-    const { catalog, nowMs, store } = this.#modules;
+    const { catalog, store } = this.#modules;
     const local = this.room.isCache
       ? []
       : [{ id: store.id, state: 'good' as const, queued: catalog.replicas.queued(store.id) }];
-    const remote = this.sites.map(({ id, isAdmitted, breaker }) => ({
+    const remote = this.sites.map(({ id, isAdmitted, isLeftAlone }) => ({
       id,
-      state: !isAdmitted
-        ? ('not-admitted' as const)
-        : breaker.isOpen(nowMs())
-          ? ('left-alone' as const)
-          : ('good' as const),
+      state: !isAdmitted ? ('not-admitted' as const) : isLeftAlone ? ('left-alone' as const) : ('good' as const),
       queued: catalog.replicas.queued(id),
     }));
     return [...local, ...remote];
   }
+}
+
+function severalChains(bound: ReadonlyMap<BlockHash, string>): StorageError {
+  const whose = [...bound].map(([genesis, id]) => `${id} to the one that begins with ${genesis}`).join(', ');
+  return new StorageError('storage/other-chain', `The backends belong to different chains: ${whose}.`, {
+    details: { bound: Object.fromEntries([...bound].map(([genesis, id]) => [id, genesis])) },
+    retryable: false,
+    hint: 'Configure the backends of one chain, or name the data folder of that chain (HOLDFAST_DATA_DIR).',
+  });
 }

@@ -30,6 +30,8 @@ export interface ReplicatorModules {
   /** Rings when there is something new, or when the backend may be used. */
   readonly news: Pulse;
   readonly nowMs: () => number;
+  /** A clock that never steps. */
+  readonly steadyMs: () => number;
 }
 
 const IDLE_MS = 500;
@@ -60,7 +62,7 @@ export class Replicator {
   constructor(options: ReplicatorOptions, modules: ReplicatorModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.nowMs);
+    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.steadyMs);
     this.#commits = new GroupCommit((entries) => this.#record(entries), GROUP_LIMIT, LINGER_MS);
   }
 
@@ -95,26 +97,26 @@ export class Replicator {
   }
 
   #next(): QueuedCopy | null {
-    const { site, catalog, nowMs } = this.#modules;
+    const { site, catalog, steadyMs } = this.#modules;
     if (!site.isAdmitted || this.#requestsUnderWay >= this.#options.requests) return null;
-    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.breaker.isOpen(nowMs())) return null;
+    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.isLeftAlone) return null;
     if (this.#queue.length === 0) {
       this.#queue = catalog.replicas
         .due(site.id, LOOK_AHEAD + this.#underWay.size)
         .filter(({ sequence }) => !this.#underWay.has(sequence));
     }
     const next = this.#queue[0];
-    if (next === undefined || !site.breaker.admits(nowMs())) return null;
+    if (next === undefined || !site.breaker.admits(steadyMs())) return null;
     this.#queue.shift();
     return next;
   }
 
   /** While the backend is left alone: until its next try. */
   #idleMs(): number {
-    const { site, nowMs } = this.#modules;
+    const { site, steadyMs } = this.#modules;
     return Math.max(
       20,
-      Math.min(IDLE_MS, site.breaker.openUntilMs === 0 ? IDLE_MS : site.breaker.openUntilMs - nowMs()),
+      Math.min(IDLE_MS, site.breaker.openUntilMs === 0 ? IDLE_MS : site.breaker.openUntilMs - steadyMs()),
     );
   }
 
@@ -170,7 +172,7 @@ export class Replicator {
   }
 
   async #source(entry: ContentEntry, signal: AbortSignal): Promise<VerifiedBlob> {
-    const { copies, site, damage, nowMs } = this.#modules;
+    const { copies, site, damage } = this.#modules;
     try {
       const { found, bad, faults } = await copies.find(entry, signal, site.id);
       damage.reportClaimed(entry, bad);
@@ -178,7 +180,7 @@ export class Replicator {
       throw noSource(entry, site.id, faults.length);
     } catch (error) {
       // Nothing was asked of this backend: its one try after a pause is still to be made.
-      if (site.breaker.isOpen(nowMs())) site.breaker.notTried();
+      if (site.isLeftAlone) site.breaker.notTried();
       throw error;
     }
   }

@@ -20,18 +20,18 @@ export class Site {
   readonly breaker = new CircuitBreaker();
   readonly #backend: Backend;
   readonly #verifier: Verifier;
-  readonly #nowMs: () => number;
+  readonly #steadyMs: () => number;
   /** Bound to our chain, as far as it can be: before, nothing is written there and nothing is read. */
   isAdmitted = false;
   lastError: StorageError | null = null;
   #expectedMs = 0;
 
-  constructor(backend: Backend, verifier: Verifier, nowMs: () => number) {
+  constructor(backend: Backend, verifier: Verifier, steadyMs: () => number) {
     this.id = backend.id;
     this.store = backend.store;
     this.#backend = backend;
     this.#verifier = verifier;
-    this.#nowMs = nowMs;
+    this.#steadyMs = steadyMs;
   }
 
   /** How long an answer is likely to take: the nearest is asked first. */
@@ -39,9 +39,14 @@ export class Site {
     return this.#expectedMs;
   }
 
+  /** It failed lately: nothing is asked of it until its next try. */
+  get isLeftAlone(): boolean {
+    return this.breaker.isOpen(this.#steadyMs());
+  }
+
   /** Throws what is wrong with it when it is not to be asked now. Not throwing spends the try after a pause. */
   admit(): void {
-    if (this.isAdmitted && this.breaker.admits(this.#nowMs())) return;
+    if (this.isAdmitted && this.breaker.admits(this.#steadyMs())) return;
     throw (
       this.lastError ??
       new StorageError('storage/unreachable', `The ${this.id} store has not been reached yet.`, {
@@ -54,9 +59,9 @@ export class Site {
 
   /** Fetches and hashes what it holds. */
   async read(name: ContentName, signal: AbortSignal, store: RemoteStore = this.store): Promise<CopyFinding> {
-    const begunMs = this.#nowMs();
+    const begunMs = this.#steadyMs();
     const found = await this.judged(() => store.get(name, signal), signal);
-    this.#expectedMs += SMOOTHING * (this.#nowMs() - begunMs - this.#expectedMs);
+    this.#expectedMs += SMOOTHING * (this.#steadyMs() - begunMs - this.#expectedMs);
     if (found === null) return { kind: 'missing' };
     const { hashType, versionHash } = name;
     const blob = await this.#verifier.verify({ hashType, versionHash, bytes: found.bytes });
@@ -89,7 +94,7 @@ export class Site {
     } catch (error) {
       if (signal.aborted) this.breaker.notTried();
       else {
-        this.breaker.failed(this.#nowMs());
+        this.breaker.failed(this.#steadyMs());
         if (error instanceof StorageError) this.lastError = error;
       }
       throw error;

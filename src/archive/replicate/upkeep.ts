@@ -134,7 +134,9 @@ export class Upkeep {
         progress: ({ adopted }: Adopted) => progress(`${site.id}: ${adopted} blobs`),
       };
       try {
-        backends[site.id] = await adoptCopies(site, modules, signal);
+        const found = await adoptCopies(site, new Map(), modules, signal);
+        backends[site.id] = found;
+        if (found.unread > 0) faults[site.id] = `${found.unread} of its blobs could not be read.`;
       } catch (error) {
         signal.throwIfAborted();
         faults[site.id] = error instanceof Error ? error.message : String(error);
@@ -145,12 +147,14 @@ export class Upkeep {
     return { folder: spooled + stored, backends, faults };
   }
 
-  async #repair(findings: readonly BackendFindings[], signal: AbortSignal): Promise<void> {
+  async #repair(findings: BackendFindings[], signal: AbortSignal): Promise<void> {
     const { replication } = this.#modules;
     for (const site of replication.sites) {
-      const found = findings.find(({ backend }) => backend === site.id);
+      const at = findings.findIndex(({ backend }) => backend === site.id);
+      const found = findings[at];
       if (found === undefined || found.fault !== null || found.unknown === 0) continue;
-      await adoptCopies(site, { ...this.#modules, progress: () => {} }, signal);
+      const { unread } = await adoptCopies(site, new Map(), { ...this.#modules, progress: () => {} }, signal);
+      if (unread > 0) findings[at] = { ...found, fault: `${unread} of its blobs could not be read.` };
     }
     this.#modules.catalog.replicas.tryAgainNow();
     if (!replication.room.isCache) while (await replication.mender.mendSome(signal));

@@ -1,0 +1,101 @@
+import { onTestFinished } from 'vitest';
+import { Activity } from '../../../src/archive/activity.ts';
+import { ConditionBoard } from '../../../src/archive/condition-board.ts';
+import { DamageWatch } from '../../../src/archive/damage-watch.ts';
+import { Pulse } from '../../../src/archive/pulse.ts';
+import type { LocalRoomOptions } from '../../../src/archive/replicate/local-room.ts';
+import { Replication } from '../../../src/archive/replicate/replication.ts';
+import type { BlockHash } from '../../../src/blob/ids.ts';
+import { Catalog } from '../../../src/catalog/catalog.ts';
+import type { SpooledContent } from '../../../src/catalog/content-table.ts';
+import { createLogger } from '../../../src/observability/logger.ts';
+import { LocalStore } from '../../../src/storage/local/local-store.ts';
+import { nobleHasher } from '../../../src/verify/hasher.ts';
+import { RehashRule, type VerifiedBlob, verifyBlob } from '../../../src/verify/verified-blob.ts';
+import { MIGRATIONS } from '../../catalog/catalog-in-folder.ts';
+import { NEVER } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import type { MemoryBackend } from './memory-backend.ts';
+
+export interface ReplicationSetup {
+  readonly backends: readonly MemoryBackend[];
+  readonly mode?: 'keep' | 'cache';
+  readonly budgetBytes?: number | null;
+  readonly disk?: LocalRoomOptions['disk'];
+  readonly replicasRequired?: number;
+  readonly bytesPerSecond?: number | null;
+  readonly chain?: BlockHash | null;
+  readonly folder?: string;
+}
+
+/** The replication room on a real folder and catalog, with clocks that a test moves. */
+export async function replicationScene(setup: ReplicationSetup) {
+  const { backends, mode = 'cache', budgetBytes = null, bytesPerSecond = null, chain = null } = setup;
+  const clock = { wallMs: 1_790_000_000_000, steadyMs: 1_000_000 };
+  const nowMs = () => clock.wallMs;
+  const folder = setup.folder ?? temporaryFolder();
+  const store = await LocalStore.open(folder);
+  onTestFinished(() => store.close());
+  const ids = backends.map(({ id }) => id);
+  const catalog = Catalog.open({
+    path: `${folder}/catalog.sqlite`,
+    migrationsFolder: MIGRATIONS,
+    backends: mode === 'keep' ? [store.id, ...ids] : ids,
+    localIsCache: mode === 'cache',
+    replicasRequired: setup.replicasRequired ?? 1,
+    nowMs,
+  });
+  onTestFinished(() => catalog.close());
+  const log = createLogger('fatal', { write: () => {} });
+  const conditions = new ConditionBoard(log, nowMs);
+  const refetch = new Pulse();
+  const damage = new DamageWatch(catalog, conditions, refetch, [store.id, ...ids]);
+  const activity = new Activity();
+  const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, nowMs });
+  const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
+  const replication = new Replication(
+    { requests: 4, bytesPerSecond, local: { mode, budgetBytes, disk } },
+    {
+      backends,
+      store,
+      catalog,
+      rehash,
+      verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
+      damage,
+      conditions,
+      activity,
+      log,
+      chain: async () => chain,
+      nowMs,
+      steadyMs: () => clock.steadyMs,
+    },
+  );
+  /** As the fetcher does: durable here, or where it was written through, and then in the catalog. */
+  const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {
+    const { hashType, versionHash } = blob;
+    const content = {
+      hashType,
+      versionHash,
+      sizeBytes: blob.bytes.length,
+      txid: null,
+      medianTimeSeconds: 1_790_000_000,
+      firstSeenMs: clock.wallMs,
+      ...facts,
+    };
+    const where = await replication.home.put(blob, NEVER);
+    if (where === store.id) catalog.recordSpooled([content]);
+    else catalog.replicas.recordFound(where, [content]);
+    return where;
+  };
+  const start = () => {
+    const stopping = new AbortController();
+    const running = replication.run(stopping.signal);
+    const stop = async () => {
+      stopping.abort();
+      await running;
+    };
+    onTestFinished(stop);
+    return { stop };
+  };
+  return { replication, catalog, store, conditions, damage, activity, rehash, clock, folder, spool, start };
+}

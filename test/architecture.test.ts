@@ -30,6 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'http',
     'config',
   ],
+  'serve.ts': ['open-backends.ts', 'hashing', 'observability', 'storage', 'archive', 'http', 'config'],
   cli: [
     'blob',
     'verify',
@@ -42,6 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'config',
     'devnode',
     'daemon.ts',
+    'serve.ts',
   ],
   'client.ts': ['blob', 'verify', 'node'],
   'node-flags.mjs': [],
@@ -63,6 +65,9 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'daemon.ts→http': ['src/http/index.ts'],
   'daemon.ts→config': ['src/config/index.ts'],
   'daemon.ts→hashing': ['src/hashing/index.ts'],
+  'serve.ts→http': ['src/http/index.ts'],
+  'serve.ts→config': ['src/config/index.ts'],
+  'serve.ts→hashing': ['src/hashing/index.ts'],
 };
 
 interface Step {

@@ -1,5 +1,6 @@
 import type { BlockHash, HashType, NamedHash, TxId, VersionHash } from '../blob/ids.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { RecordedAbsence } from './chain-view.ts';
 
 /**
  * `seen`: listed or on chain, bytes not ours yet. `spooled`: verified and durable. `stored`: also fetched back and
@@ -67,10 +68,25 @@ export interface Unavailable {
   readonly retryAfterSeconds: number;
 }
 
+/** Taken down by an operator: nobody gives it out. */
+export interface Withheld {
+  readonly kind: 'withheld';
+  /** Since when; null: only the name is known. */
+  readonly at: string | null;
+}
+
+/** What an archiver says that was asked for it: it was lost. */
+export interface Lost {
+  readonly kind: 'lost';
+  readonly loss: RecordedAbsence;
+}
+
 /** `absent` is proved: list current, catalog does not know it, and every backend answered that it has not got it. */
 export type BlobLookup =
   | { readonly kind: 'found'; readonly blob: VerifiedBlob }
   | { readonly kind: 'absent' }
+  | Withheld
+  | Lost
   | Unavailable;
 
 export type RecordLookup =

@@ -10,6 +10,7 @@ import { get, getCommand } from './verbs/get.ts';
 import { rebuild, rebuildCommand } from './verbs/rebuild.ts';
 import { rpc, rpcCommand } from './verbs/rpc.ts';
 import { run, runCommand } from './verbs/run.ts';
+import { serve, serveCommand } from './verbs/serve.ts';
 import { showStatus, statusCommand } from './verbs/status.ts';
 import { submit, submitCommand } from './verbs/submit.ts';
 import { verifyCommand, verifyFile } from './verbs/verify.ts';
@@ -19,6 +20,7 @@ type Handler = (options: VerbOptions, context: CliContext, args: readonly string
 
 const VERBS: readonly (readonly [() => Command, Handler])[] = [
   [runCommand, run],
+  [serveCommand, serve],
   [getCommand, (options, context, [hash = '']) => get(hash, options, context)],
   [statusCommand, showStatus],
   [submitCommand, (options, context, [file = '']) => submit(file, options, context)],

@@ -93,6 +93,19 @@ export const SETTINGS = {
     'syscoin-5',
     'Release that JSON-RPC answers here look like.',
   ),
+  archiverUrl: setting(
+    'archiver.url',
+    httpAddress.nullable(),
+    null,
+    'For serve: the archiver that is asked for what no backend has.',
+  ),
+  archiverToken: secret('archiver.token', 'For serve: token for reading from the archiver.'),
+  withheldFile: setting(
+    'withheldFile',
+    text.nullable(),
+    null,
+    'For serve: file of version hashes that are not served, one a line.',
+  ),
   localMode: setting(
     'local.mode',
     oneOf(LOCAL_MODES).nullable(),

@@ -38,7 +38,10 @@ export interface HttpApp {
 
 /** Everything but the listening: tests put requests into it without a socket. */
 export function createHttpApp(view: ArchiveView, chain: ChainView, options: HttpOptions): HttpApp {
-  const routes = routesOf(view, chain, options);
+  return appOf(routesOf(view, chain, options), options);
+}
+
+export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const report = reporter(options);
   const app = bareFastify(limits, options, (error, socket) =>

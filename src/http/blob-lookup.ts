@@ -1,5 +1,5 @@
-import type { ArchiveView, BlobLookup, Unavailable, UnavailableReason } from '../archive/archive-view.ts';
-import type { ChainUnavailable, RecordedAbsence } from '../archive/chain-view.ts';
+import type { ArchiveView, BlobLookup, UnavailableReason } from '../archive/archive-view.ts';
+import type { ChainUnavailable, ChainView, RecordedAbsence } from '../archive/chain-view.ts';
 import type { NamedHash, VersionHash } from '../blob/ids.ts';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
@@ -13,9 +13,17 @@ const CODE_OF_REASON: Readonly<Record<UnavailableReason, ProblemCode>> = {
   'cannot-tell': 'blob/cannot-tell',
 };
 
+/** All that routes of bytes ask. */
+export type BytesView = Pick<ArchiveView, 'read'>;
+export type MissingBlob = Exclude<BlobLookup, { readonly kind: 'found' }>;
+
 /** Proved absence is 404, everything else is "ask again": a client that is told "absent" gives up for ever. */
-export function missingAnswer(lookup: Unavailable | { readonly kind: 'absent' }, versionHash: VersionHash): Answer {
+export function missingAnswer(lookup: MissingBlob, versionHash: VersionHash): Answer {
   switch (lookup.kind) {
+    case 'withheld':
+      return problemAnswer('blob/withheld', `The operator of this archive had to take ${versionHash} down.`);
+    case 'lost':
+      return lostAnswer(versionHash, lookup.loss);
     case 'absent':
       return problemAnswer('blob/absent', `There is no blob with version hash ${versionHash}.`);
     case 'unavailable':
@@ -38,8 +46,21 @@ export function lostAnswer(versionHash: VersionHash, loss: RecordedAbsence): Ans
   });
 }
 
+/** Lost is told where it is known, whatever else keeps the answer from being sure. */
+export function notThere(chain: Pick<ChainView, 'lost'>, name: NamedHash, lookup: MissingBlob): Answer {
+  const loss = lookup.kind === 'withheld' ? null : chain.lost(name);
+  return loss === null ? missingAnswer(lookup, name.versionHash) : lostAnswer(name.versionHash, loss);
+}
+
+/** For the live clients' routes: what is lost is 404 there. */
+export function notThereForClients(chain: Pick<ChainView, 'lost'>, name: NamedHash, lookup: MissingBlob): Answer {
+  const answer = notThere(chain, name, lookup);
+  if (answer.status !== 410) return answer;
+  return problemAnswer('blob/absent', `The bytes of ${name.versionHash} were lost; nobody has them.`);
+}
+
 /** Reads, and refuses what bears another name than was asked for: verified bytes of the wrong blob are wrong bytes. */
-export async function readBlob(view: ArchiveView, name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+export async function readBlob(view: BytesView, name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
   const lookup = await view.read(name, signal);
   if (lookup.kind !== 'found') return lookup;
   const { versionHash, hashType } = lookup.blob;

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
-import type { NamedHash } from '../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import { type Answer, bodyOf, IMMUTABLE, jsonAnswer } from './answer.ts';
-import { lostAnswer, missingAnswer, readBlob } from './blob-lookup.ts';
+import { type BytesView, notThere, readBlob } from './blob-lookup.ts';
 import { parseByteRange } from './byte-range.ts';
 import { entityTagOf, isAlreadyThere, rangeStillHolds } from './entity-tag.ts';
 import { LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY } from './parameters.ts';
@@ -17,6 +16,7 @@ import { defineRoute, type Route, type RouteRequest } from './route.ts';
 export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
   'malformed/version-hash',
   'blob/absent',
+  'blob/withheld',
   'blob/not-fetched-yet',
   'blob/damaged',
   'blob/store-fault',
@@ -29,23 +29,28 @@ export const HEX_WEIGHT_BYTES = 3 * MAX_BLOB_BYTES;
 /** A thousand records with sixteen occurrences each. */
 const LISTING_WEIGHT_BYTES = 4 * 1_048_576;
 
+/** The bytes alone: what a reader without a catalog answers as well. */
+export function bytesRoute(view: BytesView, chain: Pick<ChainView, 'lost'>): Route {
+  return defineRoute({
+    path: '/v1/blobs/:versionHash',
+    says: 'The bytes of a blob, by version hash.',
+    answers: [{ mediaType: 'application/octet-stream', schema: null }],
+    problems: [...LOOKUP_PROBLEMS, 'blob/lost', 'http/range-not-satisfiable'],
+    weighBytes: () => RAW_WEIGHT_BYTES,
+    parameters: NAMED_HASH,
+    query: NOTHING,
+    async answer(request) {
+      const name = request.parameters.versionHash;
+      const lookup = await readBlob(view, name, request.signal);
+      return lookup.kind === 'found' ? bytesAnswer(lookup.blob, request) : notThere(chain, name, lookup);
+    },
+  });
+}
+
 /** Blobs by version hash: bytes, record, listing. */
 export function blobRoutes(view: ArchiveView, chain: ChainView): Route[] {
   return [
-    defineRoute({
-      path: '/v1/blobs/:versionHash',
-      says: 'The bytes of a blob, by version hash.',
-      answers: [{ mediaType: 'application/octet-stream', schema: null }],
-      problems: [...LOOKUP_PROBLEMS, 'blob/lost', 'http/range-not-satisfiable'],
-      weighBytes: () => RAW_WEIGHT_BYTES,
-      parameters: NAMED_HASH,
-      query: NOTHING,
-      async answer(request) {
-        const name = request.parameters.versionHash;
-        const lookup = await readBlob(view, name, request.signal);
-        return lookup.kind === 'found' ? bytesAnswer(lookup.blob, request) : notThere(chain, name, lookup);
-      },
-    }),
+    bytesRoute(view, chain),
     defineRoute({
       path: '/v1/blobs/:versionHash/record',
       says: 'What is known of a blob: states, replicas, and where it is on the chain, a page of it at a time.',
@@ -75,12 +80,6 @@ export function blobRoutes(view: ArchiveView, chain: ChainView): Route[] {
       },
     }),
   ];
-}
-
-/** Lost is told where it is known, whatever else keeps the answer from being sure. */
-export function notThere(chain: ChainView, name: NamedHash, lookup: Parameters<typeof missingAnswer>[0]): Answer {
-  const loss = chain.lost(name);
-  return loss === null ? missingAnswer(lookup, name.versionHash) : lostAnswer(name.versionHash, loss);
 }
 
 /** Conditions in the order of RFC 9110 13.2.2. Parts are views of the same memory. */

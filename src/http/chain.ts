@@ -3,8 +3,8 @@ import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView, MinedOccurrence } from '../archive/chain-view.ts';
 import { HASH_TYPES } from '../blob/ids.ts';
 import { jsonAnswer } from './answer.ts';
-import { cannotTellAnswer, missingAnswer, readBlob } from './blob-lookup.ts';
-import { bytesAnswer, LOOKUP_PROBLEMS, notThere, RAW_WEIGHT_BYTES } from './blobs.ts';
+import { cannotTellAnswer, missingAnswer, notThere, readBlob } from './blob-lookup.ts';
+import { bytesAnswer, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
 import { BLOCK, NAMED_HASH, NOTHING, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
@@ -104,29 +104,34 @@ export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
         return jsonAnswer({ ...facts, occurrences: occurrences.map(occurrenceOnWire) });
       },
     }),
-    defineRoute({
-      path: '/v1/blobs/:versionHash/proof',
-      says: 'Occurrence records of the first final occurrences: header, transaction and Merkle proof, checkable offline.',
-      answers: [{ mediaType: 'application/json', schema: z.object({ records: z.array(PROOF) }) }],
-      problems: ['chain/not-final', 'chain/store-fault', 'chain/not-walked', 'blob/lost', ...LOOKUP_PROBLEMS],
-      weighBytes: () => PROOF_WEIGHT_BYTES,
-      parameters: NAMED_HASH,
-      query: NOTHING,
-      async answer({ parameters, signal }) {
-        const name = parameters.versionHash;
-        const proofs = await chain.proofs(name, signal);
-        if (proofs.kind === 'found') return jsonAnswer({ records: proofs.records });
-        if (proofs.kind === 'unavailable') return cannotTellAnswer(proofs);
-        const lookup = await view.record(name, signal);
-        if (lookup.kind !== 'found') return notThere(chain, name, lookup);
-        const message = 'Its bytes are not here yet, and a record needs their number.';
-        return missingAnswer(
-          { kind: 'unavailable', reason: 'not-fetched-yet', message, retryAfterSeconds: 10 },
-          name.versionHash,
-        );
-      },
-    }),
+    proofRoute(view, chain),
   ];
+}
+
+/** Proofs, wherever they lie. */
+export function proofRoute(view: Pick<ArchiveView, 'record'>, chain: Pick<ChainView, 'proofs' | 'lost'>): Route {
+  return defineRoute({
+    path: '/v1/blobs/:versionHash/proof',
+    says: 'Occurrence records of the first final occurrences: header, transaction and Merkle proof, checkable offline.',
+    answers: [{ mediaType: 'application/json', schema: z.object({ records: z.array(PROOF) }) }],
+    problems: ['chain/not-final', 'chain/store-fault', 'chain/not-walked', 'blob/lost', ...LOOKUP_PROBLEMS],
+    weighBytes: () => PROOF_WEIGHT_BYTES,
+    parameters: NAMED_HASH,
+    query: NOTHING,
+    async answer({ parameters, signal }) {
+      const name = parameters.versionHash;
+      const proofs = await chain.proofs(name, signal);
+      if (proofs.kind === 'found') return jsonAnswer({ records: proofs.records });
+      if (proofs.kind === 'unavailable') return cannotTellAnswer(proofs);
+      const lookup = await view.record(name, signal);
+      if (lookup.kind !== 'found') return notThere(chain, name, lookup);
+      const message = 'Its bytes are not here yet, and a record needs their number.';
+      return missingAnswer(
+        { kind: 'unavailable', reason: 'not-fetched-yet', message, retryAfterSeconds: 10 },
+        name.versionHash,
+      );
+    },
+  });
 }
 
 function noTransaction(txid: string) {

@@ -4,7 +4,7 @@ import type { ChainView } from '../archive/chain-view.ts';
 import { encodeHexInto } from '../blob/hex.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import { type Answer, type AnswerBody, bodyOf, IMMUTABLE, jsonAnswer, textAnswer } from './answer.ts';
-import { cannotTellAnswer, missingAnswer, readBlob } from './blob-lookup.ts';
+import { type BytesView, cannotTellAnswer, notThereForClients, readBlob } from './blob-lookup.ts';
 import { HEX_WEIGHT_BYTES, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
 import { prefersRawBytes } from './media-preference.ts';
 import { BARE_HASH, CHECKED_HASHES, FORMAT_QUERY, KECCAK_COMMITMENT, NOTHING } from './parameters.ts';
@@ -16,7 +16,7 @@ import { definePostRoute, defineRoute, type Route } from './route.ts';
  * drop the batch for ever. So no GET here is ever answered without a body: no 304, no parts, and errors are JSON, which
  * is not hex.
  */
-export function compatibilityRoutes(view: ArchiveView, chain: ChainView): Route[] {
+export function clientBytesRoutes(view: BytesView, chain: Pick<ChainView, 'lost'>): Route[] {
   return [
     defineRoute({
       path: '/vh/:versionHash',
@@ -31,8 +31,9 @@ export function compatibilityRoutes(view: ArchiveView, chain: ChainView): Route[
       query: FORMAT_QUERY,
       async answer(request) {
         const { versionHash } = request.parameters;
-        const lookup = await readBlob(view, { versionHash, hashType: null }, request.signal);
-        if (lookup.kind !== 'found') return missingAnswer(lookup, versionHash);
+        const name = { versionHash, hashType: null };
+        const lookup = await readBlob(view, name, request.signal);
+        if (lookup.kind !== 'found') return notThereForClients(chain, name, lookup);
         const { format } = request.query;
         return blobAnswer(
           lookup.blob,
@@ -51,9 +52,15 @@ export function compatibilityRoutes(view: ArchiveView, chain: ChainView): Route[
       async answer(request) {
         const name = request.parameters.commitment;
         const lookup = await readBlob(view, name, request.signal);
-        return lookup.kind === 'found' ? blobAnswer(lookup.blob, true) : missingAnswer(lookup, name.versionHash);
+        return lookup.kind === 'found' ? blobAnswer(lookup.blob, true) : notThereForClients(chain, name, lookup);
       },
     }),
+  ];
+}
+
+export function compatibilityRoutes(view: ArchiveView, chain: ChainView): Route[] {
+  return [
+    ...clientBytesRoutes(view, chain),
     definePostRoute({
       path: '/check_vh',
       says: 'Which of these blobs are stored here and final on the chain. No false is ever a guess: rather 503.',

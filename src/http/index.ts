@@ -2,4 +2,5 @@ export { type AccessSettings, readAccess } from './access.ts';
 export { DEFAULT_HTTP_LIMITS, type HttpLimits, type HttpOptions } from './config.ts';
 export { HttpError, type HttpErrorCode } from './errors.ts';
 export { PROBLEMS, type ProblemCode } from './problem-table.ts';
-export { type CloseOutcome, createHttpServer, type HttpServer, type Listening } from './server.ts';
+export type { ReaderView } from './reader-routes.ts';
+export { type CloseOutcome, createHttpServer, createReaderServer, type HttpServer, type Listening } from './server.ts';

@@ -20,6 +20,16 @@ export const PROBLEMS = {
     title: 'The blob is lost',
     hint: 'It is on chain, and nobody had its bytes when its window was over. Should they turn up, they are served again.',
   },
+  'blob/withheld': {
+    status: 451,
+    title: 'The blob is withheld',
+    hint: 'Its operator was compelled to stop serving it. Other archives may still do.',
+  },
+  'reader/needs-archiver': {
+    status: 503,
+    title: 'This reader has no catalog',
+    hint: 'Ask the archiver itself: this process only gives bytes and proofs out of its backends.',
+  },
   'transaction/absent': {
     status: 404,
     title: 'No such transaction with a blob',

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
-import { createHttpApp } from './app.ts';
+import { appOf, createHttpApp, type HttpApp } from './app.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { listenError } from './errors.ts';
+import { type ReaderView, readerRoutes } from './reader-routes.ts';
 
 export interface Listening {
   /** Where a client on this machine reaches it, without a slash at the end. */
@@ -28,7 +29,15 @@ export interface CloseOutcome {
 
 /** Serves the archive for reading. */
 export async function createHttpServer(view: ArchiveView, chain: ChainView, options: HttpOptions): Promise<HttpServer> {
-  const { fastify, connections } = createHttpApp(view, chain, options);
+  return await serverOf(createHttpApp(view, chain, options), options);
+}
+
+/** Serves bytes and proofs out of backends; what needs a catalog is refused. */
+export async function createReaderServer(reader: ReaderView, options: HttpOptions): Promise<HttpServer> {
+  return await serverOf(appOf(readerRoutes(reader, options.nowMs), options), options);
+}
+
+async function serverOf({ fastify, connections }: HttpApp, options: HttpOptions): Promise<HttpServer> {
   await fastify.ready();
   const { host, port } = options;
   const { drainMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };

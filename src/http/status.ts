@@ -1,12 +1,16 @@
 import { z } from 'zod';
-import type { ArchiveView, Condition } from '../archive/archive-view.ts';
+import type { Condition } from '../archive/archive-view.ts';
 import { jsonAnswer } from './answer.ts';
 import { NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { defineRoute, type Route } from './route.ts';
 
+export interface StatusView {
+  status(): { readonly version: string; readonly conditions: readonly Condition[] };
+}
+
 /** How the archive does: for people, for supervisors, for balancers. */
-export function statusRoutes(view: ArchiveView, nowMs: () => number): Route[] {
+export function statusRoutes(view: StatusView, nowMs: () => number): Route[] {
   const startedAtMs = nowMs();
   return [
     defineRoute({

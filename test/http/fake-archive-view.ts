@@ -113,7 +113,8 @@ export class FakeArchiveView implements ArchiveView {
 
   async record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup> {
     const lookup = await this.read(name, signal);
-    return lookup.kind === 'found' ? { kind: 'found', record: recordOf(lookup.blob) } : lookup;
+    if (lookup.kind === 'found') return { kind: 'found', record: recordOf(lookup.blob) };
+    return lookup.kind === 'unavailable' ? lookup : { kind: 'absent' };
   }
 
   list(query: ListingQuery): ListingPage {

@@ -105,12 +105,16 @@ async function bytesOf(
 ): Promise<Uint8Array> {
   const lookup = await readBlob(view, name, signal);
   if (lookup.kind === 'found') return lookup.blob.bytes;
+  if (lookup.kind === 'withheld') throw rpcFault('The operator withholds it', WITHHELD_RETRY_SECONDS);
   if (chain.lost(name) !== null) throw absent(name.versionHash);
   // Known a moment ago: "absent" would be a contradiction, not a proof.
   throw lookup.kind === 'unavailable'
     ? rpcFault(lookup.message, lookup.retryAfterSeconds)
     : rpcFault('The bytes cannot be found now');
 }
+
+/** -32603 and not -32602, which would say that it never was. */
+const WITHHELD_RETRY_SECONDS = 3_600;
 
 function absent(asked: string): RpcError {
   return new RpcError('invalidParams', `Could not find blob information for versionhash ${asked}`);

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { ArchiveView } from '../archive/archive-view.ts';
+import type { ChainView } from '../archive/chain-view.ts';
+import { bytesRoute } from './blobs.ts';
+import { proofRoute } from './chain.ts';
+import { clientBytesRoutes } from './compatibility.ts';
+import { openapiRoutes } from './openapi.ts';
+import { BLOCK, CHECKED_HASHES, LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, TRANSACTION } from './parameters.ts';
+import { problemAnswer } from './problem.ts';
+import { definePostRoute, defineRawPostRoute, defineRoute, type Route } from './route.ts';
+import { answerRpc } from './rpc/envelope.ts';
+import { rpcFault } from './rpc/rpc-error.ts';
+import { type StatusView, statusRoutes } from './status.ts';
+
+/** What a reader without a catalog can be asked. */
+export interface ReaderView extends Pick<ArchiveView, 'read'>, Pick<ChainView, 'proofs'>, StatusView {}
+
+const API_VERSION = '1.0.0';
+const MOST_BODY_BYTES = 262_144;
+const RETRY_SECONDS = 60;
+
+/** Bytes and proofs; all that needs a catalog is there as well, and says 503: it never guesses. */
+export function readerRoutes(view: ReaderView, nowMs: () => number): Route[] {
+  const proofs = {
+    proofs: view.proofs.bind(view),
+    // Only an archiver can tell, and it does so in the answer that it is asked for.
+    lost: () => null,
+    record: async () => NO_CATALOG,
+  };
+  const routes = [
+    bytesRoute(view, proofs),
+    proofRoute(proofs, proofs),
+    ...clientBytesRoutes(view, proofs),
+    ...statusRoutes(view, nowMs),
+    ...withoutCatalog(),
+  ];
+  return [...routes, ...openapiRoutes(routes, API_VERSION)];
+}
+
+const NO_CATALOG = {
+  kind: 'unavailable',
+  reason: 'cannot-tell',
+  message: 'This reader has no catalog; ask the archiver.',
+  retryAfterSeconds: RETRY_SECONDS,
+} as const;
+
+/** Malformed requests are told so here too; the rest of the answer is always the same. */
+function withoutCatalog(): Route[] {
+  const refused = {
+    answers: [],
+    problems: ['reader/needs-archiver'],
+    parameters: NOTHING,
+    query: NOTHING,
+    answer: () =>
+      problemAnswer('reader/needs-archiver', NO_CATALOG.message, { retryAfterSeconds: NO_CATALOG.retryAfterSeconds }),
+  } as const;
+  const says = 'Not here: it takes the catalog of an archiver.';
+  return [
+    defineRoute({ ...refused, says, path: '/v1/blobs', query: LISTING_QUERY }),
+    defineRoute({
+      ...refused,
+      says,
+      path: '/v1/blobs/:versionHash/record',
+      parameters: NAMED_HASH,
+      query: RECORD_QUERY,
+    }),
+    defineRoute({ ...refused, says, path: '/v1/transactions/:txid', parameters: TRANSACTION }),
+    defineRoute({ ...refused, says, path: '/v1/transactions/:txid/data', parameters: TRANSACTION }),
+    defineRoute({ ...refused, says, path: '/v1/blocks/:at', parameters: BLOCK }),
+    defineRoute({ ...refused, says, path: '/lastblock' }),
+    definePostRoute({ ...refused, says, path: '/check_vh', body: CHECKED_HASHES, mostBytes: 8_192 }),
+    defineRawPostRoute({
+      ...refused,
+      says: 'JSON-RPC is refused: every call is answered -32603, for it takes the catalog of an archiver.',
+      path: '/',
+      describedBody: z.unknown(),
+      mostBytes: MOST_BODY_BYTES,
+      answer: ({ body }) =>
+        answerRpc(body, async () => {
+          throw rpcFault(NO_CATALOG.message, NO_CATALOG.retryAfterSeconds);
+        }),
+    }),
+  ];
+}

@@ -1,0 +1,119 @@
+import { ConditionBoard } from './archive/condition-board.ts';
+import { Site } from './archive/replicate/site.ts';
+import { ArchiverUpstream } from './archive/stateless/archiver-upstream.ts';
+import { recordsOf, StatelessReader } from './archive/stateless/stateless-reader.ts';
+import { StatelessWatch } from './archive/stateless/stateless-watch.ts';
+import { WithheldNames } from './archive/stateless/withheld-names.ts';
+import { ConfigError, type SettingValues } from './config/index.ts';
+import { createNodeHasher, HashThread } from './hashing/index.ts';
+import { createReaderServer, readAccess } from './http/index.ts';
+import type { Logger } from './observability/logger.ts';
+import { openBackends } from './open-backends.ts';
+import { StorageError } from './storage/errors.ts';
+
+export interface ReaderOptions {
+  readonly settings: SettingValues;
+  readonly version: string;
+  readonly log: Logger;
+}
+
+export interface RunningReader {
+  readonly url: string;
+  /** Lets open answers finish; the second call waits for the first. */
+  stop(): Promise<void>;
+}
+
+/** Puts the stateless reader together: backends and a listener, no catalog, no data folder, nothing that writes. */
+export async function startReader({ settings, version, log }: ReaderOptions): Promise<RunningReader> {
+  const closing: (() => Promise<void> | void)[] = [];
+  const closeAll = async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  };
+  try {
+    const backends = await openBackends(settings);
+    for (const { store } of backends) closing.push(() => store.close());
+    if (backends.length === 0) throw noBackend();
+    const verifier = await HashThread.start(await createNodeHasher());
+    closing.push(() => verifier.stop());
+    const sites = backends.map((backend) => new Site(backend, verifier, Date.now));
+    const named = sites.map(recordsOf).filter((store) => store !== null);
+    if (named.length === 0 && settings.withheldFile === null) throw noWithheldList();
+    const withheld = new WithheldNames({ stores: named, file: settings.withheldFile });
+    const { archiverUrl, archiverToken } = settings;
+    const archiver =
+      archiverUrl === null ? null : new ArchiverUpstream({ url: archiverUrl, token: archiverToken }, verifier);
+    if (archiver !== null) closing.push(() => archiver.close());
+
+    const conditions = new ConditionBoard(log.child({ room: 'reader' }), Date.now);
+    const watch = new StatelessWatch({ sites, withheld, archiver, conditions });
+    const stopping = new AbortController();
+    await watch.look(stopping.signal);
+    refuseOtherChain(conditions);
+    const reader = new StatelessReader({ sites, withheld, archiver });
+    const http = await createReaderServer(
+      {
+        read: reader.read.bind(reader),
+        proofs: reader.proofs.bind(reader),
+        status: () => ({
+          version,
+          role: 'reader',
+          archiver: archiver === null ? null : { reachable: !archiver.isAway },
+          backends: sites.map(({ id, breaker }) => ({
+            id,
+            state: breaker.isOpen(Date.now()) ? 'left-alone' : 'good',
+          })),
+          conditions: conditions.all(),
+        }),
+      },
+      {
+        host: settings.httpHost,
+        port: settings.httpPort,
+        nowMs: Date.now,
+        ...(await readAccess(settings)),
+        onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
+      },
+    );
+    closing.push(async () => {
+      await http.close();
+    });
+    const { url } = await http.listen();
+    log.info({ url, backends: sites.map(({ id }) => id), archiver: archiver !== null }, 'listening');
+    const watching = watch.run(stopping.signal);
+    closing.push(async () => {
+      stopping.abort();
+      await watching;
+    });
+    let stopped: Promise<void> | null = null;
+    return {
+      url,
+      stop: () => {
+        stopped ??= closeAll();
+        return stopped;
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+/** Known at the start already: no balancer should ever see it. */
+function refuseOtherChain(conditions: ConditionBoard): void {
+  const other = conditions.all().find(({ code }) => code === 'storage/other-chain');
+  if (other === undefined) return;
+  throw new StorageError('storage/other-chain', other.message, { retryable: false, hint: other.hint });
+}
+
+function noBackend(): ConfigError {
+  return new ConfigError('config/invalid', 'No backend is configured, and a reader has no store of its own.', {
+    retryable: false,
+    hint: 'Set HOLDFAST_S3_BUCKET or HOLDFAST_IPFS_API_URL, or name backends in the configuration file.',
+  });
+}
+
+function noWithheldList(): ConfigError {
+  return new ConfigError('config/invalid', 'A reader on IPFS alone cannot know what operators had to take down.', {
+    retryable: false,
+    hint: 'Name a file of version hashes, one a line, with HOLDFAST_WITHHELD_FILE; it may be empty.',
+  });
+}

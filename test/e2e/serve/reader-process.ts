@@ -1,0 +1,17 @@
+import { type AtEnd, atEndOfTest } from '../../cleanup.ts';
+import { ArchiveClient } from '../archive-client.ts';
+import { HoldfastProcess } from '../holdfast-process.ts';
+
+export interface ReaderProcess extends HoldfastProcess {
+  readonly client: ArchiveClient;
+}
+
+/** `holdfast serve`, started and listening. */
+export async function startReader(
+  env: Readonly<Record<string, string>>,
+  atEnd: AtEnd = atEndOfTest,
+): Promise<ReaderProcess> {
+  const reader = new HoldfastProcess(['serve'], { env: { HOLDFAST_HTTP_PORT: '0', ...env }, atEnd });
+  const [, url = ''] = await reader.says(/"url":"([^"]+)"/);
+  return Object.assign(reader, { client: new ArchiveClient(url) });
+}

@@ -4,18 +4,24 @@ import { Archive } from './archive/archive.ts';
 import type { AuditRange, ChainAuditReport } from './archive/chain/audit.ts';
 import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
+import { declareArchiveMetrics } from './archive/metrics.ts';
 import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { nodeCredentials, nodeUrls, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
-import { createHttpServer, readAccess } from './http/index.ts';
+import { createHttpServer, declareHttpMetrics, readAccess } from './http/index.ts';
 import { createBlobNode } from './node/index.ts';
+import { declareNodeMetrics, watchedNode } from './node/metrics.ts';
+import { declareBuild } from './observability/build-metrics.ts';
 import type { Logger } from './observability/logger.ts';
+import { MetricsRegistry } from './observability/metrics.ts';
+import { readRarely } from './observability/read-rarely.ts';
 import { checkReplicas, checkSchedule, openBackends, refuseOtherChains } from './open-backends.ts';
 import { archiverIdIn } from './storage/local/archiver-id.ts';
 import { DataFolder } from './storage/local/data-folder.ts';
 import { LocalStore } from './storage/local/local-store.ts';
 import { RecordFolder } from './storage/local/record-folder.ts';
+import { declareBackendMetrics, declareVolumeMetrics } from './storage/metrics.ts';
 import { RehashRule } from './verify/verified-blob.ts';
 
 export interface DaemonOptions {
@@ -37,6 +43,8 @@ export interface Daemon {
 
 /** Files of which is remembered that they were hashed: two full windows' worth, a few MiB of memory. */
 const REHASH_ENTRIES = 10_000;
+/** Scrapes that come faster read the same figures. */
+const FIGURES_MS = 1_000;
 const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
 
 interface Opened {
@@ -48,14 +56,14 @@ interface Opened {
 type Closing = (() => Promise<void> | void)[];
 
 /** Opens what every way to work with an archive needs. What is opened goes on the list of what is to be closed. */
-async function openArchive(options: DaemonOptions, closing: Closing): Promise<Opened> {
+async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, closing: Closing): Promise<Opened> {
   const { settings, log, version, emulated } = options;
   const nowMs = Date.now;
   const folder = options.folder ?? (await DataFolder.claim(settings.dataDir));
   closing.push(() => folder.release());
   const store = await LocalStore.open(folder.path);
   closing.push(() => store.close());
-  const backends = await openBackends(settings);
+  const backends = await openBackends(settings, declareBackendMetrics(metrics));
   for (const backend of backends) closing.push(() => backend.store.close());
   const genesis = await folder.boundChain();
   await refuseOtherChains(backends, genesis);
@@ -78,7 +86,8 @@ async function openArchive(options: DaemonOptions, closing: Closing): Promise<Op
   for (const warning of hasher.warnings) log.warn(warning, 'a hash implementation was passed over');
   const verifier = await HashThread.start(hasher);
   closing.push(() => verifier.stop());
-  const [node, ...otherNodes] = nodeOptions(settings).map((options) => createBlobNode(options));
+  const watch = declareNodeMetrics(metrics);
+  const [node, ...otherNodes] = nodeOptions(settings).map((options) => watchedNode(createBlobNode(options), watch));
   if (node === undefined) throw new TypeError('the composition root was called without a node address');
   for (const one of [node, ...otherNodes]) closing.push(() => one.close());
   const periodMs = settings.scrubDays * 24 * 3_600_000;
@@ -144,7 +153,7 @@ export async function openUpkeep(options: DaemonOptions): Promise<OpenedUpkeep> 
   const close = closer(closing);
   try {
     const settings = { ...options.settings, nodeUrl: options.settings.nodeUrl ?? NO_NODE };
-    const { archive } = await openArchive({ ...options, settings }, closing);
+    const { archive } = await openArchive({ ...options, settings }, new MetricsRegistry(), closing);
     return { upkeep: archive.upkeep, auditChain: (range) => archive.auditChain(range), close };
   } catch (error) {
     await close();
@@ -160,12 +169,24 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const closeAll = closer(closing);
 
   try {
-    const { folder, archive, node } = await openArchive(options, closing);
+    const metrics = new MetricsRegistry();
+    const { folder, archive, node } = await openArchive(options, metrics, closing);
+    declareBuild(metrics, { version: options.version, command: 'run' });
+    declareVolumeMetrics(metrics, folder.path);
+    declareArchiveMetrics(
+      metrics,
+      readRarely(
+        () => archive.figures.read(),
+        FIGURES_MS,
+        () => performance.now(),
+      ),
+    );
     const http = await createHttpServer(archive, archive.chainView, {
       host: settings.httpHost,
       port: settings.httpPort,
       nowMs,
       ...(await readAccess(settings)),
+      metrics: declareHttpMetrics(metrics),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
     });
     closing.push(async () => {

@@ -5,6 +5,7 @@ import { messageOf } from './blob/errors.ts';
 import type { BlockHash } from './blob/ids.ts';
 import { type BackendSettings, ConfigError, type S3BackendSettings, type SettingValues } from './config/index.ts';
 import { StorageError } from './storage/errors.ts';
+import { type BackendWatch, watchedStore } from './storage/metrics.ts';
 import type { S3Options } from './storage/s3/s3-options.ts';
 
 /** Every backend that is configured: the one of each kind that plain settings name, and the list of more. */
@@ -21,10 +22,11 @@ export function backendSettings(settings: SettingValues): BackendSettings[] {
 }
 
 /** Opened, and not asked anything yet: a backend that is away never keeps the archive from starting. */
-export async function openBackends(settings: SettingValues): Promise<Backend[]> {
+export async function openBackends(settings: SettingValues, watch: BackendWatch): Promise<Backend[]> {
   return await Promise.all(
     backendSettings(settings).map(async (backend) => {
-      const openAgain = await opener(backend);
+      const open = await opener(backend);
+      const openAgain = async () => watchedStore(await open(), watch);
       return { id: backend.id, store: await openAgain(), openAgain };
     }),
   );

@@ -9,11 +9,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   verify: ['blob'],
   hashing: ['blob', 'verify'],
   sqlite: ['blob'],
-  node: ['blob', 'verify'],
-  storage: ['blob', 'verify', 'sqlite'],
+  node: ['blob', 'verify', 'observability'],
+  storage: ['blob', 'verify', 'sqlite', 'observability'],
   catalog: ['blob', 'sqlite'],
   archive: ['blob', 'verify', 'observability', 'sqlite', 'storage', 'catalog'],
-  http: ['blob', 'verify', 'archive'],
+  http: ['blob', 'verify', 'archive', 'observability'],
   devnode: ['blob', 'verify', 'node'],
   config: ['blob', 'observability', 'node'],
   'open-backends.ts': ['blob', 'storage', 'archive', 'config'],
@@ -53,6 +53,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Of another room's files, only these may be seen. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   'http→archive': ['src/archive/archive-view.ts', 'src/archive/chain-view.ts', 'src/archive/errors.ts'],
+  // Types alone: whoever imports the client gets no metrics library.
+  'node→observability': ['src/observability/metrics.ts'],
   'config→node': ['src/node/method-table.ts'],
   'config→observability': ['src/observability/logger.ts'],
   'cli→node': ['src/node/index.ts', 'src/node/method-table.ts'],
@@ -61,7 +63,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'cli→hashing': ['src/hashing/index.ts'],
   'open-backends.ts→config': ['src/config/index.ts'],
   'open-backends.ts→archive': ['src/archive/replicate/backend.ts'],
-  'daemon.ts→node': ['src/node/index.ts'],
+  'daemon.ts→node': ['src/node/index.ts', 'src/node/metrics.ts'],
   'daemon.ts→http': ['src/http/index.ts'],
   'daemon.ts→config': ['src/config/index.ts'],
   'daemon.ts→hashing': ['src/hashing/index.ts'],

@@ -33,6 +33,7 @@ import { describeWanted, failureOf, isoTime } from './content-record.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Fetcher } from './fetcher.ts';
+import { ArchiveFigures } from './figures.ts';
 import { LeftOver } from './left-over.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 import { Placer } from './placer.ts';
@@ -92,6 +93,7 @@ export class Archive implements ArchiveView {
   readonly upkeep: Upkeep;
   /** What readers may ask of the chain. */
   readonly chainView: ChainView;
+  readonly figures: ArchiveFigures;
 
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
@@ -140,6 +142,7 @@ export class Archive implements ArchiveView {
       sources: bytesSources(modules.store, sites),
       records: recordStores(modules.records, sites),
     });
+    this.figures = new ArchiveFigures({ ...parts, chain: this.#chain, poller: this.#poller, replication, damage });
     this.#reader = new ArchiveReader({
       ...parts,
       copies,

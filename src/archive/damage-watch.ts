@@ -14,6 +14,9 @@ export class DamageWatch {
   readonly #conditions: ConditionBoard;
   readonly #refetch: Pulse;
   readonly #damaged = new Set<string>();
+  /** Since the start of the process, by backend. */
+  readonly found = new Map<string, number>();
+  readonly healedCopies = new Map<string, number>();
 
   /** `backends`: those that are configured; what was found damaged there before this process began is told again. */
   constructor(catalog: Catalog, conditions: ConditionBoard, refetch: Pulse, backends: readonly string[]) {
@@ -28,6 +31,7 @@ export class DamageWatch {
 
   report(backend: string, name: ContentName): void {
     this.#catalog.recordDamaged(backend, name);
+    this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
     this.#damaged.add(keyOf(backend, name));
     this.#tell(`The ${backend} copy of ${name.hashType} ${name.versionHash} is missing or does not hash to its name.`);
     this.#refetch.ring();
@@ -45,6 +49,7 @@ export class DamageWatch {
   /** The backend is proven to hold it again. */
   healed(backend: string, name: ContentName): void {
     if (!this.#damaged.delete(keyOf(backend, name))) return;
+    this.healedCopies.set(backend, (this.healedCopies.get(backend) ?? 0) + 1);
     if (this.#damaged.size === 0) this.#conditions.set('damage', null);
     else this.#tell(`${this.#damaged.size} damaged copies are left.`);
   }

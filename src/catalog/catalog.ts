@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import type { ContentName, VersionHash } from '../blob/ids.ts';
 import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
+import { CatalogFigures } from './catalog-figures.ts';
 import { ChainAnswers } from './chain-answers.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { ChainIndex, RECORDED_OCCURRENCES } from './chain-index.ts';
@@ -13,6 +14,7 @@ import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
+import { StateTotals } from './state-totals.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 
 export interface CatalogOptions {
@@ -50,7 +52,7 @@ export class Catalog {
   readonly #content: ContentTable;
   readonly #placements: PlacementTable;
   readonly #options: CatalogOptions;
-  readonly #count: Record<StoredState, { count: number; bytes: number }>;
+  readonly counts: StateTotals;
   /** No row of the fetch queue that was there then is younger. */
   readonly openedMs: number;
   /** What backends hold, beyond the way of a new blob: their queues, the cache, the scrub, what a rebuild finds. */
@@ -65,6 +67,7 @@ export class Catalog {
   readonly losses: LossLedger;
   readonly audit: ChainAudit;
   readonly answers: ChainAnswers;
+  readonly figures: CatalogFigures;
 
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
@@ -76,8 +79,7 @@ export class Catalog {
     const cache = options.localIsCache === true ? [{ name: SPOOL, counts: false }] : [];
     this.#placements = new PlacementTable(database, [...cache, ...counting]);
     recomputeStates(database, [...cache, ...counting], options.replicasRequired, options.nowMs());
-    this.#count = { seen: zero(), spooled: zero(), stored: zero() };
-    for (const { state, count, bytes } of this.#content.totals()) this.#count[state] = { count, bytes };
+    this.counts = new StateTotals(this.#content.totals());
     const parts = {
       content: this.#content,
       wanted: this.#wanted,
@@ -96,14 +98,15 @@ export class Catalog {
     });
     this.audit = new ChainAudit(database);
     this.answers = new ChainAnswers(database, parts.reading);
+    this.figures = new CatalogFigures(database, this.#placements);
     this.replicas = new ReplicaLedger(database, {
       ...parts,
       placements: this.#placements,
       recount: (entry) => this.#recount(entry),
       queueRecords: (name) => this.records.queueFirst(name, RECORDED_OCCURRENCES),
       moved: (from, to, sizeBytes) => {
-        if (from !== null) this.#count[from].count -= 1;
-        this.#enter(to, sizeBytes);
+        if (from !== null) this.counts.leaveUncounted(from);
+        this.counts.enter(to, sizeBytes);
       },
     });
   }
@@ -161,8 +164,8 @@ export class Catalog {
         if (put !== null) {
           this.#placements.want(put.sequence, content.dueSeconds ?? content.medianTimeSeconds ?? 0);
           this.records.queueFirst(content, RECORDED_OCCURRENCES);
-          if (!put.isNew) this.#count.seen.count -= 1;
-          this.#enter('spooled', content.sizeBytes);
+          if (!put.isNew) this.counts.leaveUncounted('seen');
+          this.counts.enter('spooled', content.sizeBytes);
         }
         this.#wanted.remove(content.versionHash);
       }
@@ -219,8 +222,8 @@ export class Catalog {
     const state = isStored ? 'stored' : this.#placements.heldCopies(sequence) > 0 ? 'spooled' : 'seen';
     if (state !== entry.state) {
       this.#content.setState(sequence, state, isStored ? this.#options.nowMs() : null);
-      this.#leave(entry);
-      this.#enter(state, entry.sizeBytes);
+      this.counts.leave(entry);
+      this.counts.enter(state, entry.sizeBytes);
     }
     if (state === 'seen') {
       this.#wanted.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.#options.nowMs());
@@ -249,10 +252,10 @@ export class Catalog {
   }
 
   totals(): CatalogTotals {
-    const { spooled, stored } = this.#count;
+    const stored = this.counts.of('stored');
     return {
       seen: this.queueSummary().count,
-      spooled: spooled.count,
+      spooled: this.counts.of('spooled').count,
       stored: stored.count,
       storedBytes: stored.bytes,
     };
@@ -262,23 +265,13 @@ export class Catalog {
     this.#database.close();
   }
 
-  #enter(state: StoredState, sizeBytes: number): void {
-    this.#count[state].count += 1;
-    this.#count[state].bytes += sizeBytes;
-  }
-
-  #leave(entry: ContentEntry): void {
-    this.#count[entry.state].count -= 1;
-    this.#count[entry.state].bytes -= entry.sizeBytes;
-  }
-
   #transaction<T>(operation: string, work: () => T): T {
-    const before = structuredClone(this.#count);
+    const putBack = this.counts.remember();
     try {
       return this.#database.transaction(work).immediate();
     } catch (cause) {
       // The totals follow the transaction: what was rolled back was not counted.
-      Object.assign(this.#count, before);
+      putBack();
       throw catalogFault(operation, cause);
     }
   }
@@ -290,8 +283,4 @@ export class Catalog {
       throw catalogFault(operation, cause);
     }
   }
-}
-
-function zero(): { count: number; bytes: number } {
-  return { count: 0, bytes: 0 };
 }

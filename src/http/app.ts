@@ -19,6 +19,7 @@ import {
 import { facadeRoutes } from './facade.ts';
 import { gateAnswer, hasBody, patternOf } from './gate.ts';
 import { handlerOf, type Report } from './handle-request.ts';
+import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { openapiRoutes } from './openapi.ts';
 import { problemAnswer } from './problem.ts';
@@ -56,6 +57,7 @@ export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
     readTokens: options.readTokens ?? null,
     adminTokens: options.adminTokens ?? null,
   });
+  countAnswers(app, options);
   app.setErrorHandler((error, request, reply) => {
     const refused = refusedBody(error);
     if (refused === null) report(error, request.id);
@@ -76,6 +78,15 @@ export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
   return { fastify: app, connections, budget };
 }
 
+function countAnswers(app: FastifyInstance, { metrics }: HttpOptions): void {
+  if (metrics === undefined) return;
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
+    metrics.answered(route, request.method, reply.statusCode, reply.elapsedTime / 1_000);
+    done();
+  });
+}
+
 /** Of the routes, not of the program: the `v1` in their paths. */
 const API_VERSION = '1.0.0';
 
@@ -83,12 +94,13 @@ const API_VERSION = '1.0.0';
 export function routesOf(
   view: ArchiveView,
   chain: ChainView,
-  { nowMs, facadeDialect }: Pick<HttpOptions, 'nowMs' | 'facadeDialect'>,
+  { nowMs, facadeDialect, metrics }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics'>,
 ): Route[] {
   const routes = [
     ...blobRoutes(view, chain),
     ...chainRoutes(view, chain),
     ...statusRoutes(view, nowMs),
+    ...(metrics === undefined ? [] : metricsRoutes(metrics)),
     ...compatibilityRoutes(view, chain),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5'),
   ];

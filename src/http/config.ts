@@ -1,3 +1,4 @@
+import type { HttpMetrics } from './metrics.ts';
 import type { FacadeDialect } from './rpc/blob-calls.ts';
 import type { TokenList } from './token-list.ts';
 
@@ -61,6 +62,8 @@ export interface HttpOptions {
   readonly adminTokens?: TokenList | null;
   /** Where given, reading takes one of these; liveness and readiness do not. */
   readonly readTokens?: TokenList | null;
+  /** Where answers are counted and `/metrics` is read; without it there is no such route. */
+  readonly metrics?: HttpMetrics;
   /** Every fault that the archive did not announce by its answer; null: it belongs to no request. */
   readonly onServerError: (error: unknown, requestId: string | null) => void;
   readonly nowMs: () => number;

@@ -8,6 +8,8 @@ import type { RecordStore } from '../../storage/record-store.ts';
 export interface RemoteStore extends BlobStore, ProbedStore, Partial<ChainBinding>, Partial<Omit<RecordStore, 'id'>> {
   /** Copies what lies there beside it, before it is replaced. Gives where it went, null when nothing lies there. */
   setAside?(name: ContentName, signal: AbortSignal): Promise<string | null>;
+  /** The clock of the server as its last answer told it, minus ours; null before there was one. */
+  readonly clockOffsetMs?: number | null;
 }
 
 /** A backend that is configured. */

@@ -53,6 +53,15 @@ export class LocalRoom {
     return this.#options.mode === 'cache';
   }
 
+  /** Bytes of blobs that a cache holds; null: it keeps all. */
+  get cachedBytes(): number | null {
+    return this.isCache ? this.#usedBytes : null;
+  }
+
+  get budgetBytes(): number | null {
+    return this.#options.budgetBytes;
+  }
+
   /** true: so many bytes may be written here, and are counted from now on. Rejects only when the signal aborts. */
   claim(bytes: number, signal: AbortSignal): Promise<boolean> {
     const turn = this.#turn.then(() => this.#claim(bytes, signal));

@@ -37,6 +37,11 @@ export class S3Store implements BlobStore, DamageKeeper, RecordStore, ChainBindi
     return new S3Store(await S3Bucket.open(options), layout);
   }
 
+  /** The clock of the server as its last answer told it, minus ours; null before there was one. */
+  get clockOffsetMs(): number | null {
+    return this.#bucket.clockOffsetMs;
+  }
+
   async put(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
     const layout = this.#layout;
     const put = {

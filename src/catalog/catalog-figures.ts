@@ -1,0 +1,65 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import { RETENTION_SECONDS } from '../blob/limits.ts';
+import type { PlacementTable } from './placement-table.ts';
+
+const seconds = z.number().nullable();
+const row = z.object({ height: z.number(), median_time_seconds: z.number() });
+
+/** Figures for operators, each by the beginning of an index: they are asked for at every scrape. */
+export class CatalogFigures {
+  readonly #placements: PlacementTable;
+  readonly #unspooled: Database.Statement;
+  readonly #unstored: Database.Statement;
+  readonly #overdue: Database.Statement;
+  readonly #queued: Database.Statement;
+  readonly #lastOccurrence: Database.Statement;
+
+  constructor(database: Database.Database, placements: PlacementTable) {
+    this.#placements = placements;
+    const earliest = (unmined: 0 | 1) =>
+      `SELECT MIN(median_time_seconds) AS median FROM seen WHERE (hash_type IS NULL) = ${unmined} AND median_time_seconds >= @since`;
+    this.#unspooled = database.prepare(`SELECT MIN(median) FROM (${earliest(0)} UNION ALL ${earliest(1)})`).pluck();
+    this.#unstored = database
+      .prepare('SELECT MIN(median_time_seconds) FROM content WHERE state = 1 AND median_time_seconds >= ?')
+      .pluck();
+    this.#overdue = database
+      .prepare('SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds < ?')
+      .pluck();
+    const due = (urgency: 0 | 1) =>
+      `SELECT MIN(due_seconds) AS due FROM placement INDEXED BY placement_queue
+       WHERE backend_id = @id AND state <> 1 AND urgency = ${urgency} AND due_seconds > 0`;
+    this.#queued = database.prepare(`SELECT MIN(due) FROM (${due(0)} UNION ALL ${due(1)})`).pluck();
+    this.#lastOccurrence = database.prepare(
+      'SELECT block.height, median_time_seconds FROM block WHERE height = (SELECT MAX(height) FROM occurrence)',
+    );
+  }
+
+  /** Least median time of what is listed or on chain, can still be saved, and is not durable here; null: nothing. */
+  earliestUnspooled(tipMedianSeconds: number): number | null {
+    return seconds.parse(this.#unspooled.get({ since: tipMedianSeconds - RETENTION_SECONDS }));
+  }
+
+  /** The same of what is durable here, and not proven on enough backends. */
+  earliestUnstored(tipMedianSeconds: number): number | null {
+    return seconds.parse(this.#unstored.get(tipMedianSeconds - RETENTION_SECONDS));
+  }
+
+  /** On chain, not here, deadline over: history that is not archived yet, and what is still to be judged lost. */
+  overdue(tipMedianSeconds: number): number {
+    return z.number().parse(this.#overdue.get(tipMedianSeconds - RETENTION_SECONDS));
+  }
+
+  /** Least median time of what waits for this backend; null: nothing that has one. */
+  earliestQueued(backend: string): number | null {
+    return seconds.parse(this.#queued.get({ id: this.#placements.id(backend) }));
+  }
+
+  /** The newest block of our branch that carries a blob. */
+  lastBlobBlock(): { height: number; medianTimeSeconds: number } | null {
+    const found = this.#lastOccurrence.get();
+    if (found === undefined) return null;
+    const { height, median_time_seconds: medianTimeSeconds } = row.parse(found);
+    return { height, medianTimeSeconds };
+  }
+}

@@ -1,0 +1,59 @@
+import type { MetricsRegistry } from '../observability/metrics.ts';
+import { bodyOf } from './answer.ts';
+import { NOTHING } from './parameters.ts';
+import { defineRoute, type Route } from './route.ts';
+
+/** What the HTTP room tells of itself, and where all of it is read. */
+export interface HttpMetrics {
+  /** `route`: the pattern of its path; `none` where no route took it. */
+  answered(route: string, method: string, status: number, seconds: number): void;
+  readonly contentType: string;
+  scrape(): Promise<string>;
+}
+
+export function declareHttpMetrics(metrics: MetricsRegistry): HttpMetrics {
+  const requests = metrics.counter({
+    name: 'holdfast_http_requests_total',
+    help: 'Answered requests by route, method and status.',
+    labels: ['route', 'method', 'status'],
+  });
+  const duration = metrics.histogram({
+    name: 'holdfast_http_request_duration_seconds',
+    help: 'From the head of a request to the last byte of its answer, by route.',
+    labels: ['route'],
+  });
+  return {
+    answered(route, method, status, seconds) {
+      requests.inc({ route, method: METHODS.has(method) ? method : 'other', status: String(status) });
+      duration.observe({ route }, seconds);
+    },
+    contentType: metrics.contentType,
+    scrape: () => metrics.scrape(),
+  };
+}
+
+/** A client chooses the word, and each would be a series of its own. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);
+
+/** Read like everything else that is read: where read tokens are configured, Prometheus needs one too. */
+export function metricsRoutes(metrics: HttpMetrics): Route[] {
+  return [
+    defineRoute({
+      path: '/metrics',
+      says: 'What Prometheus scrapes.',
+      answers: [{ mediaType: 'text/plain', schema: null }],
+      problems: [],
+      parameters: NOTHING,
+      query: NOTHING,
+      weighBytes: () => 1_048_576,
+      async answer() {
+        const text = Buffer.from(await metrics.scrape());
+        return {
+          status: 200,
+          headers: { 'content-type': metrics.contentType, 'cache-control': 'no-store' },
+          body: bodyOf(text),
+        };
+      },
+    }),
+  ];
+}

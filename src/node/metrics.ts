@@ -1,0 +1,44 @@
+import type { MetricsRegistry } from '../observability/metrics.ts';
+import type { RpcBlobNode } from './rpc-blob-node.ts';
+
+/** Notes how long one call to a node took, and how it ended. */
+export type NodeCallWatch = (node: string, method: string, outcome: 'answered' | 'failed', seconds: number) => void;
+
+export function declareNodeMetrics(metrics: MetricsRegistry): NodeCallWatch {
+  const duration = metrics.histogram({
+    name: 'holdfast_node_call_duration_seconds',
+    help: 'Calls to each node by RPC method; a batch of fetches is one call. Calls that we gave up are not counted.',
+    labels: ['node', 'method', 'outcome'],
+  });
+  return (node, method, outcome, seconds) => duration.observe({ node, method, outcome }, seconds);
+}
+
+/** The same node, each call of which is noted. */
+export function watchedNode(node: RpcBlobNode, watch: NodeCallWatch): RpcBlobNode {
+  async function noted<T>(method: string, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    const begunMs = performance.now();
+    const end = (outcome: 'answered' | 'failed') =>
+      watch(node.name, method, outcome, (performance.now() - begunMs) / 1_000);
+    try {
+      const answer = await call();
+      end('answered');
+      return answer;
+    } catch (error) {
+      if (!signal.aborted) end('failed');
+      throw error;
+    }
+  }
+  return {
+    name: node.name,
+    genesisHash: (signal) => noted('getblockhash', signal, () => node.genesisHash(signal)),
+    tip: (signal) => noted('getblockchaininfo', signal, () => node.tip(signal)),
+    listBlobs: (page, signal) => noted('listnevmblobdata', signal, () => node.listBlobs(page, signal)),
+    fetchBlobs: (wanted, signal) => noted('getnevmblobdata', signal, () => node.fetchBlobs(wanted, signal)),
+    blockHashAt: (height, signal) => noted('getblockhash', signal, () => node.blockHashAt(height, signal)),
+    header: (hash, signal) => noted('getblockheader', signal, () => node.header(hash, signal)),
+    rawBlock: (hash, signal) => noted('getblock', signal, () => node.rawBlock(hash, signal)),
+    bestChainLock: (signal) => noted('getbestchainlock', signal, () => node.bestChainLock(signal)),
+    waitForNewBlock: (waitMs, signal) => noted('waitfornewblock', signal, () => node.waitForNewBlock(waitMs, signal)),
+    close: () => node.close(),
+  };
+}

@@ -1,0 +1,13 @@
+import type { MetricsRegistry } from './metrics.ts';
+
+/** What runs here. */
+export function declareBuild(metrics: MetricsRegistry, build: { version: string; command: 'run' | 'serve' }): void {
+  metrics.gauge({
+    name: 'holdfast_build_info',
+    help: 'Always 1; what runs is in the labels.',
+    labels: ['version', 'node_version', 'command'],
+    read: () => [
+      { labels: { version: build.version, node_version: process.versions.node, command: build.command }, value: 1 },
+    ],
+  });
+}

@@ -1,4 +1,5 @@
 import { ConditionBoard } from './archive/condition-board.ts';
+import { declareStandingMetrics } from './archive/metrics.ts';
 import { Site } from './archive/replicate/site.ts';
 import { ArchiverUpstream } from './archive/stateless/archiver-upstream.ts';
 import { recordsOf, StatelessReader } from './archive/stateless/stateless-reader.ts';
@@ -6,10 +7,13 @@ import { StatelessWatch } from './archive/stateless/stateless-watch.ts';
 import { WithheldNames } from './archive/stateless/withheld-names.ts';
 import { ConfigError, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
-import { createReaderServer, readAccess } from './http/index.ts';
+import { createReaderServer, declareHttpMetrics, readAccess } from './http/index.ts';
+import { declareBuild } from './observability/build-metrics.ts';
 import type { Logger } from './observability/logger.ts';
+import { MetricsRegistry } from './observability/metrics.ts';
 import { openBackends } from './open-backends.ts';
 import { StorageError } from './storage/errors.ts';
+import { declareBackendMetrics } from './storage/metrics.ts';
 
 export interface ReaderOptions {
   readonly settings: SettingValues;
@@ -30,7 +34,9 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     for (const close of closing.splice(0).reverse()) await close();
   };
   try {
-    const backends = await openBackends(settings);
+    const metrics = new MetricsRegistry();
+    declareBuild(metrics, { version, command: 'serve' });
+    const backends = await openBackends(settings, declareBackendMetrics(metrics));
     for (const { store } of backends) closing.push(() => store.close());
     if (backends.length === 0) throw noBackend();
     const verifier = await HashThread.start(await createNodeHasher());
@@ -46,6 +52,10 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
 
     const conditions = new ConditionBoard(log.child({ room: 'reader' }), Date.now);
     const watch = new StatelessWatch({ sites, withheld, archiver, conditions });
+    declareStandingMetrics(metrics, () => ({
+      backends: sites.map(({ id, breaker }) => ({ id, isUp: !breaker.isOpen(Date.now()) })),
+      conditions: conditions.all(),
+    }));
     const stopping = new AbortController();
     await watch.look(stopping.signal);
     refuseOtherChain(conditions);
@@ -70,6 +80,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
         port: settings.httpPort,
         nowMs: Date.now,
         ...(await readAccess(settings)),
+        metrics: declareHttpMetrics(metrics),
         onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
       },
     );

@@ -137,12 +137,6 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
       content.late.map(({ percent, unstored }) => ({ labels: { window_percent: `${percent}` }, value: unstored })),
   ],
   [
-    'holdfast_backend_up',
-    '1: in use. 0: not reached yet, or left alone after failures.',
-    ['backend'],
-    perBackend(({ isUp }) => Number(isUp)),
-  ],
-  [
     'holdfast_backend_queue_blobs',
     'What the backend is still to hold or to have mended.',
     ['backend'],
@@ -179,15 +173,6 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
     [],
     ({ local }) => one(local.budgetBytes),
   ],
-  [
-    'holdfast_condition',
-    '1 for each thing that is wrong now, as /v1/status names it.',
-    ['code', 'blocks_readiness'],
-    ({ conditions }) =>
-      [...new Map(conditions.map((condition) => [condition.code, condition])).values()].map(
-        ({ code, blocksReadiness }) => ({ labels: { code, blocks_readiness: String(blocksReadiness) }, value: 1 }),
-      ),
-  ],
 ];
 
 const COUNTED: readonly (readonly [name: string, help: string, labels: readonly string[], read: Read])[] = [
@@ -207,7 +192,32 @@ const COUNTED: readonly (readonly [name: string, help: string, labels: readonly 
   ['holdfast_healed_total', 'Copies that are good again.', ['backend'], perBackend(({ healed }) => healed)],
 ];
 
+/** What an archive and a stateless reader tell alike. */
+export interface Standing {
+  readonly backends: readonly { readonly id: string; readonly isUp: boolean }[];
+  readonly conditions: readonly { readonly code: string; readonly blocksReadiness: boolean }[];
+}
+
+export function declareStandingMetrics(metrics: MetricsRegistry, read: () => Standing): void {
+  metrics.gauge({
+    name: 'holdfast_backend_up',
+    help: '1: in use. 0: not reached yet, or left alone after failures.',
+    labels: ['backend'],
+    read: () => read().backends.map(({ id, isUp }) => ({ labels: { backend: id }, value: Number(isUp) })),
+  });
+  metrics.gauge({
+    name: 'holdfast_condition',
+    help: '1 for each thing that is wrong now, as /v1/status names it.',
+    labels: ['code', 'blocks_readiness'],
+    read: () =>
+      [...new Map(read().conditions.map((condition) => [condition.code, condition])).values()].map(
+        ({ code, blocksReadiness }) => ({ labels: { code, blocks_readiness: String(blocksReadiness) }, value: 1 }),
+      ),
+  });
+}
+
 export function declareArchiveMetrics(metrics: MetricsRegistry, figures: () => Figures): void {
+  declareStandingMetrics(metrics, figures);
   for (const [name, help, labels, read] of GAUGES) metrics.gauge({ name, help, labels, read: () => read(figures()) });
   for (const [name, help, labels, read] of COUNTED) {
     metrics.countedElsewhere({ name, help, labels, read: () => read(figures()) });

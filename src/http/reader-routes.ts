@@ -4,6 +4,8 @@ import type { ChainView } from '../archive/chain-view.ts';
 import { bytesRoute } from './blobs.ts';
 import { proofRoute } from './chain.ts';
 import { clientBytesRoutes } from './compatibility.ts';
+import type { HttpOptions } from './config.ts';
+import { metricsRoutes } from './metrics.ts';
 import { openapiRoutes } from './openapi.ts';
 import { BLOCK, CHECKED_HASHES, LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
@@ -20,7 +22,7 @@ const MOST_BODY_BYTES = 262_144;
 const RETRY_SECONDS = 60;
 
 /** Bytes and proofs; all that needs a catalog is there as well, and says 503: it never guesses. */
-export function readerRoutes(view: ReaderView, nowMs: () => number): Route[] {
+export function readerRoutes(view: ReaderView, { nowMs, metrics }: Pick<HttpOptions, 'nowMs' | 'metrics'>): Route[] {
   const proofs = {
     proofs: view.proofs.bind(view),
     // Only an archiver can tell, and it does so in the answer that it is asked for.
@@ -32,6 +34,7 @@ export function readerRoutes(view: ReaderView, nowMs: () => number): Route[] {
     proofRoute(proofs, proofs),
     ...clientBytesRoutes(view, proofs),
     ...statusRoutes(view, nowMs),
+    ...(metrics === undefined ? [] : metricsRoutes(metrics)),
     ...withoutCatalog(),
   ];
   return [...routes, ...openapiRoutes(routes, API_VERSION)];

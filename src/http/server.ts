@@ -34,7 +34,7 @@ export async function createHttpServer(view: ArchiveView, chain: ChainView, opti
 
 /** Serves bytes and proofs out of backends; what needs a catalog is refused. */
 export async function createReaderServer(reader: ReaderView, options: HttpOptions): Promise<HttpServer> {
-  return await serverOf(appOf(readerRoutes(reader, options.nowMs), options), options);
+  return await serverOf(appOf(readerRoutes(reader, options), options), options);
 }
 
 async function serverOf({ fastify, connections }: HttpApp, options: HttpOptions): Promise<HttpServer> {

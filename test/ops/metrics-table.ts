@@ -1,5 +1,5 @@
 import type { Figures } from '../../src/archive/figures.ts';
-import { declareArchiveMetrics } from '../../src/archive/metrics.ts';
+import { declareArchiveMetrics, declareStandingMetrics } from '../../src/archive/metrics.ts';
 import { declareHttpMetrics } from '../../src/http/index.ts';
 import { declareNodeMetrics } from '../../src/node/metrics.ts';
 import { declareBuild } from '../../src/observability/build-metrics.ts';
@@ -22,9 +22,19 @@ export function declaredFamilies(): DescribedFamily[] {
   return metrics.describe();
 }
 
+/** What they declare for `holdfast serve`. */
+export function declaredForReaders(): DescribedFamily[] {
+  const metrics = new MetricsRegistry();
+  declareBuild(metrics, { version: '0.0.0', command: 'serve' });
+  declareStandingMetrics(metrics, neverRead);
+  declareBackendMetrics(metrics);
+  declareHttpMetrics(metrics);
+  return metrics.describe();
+}
+
 const HEAD = `# Metrics
 
-What \`GET /metrics\` of \`holdfast run\` tells Prometheus, made by a test from what the rooms declare
+What \`GET /metrics\` of \`holdfast run\` tells Prometheus (and \`holdfast serve\`, of what is marked so), made by a test from what the rooms declare
 (\`npx vitest run --config test/vitest.config.ts test/ops/metrics.test.ts -u\`) and compared with a live scrape.
 
 \`/metrics\` is read like everything that is read: openly where no read tokens are configured, else with one of them
@@ -40,11 +50,12 @@ export function metricsTable(families: readonly DescribedFamily[]): string {
 }
 
 function rows(families: readonly DescribedFamily[]): string {
+  const byReaders = new Set(declaredForReaders().map(({ name }) => name));
   const lines = families.map(
     ({ name, type, labels, help }) =>
-      `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(' ')} | ${help.replaceAll('|', '\\|')} |`,
+      `| \`${name}\` | ${byReaders.has(name) ? 'yes' : ''} | ${type} | ${labels.map((label) => `\`${label}\``).join(' ')} | ${help.replaceAll('|', '\\|')} |`,
   );
-  return ['| name | type | labels | what it says |', '|---|---|---|---|', ...lines].join('\n');
+  return ['| name | serve | type | labels | what it says |', '|---|---|---|---|---|', ...lines].join('\n');
 }
 
 export interface ScrapedSample {

@@ -1,9 +1,19 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { startArchive, startNode, untilStored } from '../e2e/archive-process.ts';
 import { publish } from '../e2e/backends/real-backends.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { startReader } from '../e2e/serve/reader-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { declaredFamilies, familyOf, metricsTable, parseScrape, type ScrapedSample } from './metrics-table.ts';
+import {
+  declaredFamilies,
+  declaredForReaders,
+  familyOf,
+  metricsTable,
+  parseScrape,
+  type ScrapedSample,
+} from './metrics-table.ts';
 
 const UNITS =
   /_(seconds|bytes|blobs|blocks|ratio|total|info|timestamp_seconds)$|^holdfast_(condition|node_up|backend_up)$/;
@@ -64,6 +74,19 @@ describe('a live scrape of the assembled daemon', () => {
     ).toBeGreaterThan(0);
     // Bounded labels: no hash is one.
     for (const { versionHash } of published) expect(text).not.toContain(versionHash);
+  });
+
+  test('a stateless reader has its part of the table', async () => {
+    const withheld = join(temporaryFolder(), 'withheld');
+    writeFileSync(withheld, '');
+    const reader = await startReader({
+      HOLDFAST_IPFS_API_URL: 'http://127.0.0.1:9',
+      HOLDFAST_WITHHELD_FILE: withheld,
+    });
+    const { types, samples } = parseScrape(await scrape(reader.client.url));
+    expect([...types.keys()].toSorted()).toEqual(declaredForReaders().map(({ name }) => name));
+    expect(value(samples, 'holdfast_build_info', { command: 'serve' })).toBe(1);
+    expect(value(samples, 'holdfast_backend_up', { backend: 'ipfs' })).toBeDefined();
   });
 
   test('a blob that the node does not give shows as slack that shrinks, and as failing', async () => {

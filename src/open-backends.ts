@@ -99,6 +99,24 @@ async function opener(backend: BackendSettings): Promise<() => Promise<RemoteSto
   }
 }
 
+/** A bucket that is only read, over the address and credentials of a configured backend, or of the plain settings. */
+export async function openBucket(settings: SettingValues, words: BucketWords): Promise<RemoteStore> {
+  const { backend, bucket, prefix, layout } = words;
+  const like = backend === null ? s3FromSettings(settings) : backendSettings(settings).find(({ id }) => id === backend);
+  if (like?.kind !== 's3') {
+    throw invalid(`No S3 backend is named ${backend}.`, 'Name one from the configuration, or leave backend= out.');
+  }
+  return await (await opener({ ...like, id: `bucket ${bucket}`, bucket, prefix, layout }))();
+}
+
+export interface BucketWords {
+  readonly bucket: string;
+  readonly prefix: string;
+  readonly layout: S3BackendSettings['layout'];
+  /** null: as the plain settings say. */
+  readonly backend: string | null;
+}
+
 function s3FromSettings(settings: SettingValues): Omit<S3BackendSettings, 'bucket'> {
   return {
     kind: 's3',

@@ -1,0 +1,24 @@
+import type { ContentName } from '../blob/ids.ts';
+
+/** What somebody who may have bytes answered. A fault is no answer: it throws. */
+export type SourceAnswer =
+  /** What the body can mean, the likeliest first (raw bytes, or hex text of them): the hash decides. */
+  | { readonly kind: 'bytes'; readonly candidates: readonly Uint8Array[] }
+  /** Its positive answer that it has not got it. */
+  | { readonly kind: 'absent' }
+  /** It has been told not to give it out. */
+  | { readonly kind: 'withheld' };
+
+/** Somebody who may have bytes, and is not trusted: only hashes are. */
+export interface ByteSource {
+  /** As it is shown, without credentials: `peer https://archive.example`. */
+  readonly name: string;
+  /** @throws SourceError or StorageError when it could not be asked, or did not answer as such a source does. */
+  find(name: ContentName, signal: AbortSignal): Promise<SourceAnswer>;
+  /**
+   * The size without the bytes; null: it has not got it. 'unknown': it has it, or may, and does not tell how large it is.
+   * Nothing is proven by it.
+   */
+  size(name: ContentName, signal: AbortSignal): Promise<number | 'unknown' | null>;
+  close(): Promise<void>;
+}

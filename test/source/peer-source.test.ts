@@ -31,7 +31,7 @@ describe('a Holdfast', () => {
     const { endpoint, asked } = await oneBlobHoldfast();
     const source = peer(endpoint);
     const found = await source.find(blob, NEVER);
-    expect(found).toEqual({ kind: 'bytes', candidates: [Buffer.from(blob.bytes)] });
+    expect(found).toEqual({ kind: 'bytes', candidates: [blob.bytes] });
     expect(await source.find(missing, NEVER)).toEqual({ kind: 'absent' });
     expect(await source.size(blob, NEVER)).toBe(300);
     expect(await source.size(missing, NEVER)).toBeNull();

@@ -1,15 +1,17 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Archive } from './archive/archive.ts';
-import type { AuditRange, ChainAuditReport } from './archive/chain/audit.ts';
 import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
 import { declareArchiveMetrics } from './archive/metrics.ts';
 import type { Upkeep } from './archive/replicate/upkeep.ts';
+import { upkeepJobs } from './archive/replicate/upkeep-jobs.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { nodeCredentials, nodeUrls, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
-import { createHttpServer, declareHttpMetrics, readAccess } from './http/index.ts';
+import { createHttpServer, createLocalServer, declareHttpMetrics, type HttpOptions, readAccess } from './http/index.ts';
+import type { JobKind } from './jobs/job-kind.ts';
+import { JobTable } from './jobs/job-table.ts';
 import { createBlobNode } from './node/index.ts';
 import { declareNodeMetrics, watchedNode } from './node/metrics.ts';
 import { declareBuild } from './observability/build-metrics.ts';
@@ -137,10 +139,14 @@ function closer(closing: Closing): () => Promise<void> {
   };
 }
 
+/** The long operations that an archive knows, the same in a daemon and in a command alone. */
+function jobKinds(archive: Archive): JobKind[] {
+  return [...upkeepJobs(archive)];
+}
+
 export interface OpenedUpkeep {
   readonly upkeep: Upkeep;
-  /** Compares what the chain says must be held with what is, as far as it was walked. */
-  auditChain(range: AuditRange): ChainAuditReport;
+  readonly jobs: readonly JobKind[];
   close(): Promise<void>;
 }
 
@@ -154,7 +160,7 @@ export async function openUpkeep(options: DaemonOptions): Promise<OpenedUpkeep> 
   try {
     const settings = { ...options.settings, nodeUrl: options.settings.nodeUrl ?? NO_NODE };
     const { archive } = await openArchive({ ...options, settings }, new MetricsRegistry(), closing);
-    return { upkeep: archive.upkeep, auditChain: (range) => archive.auditChain(range), close };
+    return { upkeep: archive.upkeep, jobs: jobKinds(archive), close };
   } catch (error) {
     await close();
     throw error;
@@ -181,26 +187,43 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         () => performance.now(),
       ),
     );
+    const jobs = new JobTable(jobKinds(archive), { log: log.child({ room: 'jobs' }), nowMs });
+    const access = await readAccess(settings);
+    const served: Pick<HttpOptions, 'nowMs' | 'admin' | 'metrics' | 'onServerError'> = {
+      nowMs,
+      admin: { jobs },
+      metrics: declareHttpMetrics(metrics),
+      onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
+    };
     const http = await createHttpServer(archive, archive.chainView, {
       host: settings.httpHost,
       port: settings.httpPort,
-      nowMs,
-      ...(await readAccess(settings)),
-      metrics: declareHttpMetrics(metrics),
-      onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
+      ...access,
+      ...served,
     });
     closing.push(async () => {
       await http.close();
     });
+    const local = await createLocalServer(archive, archive.chainView, {
+      ...access,
+      ...served,
+    });
+    closing.push(async () => {
+      await local.close();
+    });
     const { url } = await http.listen();
-    await folder.announce(url, emulated ? addressWithCredentials(settings) : null);
+    const adminSocket = await local.listen(folder.path).catch((error: unknown) => {
+      log.warn({ error }, 'no local socket: other commands on this machine cannot reach this daemon');
+      return null;
+    });
+    await folder.announce({ url, emulatedNode: emulated ? addressWithCredentials(settings) : null, adminSocket });
     log.info({ url, node: node.name, dataDir: folder.path, emulated }, 'listening');
 
     const stopping = new AbortController();
     const running = archive.run(stopping.signal);
     closing.push(async () => {
       stopping.abort();
-      await running;
+      await Promise.all([running, jobs.stop()]);
     });
     let stopped: Promise<void> | null = null;
     return {

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { messageOf } from '../blob/errors.ts';
 import type { Config } from '../config/index.ts';
 import { announcedDaemon, type DaemonAddress, DataFolder } from '../storage/local/data-folder.ts';
 import { CliError } from './errors.ts';
@@ -20,24 +23,67 @@ export function archiveFolder(config: Config, cwd: string): string {
   return [first, ...others].find((folder) => DataFolder.exists(folder)) ?? first;
 }
 
-/** Where the daemon that runs on the data folder said it answers; null when none runs there. */
-export async function runningDaemon(config: Config, cwd: string): Promise<string | null> {
-  return (await announcedNear(config, cwd))?.url ?? null;
+/** How a daemon is reached. */
+export interface DaemonTarget {
+  /** Without a slash at the end; where there is a socket, only for people. */
+  readonly url: string;
+  /** Its local socket: over that no token is wanted. null: it is asked over its port. */
+  readonly socket: string | null;
+  readonly token: string | null;
 }
 
-/** The address given, else that of the daemon on the data folder, else the configured one. */
-export async function findDaemon(config: Config, cwd: string, given: string | undefined): Promise<string> {
-  if (given !== undefined) {
-    if (URL.canParse(given) && /^https?:/i.test(given)) return given.replace(/\/+$/, '');
-    throw new CliError('cli/usage', '--url must be an http:// or https:// address.', {
+/** What a command was told about which daemon to ask. */
+export interface GivenTarget {
+  readonly url: string | undefined;
+  readonly tokenFile: string | undefined;
+}
+
+/** `--url` and `--token-file`, for every command that asks a daemon. */
+export function addTargetOptions(command: Command): Command {
+  return command
+    .option('--url <address>', 'address of the daemon (default: the one that runs on the data folder)')
+    .option('--token-file <file>', 'file with the token that it takes (or HOLDFAST_TOKEN)');
+}
+
+export function givenTarget({ url, tokenFile }: Readonly<Record<string, string | boolean>>): GivenTarget {
+  const asText = (value: string | boolean | undefined) => (typeof value === 'string' ? value : undefined);
+  return { url: asText(url), tokenFile: asText(tokenFile) };
+}
+
+/** The daemon that runs on the data folder, as it announced itself; null when none runs there. */
+export async function runningDaemon(config: Config, cwd: string): Promise<DaemonAddress | null> {
+  return await announcedNear(config, cwd);
+}
+
+/** The address given, else the daemon on the data folder by its socket, else the configured address. */
+export async function findDaemon(config: Config, cwd: string, given: GivenTarget): Promise<DaemonTarget> {
+  const token = given.tokenFile === undefined ? config.values.token : readToken(resolve(cwd, given.tokenFile));
+  if (given.url !== undefined) return { url: checkedUrl(given.url), socket: null, token };
+  const running = await announcedNear(config, cwd);
+  if (running !== null) return { url: running.url, socket: running.adminSocket, token };
+  const { httpHost, httpPort } = config.values;
+  return { url: `http://${httpHost.includes(':') ? `[${httpHost}]` : httpHost}:${httpPort}`, socket: null, token };
+}
+
+function checkedUrl(given: string): string {
+  if (URL.canParse(given) && /^https?:/i.test(given)) return given.replace(/\/+$/, '');
+  throw new CliError('cli/usage', '--url must be an http:// or https:// address.', {
+    retryable: false,
+    hint: 'Like --url http://127.0.0.1:8080.',
+  });
+}
+
+function readToken(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    throw new CliError('cli/usage', `The token cannot be read: ${messageOf(cause)}.`, {
+      details: { file },
       retryable: false,
-      hint: 'Like --url http://127.0.0.1:8080.',
+      hint: 'Name a readable file with --token-file, or set HOLDFAST_TOKEN.',
+      cause,
     });
   }
-  const running = await runningDaemon(config, cwd);
-  if (running !== null) return running;
-  const { httpHost, httpPort } = config.values;
-  return `http://${httpHost.includes(':') ? `[${httpHost}]` : httpHost}:${httpPort}`;
 }
 
 /** The emulated node of a development daemon that runs on the data folder; null when there is none. */

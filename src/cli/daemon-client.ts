@@ -1,8 +1,9 @@
-import { request } from 'undici';
+import { Agent, request } from 'undici';
 import { z } from 'zod';
-import { messageOf } from '../blob/errors.ts';
+import { HoldfastError, messageOf } from '../blob/errors.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { addressWithoutCredentials } from '../config/index.ts';
+import type { DaemonTarget } from './daemon-address.ts';
 import { CliError } from './errors.ts';
 
 export interface DaemonAnswer {
@@ -16,29 +17,79 @@ const MOST_BYTES = 4 * MAX_BLOB_BYTES;
 
 const problem = z.object({ code: z.string(), detail: z.string(), hint: z.string().optional() });
 
-/** One GET to the daemon. Throws `CliError` `cli/no-daemon` when nobody answers there. */
-export async function askDaemon(base: string, path: string, signal: AbortSignal): Promise<DaemonAnswer> {
+export interface DaemonQuestion {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  /** JSON of it is sent. */
+  readonly body?: unknown;
+}
+
+export interface DaemonReply {
+  readonly status: number;
+  readonly body: AsyncIterable<unknown>;
+}
+
+/** One question to the daemon, its answer read to the end. Throws `CliError` `cli/no-daemon` when nobody answers there. */
+export async function askDaemon(
+  target: DaemonTarget,
+  question: DaemonQuestion,
+  signal: AbortSignal,
+): Promise<DaemonAnswer> {
+  return await withDaemon(target, question, signal, async ({ status, body }) => ({
+    status,
+    body: await wholeBody(body),
+  }));
+}
+
+/** The same, with the answer in the hands of the caller while it comes. */
+export async function withDaemon<T>(
+  target: DaemonTarget,
+  { method = 'GET', path, body }: DaemonQuestion,
+  signal: AbortSignal,
+  read: (reply: DaemonReply) => Promise<T>,
+): Promise<T> {
+  const { url, socket, token } = target;
+  const agent = new Agent(socket === null ? {} : { connect: { socketPath: socket } });
   try {
-    const answer = await request(`${base}${path}`, { signal, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
-    const parts: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of answer.body) {
-      const part = z.instanceof(Uint8Array).parse(chunk);
-      bytes += part.length;
-      if (bytes > MOST_BYTES) throw new Error(`the answer is larger than ${MOST_BYTES} bytes`);
-      parts.push(part);
-    }
-    return { status: answer.statusCode, body: Buffer.concat(parts) };
+    const { statusCode: status, body: arriving } = await request(
+      `${socket === null ? url : 'http://localhost'}${path}`,
+      {
+        method,
+        dispatcher: agent,
+        signal,
+        headersTimeout: TIMEOUT_MS,
+        bodyTimeout: TIMEOUT_MS,
+        headers: socket !== null || token === null ? {} : { authorization: `Bearer ${token}` },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      },
+    );
+    return await read({ status, body: arriving });
   } catch (cause) {
     signal.throwIfAborted();
-    const shown = addressWithoutCredentials(base);
+    if (cause instanceof HoldfastError) throw cause;
+    const shown = addressWithoutCredentials(url);
     throw new CliError('cli/no-daemon', `No holdfast daemon answers at ${shown}: ${messageOf(cause)}.`, {
       details: { base: shown },
       retryable: true,
       hint: 'Start one with `holdfast run`, or name its address with --url.',
       cause,
     });
+  } finally {
+    await agent.destroy();
   }
+}
+
+/** @throws Error when it is larger than any answer is. */
+export async function wholeBody(body: AsyncIterable<unknown>): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    const part = z.instanceof(Uint8Array).parse(chunk);
+    bytes += part.length;
+    if (bytes > MOST_BYTES) throw new Error(`the answer is larger than ${MOST_BYTES} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
 }
 
 /** The body as JSON, decoded by the schema; the daemon's own words when it answered with a problem. */

@@ -6,6 +6,8 @@ export type CliErrorCode =
   | 'cli/no-daemon'
   | 'cli/daemon-answer'
   | 'cli/cannot-tell'
+  | 'cli/daemon-gone'
+  | 'cli/no-socket'
   | 'cli/file'
   | 'cli/wrong-bytes';
 

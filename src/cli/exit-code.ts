@@ -12,6 +12,8 @@ const CONFIGURATION = new Set([
   'http/bad-host',
   'http/bad-port',
   'http/bad-tokens-file',
+  'cli/no-socket',
+  'jobs/bad-parameters',
   'storage/in-use',
   'storage/other-chain',
   'sqlite/newer-than-program',

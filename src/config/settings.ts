@@ -163,6 +163,7 @@ export const SETTINGS = {
     [],
     'More backends: a list of s3 and ipfs ones, each with a kind, an id and its own settings.',
   ),
+  token: secret('token', 'Token for commands that ask an archive over its port.'),
   logLevel: setting('log.level', oneOf(LOG_LEVELS), 'info', 'Least level that is logged.'),
 } as const;
 

@@ -4,12 +4,18 @@ export interface AnswerBody {
   make(): Uint8Array;
 }
 
+/** Lines that are sent as they come, each with a line feed; how many bytes there will be nobody knows before. */
+export interface AnswerLines {
+  readonly lengthBytes: null;
+  open(): AsyncIterable<string>;
+}
+
 /** What a route answers: a value, so that a route can be read and tested without a server. Header names in lower case. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** null: the status forbids one (204, 304). */
-  readonly body: AnswerBody | null;
+  readonly body: AnswerBody | AnswerLines | null;
 }
 
 /** Bytes that a hash names never change; whoever holds them need not ask again. */
@@ -26,6 +32,15 @@ export function textAnswer(text: string): Answer {
     status: 200,
     headers: { 'content-type': 'text/plain', 'cache-control': 'no-store' },
     body: bodyOf(Buffer.from(text)),
+  };
+}
+
+/** Events as they happen, a JSON value a line; the connection ends with the last. */
+export function linesAnswer(open: () => AsyncIterable<string>): Answer {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+    body: { lengthBytes: null, open },
   };
 }
 

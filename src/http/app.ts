@@ -2,6 +2,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
 import { codeOf } from '../blob/errors.ts';
+import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget } from './answer-budget.ts';
 import { blobRoutes } from './blobs.ts';
@@ -56,6 +57,7 @@ export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
     clients: new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() }),
     readTokens: options.readTokens ?? null,
     adminTokens: options.adminTokens ?? null,
+    isLocal: options.isLocal ?? false,
   });
   countAnswers(app, options);
   app.setErrorHandler((error, request, reply) => {
@@ -67,7 +69,7 @@ export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
   });
   for (const route of routes) {
     const handler = handlerOf(route, budget, report);
-    const method = route.verb === 'GET' ? ['GET', 'HEAD'] : ['POST'];
+    const method = route.verb === 'GET' ? ['GET', 'HEAD'] : [route.verb];
     app.route({
       method,
       url: route.path,
@@ -94,7 +96,7 @@ const API_VERSION = '1.0.0';
 export function routesOf(
   view: ArchiveView,
   chain: ChainView,
-  { nowMs, facadeDialect, metrics }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics'>,
+  { nowMs, facadeDialect, metrics, admin }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'admin'>,
 ): Route[] {
   const routes = [
     ...blobRoutes(view, chain),
@@ -103,6 +105,7 @@ export function routesOf(
     ...(metrics === undefined ? [] : metricsRoutes(metrics)),
     ...compatibilityRoutes(view, chain),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5'),
+    ...(admin === undefined ? [] : adminRoutes(admin)),
   ];
   return [...routes, ...openapiRoutes(routes, API_VERSION)];
 }
@@ -154,15 +157,12 @@ interface Doorkeepers {
   readonly clients: ClientLimits;
   readonly readTokens: TokenList | null;
   readonly adminTokens: TokenList | null;
+  readonly isLocal: boolean;
 }
 
 /** Before any parsing of bodies, so that nothing a client sends is waited for in vain. */
 function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeepers: Doorkeepers): void {
-  const paths = routes.map(({ path, verb }) => ({
-    pattern: patternOf(path),
-    reads: verb === 'GET',
-    posts: verb === 'POST',
-  }));
+  const paths = routes.map(({ path, verb }) => ({ pattern: patternOf(path), verb }));
   const accessOf = new Map(routes.map(({ path, access }) => [path, access]));
   app.addHook('onRequest', (request, reply, done) => {
     const { method = '', url = '', httpVersion, headers } = request.raw;
@@ -197,9 +197,15 @@ function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: Clie
 function tokenAnswer(
   { headers, method }: FastifyRequest,
   access: RouteAccess,
-  { readTokens, adminTokens }: Doorkeepers,
+  { readTokens, adminTokens, isLocal }: Doorkeepers,
 ): Answer | null {
-  if (access === 'open' || method === 'OPTIONS') return null;
+  if (isLocal || access === 'open' || method === 'OPTIONS') return null;
+  if (access === 'admin' && adminTokens === null) {
+    return problemAnswer(
+      'http/admin-closed',
+      'No tokens of operators are configured, so nobody may do this over a port.',
+    );
+  }
   if (access === 'read' && readTokens === null) return null;
   const lists = access === 'admin' ? [adminTokens] : [readTokens, adminTokens];
   if (lists.some((tokens) => tokens?.admits(headers.authorization) === true)) return null;

@@ -1,3 +1,4 @@
+import type { AdminView } from './admin/admin-view.ts';
 import type { HttpMetrics } from './metrics.ts';
 import type { FacadeDialect } from './rpc/blob-calls.ts';
 import type { TokenList } from './token-list.ts';
@@ -60,6 +61,10 @@ export interface HttpOptions {
   readonly facadeDialect?: FacadeDialect;
   /** Of those who may do more than read; without any, nobody may over this port. */
   readonly adminTokens?: TokenList | null;
+  /** What operators do; without it there is nothing under `/admin`. */
+  readonly admin?: AdminView;
+  /** Only who may write the data folder reaches it: nobody is asked for a token. */
+  readonly isLocal?: boolean;
   /** Where given, reading takes one of these; liveness and readiness do not. */
   readonly readTokens?: TokenList | null;
   /** Where answers are counted and `/metrics` is read; without it there is no such route. */

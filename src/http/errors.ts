@@ -6,6 +6,7 @@ export type HttpErrorCode =
   | 'http/bad-host'
   | 'http/bad-port'
   | 'http/listen-failed'
+  | 'http/no-local-socket'
   | 'http/client-gone'
   | 'http/bad-json'
   | 'http/bad-body'
@@ -61,6 +62,16 @@ export function listenError(host: string, port: number, cause: unknown): HttpErr
     details: { host, port, systemCode },
     retryable: false,
     hint: meaning.hint,
+    cause,
+  });
+}
+
+/** Without it the archive works, and other commands on the machine cannot reach it but over its port. */
+export function localSocketError(path: string, cause: unknown): HttpError {
+  return new HttpError('http/no-local-socket', `No local socket can be made at ${path}: ${messageOf(cause)}.`, {
+    details: { path, systemCode: codeOf(cause) },
+    retryable: false,
+    hint: 'Let the daemon write its data folder or TMPDIR; until then use /admin with HOLDFAST_HTTP_ADMIN_TOKENS_FILE.',
     cause,
   });
 }

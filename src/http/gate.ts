@@ -2,13 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Answer } from './answer.ts';
 import { MAX_URL_CHARS } from './config.ts';
 import { problemAnswer } from './problem.ts';
+import type { RouteVerb } from './route.ts';
 import { preflightHeaders } from './standing-headers.ts';
 
-/** What a path takes: a route is read by GET and HEAD, or asked by POST; Node and browsers do OPTIONS. */
+/** What a path takes, by a route of its own for each; who reads by GET reads by HEAD, and browsers do OPTIONS. */
 export interface GatePath {
   readonly pattern: RegExp;
-  readonly reads: boolean;
-  readonly posts: boolean;
+  readonly verb: RouteVerb;
 }
 
 export interface GateRequest {
@@ -20,6 +20,10 @@ export interface GateRequest {
   readonly routed: boolean;
 }
 
+/** Which of them take one, their routes say. */
+const TAKING_BODIES = new Set(['POST', 'PUT']);
+const VERBS: readonly RouteVerb[] = ['GET', 'POST', 'PUT', 'DELETE'];
+
 /** What is refused, or answered, before any route sees it; null: let it through. `paths` are those of the routes. */
 export function gateAnswer(request: GateRequest, paths: readonly GatePath[]): Answer | null {
   if (request.url.length > MAX_URL_CHARS) {
@@ -29,7 +33,7 @@ export function gateAnswer(request: GateRequest, paths: readonly GatePath[]): An
     return problemAnswer('http/malformed-request', 'HTTP/1.1 wants a Host header.');
   }
   if (!request.routed) return unroutedAnswer(request, paths);
-  if (request.method !== 'POST' && hasBody(request.headers)) {
+  if (!TAKING_BODIES.has(request.method) && hasBody(request.headers)) {
     return problemAnswer('http/body-not-allowed', `${request.method} has no body here.`);
   }
   return null;
@@ -44,11 +48,8 @@ function unroutedAnswer({ method, url }: GateRequest, paths: readonly GatePath[]
   const path = url.split(/[?#]/, 1)[0] ?? '';
   const taking = paths.filter(({ pattern }) => pattern.test(path));
   if (taking.length === 0) return problemAnswer('http/no-such-route', `Nothing is at ${JSON.stringify(path)}.`);
-  const allowed = [
-    ...(taking.some(({ reads }) => reads) ? ['GET', 'HEAD'] : []),
-    ...(taking.some(({ posts }) => posts) ? ['POST'] : []),
-    'OPTIONS',
-  ].join(', ');
+  const taken = VERBS.filter((verb) => taking.some((path) => path.verb === verb));
+  const allowed = [...taken.flatMap((verb) => (verb === 'GET' ? ['GET', 'HEAD'] : [verb])), 'OPTIONS'].join(', ');
   if (method === 'OPTIONS') return { status: 204, headers: preflightHeaders(allowed), body: null };
   return problemAnswer('http/method-not-allowed', `${method} is not a method of this route.`, {
     headers: { allow: allowed },

@@ -1,6 +1,7 @@
 export { type AccessSettings, readAccess } from './access.ts';
 export { DEFAULT_HTTP_LIMITS, type HttpLimits, type HttpOptions } from './config.ts';
 export { HttpError, type HttpErrorCode } from './errors.ts';
+export { createLocalServer, type LocalServer } from './local-server.ts';
 export { declareHttpMetrics, type HttpMetrics } from './metrics.ts';
 export { PROBLEMS, type ProblemCode } from './problem-table.ts';
 export type { ReaderView } from './reader-routes.ts';

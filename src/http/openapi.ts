@@ -16,6 +16,7 @@ const ALWAYS: readonly ProblemCode[] = [
   'http/temporary-fault',
   'http/too-busy',
 ];
+const ADMIN: readonly ProblemCode[] = ['http/admin-closed'];
 const WITH_BODY: readonly ProblemCode[] = ['http/bad-json', 'http/bad-body', 'http/body-too-large'];
 
 const PROBLEM = z.looseObject({
@@ -71,9 +72,9 @@ function describeMethods(route: Route): object {
     ...(route.body === null ? {} : { requestBody: describeBody(route.body.schema) }),
     responses: describeAnswers(route),
     // An empty one: it can also be read without a token, where none is configured.
-    security: route.access === 'open' ? [{}] : [{}, { token: [] }],
+    security: { open: [{}], read: [{}, { token: [] }], admin: [{ token: [] }] }[route.access],
   };
-  return route.verb === 'POST' ? { post: described } : { get: described, head: described };
+  return route.verb === 'GET' ? { get: described, head: described } : { [route.verb.toLowerCase()]: described };
 }
 
 function describeParameters(schema: z.ZodType, place: 'path' | 'query'): object[] {
@@ -95,12 +96,12 @@ function describeBody(schema: z.ZodType): object {
   return { required: true, content: { 'application/json': { schema: schemaOf(schema, 'input') } } };
 }
 
-function describeAnswers({ answers, problems, body }: Route): object {
+function describeAnswers({ answers, problems, body, access }: Route): object {
   const good = answers.map(({ mediaType, schema }) => [
     mediaType,
     { schema: schema === null ? { type: 'string' } : schemaOf(schema, 'output') },
   ]);
-  const codes = [...problems, ...ALWAYS, ...(body === null ? [] : WITH_BODY)];
+  const codes = [...problems, ...(access === 'admin' ? ADMIN : []), ...ALWAYS, ...(body === null ? [] : WITH_BODY)];
   const byStatus = Map.groupBy(new Set(codes), (code) => PROBLEMS[code].status);
   return {
     200: { description: 'What was asked for.', content: Object.fromEntries(good) },

@@ -72,6 +72,24 @@ export const PROBLEMS = {
     title: 'A token is needed',
     hint: 'Send Authorization: Bearer and a token that the operator gave you.',
   },
+  'http/admin-closed': {
+    status: 403,
+    title: 'Closed over this port',
+    hint: 'Use the holdfast command on the machine itself, or set HOLDFAST_HTTP_ADMIN_TOKENS_FILE.',
+  },
+  'jobs/unknown-kind': { status: 404, title: 'No such kind of job', hint: 'GET /admin/jobs names the kinds.' },
+  'jobs/unknown-job': {
+    status: 404,
+    title: 'No such job',
+    hint: 'GET /admin/jobs lists them; a restart forgets them.',
+  },
+  'jobs/bad-parameters': {
+    status: 400,
+    title: 'A parameter has a wrong value',
+    hint: 'Correct it as the detail says.',
+  },
+  'jobs/busy': { status: 409, title: 'A job of this kind is under way', hint: 'Watch it, or cancel it first.' },
+  'jobs/stopping': { status: 503, title: 'No job is begun now', hint: ASK_AGAIN },
   'http/bad-url': {
     status: 400,
     title: 'The URL cannot be decoded',

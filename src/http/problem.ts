@@ -1,4 +1,4 @@
-import { type Answer, bodyOf } from './answer.ts';
+import { type Answer, type AnswerBody, bodyOf } from './answer.ts';
 import { PROBLEMS, type ProblemCode } from './problem-table.ts';
 
 const DEFAULT_RETRY_SECONDS = 5;
@@ -14,11 +14,15 @@ export interface ProblemFacts {
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
+export interface ProblemAnswer extends Answer {
+  readonly body: AnswerBody;
+}
+
 /**
  * An error as RFC 9457 has it. The body is never empty and begins with `{`: a client that ignores the status and takes
  * the body for hex fails, and does not take it for a blob.
  */
-export function problemAnswer(code: ProblemCode, detail: string, facts: ProblemFacts = {}): Answer {
+export function problemAnswer(code: ProblemCode, detail: string, facts: ProblemFacts = {}): ProblemAnswer {
   const { status, title, hint } = PROBLEMS[code];
   const problem = {
     type: `urn:holdfast:problem:${code}`,

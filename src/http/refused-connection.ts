@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../blob/errors.ts';
-import type { Answer } from './answer.ts';
-import { problemAnswer } from './problem.ts';
+import { type ProblemAnswer, problemAnswer } from './problem.ts';
 import { requestIdFrom } from './request-id.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
@@ -22,7 +21,7 @@ export function refuseConnection(
   socket.end(onTheWire(answerTo(error)), () => socket.destroy());
 }
 
-function answerTo(error: unknown): Answer {
+function answerTo(error: unknown): ProblemAnswer {
   switch (codeOf(error)) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return problemAnswer('http/request-timeout', 'The request did not arrive in time.');
@@ -33,8 +32,8 @@ function answerTo(error: unknown): Answer {
   }
 }
 
-function onTheWire({ status, headers, body }: Answer): Buffer {
-  const bytes = body?.make() ?? new Uint8Array();
+function onTheWire({ status, headers, body }: ProblemAnswer): Buffer {
+  const bytes = body.make();
   const all = {
     ...STANDING_HEADERS,
     ...headers,

@@ -42,11 +42,14 @@ export interface RouteDescription {
 /** Who may use it, where tokens are configured. */
 export type RouteAccess = 'open' | 'read' | 'admin';
 
-/** Read by GET and HEAD, or asked by POST. The schemas decode what arrives, and the description is made from the same. */
+/** GET is HEAD as well. */
+export type RouteVerb = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** The schemas decode what arrives, and the description is made from the same. */
 export interface Route extends RouteDescription {
   /** `/v1/blobs/:versionHash` */
   readonly path: string;
-  readonly verb: 'GET' | 'POST';
+  readonly verb: RouteVerb;
   readonly access: RouteAccess;
   readonly parameters: z.ZodType;
   readonly query: z.ZodType;
@@ -79,15 +82,18 @@ export function defineRoute<Parameters, Query>(definition: RouteDefinition<Param
   return { ...routeOf(definition, () => null), verb: 'GET', body: null };
 }
 
-interface PostDefinition<Query, Body> extends Omit<RouteDefinition<object, Query, Body>, 'parameters' | 'query'> {
+/** Takes something back; no body says what, the path does. */
+export function defineDeleteRoute<Parameters, Query>(definition: RouteDefinition<Parameters, Query, null>): Route {
+  return { ...routeOf(definition, () => null), verb: 'DELETE', body: null };
+}
+
+interface PostDefinition<Parameters, Query, Body> extends RouteDefinition<Parameters, Query, Body> {
   readonly body: z.ZodType<Body>;
-  readonly query: z.ZodType<Query>;
-  readonly parameters: z.ZodType<object>;
   readonly mostBytes: number;
 }
 
 /** Asked by POST with JSON, whatever Content-Type says: the clients that exist do not agree on one. */
-export function definePostRoute<Query, Body>(definition: PostDefinition<Query, Body>): Route {
+export function definePostRoute<Parameters, Query, Body>(definition: PostDefinition<Parameters, Query, Body>): Route {
   const { body: schema, mostBytes } = definition;
   return {
     ...routeOf(definition, (bytes) => fitting(schema, jsonOf(bytes))),
@@ -96,13 +102,19 @@ export function definePostRoute<Query, Body>(definition: PostDefinition<Query, B
   };
 }
 
-interface RawPostDefinition<Query> extends Omit<PostDefinition<Query, Uint8Array>, 'body'> {
+/** The same by PUT: it sets what it names, and twice is as once. */
+export function definePutRoute<Parameters, Query, Body>(definition: PostDefinition<Parameters, Query, Body>): Route {
+  return { ...definePostRoute(definition), verb: 'PUT' };
+}
+
+interface RawPostDefinition<Parameters, Query> extends RouteDefinition<Parameters, Query, Uint8Array> {
+  readonly mostBytes: number;
   /** For the description alone: the route reads the bytes by itself. */
   readonly describedBody: z.ZodType;
 }
 
 /** Asked by POST with a body that has errors of its own kind. */
-export function defineRawPostRoute<Query>(definition: RawPostDefinition<Query>): Route {
+export function defineRawPostRoute<Parameters, Query>(definition: RawPostDefinition<Parameters, Query>): Route {
   const { describedBody: schema, mostBytes } = definition;
   return { ...routeOf(definition, (bytes) => bytes), verb: 'POST', body: { mostBytes, schema } };
 }
@@ -148,7 +160,7 @@ function fitting<Body>(schema: z.ZodType<Body>, value: unknown): Body {
 }
 
 /** @throws HttpError `http/bad-json` */
-function jsonOf(bytes: Uint8Array): unknown {
+export function jsonOf(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {

@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { Answer } from './answer.ts';
+import type { Answer, AnswerLines } from './answer.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
 /** The one place that writes answers of routes. HEAD gets every header of GET, and its body is never made. */
@@ -7,8 +8,15 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).headers(STANDING_HEADERS).headers(answer.headers);
   reply.header('x-request-id', reply.request.id);
   if (answer.body === null) return reply.send();
+  if (answer.body.lengthBytes === null) {
+    return reply.request.method === 'HEAD' ? reply.send() : reply.send(Readable.from(linesOf(answer.body)));
+  }
   reply.header('content-length', String(answer.body.lengthBytes));
   return reply.request.method === 'HEAD' ? reply.send() : reply.send(asBuffer(answer.body.make()));
+}
+
+async function* linesOf(body: AnswerLines): AsyncGenerator<string> {
+  for await (const line of body.open()) yield `${line}\n`;
 }
 
 /** The same memory, in the class that Node's streams take without a copy. */

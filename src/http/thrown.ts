@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ArchiveError } from '../archive/errors.ts';
 import { HoldfastError, MalformedError } from '../blob/errors.ts';
+import { JobError } from '../jobs/errors.ts';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
 import { problemAnswer } from './problem.ts';
@@ -26,6 +27,9 @@ export function meaningOfThrown(error: unknown): ThrownMeaning {
         members: { parameter: 'after' },
       }),
     );
+  }
+  if (error instanceof JobError && error.code !== 'jobs/bad-event') {
+    return clientError(problemAnswer(error.code, error.message, { hint: error.hint, members: error.details }));
   }
   if (error instanceof HoldfastError && error.retryable) {
     return {

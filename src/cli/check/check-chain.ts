@@ -1,41 +1,37 @@
-import type { AuditFinding, ChainAuditReport } from '../../archive/chain/audit.ts';
-import { openUpkeep } from '../../daemon.ts';
-import { createLogger } from '../../observability/logger.ts';
-import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
-import { archiveFolder } from '../daemon-address.ts';
+import { z } from 'zod';
 import { describeSeconds } from '../describe.ts';
 import { CliError } from '../errors.ts';
-import { humanLog } from '../human-log.ts';
-import type { VerbOptions } from '../verb-options.ts';
-import { VERSION } from '../version.ts';
 
-/**
- * `holdfast check --chain`: is everything that is on chain stored? Exit code 3: something is lost or not stored, and is
- * listed; 1: heights were not examined, so that nothing can be said of them. Takes the lock of the folder.
- */
-export async function checkChain({ config, own, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
-  const range = { from: heightOf(own['from'], '--from'), to: heightOf(own['to'], '--to') };
-  const dataDir = archiveFolder(config, context.cwd);
-  const log = createLogger('error', humanLog(context.stderr));
-  const settings = { ...config.values, dataDir };
-  const { auditChain, close } = await openUpkeep({ settings, version: VERSION, emulated: false, log });
-  try {
-    const report = auditChain(range);
-    if (json) printJson(context, report);
-    else for (const line of linesOf(report)) print(context, line);
-    if (report.findingCount > 0) return EXIT.missing;
-    return report.isComplete ? EXIT.done : EXIT.failed;
-  } finally {
-    await close();
-  }
-}
+const range = z.object({ from: z.number(), to: z.number() });
+const finding = z.object({
+  class: z.string(),
+  height: z.number(),
+  hashType: z.string(),
+  versionHash: z.string(),
+  txid: z.string(),
+  slackSeconds: z.number().nullable(),
+  answers: z.array(z.object({ source: z.string(), at: z.string() })),
+});
+const chainReport = z.object({
+  range,
+  examinedBlocks: z.number(),
+  unexamined: z.array(range),
+  /** By class, in the order in which they are told. */
+  occurrences: z.record(z.string(), z.number()),
+  unclearTransactions: z.number(),
+  findings: z.array(finding),
+  findingCount: z.number(),
+  isComplete: z.boolean(),
+});
 
-function linesOf(report: ChainAuditReport): string[] {
-  const { range, occurrences, examinedBlocks, unexamined, unclearTransactions, findings, findingCount } = report;
-  const { stored, spooled, pending, lost } = occurrences;
+/** What `holdfast check --chain` found, for people. */
+export function showChainReport(given: unknown): string[] {
+  const report = chainReport.parse(given);
+  const { range: asked, occurrences, examinedBlocks, unexamined, unclearTransactions, findings, findingCount } = report;
+  const [first, ...others] = Object.entries(occurrences).map(([kind, count]) => ({ kind, count }));
   const lines = [
-    `heights ${range.from} to ${range.to}: ${examinedBlocks} blocks examined`,
-    `${stored} occurrences stored, ${spooled} spooled, ${pending} pending, ${lost} lost`,
+    `heights ${asked.from} to ${asked.to}: ${examinedBlocks} blocks examined`,
+    [`${first?.count} occurrences ${first?.kind}`, ...others.map(({ kind, count }) => `${count} ${kind}`)].join(', '),
     ...unexamined.map(({ from, to }) => `not examined: heights ${from} to ${to}`),
   ];
   if (unclearTransactions > 0)
@@ -46,13 +42,21 @@ function linesOf(report: ChainAuditReport): string[] {
   return lines;
 }
 
-function lineOf({ class: found, height, hashType, versionHash, txid, slackSeconds, answers }: AuditFinding): string {
+function lineOf({
+  class: found,
+  height,
+  hashType,
+  versionHash,
+  txid,
+  slackSeconds,
+  answers,
+}: z.infer<typeof finding>): string {
   const slack = slackSeconds === null ? '' : `, ${describeSeconds(slackSeconds)} left`;
   const why = found === 'lost' ? `, not at ${answers.map(({ source, at }) => `${source} (${at})`).join(', ')}` : slack;
   return `${found.toUpperCase().padEnd(7)} ${hashType} ${versionHash} at height ${height} in ${txid}${why}`;
 }
 
-function heightOf(given: string | boolean | undefined, flag: string): number | null {
+export function heightOf(given: string | boolean | undefined, flag: string): number | null {
   if (given === undefined) return null;
   if (typeof given === 'string' && /^\d{1,10}$/.test(given)) return Number(given);
   throw new CliError('cli/usage', `${flag} takes a height, a whole number.`, {

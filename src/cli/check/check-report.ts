@@ -1,5 +1,28 @@
-import type { CheckReport, Subset } from '../../archive/replicate/upkeep.ts';
+import { z } from 'zod';
+import type { Subset } from '../../archive/replicate/upkeep.ts';
 import { CliError } from '../errors.ts';
+
+const count = z.number();
+export const checkReport = z.object({
+  backends: z.array(
+    z.object({
+      backend: z.string(),
+      listed: count,
+      unknown: count,
+      read: count,
+      missing: count,
+      damaged: count,
+      fault: z.string().nullable(),
+    }),
+  ),
+  left: z.array(
+    z.object({ backend: z.string(), hashType: z.string(), versionHash: z.string(), elsewhere: z.boolean() }),
+  ),
+  leftCount: count,
+  repaired: count,
+  waiting: z.record(z.string(), count),
+});
+type CheckReport = z.infer<typeof checkReport>;
 
 /** `3/30`: the third of thirty equal parts. */
 export function parseSubset(text: string): Subset {

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import { checkChain } from '../check/check-chain.ts';
-import { parseSubset, showReport } from '../check/check-report.ts';
-import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
-import { CliError } from '../errors.ts';
+import { heightOf, showChainReport } from '../check/check-chain.ts';
+import { checkReport, parseSubset, showReport } from '../check/check-report.ts';
+import { type CliContext, type ExitCode, print, printJson } from '../cli-context.ts';
+import { runJob } from '../run-job.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
-import { withUpkeep } from '../with-upkeep.ts';
 
 export function checkCommand(): Command {
   return verb('check', 'Compare every backend with the catalog, and the catalog with every backend.')
@@ -17,28 +16,32 @@ export function checkCommand(): Command {
     .option('--repair', 'replace what is missing or damaged from good copies');
 }
 
-/** Exit code 3: something is missing or damaged, and it is listed. 1: a backend could not be asked. */
+/**
+ * Inside of the daemon that runs on the folder, else alone. Exit code 3: something is missing or damaged, and it is
+ * listed. 1: a backend could not be asked, or heights were not examined, so that nothing can be said of them.
+ */
 export async function check(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json } = options;
-  if (own['chain'] === true) return await checkChain(options, context);
-  const subset = typeof own['subset'] === 'string' ? parseSubset(own['subset']) : { index: 1, of: 1 };
-  const backend = typeof own['backend'] === 'string' ? own['backend'] : null;
-  const readData = own['readData'] === true || typeof own['subset'] === 'string';
-  const report = await withUpkeep(options, context, async (upkeep) => {
-    if (backend !== null && !upkeep.places.includes(backend)) {
-      throw new CliError('cli/usage', `No backend is named ${backend}.`, {
-        retryable: false,
-        hint: `Name one of ${upkeep.places.join(', ')}.`,
-      });
-    }
-    const progress = ({ backend: name, step, done, total }: Parameters<Parameters<typeof upkeep.check>[1]>[0]) => {
-      if (!json) context.stderr.write(`${name}: ${step} ${done}${total === null ? '' : ` of ${total}`}\n`);
-    };
-    const asked = { subset: readData ? subset : null, backend, repair: own['repair'] === true };
-    return await upkeep.check(asked, progress, context.signal);
+  if (own['chain'] === true) {
+    const range = { from: heightOf(own['from'], '--from'), to: heightOf(own['to'], '--to') };
+    const { exitCode, report } = await runJob({ kind: 'check-chain', parameters: range }, options, context, () => {});
+    if (json) printJson(context, report);
+    else for (const line of showChainReport(report)) print(context, line);
+    return exitCode;
+  }
+  const part = typeof own['subset'] === 'string' ? parseSubset(own['subset']) : { index: 1, of: 1 };
+  const repair = own['repair'] === true;
+  const parameters = {
+    subset: own['readData'] === true || typeof own['subset'] === 'string' ? part : null,
+    backend: typeof own['backend'] === 'string' ? own['backend'] : null,
+    repair,
+  };
+  const { exitCode, report } = await runJob({ kind: 'check', parameters }, options, context, (event) => {
+    if (json || event.event !== 'progress') return;
+    const { backend, step, done, total } = event;
+    context.stderr.write(`${backend}: ${step} ${done}${total === null ? '' : ` of ${total}`}\n`);
   });
   if (json) printJson(context, report);
-  else for (const line of showReport(report, own['repair'] === true)) print(context, line);
-  if (report.backends.some(({ fault }) => fault !== null)) return EXIT.failed;
-  return report.leftCount > 0 ? EXIT.missing : EXIT.done;
+  else for (const line of showReport(checkReport.parse(report), repair)) print(context, line);
+  return exitCode;
 }

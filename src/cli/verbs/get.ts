@@ -9,22 +9,29 @@ import { DataFolder } from '../../storage/local/data-folder.ts';
 import { LocalStore } from '../../storage/local/local-store.ts';
 import { type VerifiedBlob, verifyBlob } from '../../verify/verified-blob.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
-import { dataFolders, findDaemon, runningDaemon } from '../daemon-address.ts';
+import {
+  addTargetOptions,
+  type DaemonTarget,
+  dataFolders,
+  findDaemon,
+  givenTarget,
+  runningDaemon,
+} from '../daemon-address.ts';
 import { askDaemon, refusal } from '../daemon-client.ts';
 import { CliError } from '../errors.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
 export function getCommand(): Command {
-  return verb('get', 'Fetch a blob from the archive, verify it, and write it to a file.')
-    .argument('<version hash>', '64 hex characters; 0x and the 66-character form are accepted')
-    .option('-o, --output <file>', 'file to write; - writes to standard output', '-')
-    .option('--url <address>', 'address of the daemon (default: the one that runs on the data folder)');
+  return addTargetOptions(
+    verb('get', 'Fetch a blob from the archive, verify it, and write it to a file.')
+      .argument('<version hash>', '64 hex characters; 0x and the 66-character form are accepted')
+      .option('-o, --output <file>', 'file to write; - writes to standard output', '-'),
+  );
 }
 
 /** Exit code 3: the archive answered that it has not got it. */
 export async function get(text: string, options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const name = parseNamedHash(text);
-  const url = typeof options.own['url'] === 'string' ? options.own['url'] : undefined;
   const output = typeof options.own['output'] === 'string' ? options.own['output'] : '-';
   if (options.json && output === '-') {
     throw new CliError('cli/usage', '--json needs a file for the bytes.', {
@@ -38,7 +45,7 @@ export async function get(text: string, options: VerbOptions, context: CliContex
       hint: 'Give -o <file>.',
     });
   }
-  const blob = await fetchBlob(name, url, options, context);
+  const blob = await fetchBlob(name, options, context);
   if (blob === null) {
     context.stderr.write(`holdfast: the archive has not got ${name.versionHash}.\n`);
     return EXIT.missing;
@@ -56,28 +63,27 @@ export async function get(text: string, options: VerbOptions, context: CliContex
   return EXIT.done;
 }
 
-async function fetchBlob(name: NamedHash, url: string | undefined, options: VerbOptions, context: CliContext) {
-  const { config } = options;
-  const running = url ?? (await runningDaemon(config, context.cwd));
-  if (running === null) {
+async function fetchBlob(name: NamedHash, { config, own }: VerbOptions, context: CliContext) {
+  const given = givenTarget(own);
+  if (given.url === undefined && (await runningDaemon(config, context.cwd)) === null) {
     for (const folder of dataFolders(config, context.cwd)) {
       const found = await fromFolder(folder, name, context.signal);
       if (found !== null) return found;
     }
   }
-  return await fromDaemon(await findDaemon(config, context.cwd, url), name, context.signal);
+  return await fromDaemon(await findDaemon(config, context.cwd, given), name, context.signal);
 }
 
-async function fromDaemon(base: string, name: NamedHash, signal: AbortSignal): Promise<VerifiedBlob | null> {
+async function fromDaemon(target: DaemonTarget, name: NamedHash, signal: AbortSignal): Promise<VerifiedBlob | null> {
   const shown = name.hashType === null ? name.versionHash : `01${name.versionHash}`;
-  const answer = await askDaemon(base, `/v1/blobs/${shown}`, signal);
+  const answer = await askDaemon(target, { path: `/v1/blobs/${shown}` }, signal);
   if (answer.status === 404 && refusal(answer).details['code'] !== null) return null;
   if (answer.status !== 200) throw refusal(answer);
   const verified = verifyBlob({ ...name, bytes: answer.body }, await createNodeHasher());
   if (verified !== null) return verified;
   throw new CliError(
     'cli/wrong-bytes',
-    `${addressWithoutCredentials(base)} gave bytes that do not hash to ${name.versionHash}.`,
+    `${addressWithoutCredentials(target.url)} gave bytes that do not hash to ${name.versionHash}.`,
     {
       retryable: true,
       hint: 'Ask another archive; nothing was written.',

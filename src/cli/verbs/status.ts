@@ -2,16 +2,13 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { addressWithoutCredentials } from '../../config/index.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
-import { findDaemon } from '../daemon-address.ts';
+import { addTargetOptions, findDaemon, givenTarget } from '../daemon-address.ts';
 import { askDaemon, readAnswer } from '../daemon-client.ts';
 import { describeBytes, describeSeconds } from '../describe.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
 export function statusCommand(): Command {
-  return verb('status', 'Say what the running daemon holds, how its node does, and what is wrong.').option(
-    '--url <address>',
-    'address of the daemon (default: the one that runs on the data folder)',
-  );
+  return addTargetOptions(verb('status', 'Say what the running daemon holds, how its node does, and what is wrong.'));
 }
 
 const status = z.looseObject({
@@ -34,16 +31,15 @@ const status = z.looseObject({
 });
 
 export async function showStatus({ config, json, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
-  const given = typeof own['url'] === 'string' ? own['url'] : undefined;
-  const base = await findDaemon(config, context.cwd, given);
-  const found = readAnswer(await askDaemon(base, '/v1/status', context.signal), status);
+  const target = await findDaemon(config, context.cwd, givenTarget(own));
+  const found = readAnswer(await askDaemon(target, { path: '/v1/status' }, context.signal), status);
   if (json) {
     printJson(context, found);
     return EXIT.done;
   }
   const { content, node } = found;
   const height = node.height === null ? '' : `, height ${node.height}`;
-  print(context, `holdfast ${found.version} at ${addressWithoutCredentials(base)}`);
+  print(context, `holdfast ${found.version} at ${addressWithoutCredentials(target.url)}`);
   print(context, `chain    ${found.emulated ? 'emulated (nothing of it is real)' : 'real'}`);
   print(context, `node     ${node.name}, ${node.reachable ? 'reachable' : 'not reachable'}${height}`);
   print(context, `stored   ${content.stored} blobs, ${describeBytes(content.storedBytes)}`);

@@ -30,6 +30,8 @@ const address = z.object({
   url: z.string(),
   /** The emulated node of a development daemon, with its credentials, which guard nothing. */
   emulatedNode: z.string().nullable(),
+  /** The socket through which other commands on this machine work with it; null: it has none. Absent before there were any. */
+  adminSocket: z.string().nullable().default(null),
 });
 /** Where the daemon that holds a folder can be reached, for the other commands. */
 export type DaemonAddress = z.infer<typeof address>;
@@ -118,8 +120,8 @@ export class DataFolder {
   }
 
   /** Tells other commands where this daemon answers. */
-  async announce(url: string, emulatedNode: string | null): Promise<void> {
-    const address: DaemonAddress = { pid: process.pid, url, emulatedNode };
+  async announce(daemon: Omit<DaemonAddress, 'pid'>): Promise<void> {
+    const address: DaemonAddress = { pid: process.pid, ...daemon };
     await this.#write(ADDRESS, `${JSON.stringify(address)}\n`);
   }
 

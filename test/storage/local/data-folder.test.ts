@@ -40,7 +40,7 @@ test('a second claim is refused while the first stands, and says who holds the f
     code: 'storage/in-use',
     message: `The data folder ${path} is in use by another process.`,
   });
-  await first.announce('http://127.0.0.1:1234', null);
+  await first.announce({ url: 'http://127.0.0.1:1234', emulatedNode: null, adminSocket: null });
   await expect(DataFolder.claim(path)).rejects.toMatchObject({
     code: 'storage/in-use',
     message: `The data folder ${path} is in use by process ${process.pid} (http://127.0.0.1:1234).`,
@@ -51,7 +51,7 @@ test('a second claim is refused while the first stands, and says who holds the f
 test('after a release the folder can be claimed, and nobody is announced any more', async () => {
   const path = temporaryFolder();
   const first = await DataFolder.claim(path);
-  await first.announce('http://127.0.0.1:1234', null);
+  await first.announce({ url: 'http://127.0.0.1:1234', emulatedNode: null, adminSocket: null });
   expect(await announcedDaemon(path)).toMatchObject({ pid: process.pid, url: 'http://127.0.0.1:1234' });
   await first.release();
   expect(await announcedDaemon(path)).toBeNull();

@@ -1,0 +1,56 @@
+import { openUpkeep } from '../daemon.ts';
+import { type JobEvent, type JobOutcome, prepareJob } from '../jobs/job-kind.ts';
+import { createLogger } from '../observability/logger.ts';
+import { type AskedJob, attachJob } from './attached-job.ts';
+import type { CliContext } from './cli-context.ts';
+import { archiveFolder, runningDaemon } from './daemon-address.ts';
+import { CliError } from './errors.ts';
+import { humanLog } from './human-log.ts';
+import type { VerbOptions } from './verb-options.ts';
+import { VERSION } from './version.ts';
+
+const ALIVE_MS = 60_000;
+
+/**
+ * Does a long operation on the archive of the data folder: inside of the daemon that runs there, else alone, with the
+ * lock of the folder taken. What it tells comes to `onEvent` either way. Throws what the operation threw; `CliError`
+ * `cli/daemon-gone` when the daemon went away meanwhile; the signal's reason when it was asked to stop, after it has.
+ */
+export async function runJob(
+  asked: AskedJob,
+  options: VerbOptions,
+  context: CliContext,
+  onEvent: (event: JobEvent) => void,
+): Promise<JobOutcome> {
+  const running = await runningDaemon(options.config, context.cwd);
+  if (running === null) return await runAlone(asked, options, context, onEvent);
+  const { url, adminSocket: socket, pid } = running;
+  if (socket !== null) return await attachJob(asked, { url, socket, token: null }, context.signal, onEvent);
+  throw new CliError('cli/no-socket', `The daemon on the data folder (process ${pid}, ${url}) has no local socket.`, {
+    details: { pid, url },
+    retryable: false,
+    hint: 'Its log says why; else stop it, and type the command again.',
+  });
+}
+
+async function runAlone(
+  { kind, parameters }: AskedJob,
+  { config }: VerbOptions,
+  context: CliContext,
+  onEvent: (event: JobEvent) => void,
+): Promise<JobOutcome> {
+  const settings = { ...config.values, dataDir: archiveFolder(config, context.cwd) };
+  const level = config.origins.logLevel === 'default' ? 'error' : settings.logLevel;
+  const log = createLogger(level, humanLog(context.stderr));
+  const { jobs, close } = await openUpkeep({ settings, version: VERSION, emulated: false, log });
+  // The hashing thread keeps no process alive, and at times nothing else is under way.
+  const alive = setInterval(() => {}, ALIVE_MS);
+  try {
+    const found = jobs.find((job) => job.kind === kind);
+    if (found === undefined) throw new TypeError(`no job of the kind ${kind} is put together`);
+    return await prepareJob(found, parameters)({ signal: context.signal, report: onEvent });
+  } finally {
+    clearInterval(alive);
+    await close();
+  }
+}

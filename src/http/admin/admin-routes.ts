@@ -1,0 +1,8 @@
+import type { Route } from '../route.ts';
+import type { AdminView } from './admin-view.ts';
+import { jobRoutes } from './job-routes.ts';
+
+/** Everything under `/admin`: by the local socket, or with a token of an operator. */
+export function adminRoutes({ jobs }: AdminView): Route[] {
+  return [...jobRoutes(jobs)];
+}

@@ -198,6 +198,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const http = await createHttpServer(archive, archive.chainView, {
       host: settings.httpHost,
       port: settings.httpPort,
+      window: archive.windowView,
       ...access,
       ...served,
     });

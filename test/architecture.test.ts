@@ -58,9 +58,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** Of another room's files, only these may be seen. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
-  'http→archive': ['src/archive/archive-view.ts', 'src/archive/chain-view.ts', 'src/archive/errors.ts'],
   // Types alone: whoever imports the client gets no metrics library.
   'node→observability': ['src/observability/metrics.ts'],
+  'http→archive': [
+    'src/archive/archive-view.ts',
+    'src/archive/chain-view.ts',
+    'src/archive/window-view.ts',
+    'src/archive/errors.ts',
+  ],
   'config→node': ['src/node/method-table.ts'],
   'config→observability': ['src/observability/logger.ts'],
   'cli→node': ['src/node/index.ts', 'src/node/method-table.ts'],

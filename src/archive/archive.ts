@@ -43,6 +43,8 @@ import { Replication, type ReplicationOptions } from './replicate/replication.ts
 import { type ScrubOptions, ScrubSchedule } from './replicate/scrub-schedule.ts';
 import { Upkeep } from './replicate/upkeep.ts';
 import { Spooler } from './spooler.ts';
+import { WindowPictures } from './window-pictures.ts';
+import type { WindowView } from './window-view.ts';
 
 export interface ArchiveOptions extends PollerOptions {
   readonly version: string;
@@ -94,6 +96,8 @@ export class Archive implements ArchiveView {
   /** What readers may ask of the chain. */
   readonly chainView: ChainView;
   readonly figures: ArchiveFigures;
+  /** The window, for people to look at. */
+  readonly windowView: WindowView;
 
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
@@ -159,6 +163,7 @@ export class Archive implements ArchiveView {
       adoption: this.#adoption,
       chain: this.#chain,
     });
+    this.windowView = new WindowPictures({ ...parts, chain: this.#chain });
   }
 
   /** Works until the signal aborts; resolves when everything under way has ended. */

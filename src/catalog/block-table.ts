@@ -79,7 +79,10 @@ export class BlockTable {
 }
 
 function decode(value: unknown): BlockRow | null {
-  if (value === undefined) return null;
+  return value === undefined ? null : decodeBlock(value);
+}
+
+export function decodeBlock(value: unknown): BlockRow {
   const found = row.parse(value);
   return {
     height: found.height,

@@ -16,6 +16,7 @@ import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
 import { StateTotals } from './state-totals.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
+import { WindowRows } from './window-rows.ts';
 
 export interface CatalogOptions {
   readonly path: string;
@@ -68,6 +69,7 @@ export class Catalog {
   readonly audit: ChainAudit;
   readonly answers: ChainAnswers;
   readonly figures: CatalogFigures;
+  readonly window: WindowRows;
 
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
@@ -99,6 +101,7 @@ export class Catalog {
     this.audit = new ChainAudit(database);
     this.answers = new ChainAnswers(database, parts.reading);
     this.figures = new CatalogFigures(database, this.#placements);
+    this.window = new WindowRows(database, parts.reading);
     this.replicas = new ReplicaLedger(database, {
       ...parts,
       placements: this.#placements,

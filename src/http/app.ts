@@ -17,20 +17,25 @@ import {
   MAX_URL_CHARS,
   TIMEOUT_CHECK_MS,
 } from './config.ts';
+import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
 import { gateAnswer, hasBody, patternOf } from './gate.ts';
 import { handlerOf, type Report } from './handle-request.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { openapiRoutes } from './openapi.ts';
+import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
 import { refuseConnection } from './refused-connection.ts';
 import { requestIdFrom } from './request-id.ts';
 import type { Route, RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { statusRoutes } from './status.ts';
+import { streamHandlerOf } from './stream-request.ts';
 import { internalError } from './thrown.ts';
 import type { TokenList } from './token-list.ts';
+import { type LiveWindow, windowRoutes } from './window.ts';
+import { WindowFeed } from './window-feed.ts';
 
 export interface HttpApp {
   readonly fastify: FastifyInstance;
@@ -40,10 +45,12 @@ export interface HttpApp {
 
 /** Everything but the listening: tests put requests into it without a socket. */
 export function createHttpApp(view: ArchiveView, chain: ChainView, options: HttpOptions): HttpApp {
-  return appOf(routesOf(view, chain, options), options);
+  const live = liveWindow(view, options);
+  return appOf(routesOf(view, chain, options, live), options, () => live?.listeners.close());
 }
 
-export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
+/** `letGo` is called when the server stops: answers that go on by themselves are to end then. */
+export function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void = () => undefined): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const report = reporter(options);
   const app = bareFastify(limits, options, (error, socket) =>
@@ -59,7 +66,7 @@ export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
     adminTokens: options.adminTokens ?? null,
     isLocal: options.isLocal ?? false,
   });
-  countAnswers(app, options);
+  countAnswers(app, routes, options);
   app.setErrorHandler((error, request, reply) => {
     const refused = refusedBody(error);
     if (refused === null) report(error, request.id);
@@ -68,7 +75,9 @@ export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
     return sendAnswer(reply, refused ?? internalError());
   });
   for (const route of routes) {
-    const handler = handlerOf(route, budget, report);
+    const { stream } = route;
+    const answering = handlerOf(route, budget, report);
+    const handler = stream === undefined ? answering : streamHandlerOf(stream, answering, report);
     const method = route.verb === 'GET' ? ['GET', 'HEAD'] : [route.verb];
     app.route({
       method,
@@ -77,16 +86,32 @@ export function appOf(routes: readonly Route[], options: HttpOptions): HttpApp {
       bodyLimit: route.body?.mostBytes ?? 1,
     });
   }
+  app.addHook('preClose', (done) => {
+    letGo();
+    done();
+  });
   return { fastify: app, connections, budget };
 }
 
-function countAnswers(app: FastifyInstance, { metrics }: HttpOptions): void {
+function countAnswers(app: FastifyInstance, routes: readonly Route[], { metrics }: HttpOptions): void {
   if (metrics === undefined) return;
+  const streams = new Set(routes.filter(({ stream }) => stream !== undefined).map(({ path }) => path));
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
-    metrics.answered(route, request.method, reply.statusCode, reply.elapsedTime / 1_000);
+    // Listening for hours is no answer that took hours.
+    const listened = streams.has(route) && reply.statusCode === 200;
+    if (!listened) metrics.answered(route, request.method, reply.statusCode, reply.elapsedTime / 1_000);
     done();
   });
+}
+
+function liveWindow(view: ArchiveView, options: HttpOptions): LiveWindow | null {
+  const { window, nowMs } = options;
+  if (window === undefined || window === null) return null;
+  const report = reporter(options);
+  const feed = new WindowFeed(view, window, nowMs);
+  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+  return { feed, listeners: new EventListeners(feed, limits, (error) => report(error, 'events')) };
 }
 
 /** Of the routes, not of the program: the `v1` in their paths. */
@@ -96,13 +121,22 @@ const API_VERSION = '1.0.0';
 export function routesOf(
   view: ArchiveView,
   chain: ChainView,
-  { nowMs, facadeDialect, metrics, admin }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'admin'>,
+  {
+    nowMs,
+    facadeDialect,
+    metrics,
+    page,
+    admin,
+  }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'admin'>,
+  live: LiveWindow | null = null,
 ): Route[] {
   const routes = [
     ...blobRoutes(view, chain),
     ...chainRoutes(view, chain),
     ...statusRoutes(view, nowMs),
     ...(metrics === undefined ? [] : metricsRoutes(metrics)),
+    ...windowRoutes(live),
+    ...(page === undefined || page === null ? [] : pageRoutes(page)),
     ...compatibilityRoutes(view, chain),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5'),
     ...(admin === undefined ? [] : adminRoutes(admin)),
@@ -163,10 +197,11 @@ interface Doorkeepers {
 /** Before any parsing of bodies, so that nothing a client sends is waited for in vain. */
 function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeepers: Doorkeepers): void {
   const paths = routes.map(({ path, verb }) => ({ pattern: patternOf(path), verb }));
-  const accessOf = new Map(routes.map(({ path, access }) => [path, access]));
+  const accessOf = new Map(routes.map(({ path, verb, access }) => [`${verb} ${path}`, access]));
   app.addHook('onRequest', (request, reply, done) => {
     const { method = '', url = '', httpVersion, headers } = request.raw;
-    const access = accessOf.get(request.routeOptions.url ?? '') ?? 'read';
+    const verb = method === 'HEAD' ? 'GET' : method;
+    const access = accessOf.get(`${verb} ${request.routeOptions.url}`) ?? 'read';
     const isOpen = access === 'open';
     const answer =
       (isOpen ? null : limitAnswer(request, reply, doorkeepers.clients)) ??
@@ -199,7 +234,7 @@ function tokenAnswer(
   access: RouteAccess,
   { readTokens, adminTokens, isLocal }: Doorkeepers,
 ): Answer | null {
-  if (isLocal || access === 'open' || method === 'OPTIONS') return null;
+  if (isLocal || access === 'open' || access === 'public' || method === 'OPTIONS') return null;
   if (access === 'admin' && adminTokens === null) {
     return problemAnswer(
       'http/admin-closed',

@@ -1,5 +1,7 @@
+import type { WindowView } from '../archive/window-view.ts';
 import type { AdminView } from './admin/admin-view.ts';
 import type { HttpMetrics } from './metrics.ts';
+import type { PageSource } from './page.ts';
 import type { FacadeDialect } from './rpc/blob-calls.ts';
 import type { TokenList } from './token-list.ts';
 
@@ -23,6 +25,12 @@ export interface HttpLimits {
   readonly ratePerSecond: number;
   /** Requests of one client under way at a time; 0: no limit. */
   readonly concurrentPerClient: number;
+  /** Who listens to events at a time. */
+  readonly eventListeners: number;
+  /** Events come at least this often, so that silence means a broken connection. */
+  readonly eventHeartbeatMs: number;
+  /** A listener that takes nothing of what it was sent for so long is dropped. */
+  readonly eventStalledMs: number;
   /** What open requests get to finish when the server closes. */
   readonly drainMs: number;
 }
@@ -37,6 +45,9 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   answerWaitMs: 10_000,
   ratePerSecond: 2_000,
   concurrentPerClient: 256,
+  eventListeners: 100,
+  eventHeartbeatMs: 10_000,
+  eventStalledMs: 30_000,
   drainMs: 3_000,
 };
 
@@ -57,6 +68,10 @@ export interface HttpOptions {
    * nobody is, and who connects is the client.
    */
   readonly trustProxy?: number | readonly string[] | null;
+  /** The window, for people to look at; null: this process follows no chain, and has none. */
+  readonly window?: WindowView | null;
+  /** The page at `/`; null: there is none. */
+  readonly page?: PageSource | null;
   /** Which release the JSON-RPC façade speaks like; release 5 where it is not said. */
   readonly facadeDialect?: FacadeDialect;
   /** Of those who may do more than read; without any, nobody may over this port. */

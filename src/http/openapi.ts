@@ -72,7 +72,7 @@ function describeMethods(route: Route): object {
     ...(route.body === null ? {} : { requestBody: describeBody(route.body.schema) }),
     responses: describeAnswers(route),
     // An empty one: it can also be read without a token, where none is configured.
-    security: { open: [{}], read: [{}, { token: [] }], admin: [{ token: [] }] }[route.access],
+    security: { open: [{}], public: [{}], read: [{}, { token: [] }], admin: [{ token: [] }] }[route.access],
   };
   return route.verb === 'GET' ? { get: described, head: described } : { [route.verb.toLowerCase()]: described };
 }

@@ -7,12 +7,14 @@ import { clientBytesRoutes } from './compatibility.ts';
 import type { HttpOptions } from './config.ts';
 import { metricsRoutes } from './metrics.ts';
 import { openapiRoutes } from './openapi.ts';
+import { pageRoutes } from './page.ts';
 import { BLOCK, CHECKED_HASHES, LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { definePostRoute, defineRawPostRoute, defineRoute, type Route } from './route.ts';
 import { answerRpc } from './rpc/envelope.ts';
 import { rpcFault } from './rpc/rpc-error.ts';
 import { type StatusView, statusRoutes } from './status.ts';
+import { windowRoutes } from './window.ts';
 
 /** What a reader without a catalog can be asked. */
 export interface ReaderView extends Pick<ArchiveView, 'read'>, Pick<ChainView, 'proofs'>, StatusView {}
@@ -22,7 +24,10 @@ const MOST_BODY_BYTES = 262_144;
 const RETRY_SECONDS = 60;
 
 /** Bytes and proofs; all that needs a catalog is there as well, and says 503: it never guesses. */
-export function readerRoutes(view: ReaderView, { nowMs, metrics }: Pick<HttpOptions, 'nowMs' | 'metrics'>): Route[] {
+export function readerRoutes(
+  view: ReaderView,
+  { nowMs, metrics, page }: Pick<HttpOptions, 'nowMs' | 'metrics' | 'page'>,
+): Route[] {
   const proofs = {
     proofs: view.proofs.bind(view),
     // Only an archiver can tell, and it does so in the answer that it is asked for.
@@ -35,6 +40,8 @@ export function readerRoutes(view: ReaderView, { nowMs, metrics }: Pick<HttpOpti
     ...clientBytesRoutes(view, proofs),
     ...statusRoutes(view, nowMs),
     ...(metrics === undefined ? [] : metricsRoutes(metrics)),
+    ...windowRoutes(null),
+    ...(page === undefined || page === null ? [] : pageRoutes(page)),
     ...withoutCatalog(),
   ];
   return [...routes, ...openapiRoutes(routes, API_VERSION)];

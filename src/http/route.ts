@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
@@ -39,8 +40,17 @@ export interface RouteDescription {
   readonly problems: readonly ProblemCode[];
 }
 
-/** Who may use it, where tokens are configured. */
-export type RouteAccess = 'open' | 'read' | 'admin';
+/** Who may use it, where tokens are configured; `public` is limited as all are, and `open` is for supervisors. */
+export type RouteAccess = 'open' | 'public' | 'read' | 'admin';
+
+/** Takes a response whose head is sent, and writes to it from now on. */
+export type Listen = (response: ServerResponse) => void;
+
+/** An answer that goes on until the client or the server ends it. */
+export interface EventStream {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly listen: Listen;
+}
 
 /** GET is HEAD as well. */
 export type RouteVerb = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -58,6 +68,8 @@ export interface Route extends RouteDescription {
   /** The most memory that its answer can need, bytes. */
   weighBytes(request: Pick<RouteRequest, 'body'>): number;
   answer(request: RouteRequest): Answer | Promise<Answer>;
+  /** Where given, a GET is answered by this. An answer: it cannot be listened to. */
+  readonly stream?: (request: Pick<RouteRequest, 'header'>) => Answer | EventStream;
 }
 
 export interface BodyRule {

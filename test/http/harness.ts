@@ -45,8 +45,9 @@ export async function running(
   view: ArchiveView,
   limits: Partial<HttpLimits> = {},
   chain: ChainView = new FakeChainView(),
+  given: Partial<HttpOptions> = {},
 ): Promise<Running> {
-  const options = testOptions({ drainMs: 50, ...limits });
+  const options = { ...testOptions({ drainMs: 50, ...limits }), ...given };
   const server = await createHttpServer(view, chain, options);
   onTestFinished(async () => {
     await server.close();

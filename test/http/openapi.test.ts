@@ -30,6 +30,8 @@ describe('the description', () => {
       'get head /v1/status',
       'get head /healthz',
       'get head /readyz',
+      'get head /v1/window',
+      'get head /v1/events',
       'get head /vh/{versionHash}',
       'get head /get/{commitment}',
       'post /check_vh',

@@ -3,8 +3,10 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { Poller } from '../poller.ts';
 
+/** From this share of the window on, a blob that is on chain and not durable here is at risk. */
+export const FIRST_ALARM_PERCENT = 50;
 /** Shares of the window, in percent, at which a blob that is not durable here is told of. */
-const ALARM_PERCENT = [90, 75, 50] as const;
+const ALARM_PERCENT = [90, 75, FIRST_ALARM_PERCENT] as const;
 /** Nothing new for so many blocks, half a day: rollups fell silent, or we do not see them any more. */
 const SILENT_BLOCKS = 288;
 

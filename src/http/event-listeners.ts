@@ -1,0 +1,122 @@
+import type { ServerResponse } from 'node:http';
+import type { HttpLimits } from './config.ts';
+import type { WindowFeed } from './window-feed.ts';
+
+type EventLimits = Pick<HttpLimits, 'eventListeners' | 'eventHeartbeatMs' | 'eventStalledMs'>;
+
+/** How often the window is looked at while somebody listens; nobody listening, never. */
+const TICK_MS = 1_000;
+/** What a listener may leave untaken; the memory is shared by all that are sent the same. */
+const MOST_BEHIND_BYTES = 4 * 1_048_576;
+
+interface Listener {
+  readonly response: ServerResponse;
+  /** Since when it takes nothing of what it was sent; null: it has taken all. */
+  behindSinceMs: number | null;
+}
+
+/**
+ * Everybody who listens. A change is encoded once and handed to all; who comes gets the window whole, or what it missed.
+ * When the archive cannot be asked, all are let go: they come back, and are told so, instead of showing what was.
+ */
+export class EventListeners {
+  readonly #feed: WindowFeed;
+  readonly #limits: EventLimits;
+  readonly #report: (error: unknown) => void;
+  readonly #listeners = new Set<Listener>();
+  #timer: NodeJS.Timeout | null = null;
+  /** Of the last event that all were sent. */
+  #sent = '';
+  #sentMs = 0;
+  #isClosed = false;
+
+  constructor(feed: WindowFeed, limits: EventLimits, report: (error: unknown) => void) {
+    this.#feed = feed;
+    this.#limits = limits;
+    this.#report = report;
+  }
+
+  get count(): number {
+    return this.#listeners.size;
+  }
+
+  get isFull(): boolean {
+    return this.#isClosed || this.#listeners.size >= this.#limits.eventListeners;
+  }
+
+  /**
+   * What a listener is to get first: the changes since the revision that it names, else the whole window. Throws what the
+   * archive throws.
+   */
+  greeting(lastRevision: string | undefined): Buffer {
+    const changes = lastRevision === undefined ? null : this.#feed.changesSince(lastRevision);
+    if (changes !== null) return this.#event('change', changes);
+    return this.#event('window', this.#feed.whole());
+  }
+
+  /** From now on it is sent every change, until it goes or falls behind. Its head is sent already. */
+  add(response: ServerResponse, greeting: Buffer): void {
+    const listener: Listener = { response, behindSinceMs: null };
+    if (this.#listeners.size === 0) {
+      this.#sent = this.#feed.revision;
+      this.#sentMs = performance.now();
+      this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    }
+    this.#listeners.add(listener);
+    response.once('close', () => this.#remove(listener));
+    response.on('drain', () => {
+      listener.behindSinceMs = null;
+    });
+    this.#send(listener, greeting);
+  }
+
+  /** The server stops: everybody is let go, and nobody comes any more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { response } of this.#listeners) response.end();
+  }
+
+  #tick(): void {
+    const nowMs = performance.now();
+    this.#dropStalled(nowMs);
+    try {
+      const changes = this.#feed.changesSince(this.#sent);
+      const isDue = nowMs - this.#sentMs >= this.#limits.eventHeartbeatMs;
+      if (changes === null || (this.#feed.revision === this.#sent && !isDue)) return;
+      this.#sent = this.#feed.revision;
+      this.#sentMs = nowMs;
+      const event = this.#event('change', changes);
+      for (const listener of this.#listeners) this.#send(listener, event);
+    } catch (error) {
+      this.#report(error);
+      for (const { response } of this.#listeners) response.destroy();
+    }
+  }
+
+  #send(listener: Listener, event: Buffer): void {
+    if (!listener.response.write(event)) listener.behindSinceMs ??= performance.now();
+  }
+
+  #dropStalled(nowMs: number): void {
+    for (const { response, behindSinceMs } of this.#listeners) {
+      const isStalled = behindSinceMs !== null && nowMs - behindSinceMs > this.#limits.eventStalledMs;
+      if (isStalled || response.writableLength > MOST_BEHIND_BYTES) response.destroy();
+    }
+  }
+
+  #remove(listener: Listener): void {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  /** JSON has no line breaks, so one line of data is all of it. */
+  #event(name: 'window' | 'change', json: Buffer): Buffer {
+    return Buffer.concat([
+      Buffer.from(`event: ${name}\nid: ${this.#feed.revision}\ndata: `),
+      json,
+      Buffer.from('\n\n'),
+    ]);
+  }
+}

@@ -1,0 +1,28 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Report } from './handle-request.ts';
+import type { Route } from './route.ts';
+import { sendAnswer } from './send-answer.ts';
+import { STANDING_HEADERS } from './standing-headers.ts';
+import { meaningOfThrown } from './thrown.ts';
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+/** As `handlerOf`, for a route that goes on answering. HEAD and refusals are answers like any other. */
+export function streamHandlerOf(open: NonNullable<Route['stream']>, answering: Handler, report: Report): Handler {
+  return async (request, reply) => {
+    if (request.method === 'HEAD') return answering(request, reply);
+    const { headers } = request;
+    try {
+      const opened = open({ header: (name) => headers[name]?.toString() });
+      if (!('listen' in opened)) return sendAnswer(reply, opened);
+      reply.hijack();
+      reply.raw.writeHead(200, { ...STANDING_HEADERS, ...opened.headers, 'x-request-id': request.id });
+      opened.listen(reply.raw);
+      return reply;
+    } catch (error) {
+      const { answer, isServerError } = meaningOfThrown(error);
+      if (isServerError) report(error, request.id);
+      return sendAnswer(reply, answer);
+    }
+  };
+}

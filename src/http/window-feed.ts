@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
+import type { ArchiveStatus, ArchiveView } from '../archive/archive-view.ts';
+import type { WindowPicture, WindowView } from '../archive/window-view.ts';
+import {
+  type BlockOnWire,
+  blockOnWire,
+  type FrameOnWire,
+  frameOnWire,
+  type WINDOW,
+  type WINDOW_CHANGE,
+} from './window-on-wire.ts';
+
+/** However many ask, the window is looked at no oftener. */
+const LOOK_MS = 1_000;
+
+interface KnownBlock {
+  readonly wire: BlockOnWire;
+  readonly text: string;
+  /** The number of the revision that brought it. */
+  readonly since: number;
+}
+
+/**
+ * The window as of now, numbered: whoever has an earlier revision is told only what changed since. Made once for all who
+ * ask; an answer for one of them is a filter over what is there.
+ */
+export class WindowFeed {
+  readonly #view: ArchiveView;
+  readonly #window: WindowView;
+  readonly #nowMs: () => number;
+  /** Revisions of another process count for nothing. */
+  readonly #epoch = randomUUID();
+  #number = 0;
+  #lookedMs: number | null = null;
+  #picture: WindowPicture | null = null;
+  #essence = '';
+  #frame: FrameOnWire | null = null;
+  #blocks = new Map<number, KnownBlock>();
+  /** Answers made of the frame that is there now, by the revision that they begin at. */
+  readonly #made = new Map<string, Buffer>();
+
+  constructor(view: ArchiveView, window: WindowView, nowMs: () => number) {
+    this.#view = view;
+    this.#window = window;
+    this.#nowMs = nowMs;
+  }
+
+  /** Changes whenever there is news. */
+  get revision(): string {
+    return `${this.#epoch}.${this.#number}`;
+  }
+
+  /** The whole window, as JSON. Throws what the archive throws. */
+  whole(): Buffer {
+    const frame = this.#look();
+    return this.#once('', () => ({ ...frame, blocks: [...this.#blocks.values()].map(({ wire }) => wire) }));
+  }
+
+  /** What changed since that revision, as JSON; null: it is none of ours, and takes the whole. */
+  changesSince(revision: string): Buffer | null {
+    const frame = this.#look();
+    const [epoch, digits = ''] = revision.split('.');
+    const since = Number(digits);
+    if (epoch !== this.#epoch || !/^\d{1,15}$/.test(digits) || since > this.#number) return null;
+    return this.#once(digits, () => {
+      const heights = [...this.#blocks.keys()];
+      const changed = [...this.#blocks.values()].filter((block) => block.since > since).map(({ wire }) => wire);
+      return { ...frame, lowest: heights.at(0) ?? null, highest: heights.at(-1) ?? null, changed };
+    });
+  }
+
+  /** Many who come back after one interruption want the same. */
+  #once(key: string, make: () => z.input<typeof WINDOW> | z.input<typeof WINDOW_CHANGE>): Buffer {
+    const made = this.#made.get(key) ?? Buffer.from(JSON.stringify(make()));
+    this.#made.set(key, made);
+    return made;
+  }
+
+  #look(): FrameOnWire {
+    const nowMs = this.#nowMs();
+    if (this.#frame !== null && this.#lookedMs !== null && Math.abs(nowMs - this.#lookedMs) < LOOK_MS) {
+      return this.#frame;
+    }
+    const picture = this.#window.picture();
+    const status = this.#view.status();
+    if (this.#takeBlocks(picture) || essenceOf(picture, status) !== this.#essence) this.#number += 1;
+    this.#essence = essenceOf(picture, status);
+    this.#lookedMs = nowMs;
+    this.#made.clear();
+    const at = new Date(nowMs).toISOString();
+    this.#frame = frameOnWire(picture, status, { at, revision: this.revision });
+    return this.#frame;
+  }
+
+  /** true: a block came, went, or is another now. */
+  #takeBlocks(picture: WindowPicture): boolean {
+    if (picture === this.#picture) return false;
+    this.#picture = picture;
+    const before = this.#blocks;
+    const next = this.#number + 1;
+    this.#blocks = new Map(
+      picture.blocks.map((block) => {
+        const wire = blockOnWire(block);
+        const text = JSON.stringify(wire);
+        const known = before.get(block.height);
+        return [block.height, known?.text === text ? known : { wire, text, since: next }];
+      }),
+    );
+    return before.size !== this.#blocks.size || [...this.#blocks.values()].some(({ since }) => since === next);
+  }
+}
+
+/** What is news about the archive: not that the node was asked once more. */
+function essenceOf({ blocks: _, ...frame }: WindowPicture, { node, ...status }: ArchiveStatus): string {
+  const { lastAnswerAt: _at, calls: _calls, ...rest } = node;
+  return JSON.stringify([frame, rest, status]);
+}

@@ -1,0 +1,63 @@
+import { type Answer, bodyOf } from './answer.ts';
+import type { EventListeners } from './event-listeners.ts';
+import { NOTHING } from './parameters.ts';
+import { problemAnswer } from './problem.ts';
+import { defineRoute, type Route } from './route.ts';
+import type { WindowFeed } from './window-feed.ts';
+import { WINDOW } from './window-on-wire.ts';
+
+/** The window as of now, and everybody who listens to its changes. */
+export interface LiveWindow {
+  readonly feed: WindowFeed;
+  readonly listeners: EventListeners;
+}
+
+/** Three hundred blocks with 32 blobs each, and the text that they are sent as. */
+const WINDOW_WEIGHT_BYTES = 8 * 1_048_576;
+const STATE_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' } as const;
+const EVENT_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  // nginx would hold the events back until it has some kilobytes of them.
+  'x-accel-buffering': 'no',
+} as const;
+
+/** The window, for people to look at. `live` null: this process follows no chain, and says so. */
+export function windowRoutes(live: LiveWindow | null): Route[] {
+  return [
+    defineRoute({
+      path: '/v1/window',
+      says: 'The current window block by block: what is spooled, stored, final, at risk or lost.',
+      answers: [{ mediaType: 'application/json', schema: WINDOW }],
+      problems: ['chain/not-walked'],
+      parameters: NOTHING,
+      query: NOTHING,
+      weighBytes: () => WINDOW_WEIGHT_BYTES,
+      answer: () =>
+        live === null ? noWindow() : { status: 200, headers: STATE_HEADERS, body: bodyOf(live.feed.whole()) },
+    }),
+    {
+      ...defineRoute({
+        path: '/v1/events',
+        says: 'Server-sent events: `window` is the whole of it, `change` what is new since; goes on at Last-Event-ID.',
+        answers: [{ mediaType: 'text/event-stream', schema: null }],
+        problems: ['chain/not-walked'],
+        parameters: NOTHING,
+        query: NOTHING,
+        answer: () => (live === null ? noWindow() : { status: 200, headers: EVENT_HEADERS, body: null }),
+      }),
+      stream({ header }) {
+        if (live === null) return noWindow();
+        if (live.listeners.isFull) return problemAnswer('http/too-busy', 'As many listen already as may.');
+        const greeting = live.listeners.greeting(header('last-event-id'));
+        return { headers: EVENT_HEADERS, listen: (response) => live.listeners.add(response, greeting) };
+      },
+    },
+  ];
+}
+
+function noWindow(): Answer {
+  return problemAnswer('chain/not-walked', 'This process does not walk the chain; ask the archiver.', {
+    retryAfterSeconds: 60,
+  });
+}

@@ -1,0 +1,237 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../../src/http/config.ts';
+import { EventListeners } from '../../src/http/event-listeners.ts';
+import { WindowFeed } from '../../src/http/window-feed.ts';
+import { WINDOW, WINDOW_CHANGE } from '../../src/http/window-on-wire.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { FakeArchiveView, HEALTHY } from './fake-archive-view.ts';
+import { FakeChainView } from './fake-chain-view.ts';
+import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
+import { injectable, running } from './harness.ts';
+
+interface StreamEvent {
+  readonly name: string;
+  readonly id: string;
+  readonly data: unknown;
+}
+
+async function served(limits: Partial<HttpLimits> = {}) {
+  const view = new FakeArchiveView();
+  const window = new FakeWindowView();
+  window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2, 'seen')])]);
+  const server = await running(view, limits, new FakeChainView(), { window, nowMs: Date.now });
+  return { view, window, ...server };
+}
+
+/** Reads events off a socket of its own, as they come. */
+async function listen(url: string, lastEventId?: string) {
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+  const answer = await fetch(`${url}/v1/events`, { signal: stop.signal, headers });
+  const events = eventsOf(answer);
+  return {
+    answer,
+    stop: () => stop.abort(),
+    /** null: the server ended it. */
+    next: async () => {
+      const { value } = await events.next();
+      return value ?? null;
+    },
+  };
+}
+
+async function* eventsOf(answer: Response): AsyncGenerator<StreamEvent, undefined> {
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of answer.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    const whole = text.split('\n\n');
+    text = whole.pop() ?? '';
+    for (const event of whole) {
+      const [, name = '', id = '', data = ''] = /^event: (.*)\nid: (.*)\ndata: (.*)$/.exec(event) ?? [];
+      yield { name, id, data: JSON.parse(data) };
+    }
+  }
+}
+
+const windowOf = (event: StreamEvent | null) => WINDOW.parse(event?.data);
+const changeOf = (event: StreamEvent | null) => WINDOW_CHANGE.parse(event?.data);
+
+describe('GET /v1/window', () => {
+  test('gives the whole window as its schema says, and is never cached', async () => {
+    const { url } = await served();
+    const answer = await fetch(`${url}/v1/window`);
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    const window = WINDOW.parse(await answer.json());
+    expect(
+      window.blocks.map(({ height, isFinal, blobs }) => [height, isFinal, blobs.map(({ state }) => state)]),
+    ).toEqual([
+      [7, true, ['stored']],
+      [8, false, ['seen']],
+    ]);
+    expect(window.status).toMatchObject({ version: HEALTHY.version, conditions: [] });
+  });
+
+  test('many who ask at once have it looked at once', async () => {
+    const { url, window } = await served();
+    await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${url}/v1/window`)).text()));
+    expect(window.asked).toBe(1);
+  });
+
+  test.each(['/v1/window', '/v1/events'])('%s says where there is no window that it has none', async (path) => {
+    const { inject } = injectable(new FakeArchiveView());
+    const answer = await inject(path);
+    expect([answer.statusCode, answer.json().code]).toEqual([503, 'chain/not-walked']);
+    expect(answer.headers['retry-after']).toBe('60');
+  });
+});
+
+describe('GET /v1/events', () => {
+  test('begins with the whole, and goes on with what changed alone', async () => {
+    const { url, window } = await served();
+    const { answer, next } = await listen(url);
+    expect(answer.headers.get('content-type')).toBe('text/event-stream');
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+    const first = await next();
+    expect(first?.name).toBe('window');
+    expect(windowOf(first).blocks.map(({ height }) => height)).toEqual([7, 8]);
+    window.show([windowBlock(8, [windowBlob(2, 'stored')]), windowBlock(9)]);
+    const second = await next();
+    expect(second?.name).toBe('change');
+    expect(second?.id).not.toBe(first?.id);
+    const { lowest, highest, changed, tip } = changeOf(second);
+    expect([lowest, highest, tip?.height]).toEqual([8, 9, 9]);
+    expect(changed.map(({ height, blobs }) => [height, blobs.map(({ state }) => state)])).toEqual([
+      [8, ['stored']],
+      [9, []],
+    ]);
+  });
+
+  test('who comes back is told what it missed; a revision of another process counts for nothing', async () => {
+    const { url, window } = await served();
+    const first = await listen(url);
+    const { id } = (await first.next()) ?? { id: '' };
+    window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2)])]);
+    await first.next();
+    first.stop();
+    const again = await (await listen(url, id)).next();
+    expect([again?.name, changeOf(again).changed.map(({ height }) => height)]).toEqual(['change', [8]]);
+    for (const strange of [`${id.split('.')[0]}.99`, `${id.split('.')[0]}.-1`, 'other.1', '', 'x'.repeat(500)]) {
+      expect((await (await listen(url, strange)).next())?.name).toBe('window');
+    }
+  });
+
+  test('a changed condition is news, another call to the node is none', async () => {
+    const { url, view, window } = await served({ eventHeartbeatMs: 60_000 });
+    const { next } = await listen(url);
+    await next();
+    const looks = window.asked;
+    view.now = () => ({ ...HEALTHY, node: { ...HEALTHY.node, calls: { getblock: 9 }, lastAnswerAt: 'now' } });
+    await eventually(() => expect(window.asked).toBeGreaterThan(looks + 1));
+    const condition = { code: 'storage/full', message: '<b>', hint: '', since: '', blocksReadiness: true };
+    view.now = () => ({ ...HEALTHY, conditions: [condition] });
+    const change = changeOf(await next());
+    expect(change.changed).toEqual([]);
+    expect(z.looseObject({ conditions: z.array(z.unknown()) }).parse(change.status).conditions).toEqual([condition]);
+  });
+
+  test('without news it is still heard of, so that silence means a broken connection', async () => {
+    const { url } = await served({ eventHeartbeatMs: 100 });
+    const { next } = await listen(url);
+    const first = await next();
+    const beat = await next();
+    expect([beat?.name, beat?.id, changeOf(beat).changed]).toEqual(['change', first?.id, []]);
+    expect(Date.parse(changeOf(beat).at)).toBeGreaterThan(Date.parse(windowOf(first).at));
+  });
+
+  test('nobody listening, nothing is looked at; a hundred listening, it is looked at once', async () => {
+    const { url, window } = await served();
+    const all = await Promise.all(Array.from({ length: 100 }, () => listen(url)));
+    await Promise.all(all.map(({ next }) => next()));
+    expect(window.asked).toBe(1);
+    const refused = await fetch(`${url}/v1/events`);
+    expect([refused.status, z.looseObject({ code: z.string() }).parse(await refused.json()).code]).toEqual([
+      503,
+      'http/too-busy',
+    ]);
+    for (const { stop } of all) stop();
+    // A place is free again as soon as somebody has gone.
+    await eventually(async () => {
+      const { answer, next, stop } = await listen(url);
+      expect(answer.status).toBe(200);
+      await next();
+      stop();
+    });
+  });
+
+  test('a listener that does not read is dropped, and the others are not kept waiting', async () => {
+    const window = new FakeWindowView();
+    const feed = new WindowFeed(new FakeArchiveView(), window, Date.now);
+    const limits = { ...DEFAULT_HTTP_LIMITS, eventStalledMs: 300 };
+    const listeners = new EventListeners(feed, limits, () => undefined);
+    const server = createServer((_, response) => {
+      response.writeHead(200);
+      listeners.add(response, listeners.greeting(undefined));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = z.object({ port: z.number() }).parse(server.address());
+    // More than a kernel takes for a reader that does not read.
+    const large = (state: 'seen' | 'stored') =>
+      Array.from({ length: 320 }, (_, height) =>
+        windowBlock(
+          height,
+          Array.from({ length: 64 }, (__, index) => windowBlob(height * 64 + index, state)),
+        ),
+      );
+    window.show(large('seen'));
+    const deaf = connect(port, '127.0.0.1');
+    onTestFinished(() => {
+      deaf.destroy();
+      listeners.close();
+      server.closeAllConnections();
+      server.close();
+    });
+    deaf.pause();
+    deaf.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await eventually(() => expect(listeners.count).toBe(1));
+    const { next } = await listen(`http://127.0.0.1:${port}`);
+    expect((await next())?.name).toBe('window');
+    expect(listeners.count).toBe(2);
+    window.show(large('stored'));
+    expect(changeOf(await next()).changed.length).toBe(320);
+    await eventually(() => expect(listeners.count).toBe(1));
+    window.show([windowBlock(400)]);
+    expect(changeOf(await next()).changed.map(({ height }) => height)).toEqual([400]);
+  });
+
+  test('when the archive cannot be asked, everybody is let go and told why', async () => {
+    const { url, window, reported } = await served();
+    const { next } = await listen(url);
+    await next();
+    window.fault = new Error('the catalog is gone');
+    await expect(next()).rejects.toThrow();
+    expect(reported.map(({ error }) => error)).toEqual([window.fault]);
+    const answer = await fetch(`${url}/v1/events`);
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).not.toContain('catalog');
+  });
+
+  test('the server does not wait for listeners when it stops', async () => {
+    const { url, server } = await served({ drainMs: 20_000 });
+    const { next } = await listen(url);
+    await next();
+    expect(await server.close()).toEqual({ cutRequests: 0 });
+    expect(await next()).toBeNull();
+  });
+
+  test('HEAD says what it would be, and listens to nothing', async () => {
+    const { url } = await served();
+    const answer = await fetch(`${url}/v1/events`, { method: 'HEAD' });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+  });
+});

@@ -2,7 +2,7 @@ import { describe, type SuiteFactory } from 'vitest';
 import { serverMeans } from './server-means.ts';
 
 /** Nothing is skipped where the whole suite is promised to run. */
-const PROMISED = process.env['CI'] === 'true';
+export const PROMISED = process.env['CI'] === 'true';
 
 /**
  * A suite that needs a real server: skipped by name where neither Docker nor Go is there, failing there with CI=true.

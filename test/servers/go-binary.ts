@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
+import { buildingLock } from './building-lock.ts';
+import { mustRun } from './command.ts';
 
 interface Pinned {
   /** The module beside this file whose go.mod and go.sum pin it. */
@@ -21,9 +20,6 @@ export const PINNED = {
   helm: { module: 'helm', package: 'helm.sh/helm/v3/cmd/helm' },
 } as const satisfies Readonly<Record<string, Pinned>>;
 export type BinaryName = keyof typeof PINNED;
-
-/** Between two looks whether the process that builds is done; SQLite's locks have no event across processes. */
-const LOCK_POLL_MS = 250;
 
 function moduleFolder(name: BinaryName): string {
   return fileURLToPath(new URL(`./${PINNED[name].module}`, import.meta.url));
@@ -49,7 +45,7 @@ export async function goBinary(name: BinaryName): Promise<string> {
   const path = join(folder, name);
   if (existsSync(path)) return path;
   mkdirSync(folder, { recursive: true });
-  const release = await lock(join(folder, 'building.sqlite'));
+  const release = await buildingLock(join(folder, 'building.sqlite'));
   try {
     if (!existsSync(path)) await build(name, path);
   } finally {
@@ -62,35 +58,6 @@ export async function goBinary(name: BinaryName): Promise<string> {
 async function build(name: BinaryName, path: string): Promise<void> {
   const unfinished = `${path}.${process.pid}`;
   const args = ['build', '-trimpath', '-mod=readonly', '-o', unfinished, PINNED[name].package];
-  await run('go', args, moduleFolder(name));
+  await mustRun('go', args, { cwd: moduleFolder(name), env: { CGO_ENABLED: '0' } });
   await rename(unfinished, path);
-}
-
-async function run(command: string, args: readonly string[], cwd: string): Promise<void> {
-  const child = spawn(command, args, { cwd, env: { ...process.env, CGO_ENABLED: '0' } });
-  let output = '';
-  const keep = (chunk: unknown) => {
-    output = `${output}${String(chunk)}`.slice(-4_000);
-  };
-  child.stdout.on('data', keep);
-  child.stderr.on('data', keep);
-  const exit = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  if (exit !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${exit}:\n${output}`);
-}
-
-/** A lock that the operating system drops with its process: a killed build leaves nothing to clean up. */
-async function lock(file: string): Promise<() => void> {
-  for (;;) {
-    const database = new Database(file, { timeout: 0 });
-    try {
-      database.exec('BEGIN EXCLUSIVE');
-      return () => database.close();
-    } catch {
-      database.close();
-      await pause(LOCK_POLL_MS);
-    }
-  }
 }

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { answers } from './command.ts';
 
 /** How real servers can run here: as containers where a Docker engine answers, else built from the pinned Go module. */
 export type ServerMeans = 'docker' | 'go';
@@ -8,10 +8,6 @@ let found: ServerMeans | null | undefined;
 export function serverMeans(): ServerMeans | null {
   found ??= answers('docker', ['info']) ? 'docker' : answers('go', ['version']) ? 'go' : null;
   return found;
-}
-
-function answers(command: string, args: readonly string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore', timeout: 10_000 }).status === 0;
 }
 
 export function refuseToStart(): never {

@@ -1,0 +1,143 @@
+import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { ArchiveClient } from '../e2e/archive-client.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { describeWithEngine } from '../servers/docker-engine.ts';
+import { BuiltImage } from './built-image.ts';
+
+/** The image as an operator runs it: no root, nothing to write but the volume, no capability. */
+
+const BUILD_MS = 900_000;
+const RUN_MS = 180_000;
+const VOLUME = 'holdfast-under-test';
+/** What `devnode --recorded-blobs` begins with. */
+const RECORDED = 22;
+const REVISION = '0123456789abcdef0123456789abcdef01234567';
+const CREATED = '2026-01-02T03:04:05+00:00';
+
+class ReadOnlyContainer extends GenericContainer {
+  constructor(image: string) {
+    super(image);
+    this.hostConfig.ReadonlyRootfs = true;
+    this.withDroppedCapabilities('ALL').withSecurityOpt('no-new-privileges').withStartupTimeout(RUN_MS);
+  }
+}
+
+describeWithEngine('the image', () => {
+  let image: BuiltImage;
+
+  beforeAll(async () => {
+    image = await BuiltImage.build({ REVISION, CREATED });
+  }, BUILD_MS);
+  afterAll(async () => {
+    await image?.docker('volume', 'rm', '--force', VOLUME);
+    await image?.remove();
+  }, RUN_MS);
+
+  async function startNode(): Promise<string> {
+    const words = ['devnode', '--host', '0.0.0.0', '--recorded-blobs', '--blocks-every', '1s', '--no-workload'];
+    const node = await new ReadOnlyContainer(image.name)
+      .withCommand(words)
+      .withWaitStrategy(Wait.forLogMessage(/emulated node/))
+      .start();
+    onTestFinished(async () => void (await node.stop()));
+    return `http://devnode:devnode@${node.getIpAddress('bridge')}:18370`;
+  }
+
+  async function startArchiver(node: string): Promise<StartedTestContainer> {
+    const container = await new ReadOnlyContainer(image.name)
+      .withEnvironment({ HOLDFAST_NODE_URL: node, HOLDFAST_NODE_SWEEP_MS: '500' })
+      .withExposedPorts(8080)
+      .withBindMounts([{ source: VOLUME, target: '/data' }])
+      .withHealthCheck({ test: image.healthTest, interval: 1_000, retries: 30 })
+      .withWaitStrategy(Wait.forHealthCheck())
+      .start();
+    onTestFinished(async () => void (await container.stop({ remove: true })));
+    return container;
+  }
+
+  const clientOf = (container: StartedTestContainer) =>
+    new ArchiveClient(`http://${container.getHost()}:${container.getMappedPort(8080)}`);
+
+  async function exitCodeOf(container: StartedTestContainer): Promise<string> {
+    const { stdout } = await image.docker('inspect', '--format', '{{.State.ExitCode}}', container.getId());
+    return stdout.trim();
+  }
+
+  test('says what it was built from', () => {
+    expect(image.labels).toMatchObject({
+      'org.opencontainers.image.revision': REVISION,
+      'org.opencontainers.image.created': CREATED,
+    });
+  });
+
+  test('without a node address it refuses to start, with what to set', async () => {
+    const { code, stderr } = await image.run([]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('HOLDFAST_NODE_URL=');
+  });
+
+  test('an unknown variable and an unreadable secret are refused as everywhere', async () => {
+    const unknown = await image.run(['--env', 'HOLDFAST_NODE_URI=http://a']);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('did you mean HOLDFAST_NODE_URL?')]);
+    const secret = await image.run(['--env', 'HOLDFAST_NODE_PASSWORD_FILE=/run/secrets/absent']);
+    expect([secret.code, secret.stderr]).toEqual([2, expect.stringContaining('HOLDFAST_NODE_PASSWORD_FILE cannot be')]);
+  });
+
+  test('a volume that it may not write is said', async () => {
+    const { code, stderr } = await image.run([
+      '--tmpfs',
+      '/data:uid=0,mode=0755',
+      '--env',
+      'HOLDFAST_NODE_URL=http://a:1',
+    ]);
+    expect(code).toBeGreaterThan(0);
+    expect(stderr).toContain('/data may not be accessed by this user');
+  });
+
+  test('nothing to install with, and nothing of the development, is in it', async () => {
+    const { stdout } = await image.docker(
+      'run',
+      '--rm',
+      '--entrypoint',
+      'ls',
+      image.name,
+      '/usr/local/bin',
+      'node_modules',
+    );
+    const names = stdout.split('\n');
+    expect(names).toEqual(expect.arrayContaining(['holdfast', 'node', 'fastify', 'better-sqlite3']));
+    for (const absent of ['npm', 'npx', 'vitest', 'typescript', 'testcontainers', 'esbuild']) {
+      expect(names).not.toContain(absent);
+    }
+  });
+
+  test(
+    'archives as nobody on a read-only system, becomes healthy, and keeps all of it over a stop and a kill',
+    async () => {
+      const node = await startNode();
+      const first = await startArchiver(node);
+      const client = clientOf(first);
+      await eventually(async () => expect((await client.status()).content.stored).toBe(RECORDED), RUN_MS);
+      const { blobs } = await client.page('limit=100');
+      expect(blobs).toHaveLength(RECORDED);
+
+      expect((await first.exec(['id', '-u'])).output.trim()).toBe('10001');
+      expect((await first.exec(['touch', '/app/new'])).output).toContain('Read-only file system');
+      expect((await first.exec(['holdfast', 'status'])).output).toContain(`stored   ${RECORDED} blobs`);
+
+      await first.stop({ remove: false, timeout: 30_000 });
+      expect(await exitCodeOf(first)).toBe('143');
+
+      const second = await startArchiver(node);
+      for (const { versionHash, sizeBytes } of blobs) {
+        const { status, body } = await clientOf(second).blob(versionHash);
+        expect([status, body.length]).toEqual([200, sizeBytes]);
+      }
+      await image.docker('kill', '--signal', 'KILL', second.getId());
+      const third = clientOf(await startArchiver(node));
+      await eventually(async () => expect((await third.status()).content.stored).toBe(RECORDED), RUN_MS);
+    },
+    RUN_MS * 2,
+  );
+});

@@ -1,0 +1,19 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+
+/** Between two looks whether the process that builds is done; SQLite's locks have no event across processes. */
+const LOCK_POLL_MS = 250;
+
+/** A lock that the operating system drops with its process: a killed build leaves nothing to clean up. */
+export async function buildingLock(file: string): Promise<() => void> {
+  for (;;) {
+    const database = new Database(file, { timeout: 0 });
+    try {
+      database.exec('BEGIN EXCLUSIVE');
+      return () => database.close();
+    } catch {
+      database.close();
+      await pause(LOCK_POLL_MS);
+    }
+  }
+}

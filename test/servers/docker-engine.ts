@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, type SuiteFactory } from 'vitest';
+import { PROMISED } from './availability.ts';
+import { ChildServer } from './child-server.ts';
+import { answers, mustRun, runCommand } from './command.ts';
+import { BASE_SETTINGS, nodeBaseImage } from './node-base-image.ts';
+
+/** An engine that answers already; else one of the test's own, which only root can start, and only Debian is known for. */
+export type EngineMeans = 'running' | 'own';
+
+export function engineMeans(): EngineMeans | null {
+  if (answers('docker', ['info'])) return 'running';
+  const isRootOnDebian = process.getuid?.() === 0 && existsSync('/etc/debian_version');
+  const tools = [
+    ['docker', '--version'],
+    ['dockerd', '--version'],
+    ['debootstrap', '--version'],
+    ['setpriv', '--version'],
+  ] as const;
+  return isRootOnDebian && tools.every(([command, word]) => answers(command, [word])) ? 'own' : null;
+}
+
+/** A suite that builds and runs images: skipped by name where no engine can be had, failing there with CI=true. */
+export function describeWithEngine(name: string, suite: SuiteFactory): void {
+  if (engineMeans() !== null || PROMISED) describe(name, suite);
+  else describe.skip(`${name} (skipped: no Docker engine answers, and none can be started: it takes root on Debian with docker.io and debootstrap)`, suite); // biome-ignore format: one sentence
+}
+
+export interface DockerEngine {
+  /** What `docker` and testcontainers find it by. */
+  readonly env: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+/** The engine to use; `base` is the name of the image that it must have, made here where none can be pulled. */
+export async function startDockerEngine(base: string): Promise<DockerEngine> {
+  const means = engineMeans();
+  if (means === 'running') return { env: {}, stop: async () => {} };
+  if (means === null) throw new Error('No Docker engine answers, and none can be started here.');
+  const tar = await nodeBaseImage();
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-docker-'));
+  const socket = `unix://${folder}/socket`;
+  const paths = ['--data-root', `${folder}/data`, '--exec-root', `${folder}/exec`, '--pidfile', `${folder}/pid`];
+  // It keeps off this machine's network set-up.
+  const network = ['--iptables=false', '--ip6tables=false', '--ip-forward=false', '--ip-masq=false'];
+  const daemon = ['dockerd', ...paths, '--host', socket, '--storage-driver', 'overlay2', ...network];
+  const env = { DOCKER_HOST: socket, DOCKER_BUILDKIT: '0' };
+  // It ends with this process, also when that is killed.
+  const server = await ChildServer.start({
+    command: 'setpriv',
+    args: ['--pdeathsig', 'TERM', ...daemon],
+    isReady: (output) => output.until('API listen on'),
+  });
+  const stop = async () => {
+    await server.stop();
+    // The one mount that dockerd leaves behind: the network name space of containers on the host's network.
+    await runCommand('umount', [`${folder}/exec/netns/default`]);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const settings = BASE_SETTINGS.flatMap((setting) => ['--change', setting]);
+    await mustRun('docker', ['import', ...settings, tar, base], { env });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { env, stop };
+}

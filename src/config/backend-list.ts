@@ -10,7 +10,7 @@ export const S3_LOCK_MODES = ['GOVERNANCE', 'COMPLIANCE'] as const;
 /** Below which everything lies in a bucket: no slashes around it. */
 export const bucketPrefix = z
   .string('must be text')
-  .regex(/^(?!\/)[^\\]*(?<!\/)$/, 'must be a path like archive/main, without slashes around it');
+  .regex(/^([^/\\]([^\\]*[^/\\])?)?$/, 'must be a path like archive/main, without slashes around it');
 
 const id = z
   .string('must be text')

@@ -42,7 +42,7 @@ export function fileSetting<T>(key: string, schema: z.ZodType<T>, fallback: T, s
 
 export const text = z.string('must be text').min(1, 'must not be empty');
 
-/** A whole number, also as text, as the environment gives it. */
+/** A whole number, also as text, as the environment gives it. The bounds stand in its JSON schema too. */
 export function wholeNumber(least: number, most: number): z.ZodType<number> {
   const says = `must be a whole number from ${least} to ${most}`;
   return z
@@ -56,6 +56,7 @@ export function wholeNumber(least: number, most: number): z.ZodType<number> {
       ],
       says,
     )
+    .meta({ minimum: least, maximum: most })
     .pipe(z.number(says).int(says).min(least, says).max(most, says));
 }
 
@@ -64,7 +65,7 @@ export function oneOf<const T extends readonly [string, ...string[]]>(values: T)
 }
 
 /** The address of a server: what every backend behind HTTP is named by. */
-export const httpAddress = text.refine((value) => {
+export const httpAddress = text.meta({ pattern: '^https?://' }).refine((value) => {
   if (!URL.canParse(value)) return false;
   const { protocol, search, hash } = new URL(value);
   return (protocol === 'http:' || protocol === 'https:') && search === '' && hash === '';

@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { describeWithServers, SERVER_START_MS } from '../servers/availability.ts';
+import { validate } from './kubernetes-schemas.ts';
+import { againstRestricted, podsOf } from './pods.ts';
+import { CHART, lint, type Manifest, refusal, render } from './rendered-chart.ts';
+import { MATRIX, MINIMAL } from './values-of-tests.ts';
+
+const WAYS = Object.entries(MATRIX);
+const byKind = (made: readonly Manifest[], kind: string) => made.filter((one) => one.kind === kind);
+
+const ingress = z.looseObject({
+  spec: z.looseObject({
+    rules: z.array(
+      z.object({
+        host: z.string(),
+        http: z.object({
+          paths: z.array(
+            z.object({
+              path: z.string(),
+              pathType: z.enum(['Exact', 'Prefix']),
+              backend: z.object({ service: z.looseObject({ name: z.string() }) }),
+            }),
+          ),
+        }),
+      }),
+    ),
+  }),
+});
+type Paths = z.output<typeof ingress>['spec']['rules'][number]['http']['paths'];
+
+/** As Kubernetes says it: exact first, else the longest prefix, by whole elements of the path. */
+function routed(paths: Paths, asked: string): string | null {
+  const exact = paths.find(({ path, pathType }) => pathType === 'Exact' && path === asked);
+  const elements = (path: string) => path.split('/').filter((element) => element !== '');
+  const isPrefix = (path: string) => elements(path).every((element, index) => elements(asked)[index] === element);
+  const [longest] = paths
+    .filter(({ path, pathType }) => pathType === 'Prefix' && isPrefix(path))
+    .sort((a, b) => b.path.length - a.path.length);
+  return (exact ?? longest)?.backend.service.name ?? null;
+}
+
+describeWithServers('the chart', () => {
+  test.each(WAYS)(
+    '%s: Helm finds nothing to complain about',
+    async (_name, values) => {
+      const { code, stdout, stderr } = await lint(values);
+      expect([code, `${stdout}${stderr}`]).toEqual([0, expect.stringContaining('0 chart(s) failed')]);
+    },
+    SERVER_START_MS,
+  );
+
+  test.each(WAYS)('%s: Kubernetes takes every object', async (_name, values) => {
+    const made = await render(values);
+    expect(made.length).toBeGreaterThan(3);
+    for (const manifest of made)
+      expect(() => validate(manifest), `${manifest.kind} ${manifest.metadata.name}`).not.toThrow();
+    const names = made.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test.each(WAYS)('%s: every pod passes the restricted standard, on a read-only root', async (_name, values) => {
+    const pods = podsOf(await render(values));
+    expect(pods.flatMap(({ of, spec }) => againstRestricted(spec).map((wrong) => `${of} ${wrong}`))).toEqual([]);
+    // Kubernetes would put a HOLDFAST_… variable for each service into the pods of a release of that name.
+    expect(pods.filter(({ spec }) => spec.enableServiceLinks)).toEqual([]);
+  });
+
+  test('a version of the chart names that version of the program', () => {
+    const version = z.object({ version: z.string() });
+    const chart = version.extend({ appVersion: z.string() }).parse(parse(readFileSync(`${CHART}/Chart.yaml`, 'utf8')));
+    const program = version.parse(JSON.parse(readFileSync(`${CHART}/../package.json`, 'utf8')));
+    expect(chart).toMatchObject({ appVersion: program.version, version: program.version });
+  });
+
+  test('bytes are routed to the readers, what needs the catalog to the archiver, and /admin nowhere', async () => {
+    const [made] = byKind(await render(MATRIX['S3 and readers']), 'Ingress');
+    const { rules } = ingress.parse(made).spec;
+    expect(rules.map(({ host }) => host)).toEqual(['blobs.example', 'archive.example']);
+    for (const { http } of rules) {
+      const to = (path: string) => routed(http.paths, path);
+      const hash = 'ab'.repeat(32);
+      for (const path of [`/v1/blobs/${hash}`, `/v1/blobs/${hash}/proof`, `/vh/${hash}`, `/get/0x00${hash}`]) {
+        expect([path, to(path)]).toEqual([path, 'blobs-holdfast-readers']);
+      }
+      for (const path of ['/', '/check_vh', '/lastblock', '/v1/blobs', '/v1/status', `/v1/transactions/${hash}/data`]) {
+        expect([path, to(path)]).toEqual([path, 'blobs-holdfast-archiver']);
+      }
+      for (const path of ['/admin', '/admin/jobs', '/metrics', '/healthz', '/v1'])
+        expect([path, to(path)]).toEqual([path, null]);
+    }
+  });
+
+  test('without readers the archiver answers for bytes; without an archiver nobody for the rest', async () => {
+    const ingresses = async (values: Readonly<Record<string, unknown>>) =>
+      ingress.parse(byKind(await render(values), 'Ingress')[0]).spec.rules[0]?.http.paths ?? [];
+    const alone = await ingresses({ ...MINIMAL, ingress: { enabled: true, hosts: ['a.example'] } });
+    expect(routed(alone, '/vh/ab')).toBe('blobs-holdfast-archiver');
+    const apart = await ingresses(MATRIX['readers of a fixed number, elsewhere than the archiver']);
+    expect(routed(apart, '/vh/ab')).toBe('blobs-holdfast-readers');
+    expect(routed(apart, '/check_vh')).toBeNull();
+  });
+
+  test('the backfill job has a folder of its own, which goes away with it', async () => {
+    const job = podsOf(await render(MATRIX['everything at once'])).find(({ component }) => component === 'backfill');
+    expect(job?.spec.volumes.find(({ name }) => name === 'data')).toEqual({
+      name: 'data',
+      emptyDir: { sizeLimit: '20Gi' },
+    });
+    expect(job?.spec.containers[0]?.args).toEqual(['backfill', '--from', '100', '--to', '200']);
+    const other = await render({
+      ...MATRIX['everything at once'],
+      backfill: { enabled: true, arguments: ['--from', '9'] },
+    });
+    const names = (made: readonly Manifest[]) => byKind(made, 'Job').map(({ metadata }) => metadata.name);
+    expect(names(other)).not.toEqual(names(await render(MATRIX['everything at once'])));
+  });
+
+  test('what may be reached follows from the addresses in the configuration', async () => {
+    const policies = byKind(await render(MATRIX['everything at once']), 'NetworkPolicy');
+    const policy = z
+      .looseObject({
+        spec: z.looseObject({ egress: z.array(z.object({ ports: z.array(z.looseObject({ port: z.number() })) })) }),
+      })
+      .parse(policies.find(({ metadata }) => !metadata.name.endsWith('kubo')));
+    const ports = new Set(policy.spec.egress.flatMap((rule) => rule.ports.map(({ port }) => port)));
+    expect(ports).toEqual(new Set([53, 443, 8443, 8370, 8371, 9000, 5001, 5002, 3128, 8080]));
+  });
+
+  test('blobs outlive the release', async () => {
+    const sets = byKind(await render(MATRIX['its own Kubo']), 'StatefulSet');
+    expect(sets).toHaveLength(2);
+    for (const { spec } of sets) {
+      expect(spec).toMatchObject({
+        persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
+      });
+    }
+  });
+
+  test('long names stay names', async () => {
+    const made = await render(MATRIX['everything at once'], `r${'x'.repeat(52)}`);
+    expect(made.filter(({ metadata }) => metadata.name.length > 63)).toEqual([]);
+  });
+
+  test.each([
+    [{}, 'config.node.url is not set'],
+    [{ ...MINIMAL, readers: { enabled: true } }, 'readers.enabled needs a backend'],
+    [{ ...MINIMAL, backfill: { enabled: true } }, 'backfill.enabled needs a backend'],
+    [{ ...MINIMAL, ingress: { enabled: true } }, 'ingress.enabled needs ingress.hosts'],
+    [{ ...MINIMAL, secret: { existing: 'a' } }, 'secret.existing is set without secret.keys'],
+    [{ ...MINIMAL, secret: { existing: 'a', keys: ['b'], values: { b: 'c' } } }, 'are both set'],
+  ])('what cannot work together is refused with what to do: %j', async (values, says) => {
+    expect(await refusal(values)).toContain(says);
+  });
+});

@@ -1,0 +1,51 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments, stringify } from 'yaml';
+import { z } from 'zod';
+import { type CommandEnd, runCommand } from '../servers/command.ts';
+import { goBinary } from '../servers/go-binary.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+export const CHART = fileURLToPath(new URL('../../helm', import.meta.url));
+/** Helm built from source takes an old Kubernetes for granted. */
+const KUBERNETES = ['--kube-version', '1.31.0'];
+
+const manifest = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string(), labels: z.record(z.string(), z.string()) }),
+});
+export type Manifest = z.output<typeof manifest>;
+export type Values = Readonly<Record<string, unknown>>;
+
+async function helm(words: readonly string[], values: Values): Promise<CommandEnd> {
+  const file = join(temporaryFolder(), 'values.yaml');
+  writeFileSync(file, stringify(values));
+  return await runCommand(await goBinary('helm'), [...words, '--values', file, ...KUBERNETES]);
+}
+
+export function lint(values: Values): Promise<CommandEnd> {
+  return helm(['lint', '--strict', CHART], values);
+}
+
+export function template(values: Values, release = 'blobs'): Promise<CommandEnd> {
+  return helm(['template', release, CHART, '--namespace', 'archive'], values);
+}
+
+/** Everything that the chart makes with these values. */
+export async function render(values: Values, release?: string): Promise<Manifest[]> {
+  const { code, stdout, stderr } = await template(values, release);
+  if (code !== 0) throw new Error(stderr);
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS())
+    .filter((made) => made !== null)
+    .map((made) => manifest.parse(made));
+}
+
+/** What Helm says against these values. */
+export async function refusal(values: Values): Promise<string> {
+  const { code, stderr } = await template(values);
+  if (code === 0) throw new Error('The values were accepted.');
+  return stderr;
+}

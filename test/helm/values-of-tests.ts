@@ -1,0 +1,65 @@
+/** One of each way to run it. */
+
+const node = { url: 'http://node:8370', user: 'holdfast' };
+const s3 = { bucket: 'blobs', region: 'eu-central-1' };
+const password = { HOLDFAST_NODE_PASSWORD: 'correct horse' };
+
+export const MINIMAL = { config: { node } };
+
+export const MATRIX = {
+  minimal: MINIMAL,
+  'an existing secret and an existing claim': {
+    config: { node },
+    secret: { existing: 'mine', keys: ['HOLDFAST_NODE_PASSWORD', 'read-tokens', 'admin-tokens'] },
+    archiver: { persistence: { existingClaim: 'blobs' } },
+  },
+  'S3 and readers': {
+    config: { node, s3, local: { mode: 'cache', bytes: 53687091200 } },
+    secret: { values: { ...password, HOLDFAST_S3_SECRET_ACCESS_KEY: 'battery staple' } },
+    readers: { enabled: true, withheld: 'ab'.repeat(32) },
+    ingress: {
+      enabled: true,
+      className: 'nginx',
+      hosts: ['blobs.example', 'archive.example'],
+      tls: [{ secretName: 'tls', hosts: ['blobs.example'] }],
+      annotations: { 'cert-manager.io/cluster-issuer': 'letsencrypt' },
+    },
+    metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } } },
+  },
+  'readers of a fixed number, elsewhere than the archiver': {
+    archiver: { enabled: false },
+    config: { s3 },
+    readers: { enabled: true, autoscaling: { enabled: false }, replicas: 3 },
+    ingress: { enabled: true, hosts: ['blobs.example'] },
+  },
+  'its own Kubo': {
+    config: { node, replicas: { required: 1 } },
+    kubo: { enabled: true, storageClass: 'fast' },
+    readers: { enabled: true, withheld: '' },
+  },
+  'everything at once': {
+    nameOverride: 'archive',
+    image: { repository: 'registry.example/holdfast', digest: `sha256:${'a'.repeat(64)}`, pullSecrets: ['registry'] },
+    config: {
+      node: { ...node, url: 'https://one:8370 http://two:8371', pollMs: 1000 },
+      s3: { ...s3, endpoint: 'http://minio:9000' },
+      backends: [
+        { kind: 's3', id: 's3:offsite', bucket: 'copy', secretAccessKeyFile: '/etc/holdfast/secrets/offsite' },
+        { kind: 'ipfs', id: 'ipfs:two', apiUrl: 'http://kubo-two:5002' },
+      ],
+      replicas: { required: 2 },
+    },
+    secret: {
+      values: { ...password, HOLDFAST_S3_SECRET_ACCESS_KEY: 'battery', offsite: 'staple', 'admin-tokens': 'x' },
+    },
+    privateAuthorities: 'authorities',
+    environment: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
+    readers: { enabled: true, affinity: { nodeAffinity: {} } },
+    backfill: { enabled: true, arguments: ['--from', '100', '--to', '200'] },
+    kubo: { enabled: true },
+    ingress: { enabled: true, hosts: ['a.example'], archiverPaths: [{ path: '/page', pathType: 'Prefix' }] },
+    metrics: { serviceMonitor: { enabled: true } },
+    networkPolicy: { from: [{ namespaceSelector: {} }], egressPorts: [8443] },
+    serviceAccount: { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/blobs' } },
+  },
+} as const;

@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import { SETTING_NAMES, SETTINGS, type SettingName } from '../../src/config/index.ts';
+
+/** What the chart's values may be: its own by hand, `config` and `secret` by the one list of settings. */
+
+const strings = z.record(z.string(), z.string());
+/** Handed through to Kubernetes, which knows their form. */
+const ofKubernetes = z.looseObject({});
+const listOfKubernetes = z.array(z.looseObject({}));
+const name = z.string();
+const count = z.int().min(1);
+const seconds = z.int().min(1);
+const quantity = z.string().regex(/^\d+(\.\d+)?([EPTGMk]i?)?$/);
+const resources = z.strictObject({ requests: ofKubernetes.optional(), limits: ofKubernetes.optional() });
+const path = z.strictObject({
+  path: z.string().regex(/^\//),
+  pathType: z.enum(['Exact', 'Prefix', 'ImplementationSpecific']),
+});
+const placement = {
+  nodeSelector: strings,
+  tolerations: listOfKubernetes,
+  affinity: ofKubernetes,
+  podAnnotations: strings,
+};
+
+/** What the chart itself says in a pod's environment; said twice, the file would lose without a word. */
+export const OF_THE_CHART: readonly SettingName[] = [
+  'dataDir',
+  'httpHost',
+  'httpPort',
+  'httpReadTokensFile',
+  'httpAdminTokensFile',
+  'archiverUrl',
+  'withheldFile',
+];
+const isSecret = (setting: SettingName) => SETTINGS[setting].secret === true;
+export const SECRET_NAMES = SETTING_NAMES.filter(isSecret).map((setting) => SETTINGS[setting].env ?? '');
+export const IN_CONFIG = SETTING_NAMES.filter((setting) => !isSecret(setting) && !OF_THE_CHART.includes(setting));
+
+/** Helm's regular expressions cannot look ahead. */
+const NO_SETTING = { not: { pattern: '^HOLDFAST_' } };
+const OTHER_SECRETS = '^[a-z][-._a-z0-9]*$';
+const secretKey = z.union([z.enum(SECRET_NAMES), z.string().regex(new RegExp(OTHER_SECRETS))]);
+const secretValue = z.string().min(1);
+const environment = z.strictObject({
+  // Settings belong under config, where the schema knows them.
+  name: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+    .meta(NO_SETTING),
+  value: z.string(),
+});
+
+/** `s3.bucket` → `{s3: {bucket}}`, as the configuration file has it. */
+function configSchema(): z.ZodType {
+  const groups: Record<string, Record<string, z.ZodType>> = {};
+  for (const setting of IN_CONFIG) {
+    const { key, schema, says } = SETTINGS[setting];
+    const [group = '', own] = key.split('.');
+    const described = schema.optional().describe(says);
+    groups[own === undefined ? '' : group] = { ...groups[own === undefined ? '' : group], [own ?? group]: described };
+  }
+  const { '': plain = {}, ...nested } = groups;
+  return z.strictObject({
+    ...plain,
+    ...Object.fromEntries(Object.entries(nested).map(([group, fields]) => [group, z.strictObject(fields).optional()])),
+  });
+}
+
+const values = z.strictObject({
+  global: ofKubernetes.optional(),
+  nameOverride: name,
+  fullnameOverride: name,
+  image: z.strictObject({
+    repository: z.string().min(1),
+    tag: name,
+    digest: z.string().regex(/^(sha256:[0-9a-f]{64})?$/),
+    pullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
+    pullSecrets: z.array(name),
+  }),
+  config: configSchema(),
+  secret: z.strictObject({
+    // Not a record by names: Helm tells the place of a wrong name wrongly.
+    values: z
+      .strictObject(Object.fromEntries(SECRET_NAMES.map((secret) => [secret, secretValue.optional()])))
+      .meta({ patternProperties: { [OTHER_SECRETS]: z.toJSONSchema(secretValue, { target: 'draft-7' }) } }),
+    existing: name,
+    keys: z.array(secretKey),
+  }),
+  privateAuthorities: name,
+  environment: z.array(environment),
+  archiver: z.strictObject({
+    enabled: z.boolean(),
+    resources,
+    persistence: z.strictObject({ size: quantity, storageClass: name, existingClaim: name }),
+    terminationGracePeriodSeconds: z.int().min(10),
+    ...placement,
+  }),
+  readers: z.strictObject({
+    enabled: z.boolean(),
+    replicas: count,
+    autoscaling: z.strictObject({
+      enabled: z.boolean(),
+      minReplicas: count,
+      maxReplicas: count,
+      targetCPUPercent: z.int().min(1).max(100),
+    }),
+    resources,
+    withheld: z.string(),
+    terminationGracePeriodSeconds: z.int().min(5),
+    ...placement,
+  }),
+  backfill: z.strictObject({
+    enabled: z.boolean(),
+    arguments: z.array(z.string()),
+    folderSize: quantity,
+    resources,
+    backoffLimit: z.int().min(0),
+    ttlSecondsAfterFinished: seconds,
+  }),
+  service: z.strictObject({
+    type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']),
+    port: z.int().min(1).max(65_535),
+    annotations: strings,
+  }),
+  ingress: z.strictObject({
+    enabled: z.boolean(),
+    className: name,
+    annotations: strings,
+    hosts: z.array(z.string().min(1)),
+    tls: z.array(z.strictObject({ secretName: name.optional(), hosts: z.array(name).optional() })),
+    archiverPaths: z.array(path),
+  }),
+  metrics: z.strictObject({
+    serviceMonitor: z.strictObject({
+      enabled: z.boolean(),
+      interval: z.string().regex(/^\d+(ms|s|m|h)$/),
+      labels: strings,
+    }),
+    rules: z.strictObject({ enabled: z.boolean(), labels: strings }),
+  }),
+  networkPolicy: z.strictObject({
+    enabled: z.boolean(),
+    from: listOfKubernetes,
+    egressPorts: z.array(z.int().min(1).max(65_535)),
+  }),
+  podDisruptionBudget: z.strictObject({ enabled: z.boolean() }),
+  serviceAccount: z.strictObject({ create: z.boolean(), name, annotations: strings }),
+  kubo: z.strictObject({
+    enabled: z.boolean(),
+    image: z.string().min(1),
+    size: quantity,
+    storageClass: name,
+    resources,
+  }),
+});
+
+export const VALUES_SCHEMA = z.toJSONSchema(values, { target: 'draft-7', io: 'input' });

@@ -10,7 +10,8 @@ const PATIENCE_MS = 5_000;
 
 try {
   const config = loadConfig({ env: process.env, flags: {}, file: undefined, cwd: process.cwd() });
-  const url = new URL('/healthz', await findDaemon(config, process.cwd(), undefined));
+  const daemon = await findDaemon(config, process.cwd(), { url: undefined, tokenFile: undefined });
+  const url = new URL('/healthz', daemon.url);
   // "Every address" is where to listen, not where to ask.
   if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1';
   if (url.hostname === '[::]') url.hostname = '[::1]';

@@ -32,9 +32,13 @@ export const OF_THE_CHART: readonly SettingName[] = [
   'httpAdminTokensFile',
   'archiverUrl',
   'withheldFile',
+  // For commands that ask a daemon.
+  'token',
 ];
 const isSecret = (setting: SettingName) => SETTINGS[setting].secret === true;
-export const SECRET_NAMES = SETTING_NAMES.filter(isSecret).map((setting) => SETTINGS[setting].env ?? '');
+export const SECRET_NAMES = SETTING_NAMES.filter(isSecret)
+  .filter((setting) => !OF_THE_CHART.includes(setting))
+  .map((setting) => SETTINGS[setting].env ?? '');
 export const IN_CONFIG = SETTING_NAMES.filter((setting) => !isSecret(setting) && !OF_THE_CHART.includes(setting));
 
 /** Helm's regular expressions cannot look ahead. */

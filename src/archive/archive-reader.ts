@@ -82,6 +82,15 @@ export class ArchiveReader {
         600,
       );
     }
+    // Its node may still give it; here was no room for it while no block has it.
+    const isLetGo = catalog.unmined.letGo(name.versionHash).some(({ returnedMs }) => returnedMs === null);
+    if (isLetGo && poller.isListed(name.versionHash)) {
+      return unavailable(
+        'not-fetched-yet',
+        'It is in no block, and was let go; it is fetched again when it is mined.',
+        60,
+      );
+    }
     if (!adoption.isDone) return unavailable('cannot-tell', 'The catalog is being rebuilt.', 30);
     if (!poller.isListCurrent()) {
       return unavailable(

@@ -28,7 +28,7 @@ import type { ArchiveNode } from './chain/chain-node.ts';
 import { NodeGroup } from './chain/node-group.ts';
 import { ChainQuestions } from './chain-questions.ts';
 import type { ChainView } from './chain-view.ts';
-import type { ConditionBoard } from './condition-board.ts';
+import { type ConditionBoard, notAskedYet } from './condition-board.ts';
 import { describeWanted, failureOf, isoTime } from './content-record.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { DamageWatch } from './damage-watch.ts';
@@ -115,7 +115,14 @@ export class Archive implements ArchiveView {
     const homes = [modules.store.id, ...modules.backends.map(({ id }) => id)];
     const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news, homes);
     const chain = () => modules.binding.boundChain();
-    this.#replication = new Replication(options.replication, { ...parts, damage, chain });
+    const knowsWhatIsMined = () => this.#poller.isListCurrent() && this.#chain.isCurrent();
+    this.#replication = new Replication(options.replication, {
+      ...parts,
+      damage,
+      chain,
+      poller: this.#poller,
+      knowsWhatIsMined,
+    });
     const replication = this.#replication;
     const { home, copies, sites } = replication;
     this.#scrub = new ScrubSchedule(options.scrub, { ...parts, damage, replication });
@@ -253,14 +260,7 @@ export class Archive implements ArchiveView {
       const behind = this.#chain.behindCondition(since);
       return behind === null ? raised : [...raised, behind];
     }
-    const waiting = {
-      code: 'node/not-asked-yet',
-      message: 'The node has not answered yet.',
-      hint: 'Wait a moment; if it stays, look at HOLDFAST_NODE_URL.',
-      since,
-      blocksReadiness: true,
-    };
-    return [...raised, waiting];
+    return [...raised, notAskedYet(since)];
   }
 
   #describe(entry: ContentEntry, wanted: WantedBlob | null, after: string | null): ContentRecord {

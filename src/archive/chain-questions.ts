@@ -217,6 +217,8 @@ export class ChainQuestions implements ChainView {
       if (this.lost({ versionHash, hashType: null }) !== null) continue;
       const known = catalog.find(versionHash);
       if (known.some(({ state }) => state === 'stored')) continue;
+      // It goes nowhere else before a block has it: `false` is right, for the walk is current.
+      if (known.length > 0 && known.every(({ state, isUnmined }) => isUnmined && state !== 'seen')) continue;
       if (known.length > 0 || catalog.findWanted(versionHash) !== null) {
         return unavailable('not-placed', `The blob ${versionHash} is known, and not stored yet.`, 10);
       }

@@ -16,10 +16,22 @@ export type Subject =
   | 'disk'
   | 'room'
   | 'scrub'
+  | 'unmined'
   | `backend:${string}`
   | `chain:${string}`;
 
 type Raised = Omit<Condition, 'since'>;
+
+/** Raised before the node first answered. */
+export function notAskedYet(since: string): Condition {
+  return {
+    code: 'node/not-asked-yet',
+    message: 'The node has not answered yet.',
+    hint: 'Wait a moment; if it stays, look at HOLDFAST_NODE_URL.',
+    since,
+    blocksReadiness: true,
+  };
+}
 
 /** What keeps the archive from its work, as of now: shown by readiness and status, logged when it changes. */
 export class ConditionBoard {

@@ -6,6 +6,7 @@ export type ArchiveErrorCode =
   | 'archive/absent-at-node'
   | 'archive/other-chain'
   | 'archive/no-good-copy'
-  | 'archive/not-kept';
+  | 'archive/not-kept'
+  | 'archive/no-room-for-unmined';
 
 export class ArchiveError extends HoldfastError<ArchiveErrorCode> {}

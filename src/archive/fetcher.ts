@@ -7,6 +7,7 @@ import { forgetBytes, type UnverifiedBlob, type VerifiedBlob, type Verifier } fr
 import type { Activity } from './activity.ts';
 import type { BlobNode, FetchOutcome } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
+import { ArchiveError } from './errors.ts';
 import { FailureWatch } from './failure-watch.ts';
 import { absentAtNode, type FailedFetch, failureRecord, isAbsentAtNode, wrongBytes } from './fetch-failure.ts';
 import { NEVER_MS, nextAttemptMs } from './fetch-plan.ts';
@@ -130,8 +131,8 @@ export class Fetcher {
     const failures: FailedFetch[] = [];
     const takeOver = async (wanted: WantedBlob, outcome: FetchOutcome | undefined) => {
       const result = await this.#judge(wanted, outcome);
-      if (result instanceof Error) failures.push([wanted, result]);
-      else await this.#spool(result, wanted, signal);
+      const failure = result instanceof Error ? result : await this.#spool(result, wanted, signal);
+      if (failure !== null) failures.push([wanted, failure]);
     };
     const bytes = outcomes.reduce((sum, outcome) => sum + bytesIn(outcome), 0);
     this.#unspooledBytes += bytes;
@@ -177,10 +178,15 @@ export class Fetcher {
     }
   }
 
-  async #spool(blob: VerifiedBlob, wanted: WantedBlob, signal: AbortSignal): Promise<void> {
+  /** Gives why there is no place for it; null: it is spooled. */
+  async #spool(blob: VerifiedBlob, wanted: WantedBlob, signal: AbortSignal): Promise<ArchiveError | null> {
     try {
-      await this.#modules.spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
+      await this.#modules.spooler.spool(blob, spooledAs(wanted, blob), signal);
       this.#failures.settled(wanted.versionHash);
+      return null;
+    } catch (error) {
+      if (error instanceof ArchiveError && error.code === 'archive/no-room-for-unmined') return error;
+      throw error;
     } finally {
       forgetBytes(blob);
     }
@@ -188,14 +194,17 @@ export class Fetcher {
 
   /** What a crash left in the store without a row is proven and taken over, not fetched again. */
   async #withoutLeftOvers(batch: readonly WantedBlob[], signal: AbortSignal): Promise<readonly WantedBlob[]> {
-    const { leftOver, spooler } = this.#modules;
+    const { leftOver } = this.#modules;
     const suspected = new Set(batch.filter((wanted) => leftOver.mayHave(wanted)));
     if (suspected.size === 0) return batch;
     const missing: WantedBlob[] = [];
     for (const wanted of batch) {
       const blob = suspected.has(wanted) ? await this.#findLeftOver(wanted, signal) : null;
       if (blob === null) missing.push(wanted);
-      else await spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
+      else {
+        const failure = await this.#spool(blob, wanted, signal);
+        if (failure !== null) this.#recordFailures([[wanted, failure]]);
+      }
     }
     return missing;
   }
@@ -268,6 +277,10 @@ function namedByChain(blob: UnverifiedBlob, { hashType }: WantedBlob): Unverifie
 function isConnectionLost(error: Error): boolean {
   const code = codeOf(error);
   return code === 'node/connection-lost' || code === 'node/unreachable';
+}
+
+function spooledAs(wanted: WantedBlob, blob: VerifiedBlob) {
+  return { ...wanted, sizeBytes: blob.bytes.length, isUnmined: wanted.hashType === null };
 }
 
 function bytesIn(outcome: FetchOutcome): number {

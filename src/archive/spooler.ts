@@ -1,3 +1,4 @@
+import { codeOf } from '../blob/errors.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
 import { SPOOL } from '../catalog/placement-table.ts';
@@ -34,11 +35,13 @@ export class Spooler {
 
   /**
    * Resolves when the blob is `spooled`. While the disk refuses, it holds the bytes and tries again: they were fetched
-   * once, and what waits here keeps further fetches from starting. Rejects only when the signal aborts.
+   * once, and what waits here keeps further fetches from starting. Rejects only when the signal aborts, and at once with
+   * `archive/no-room-for-unmined` for what is in no block.
    */
   async spool(blob: VerifiedBlob, seen: Omit<SpooledContent, 'hashType' | 'versionHash'>, signal: AbortSignal) {
     const { hashType, versionHash } = blob;
-    const where = await this.#insist(() => this.#modules.home.put(blob, signal), signal);
+    const isUnmined = seen.isUnmined === true;
+    const where = await this.#insist(() => this.#modules.home.put(blob, signal, isUnmined), signal);
     const content = { ...seen, hashType, versionHash };
     await this.#insist(async () => {
       if (where === SPOOL) await this.#commits.add(content);
@@ -58,6 +61,8 @@ export class Spooler {
         return written;
       } catch (error) {
         signal.throwIfAborted();
+        // What was mined must not wait behind it.
+        if (codeOf(error) === 'archive/no-room-for-unmined') throw error;
         this.#modules.conditions.setError('store', error);
       }
       await this.#pause.wait(RETRY_MS, signal);

@@ -15,6 +15,7 @@ import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
 import { StateTotals } from './state-totals.ts';
+import { UnminedLedger } from './unmined-ledger.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 import { WindowRows } from './window-rows.ts';
 
@@ -64,6 +65,8 @@ export class Catalog {
   readonly records: RecordOutbox;
   /** What exists nowhere else, on its way to every backend. */
   readonly evidence: EvidenceOutbox;
+  /** What no block has: in the local store alone. */
+  readonly unmined: UnminedLedger;
   /** What is late, and what nobody had. */
   readonly losses: LossLedger;
   readonly audit: ChainAudit;
@@ -90,7 +93,12 @@ export class Catalog {
       transaction: <T>(operation: string, work: () => T) => this.#transaction(operation, work),
     };
     this.records = new RecordOutbox(database, options.nowMs);
-    this.chain = new ChainIndex(database, { ...parts, records: this.records });
+    this.unmined = new UnminedLedger(database, {
+      ...parts,
+      placements: this.#placements,
+      left: (entry) => this.counts.leave(entry),
+    });
+    this.chain = new ChainIndex(database, { ...parts, records: this.records, unmined: this.unmined });
     this.evidence = new EvidenceOutbox(database, parts.reading);
     this.losses = new LossLedger(database, {
       ...parts,
@@ -165,7 +173,8 @@ export class Catalog {
       for (const content of contents) {
         const put = this.#content.putSpooled(content, this.#options.nowMs());
         if (put !== null) {
-          this.#placements.want(put.sequence, content.dueSeconds ?? content.medianTimeSeconds ?? 0);
+          this.#placements.want(put.sequence, content.dueSeconds ?? content.medianTimeSeconds ?? 0, put.isUnmined);
+          this.unmined.recordReturned(content);
           this.records.queueFirst(content, RECORDED_OCCURRENCES);
           if (!put.isNew) this.counts.leaveUncounted('seen');
           this.counts.enter('spooled', content.sizeBytes);

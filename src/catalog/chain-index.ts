@@ -5,6 +5,7 @@ import { type BlockRow, BlockTable } from './block-table.ts';
 import type { ContentTable } from './content-table.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
 import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
+import type { UnminedLedger } from './unmined-ledger.ts';
 import type { TakenBack, WalkedBlock, WalkedOccurrence, WalkState } from './walked-block.ts';
 import { hashKey, type WantedTable } from './wanted-table.ts';
 
@@ -13,6 +14,7 @@ export interface ChainParts {
   readonly content: ContentTable;
   readonly wanted: WantedTable;
   readonly records: RecordOutbox;
+  readonly unmined: UnminedLedger;
   readonly nowMs: () => number;
   readonly reading: <T>(operation: string, work: () => T) => T;
   readonly transaction: <T>(operation: string, work: () => T) => T;
@@ -241,6 +243,7 @@ export class ChainIndex {
       this.#parts.records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
     }
     this.#occurrences.insert({ ...occurrence, height });
+    this.#parts.unmined.recordMined(occurrence, medianTimeSeconds);
     if (isHeld) return false;
     const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past };
     return this.#parts.wanted.addMined(occurrence, mined, this.#parts.nowMs());
@@ -250,10 +253,11 @@ export class ChainIndex {
    * Of content that is held, the first sixteen of each stretch that is walked get a record: more than are needed where
    * there are very many, never fewer, though the lowest come last.
    */
-  #addHistory({ height }: BlockRow, occurrence: WalkedOccurrence, since: number): void {
+  #addHistory({ height, medianTimeSeconds }: BlockRow, occurrence: WalkedOccurrence, since: number): void {
     const { content, records } = this.#parts;
     const before = this.#occurrences.countBetween(occurrence, since, height, RECORDED_OCCURRENCES);
     this.#occurrences.insert({ ...occurrence, height });
+    this.#parts.unmined.recordMined(occurrence, medianTimeSeconds);
     if (before >= RECORDED_OCCURRENCES || !content.isHeldAs(occurrence)) return;
     records.add({ height, transactionIndex: occurrence.transactionIndex }, UNMADE_RECORD);
   }

@@ -19,6 +19,8 @@ export interface ContentEntry extends ContentName {
   readonly sequence: number;
   readonly state: StoredState;
   readonly sizeBytes: number;
+  /** A list named it, and no block that was walked ever had it: it stays here alone. */
+  readonly isUnmined: boolean;
   readonly txid: TxId | null;
   readonly medianTimeSeconds: number | null;
   readonly firstSeenMs: number;
@@ -34,6 +36,8 @@ export interface SpooledContent extends ContentName {
   readonly firstSeenMs: number;
   /** Goes to the backends in the place that this time has among median times; absent: its own. */
   readonly dueSeconds?: number;
+  /** A list named it and no block did, as far as was walked when it was asked for. Absent: mined, or not known. */
+  readonly isUnmined?: boolean;
 }
 
 const row = z.object({
@@ -47,10 +51,21 @@ const row = z.object({
   first_seen_ms: z.number(),
   spooled_ms: z.number().nullable(),
   stored_ms: z.number().nullable(),
+  unmined: z.number(),
 });
+const putRow = z.object({ sequence: z.number(), unmined: z.number() });
 
 const COLUMNS =
-  'version_hash, hash_type, sequence, state, size_bytes, txid, median_time_seconds, first_seen_ms, spooled_ms, stored_ms';
+  'version_hash, hash_type, sequence, state, size_bytes, txid, median_time_seconds, first_seen_ms, spooled_ms, stored_ms, unmined';
+
+/**
+ * Whether no block has it is known only of what was listed after the walk had begun: what a node listed then may lie in a
+ * block below. A dialect that tells no times gets the tip's, which is at most the retention and some more above the
+ * block where the walk begins by itself.
+ */
+const WALK_MARGIN_SECONDS = 28_800;
+const IS_UNMINED = `? = 1 AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = ? AND hash_type = ?)
+  AND ? > ${WALK_MARGIN_SECONDS} + (SELECT median_time_seconds FROM block WHERE height = (SELECT start_height FROM walk))`;
 
 /** Content whose bytes were verified once. The caller owns the transactions. */
 export class ContentTable {
@@ -60,6 +75,7 @@ export class ContentTable {
   readonly #heldAs: Database.Statement;
   readonly #upsert: Database.Statement;
   readonly #setState: Database.Statement;
+  readonly #remove: Database.Statement;
   readonly #oldest: Database.Statement;
   readonly #newest: Database.Statement;
   readonly #totals: Database.Statement;
@@ -73,20 +89,24 @@ export class ContentTable {
       .prepare('SELECT 1 FROM content WHERE version_hash = ? AND hash_type = ? AND state > 0')
       .pluck();
     // No row comes back when the content is held already: then nothing changes.
-    this.#upsert = database
-      .prepare(
-        `INSERT INTO content (${COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, NULL)
-         ON CONFLICT (version_hash, hash_type) DO UPDATE SET state = 1, spooled_ms = excluded.spooled_ms, stored_ms = NULL
-         WHERE state = 0 RETURNING sequence`,
-      )
-      .pluck();
+    this.#upsert = database.prepare(
+      `INSERT INTO content (${COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, NULL, COALESCE(${IS_UNMINED}, 0))
+       ON CONFLICT (version_hash, hash_type) DO UPDATE SET state = 1, spooled_ms = excluded.spooled_ms, stored_ms = NULL,
+       unmined = MIN(unmined, excluded.unmined) WHERE state = 0 RETURNING sequence, unmined`,
+    );
+    this.#remove = database.prepare('DELETE FROM content WHERE sequence = ?');
     this.#setState = database.prepare('UPDATE content SET state = ?, stored_ms = ? WHERE sequence = ?');
     this.#oldest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence > ? ORDER BY sequence LIMIT ?`);
     this.#newest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence < ? ORDER BY sequence DESC LIMIT ?`);
     this.#totals = database.prepare(
       'SELECT state, COUNT(*) AS count, SUM(size_bytes) AS bytes FROM content GROUP BY state',
     );
-    const last = database.prepare('SELECT COALESCE(MAX(sequence), 0) FROM content').pluck().get();
+    const last = database
+      .prepare(
+        'SELECT MAX(COALESCE((SELECT MAX(sequence) FROM content), 0), COALESCE((SELECT MAX(sequence) FROM let_go), 0))',
+      )
+      .pluck()
+      .get();
     this.#lastSequence = z.number().parse(last);
   }
 
@@ -110,26 +130,36 @@ export class ContentTable {
   }
 
   /** null: it was held already. `isNew`: it had no row before. */
-  putSpooled(content: SpooledContent, nowMs: number): { sequence: number; isNew: boolean } | null {
+  putSpooled(content: SpooledContent, nowMs: number): { sequence: number; isNew: boolean; isUnmined: boolean } | null {
     const next = this.#lastSequence + 1;
+    const key = hashKey(content.versionHash);
+    const code = hashTypeCode(content.hashType);
     const given = this.#upsert.get(
-      hashKey(content.versionHash),
-      hashTypeCode(content.hashType),
+      key,
+      code,
       next,
       content.sizeBytes,
       content.txid === null ? null : hashKey(content.txid),
       content.medianTimeSeconds,
       content.firstSeenMs,
       nowMs,
+      content.isUnmined === true ? 1 : 0,
+      key,
+      code,
+      content.medianTimeSeconds,
     );
     if (given === undefined) return null;
-    const sequence = z.number().parse(given);
+    const { sequence, unmined } = putRow.parse(given);
     if (sequence === next) this.#lastSequence = next;
-    return { sequence, isNew: sequence === next };
+    return { sequence, isNew: sequence === next, isUnmined: unmined === 1 };
   }
 
   setState(sequence: number, state: StoredState, storedMs: number | null): void {
     this.#setState.run(CONTENT_STATES.indexOf(state), storedMs, sequence);
+  }
+
+  remove(sequence: number): void {
+    this.#remove.run(sequence);
   }
 
   page(order: 'oldest' | 'newest', after: number | null, limit: number): ContentEntry[] {
@@ -164,6 +194,7 @@ function decode(value: unknown): ContentEntry {
     sequence: found.sequence,
     state: stateFrom(found.state),
     sizeBytes: found.size_bytes,
+    isUnmined: found.unmined === 1,
     txid: found.txid === null ? null : parseTxId(found.txid.toString('hex')),
     medianTimeSeconds: found.median_time_seconds,
     firstSeenMs: found.first_seen_ms,

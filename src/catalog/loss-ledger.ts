@@ -92,7 +92,7 @@ export class LossLedger {
       .prepare('SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds BETWEEN ? AND ?')
       .pluck();
     this.#unstored = database
-      .prepare('SELECT COUNT(*) FROM content WHERE state = 1 AND median_time_seconds < ?')
+      .prepare('SELECT COUNT(*) FROM content WHERE state = 1 AND unmined = 0 AND median_time_seconds < ?')
       .pluck();
   }
 

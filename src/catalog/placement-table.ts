@@ -51,7 +51,10 @@ export class PlacementTable {
   readonly #queued: Database.Statement;
   readonly #damaged: Database.Statement;
   readonly #damagedCount: Database.Statement;
+  readonly #wantToo: Database.Statement;
+  readonly #forget: Database.Statement;
   readonly #good: Database.Statement;
+  readonly #goodElsewhere: Database.Statement;
   readonly #held: Database.Statement;
   readonly #of: Database.Statement;
   readonly #ids: ReadonlyMap<string, number>;
@@ -72,6 +75,9 @@ export class PlacementTable {
     this.#want = database.prepare(
       'INSERT INTO placement (backend_id, sequence, state, due_seconds) VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0',
     );
+    this.#wantToo = database.prepare(
+      'INSERT INTO placement (backend_id, sequence, state, due_seconds) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING',
+    );
     this.#set = database.prepare(
       'UPDATE placement SET state = ?, verified_ms = COALESCE(?, verified_ms), attempts = 0, next_attempt_ms = 0 WHERE backend_id = ? AND sequence = ?',
     );
@@ -79,6 +85,9 @@ export class PlacementTable {
       'INSERT INTO placement (backend_id, sequence, state, verified_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = COALESCE(excluded.verified_ms, verified_ms)',
     );
     this.#remove = database.prepare('DELETE FROM placement WHERE backend_id = ? AND sequence = ?');
+    this.#forget = database.prepare(
+      'DELETE FROM placement WHERE backend_id IN (SELECT id FROM backend) AND sequence = ?',
+    );
     this.#relax = database.prepare(
       'UPDATE placement SET urgency = 1 WHERE backend_id = ? AND sequence = ? AND state <> 1 AND urgency = 0',
     );
@@ -105,6 +114,11 @@ export class PlacementTable {
         'SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1',
       )
       .pluck();
+    this.#goodElsewhere = database
+      .prepare(
+        `SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND name <> '${SPOOL}' AND sequence = ? AND state = 1`,
+      )
+      .pluck();
     // What the spool took is durable before it is read back; elsewhere only a proven copy is one.
     this.#held = database
       .prepare(
@@ -116,9 +130,14 @@ export class PlacementTable {
     );
   }
 
-  /** Every configured backend is to get it. */
-  want(sequence: number, dueSeconds: number): void {
-    for (const id of this.#ids.values()) this.#want.run(id, sequence, dueSeconds);
+  /** Every configured backend is to get it; what no block has, the local store alone. */
+  want(sequence: number, dueSeconds: number, isUnmined = false): void {
+    for (const [name, id] of this.#ids) if (!isUnmined || name === SPOOL) this.#want.run(id, sequence, dueSeconds);
+  }
+
+  /** Every configured backend but the local store is to get it, where nothing is known of it yet. */
+  wantElsewhere(sequence: number, dueSeconds: number): void {
+    for (const [name, id] of this.#ids) if (name !== SPOOL) this.#wantToo.run(id, sequence, dueSeconds);
   }
 
   set(backend: string, sequence: number, state: PlacementState, verifiedMs: number | null): void {
@@ -134,6 +153,11 @@ export class PlacementTable {
 
   remove(backend: string, sequence: number): void {
     this.#remove.run(this.id(backend), sequence);
+  }
+
+  /** Nothing is known of it any more, at any backend that ever was. */
+  forget(sequence: number): void {
+    this.#forget.run(sequence);
   }
 
   fail(backend: string, sequence: number, failure: { code: string; message: string; nextAttemptMs: number }): void {
@@ -173,6 +197,11 @@ export class PlacementTable {
   /** How many backends that count are proven to hold it. */
   goodCopies(sequence: number): number {
     return z.number().parse(this.#good.get(sequence));
+  }
+
+  /** How many places besides the local store are proven to hold it, whether they count or not. */
+  goodElsewhere(sequence: number): number {
+    return z.number().parse(this.#goodElsewhere.get(sequence));
   }
 
   /** How many places hold it durably: what the spool took counts before it is read back. */

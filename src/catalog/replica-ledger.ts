@@ -102,7 +102,8 @@ export class ReplicaLedger {
     const { placements, content, wanted, nowMs, transaction, recount, queueRecords, moved } = this.#parts;
     transaction('record what a backend was found to hold', () => {
       for (const found of contents) {
-        const put = content.putSpooled(found, nowMs());
+        // Elsewhere already: whether a block has it makes no difference any more.
+        const put = content.putSpooled({ ...found, isUnmined: false }, nowMs());
         if (put !== null) {
           moved(put.isNew ? null : 'seen', 'spooled', found.sizeBytes);
           queueRecords(found);

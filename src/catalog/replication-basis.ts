@@ -58,7 +58,7 @@ function queueWhatIsMissing(database: Database.Database, name: string, wasConfig
   database
     .prepare(
       `INSERT INTO placement (backend_id, sequence, state, urgency, due_seconds)
-       SELECT ?, sequence, ?, ${ELSEWHERE}, COALESCE(median_time_seconds, 0) FROM content WHERE true ON CONFLICT DO NOTHING`,
+       SELECT ?, sequence, ?, ${ELSEWHERE}, COALESCE(median_time_seconds, 0) FROM content WHERE ${name === SPOOL ? 'true' : 'unmined = 0'} ON CONFLICT DO NOTHING`,
     )
     .run(id, name === SPOOL ? 2 : 0);
 }

@@ -2,6 +2,7 @@ import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { DamageWatch } from '../damage-watch.ts';
+import { ArchiveError } from '../errors.ts';
 import type { LocalRoom } from './local-room.ts';
 import type { Site } from './site.ts';
 
@@ -21,11 +22,17 @@ export class Home {
     this.#modules = modules;
   }
 
-  /** Resolves with the name of the store that holds it durably; one that is not the local store was read back. */
-  async put(blob: VerifiedBlob, signal: AbortSignal): Promise<string> {
+  /**
+   * Resolves with the name of the store that holds it durably; one that is not the local store was read back. What no
+   * block has goes to no other: `archive/no-room-for-unmined` where there is no room for it here.
+   */
+  async put(blob: VerifiedBlob, signal: AbortSignal, isUnmined = false): Promise<string> {
     const { store, room } = this.#modules;
     for (;;) {
-      if (!(await room.claim(blob.bytes.length, signal))) return await this.#writeThrough(blob, signal);
+      if (!(await room.claim(blob.bytes.length, signal))) {
+        if (isUnmined && room.knowsWhatIsMined()) throw noRoomForUnmined(blob);
+        return await this.#writeThrough(blob, signal);
+      }
       try {
         await store.put(blob, signal);
         if (room.isCache) this.#modules.damage.healed(store.id, blob);
@@ -67,4 +74,16 @@ function noRoom(isCache: boolean, cause: unknown): StorageError {
     hint: 'Give the volume more room, or mend the backends that the status names; fetching goes on by itself then.',
     cause,
   });
+}
+
+function noRoomForUnmined({ versionHash }: VerifiedBlob): ArchiveError {
+  return new ArchiveError(
+    'archive/no-room-for-unmined',
+    `${versionHash} is in no block yet, and here is no room for it.`,
+    {
+      details: { versionHash },
+      retryable: true,
+      hint: 'It is tried again, and fetched first when a block has it. Give the volume more room, or the cache more bytes.',
+    },
+  );
 }

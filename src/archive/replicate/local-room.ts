@@ -1,4 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts';
+import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { EvictionGrade } from '../../catalog/replica-ledger.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { ConditionBoard } from '../condition-board.ts';
@@ -21,6 +22,8 @@ export interface LocalRoomModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
+  /** Is the list whole and the chain walked to its end, so that what no block has is known? */
+  readonly knowsWhatIsMined: () => boolean;
   readonly steadyMs: () => number;
 }
 
@@ -62,9 +65,25 @@ export class LocalRoom {
     return this.#options.budgetBytes;
   }
 
+  /** Otherwise what seems to be in no block may be in one that was not walked yet. */
+  knowsWhatIsMined(): boolean {
+    return this.#modules.knowsWhatIsMined();
+  }
+
   /** true: so many bytes may be written here, and are counted from now on. Rejects only when the signal aborts. */
   claim(bytes: number, signal: AbortSignal): Promise<boolean> {
     const turn = this.#turn.then(() => this.#claim(bytes, signal));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Lets go of what nobody mined in time. Gives how many went. */
+  expire(entries: readonly ContentEntry[], signal: AbortSignal): Promise<number> {
+    const turn = this.#turn.then(async () => {
+      const gone = this.#modules.catalog.unmined.recordLetGo(entries, 'expired');
+      await this.#delete(gone, signal);
+      return gone.length;
+    });
     this.#turn = turn.catch(() => {});
     return turn;
   }
@@ -126,18 +145,25 @@ export class LocalRoom {
 
   /** Oldest first, of what is safest to let go. Out of the books before it is deleted: never a claim without bytes. */
   async #letGo(signal: AbortSignal): Promise<boolean> {
-    const { store, catalog } = this.#modules;
+    const { replicas, unmined } = this.#modules.catalog;
+    if (this.knowsWhatIsMined()) {
+      const gone = unmined.recordLetGo(unmined.here(EVICTED_TOGETHER), 'no-room');
+      if (await this.#delete(gone, signal)) return true;
+    }
     for (const grade of GRADES) {
-      const gone = catalog.replicas.recordEvicted(catalog.replicas.evictable(grade, EVICTED_TOGETHER));
-      for (const entry of gone) {
-        await store.delete(entry, signal);
-        this.#usedBytes -= entry.sizeBytes;
-      }
-      if (gone.length > 0) {
-        this.#lookedMs = Number.NEGATIVE_INFINITY;
-        return true;
-      }
+      const gone = replicas.recordEvicted(replicas.evictable(grade, EVICTED_TOGETHER));
+      if (await this.#delete(gone, signal)) return true;
     }
     return false;
+  }
+
+  /** true: there was something to delete. */
+  async #delete(gone: readonly ContentEntry[], signal: AbortSignal): Promise<boolean> {
+    for (const entry of gone) {
+      await this.#modules.store.delete(entry, signal);
+      this.#usedBytes -= entry.sizeBytes;
+    }
+    if (gone.length > 0) this.#lookedMs = Number.NEGATIVE_INFINITY;
+    return gone.length > 0;
   }
 }

@@ -9,6 +9,7 @@ import type { Activity } from '../activity.ts';
 import type { BackendStatus } from '../archive-view.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { DamageWatch } from '../damage-watch.ts';
+import type { Poller } from '../poller.ts';
 import { Pulse } from '../pulse.ts';
 import { Admission } from './admission.ts';
 import type { Backend } from './backend.ts';
@@ -18,6 +19,7 @@ import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
 import { Replicator, type ReplicatorOptions } from './replicator.ts';
 import { Site } from './site.ts';
+import { UnminedExpiry } from './unmined-expiry.ts';
 
 export interface ReplicationOptions extends ReplicatorOptions {
   readonly local: LocalRoomOptions;
@@ -35,6 +37,9 @@ export interface ReplicationModules {
   readonly log: Logger;
   /** The chain that the data folder is bound to; null before. */
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
+  readonly poller: Pick<Poller, 'state' | 'isListed'>;
+  /** Is what no block has known to be in none? */
+  readonly knowsWhatIsMined: () => boolean;
   readonly nowMs: () => number;
   /** A clock that never steps, for pauses and rates: the wall clock does. */
   readonly steadyMs?: () => number;
@@ -50,6 +55,7 @@ export class Replication {
   /** Rings when there may be something to replicate. */
   readonly news = new Pulse();
   readonly #modules: ReplicationModules;
+  readonly #expiry: UnminedExpiry;
   readonly #admissions: readonly Admission[];
   readonly #replicators: readonly Replicator[];
 
@@ -62,6 +68,7 @@ export class Replication {
     this.room = new LocalRoom(options.local, { ...modules, steadyMs });
     this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, copies: this.copies, news });
+    this.#expiry = new UnminedExpiry({ ...modules, room: this.room });
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, admitted: news }));
     this.#replicators = this.sites.map(
       (site) => new Replicator(options, { ...modules, steadyMs, site, copies: this.copies, news }),
@@ -70,6 +77,7 @@ export class Replication {
 
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([
+      this.#expiry.run(signal),
       ...this.#admissions.map((admission) => admission.run(signal)),
       ...this.#replicators.map((replicator) => replicator.run(signal)),
       ...(this.room.isCache ? [] : [this.mender.run(signal)]),

@@ -67,6 +67,11 @@ export async function replicationScene(setup: ReplicationSetup) {
       log,
       chain: async () => chain,
       nowMs,
+      poller: {
+        state: { genesis: null, tip: null, lastAnswerMs: null, sweptMs: null, entries: null },
+        isListed: () => false,
+      },
+      knowsWhatIsMined: () => true,
       steadyMs: () => clock.steadyMs,
     },
   );

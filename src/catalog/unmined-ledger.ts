@@ -1,0 +1,157 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import type { ContentName, VersionHash } from '../blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import type { ContentEntry, ContentTable } from './content-table.ts';
+import { type PlacementTable, SPOOL } from './placement-table.ts';
+import { hashKey } from './wanted-table.ts';
+
+/** Why bytes that no block had were let go: nobody mined them in time, or what was mined needed their room. */
+export const LET_GO_REASONS = ['expired', 'no-room'] as const;
+export type LetGoReason = (typeof LET_GO_REASONS)[number];
+
+/** That bytes of this name were here once, of a transaction that no block had. */
+export interface LetGo {
+  readonly hashType: ContentName['hashType'];
+  readonly reason: LetGoReason;
+  readonly sizeBytes: number;
+  readonly letGoMs: number;
+  /** When they came again; null: they have not. */
+  readonly returnedMs: number | null;
+}
+
+/** What the ledger shares with the catalog that it is a part of. */
+export interface UnminedParts {
+  readonly content: ContentTable;
+  readonly placements: PlacementTable;
+  readonly nowMs: () => number;
+  readonly reading: <T>(operation: string, work: () => T) => T;
+  readonly transaction: <T>(operation: string, work: () => T) => T;
+  /** Keeps the totals. */
+  readonly left: (entry: ContentEntry) => void;
+}
+
+const numbers = z.array(z.number());
+const letGoRow = z.object({
+  hash_type: z.number(),
+  reason: z.enum(LET_GO_REASONS),
+  size_bytes: z.number(),
+  let_go_ms: z.number(),
+  returned_ms: z.number().nullable(),
+});
+
+/** Content that a list named and no block has: here alone, until it is mined or let go. */
+export class UnminedLedger {
+  readonly #parts: UnminedParts;
+  readonly #mined: Database.Statement;
+  readonly #isOnChain: Database.Statement;
+  readonly #before: Database.Statement;
+  readonly #here: Database.Statement;
+  readonly #letGo: Database.Statement;
+  readonly #find: Database.Statement;
+  readonly #returned: Database.Statement;
+
+  constructor(database: Database.Database, parts: UnminedParts) {
+    this.#parts = parts;
+    this.#mined = database
+      .prepare(
+        'UPDATE content SET unmined = 0 WHERE version_hash = ? AND hash_type = ? AND unmined = 1 RETURNING sequence',
+      )
+      .pluck();
+    this.#isOnChain = database
+      .prepare('SELECT 1 FROM occurrence WHERE version_hash = ? AND hash_type = ? LIMIT 1')
+      .pluck();
+    this.#before = database
+      .prepare(
+        'SELECT sequence FROM content WHERE unmined = 1 AND median_time_seconds < ? ORDER BY median_time_seconds LIMIT ? OFFSET ?',
+      )
+      .pluck();
+    this.#here = database
+      .prepare(
+        `SELECT sequence FROM content WHERE unmined = 1 AND EXISTS
+           (SELECT 1 FROM placement WHERE backend_id = (SELECT id FROM backend WHERE name = '${SPOOL}') AND placement.sequence = content.sequence AND placement.state < 2)
+         ORDER BY median_time_seconds LIMIT ?`,
+      )
+      .pluck();
+    this.#letGo = database.prepare(
+      `INSERT INTO let_go (version_hash, hash_type, sequence, size_bytes, txid, median_time_seconds, let_go_ms, reason)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, let_go_ms = excluded.let_go_ms,
+       reason = excluded.reason, returned_ms = NULL`,
+    );
+    this.#find = database.prepare(
+      'SELECT hash_type, reason, size_bytes, let_go_ms, returned_ms FROM let_go WHERE version_hash = ? ORDER BY hash_type',
+    );
+    this.#returned = database.prepare(
+      'UPDATE let_go SET returned_ms = ? WHERE version_hash = ? AND hash_type = ? AND returned_ms IS NULL',
+    );
+  }
+
+  /** Within the walk's transaction: a block has it, so every backend is to get it. */
+  recordMined(name: ContentName, medianTimeSeconds: number): void {
+    const sequence = this.#mined.get(hashKey(name.versionHash), hashTypeCode(name.hashType));
+    if (sequence !== undefined) this.#parts.placements.wantElsewhere(z.number().parse(sequence), medianTimeSeconds);
+  }
+
+  /** Within the transaction that says that its bytes are here. */
+  recordReturned(name: ContentName): void {
+    this.#returned.run(this.#parts.nowMs(), hashKey(name.versionHash), hashTypeCode(name.hashType));
+  }
+
+  /** Seen before this time of the chain's clock, oldest first; `skip` of them are passed over. */
+  before(medianTimeSeconds: number, limit: number, skip: number): ContentEntry[] {
+    return this.#entries('find what nobody mined', () => this.#before.all(medianTimeSeconds, limit, skip));
+  }
+
+  /** Those that lie in the local store, oldest first. */
+  here(limit: number): ContentEntry[] {
+    return this.#entries('find what nobody mined', () => this.#here.all(limit));
+  }
+
+  /**
+   * Takes these out of the books, before their bytes are deleted, and records it. Gives those that were: one that a block
+   * has, or that another place holds, stays.
+   */
+  recordLetGo(entries: readonly ContentEntry[], reason: LetGoReason): ContentEntry[] {
+    const { content, placements, nowMs, transaction, left } = this.#parts;
+    return transaction('record what is let go', () =>
+      entries.filter(({ sequence }) => {
+        const entry = content.at(sequence);
+        if (entry?.isUnmined !== true || this.#isMined(entry) || placements.goodElsewhere(sequence) > 0) return false;
+        const { versionHash, hashType, sizeBytes, txid, medianTimeSeconds } = entry;
+        const names = [hashKey(versionHash), hashTypeCode(hashType)] as const;
+        const transactionId = txid === null ? null : hashKey(txid);
+        this.#letGo.run(...names, sequence, sizeBytes, transactionId, medianTimeSeconds, nowMs(), reason);
+        placements.forget(sequence);
+        content.remove(sequence);
+        left(entry);
+        return true;
+      }),
+    );
+  }
+
+  /** What was let go under this name, of either hash type. */
+  letGo(versionHash: VersionHash): LetGo[] {
+    return this.#parts.reading('look up what was let go', () =>
+      this.#find.all(hashKey(versionHash)).map((value) => {
+        const found = letGoRow.parse(value);
+        return {
+          hashType: hashTypeFrom(found.hash_type),
+          reason: found.reason,
+          sizeBytes: found.size_bytes,
+          letGoMs: found.let_go_ms,
+          returnedMs: found.returned_ms,
+        };
+      }),
+    );
+  }
+
+  #isMined({ versionHash, hashType }: ContentName): boolean {
+    return this.#isOnChain.get(hashKey(versionHash), hashTypeCode(hashType)) !== undefined;
+  }
+
+  #entries(operation: string, sequences: () => unknown[]): ContentEntry[] {
+    return this.#parts.reading(operation, () =>
+      numbers.parse(sequences()).flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+    );
+  }
+}

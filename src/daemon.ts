@@ -18,7 +18,9 @@ import { declareBuild } from './observability/build-metrics.ts';
 import type { Logger } from './observability/logger.ts';
 import { MetricsRegistry } from './observability/metrics.ts';
 import { readRarely } from './observability/read-rarely.ts';
-import { checkReplicas, checkSchedule, openBackends, refuseOtherChains } from './open-backends.ts';
+import { checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
+import { declareScheduleMetrics } from './schedule/metrics.ts';
+import { scheduledWork } from './scheduled-work.ts';
 import { archiverIdIn } from './storage/local/archiver-id.ts';
 import { DataFolder } from './storage/local/data-folder.ts';
 import { LocalStore } from './storage/local/local-store.ts';
@@ -52,6 +54,7 @@ const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
 interface Opened {
   readonly folder: DataFolder;
   readonly archive: Archive;
+  readonly catalog: Catalog;
   readonly node: ReturnType<typeof createBlobNode>;
 }
 
@@ -72,7 +75,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const mode = await folder.settleMode(settings.localMode, backends.length > 0);
   const counting = [...(mode === 'keep' ? [store.id] : []), ...backends.map(({ id }) => id)];
   checkReplicas(settings.replicasRequired, counting);
-  await checkSchedule(settings.scrubSchedule);
+  await checkSchedules(settings);
   const catalog = Catalog.open({
     path: join(folder.path, 'catalog.sqlite'),
     migrationsFolder: MIGRATIONS,
@@ -112,7 +115,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
         bytesPerSecond: settings.replicasBytesPerSecond,
         local: { mode, budgetBytes: settings.localBytes, disk: () => folder.room() },
       },
-      scrub: { schedule: settings.scrubSchedule, days: settings.scrubDays },
+      scrub: { days: settings.scrubDays },
     },
     {
       node,
@@ -130,7 +133,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       nowMs,
     },
   );
-  return { folder, archive, node };
+  return { folder, archive, node, catalog };
 }
 
 function closer(closing: Closing): () => Promise<void> {
@@ -176,7 +179,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     const metrics = new MetricsRegistry();
-    const { folder, archive, node } = await openArchive(options, metrics, closing);
+    const { folder, archive, node, catalog } = await openArchive(options, metrics, closing);
+    const work = scheduledWork(settings, { archive, catalog, log, nowMs });
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
     declareArchiveMetrics(
@@ -187,6 +191,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         () => performance.now(),
       ),
     );
+    declareScheduleMetrics(metrics, () => work.schedule.states);
     const jobs = new JobTable(jobKinds(archive), { log: log.child({ room: 'jobs' }), nowMs });
     const access = await readAccess(settings);
     const served: Pick<HttpOptions, 'nowMs' | 'admin' | 'metrics' | 'onServerError'> = {
@@ -221,7 +226,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     log.info({ url, node: node.name, dataDir: folder.path, emulated }, 'listening');
 
     const stopping = new AbortController();
-    const running = archive.run(stopping.signal);
+    const running = Promise.all([archive.run(stopping.signal), work.run(stopping.signal)]);
     closing.push(async () => {
       stopping.abort();
       await Promise.all([running, jobs.stop()]);

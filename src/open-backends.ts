@@ -41,10 +41,20 @@ export function checkReplicas(required: number, counting: readonly string[]): vo
   );
 }
 
-export async function checkSchedule(schedule: string): Promise<void> {
+/** @throws ConfigError for a time that never comes, like the 31st of February. */
+export async function checkSchedules(settings: SettingValues): Promise<void> {
   const { validate } = await import('node-cron');
-  if (validate(schedule)) return;
-  throw invalid(`HOLDFAST_SCRUB_SCHEDULE is no time that comes: ${schedule}.`, 'Give cron fields, like 17 3 * * *.');
+  const given = {
+    HOLDFAST_SCRUB_SCHEDULE: settings.scrubSchedule,
+    HOLDFAST_AUDIT_SCHEDULE: settings.auditSchedule,
+    HOLDFAST_CANARY_SCHEDULE: settings.canarySchedule,
+    HOLDFAST_MAINTENANCE_SCHEDULE: settings.maintenanceSchedule,
+  };
+  for (const [name, schedule] of Object.entries(given)) {
+    if (!validate(schedule)) {
+      throw invalid(`${name} is no time that comes: ${schedule}.`, 'Give cron fields, like 17 3 * * *.');
+    }
+  }
 }
 
 /** How long the start waits to learn that a backend belongs to another chain; later it is a condition. */

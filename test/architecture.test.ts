@@ -6,6 +6,7 @@ import { SOURCE_FILES, type SourceFile } from './source-files.ts';
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   blob: [],
   observability: [],
+  schedule: ['observability'],
   verify: ['blob'],
   hashing: ['blob', 'verify'],
   sqlite: ['blob'],
@@ -20,7 +21,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['blob', 'observability', 'node'],
   'open-backends.ts': ['blob', 'storage', 'archive', 'config'],
   'open-sources.ts': ['open-backends.ts', 'blob', 'source', 'config'],
+  'scheduled-work.ts': ['observability', 'schedule', 'catalog', 'archive', 'config'],
   'daemon.ts': [
+    'scheduled-work.ts',
+    'schedule',
     'open-backends.ts',
     'open-sources.ts',
     'blob',
@@ -78,6 +82,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'daemon.ts→node': ['src/node/index.ts', 'src/node/metrics.ts'],
   'daemon.ts→http': ['src/http/index.ts'],
   'daemon.ts→config': ['src/config/index.ts'],
+  'scheduled-work.ts→config': ['src/config/index.ts'],
+  'daemon.ts→schedule': ['src/schedule/metrics.ts'],
   'daemon.ts→hashing': ['src/hashing/index.ts'],
   'serve.ts→http': ['src/http/index.ts'],
   'serve.ts→config': ['src/config/index.ts'],

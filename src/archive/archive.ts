@@ -39,9 +39,10 @@ import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 import { Placer } from './placer.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
 import type { Backend } from './replicate/backend.ts';
+import type { ScrubOptions } from './replicate/daily-scrub.ts';
 import { Replication, type ReplicationOptions } from './replicate/replication.ts';
-import { type ScrubOptions, ScrubSchedule } from './replicate/scrub-schedule.ts';
 import { Upkeep } from './replicate/upkeep.ts';
+import { Routine } from './routine.ts';
 import { Spooler } from './spooler.ts';
 import { WindowPictures } from './window-pictures.ts';
 import type { WindowView } from './window-view.ts';
@@ -90,7 +91,6 @@ export class Archive implements ArchiveView {
   readonly #reader: ArchiveReader;
   readonly #chain: ChainFollowing;
   readonly #replication: Replication;
-  readonly #scrub: ScrubSchedule;
   /** For commands that work on an archive that does not run. */
   readonly upkeep: Upkeep;
   /** What readers may ask of the chain. */
@@ -98,6 +98,8 @@ export class Archive implements ArchiveView {
   readonly figures: ArchiveFigures;
   /** The window, for people to look at. */
   readonly windowView: WindowView;
+  /** What is looked after at its times. */
+  readonly routine: Routine;
 
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
@@ -125,7 +127,6 @@ export class Archive implements ArchiveView {
     });
     const replication = this.#replication;
     const { home, copies, sites } = replication;
-    this.#scrub = new ScrubSchedule(options.scrub, { ...parts, damage, replication });
     this.#adoption = new Adoption({
       ...parts,
       damage,
@@ -153,7 +154,9 @@ export class Archive implements ArchiveView {
       sources: bytesSources(modules.store, sites),
       records: recordStores(modules.records, sites),
     });
-    this.figures = new ArchiveFigures({ ...parts, chain: this.#chain, poller: this.#poller, replication, damage });
+    const watched = { ...parts, damage, replication };
+    this.routine = new Routine(options.scrub, { ...watched, finalHeight: () => this.#chain.finalHeight });
+    this.figures = new ArchiveFigures({ ...watched, chain: this.#chain, poller: this.#poller, routine: this.routine });
     this.#reader = new ArchiveReader({
       ...parts,
       copies,
@@ -178,7 +181,6 @@ export class Archive implements ArchiveView {
     await Promise.all([
       this.#placeWhatIsHere(signal),
       this.#replication.run(signal),
-      this.#scrub.run(signal),
       this.#poller.run(signal),
       this.#fetcher.run(signal),
       this.#chain.run(signal),

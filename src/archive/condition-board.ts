@@ -17,6 +17,11 @@ export type Subject =
   | 'room'
   | 'scrub'
   | 'unmined'
+  | 'canary'
+  | 'audit'
+  | 'clock'
+  | 'heartbeat'
+  | `task:${string}`
   | `backend:${string}`
   | `chain:${string}`;
 

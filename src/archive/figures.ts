@@ -6,6 +6,7 @@ import type { ConditionBoard } from './condition-board.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Poller } from './poller.ts';
 import type { Replication } from './replicate/replication.ts';
+import type { Routine } from './routine.ts';
 
 /** Shares of the window, in percent, at which what is late is counted. */
 export const LATE_PERCENT = [50, 75, 90] as const;
@@ -17,6 +18,7 @@ export interface FigureModules {
   readonly replication: Replication;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
+  readonly routine: Routine;
   readonly activity: Activity;
   readonly nowMs: () => number;
 }
@@ -52,6 +54,9 @@ export class ArchiveFigures {
       backends: this.#backends(),
       local: this.#local(),
       conditions: this.#modules.conditions.all(),
+      canary: [...this.#modules.routine.canary.results.values()],
+      audit: this.#modules.routine.audit.tally,
+      blockClockOffsetSeconds: this.#modules.routine.clock.blockOffsetSeconds,
     };
   }
 

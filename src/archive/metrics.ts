@@ -166,6 +166,30 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
     ['backend'],
     perBackend(({ clockOffsetSeconds }) => clockOffsetSeconds),
   ],
+  [
+    'holdfast_block_clock_offset_seconds',
+    'Time of the newest block that was found while this process looked on, minus our clock; absent: none.',
+    [],
+    ({ blockClockOffsetSeconds }) => one(blockClockOffsetSeconds),
+  ],
+  [
+    'holdfast_canary_good',
+    '1: the last old and the last new blob that were fetched through the backend hashed to their names.',
+    ['backend', 'age'],
+    ({ canary }) => canary.map(({ backend, age, isGood }) => ({ labels: { backend, age }, value: Number(isGood) })),
+  ],
+  [
+    'holdfast_canary_duration_seconds',
+    'How long that took.',
+    ['backend', 'age'],
+    ({ canary }) => canary.map(({ backend, age, seconds }) => ({ labels: { backend, age }, value: seconds })),
+  ],
+  [
+    'holdfast_audited_occurrences_blobs',
+    'Of what is final on chain, at the last scheduled audit of this process: what became of it.',
+    ['class'],
+    ({ audit }) => (audit === null ? [] : labelled('class', audit)),
+  ],
   ['holdfast_local_bytes', 'Bytes of blobs in the data folder, by the books.', [], ({ local }) => one(local.bytes)],
   [
     'holdfast_local_budget_bytes',

@@ -2,7 +2,9 @@ import type Database from 'better-sqlite3';
 import type { ContentName, VersionHash } from '../blob/ids.ts';
 import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
+import { tidyUp } from '../sqlite/tidy-up.ts';
 import { CatalogFigures } from './catalog-figures.ts';
+import type { CatalogOptions } from './catalog-options.ts';
 import { ChainAnswers } from './chain-answers.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { ChainIndex, RECORDED_OCCURRENCES } from './chain-index.ts';
@@ -15,21 +17,10 @@ import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
 import { StateTotals } from './state-totals.ts';
+import { TaskRuns } from './task-runs.ts';
 import { UnminedLedger } from './unmined-ledger.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 import { WindowRows } from './window-rows.ts';
-
-export interface CatalogOptions {
-  readonly path: string;
-  readonly migrationsFolder: string;
-  /** The backends that are configured now; only they count towards `stored`. */
-  readonly backends: readonly string[];
-  /** The local store gives way and does not count: it is a spool and read cache. */
-  readonly localIsCache?: boolean;
-  /** How many of them must be proven to hold a content before it is `stored`. */
-  readonly replicasRequired: number;
-  readonly nowMs: () => number;
-}
 
 export interface CatalogTotals {
   readonly seen: number;
@@ -73,6 +64,7 @@ export class Catalog {
   readonly answers: ChainAnswers;
   readonly figures: CatalogFigures;
   readonly window: WindowRows;
+  readonly runs: TaskRuns;
 
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
@@ -110,6 +102,7 @@ export class Catalog {
     this.answers = new ChainAnswers(database, parts.reading);
     this.figures = new CatalogFigures(database, this.#placements);
     this.window = new WindowRows(database, parts.reading);
+    this.runs = new TaskRuns(database, parts);
     this.replicas = new ReplicaLedger(database, {
       ...parts,
       placements: this.#placements,
@@ -271,6 +264,11 @@ export class Catalog {
       stored: stored.count,
       storedBytes: stored.bytes,
     };
+  }
+
+  /** Gives free pages back to the disk and empties the write-ahead log; in small parts, for everything else waits. */
+  maintain(): void {
+    this.#reading('tidy up', () => tidyUp(this.#database));
   }
 
   close(): void {

@@ -53,6 +53,7 @@ export class ReplicaLedger {
   readonly #parts: LedgerParts;
   readonly #known: Database.Statement;
   readonly #goodAfter: Database.Statement;
+  readonly #newestGood: Database.Statement;
 
   constructor(database: Database.Database, parts: LedgerParts) {
     this.#database = database;
@@ -62,6 +63,9 @@ export class ReplicaLedger {
        LEFT JOIN placement ON placement.sequence = content.sequence AND backend_id = ?
        WHERE version_hash = ? AND hash_type BETWEEN ? AND ?`,
     );
+    this.#newestGood = database
+      .prepare('SELECT sequence FROM placement WHERE backend_id = ? AND state = 1 ORDER BY sequence DESC LIMIT 1')
+      .pluck();
     this.#goodAfter = database
       .prepare(
         'SELECT sequence FROM placement WHERE backend_id = ? AND state = 1 AND sequence > ? ORDER BY sequence LIMIT ?',
@@ -198,6 +202,14 @@ export class ReplicaLedger {
         .parse(this.#goodAfter.all(this.#parts.placements.id(backend), after, limit))
         .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
     );
+  }
+
+  /** What arrived last of what this backend is proven to hold; null: nothing. */
+  newestGood(backend: string): ContentEntry | null {
+    return this.#parts.reading('read what a backend holds', () => {
+      const found = this.#newestGood.get(this.#parts.placements.id(backend));
+      return found === undefined ? null : this.#parts.content.at(z.number().parse(found));
+    });
   }
 
   /** As `goodAfter`, the numbers only. */

@@ -31,8 +31,8 @@ export function setting<T>(key: string, schema: z.ZodType<T>, fallback: T, says:
 }
 
 /** A setting that must never be shown. It can also come from the file that `<env>_FILE` names. */
-export function secret(key: string, says: string): Setting<string | null> {
-  return { ...setting<string | null>(key, text.nullable(), null, says), flag: null, secret: true };
+export function secret(key: string, says: string, schema: z.ZodType<string> = text): Setting<string | null> {
+  return { ...setting<string | null>(key, schema.nullable(), null, says), flag: null, secret: true };
 }
 
 /** Something that is more than one value: only the configuration file holds it. */
@@ -63,6 +63,12 @@ export function wholeNumber(least: number, most: number): z.ZodType<number> {
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T): z.ZodType<T[number]> {
   return z.enum(values, `must be one of ${values.join(', ')}`);
 }
+
+/** An address that is asked as it is, with all that it carries. */
+export const wholeAddress = text.refine(
+  (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
+  'must be an http:// or https:// address',
+);
 
 /** The address of a server: what every backend behind HTTP is named by. */
 export const httpAddress = text.meta({ pattern: '^https?://' }).refine((value) => {

@@ -11,7 +11,7 @@ import {
   S3_LOCK_MODES,
 } from './backend-list.ts';
 import { cronExpression } from './cron-expression.ts';
-import { fileSetting, httpAddress, oneOf, secret, setting, text, wholeNumber } from './setting.ts';
+import { fileSetting, httpAddress, oneOf, secret, setting, text, wholeAddress, wholeNumber } from './setting.ts';
 import { trustedProxies } from './trusted-proxies.ts';
 
 const nodeUrl = text.superRefine((value, context) => {
@@ -133,6 +133,25 @@ export const SETTINGS = {
   ),
   scrubSchedule: setting('scrub.schedule', cronExpression, '17 3 * * *', 'When the daily slice is read again (cron).'),
   scrubDays: setting('scrub.days', wholeNumber(1, 3_650), 30, 'Days in which everything is read and hashed again.'),
+  auditSchedule: setting('audit.schedule', cronExpression, '29 4 * * *', 'When all that is final is compared (cron).'),
+  canarySchedule: setting(
+    'canary.schedule',
+    cronExpression,
+    '41 * * * *',
+    'When an old and a new blob are fetched through each backend (cron).',
+  ),
+  maintenanceSchedule: setting(
+    'maintenance.schedule',
+    cronExpression,
+    '53 5 * * *',
+    'When the catalog is tidied (cron).',
+  ),
+  heartbeatUrl: secret(
+    'heartbeat.url',
+    'Address that is asked while all is well; whoever listens alarms when it stops.',
+    wholeAddress,
+  ),
+  heartbeatSeconds: setting('heartbeat.seconds', wholeNumber(1, 86_400), 60, 'Seconds between heartbeats.'),
   s3Endpoint: setting('s3.endpoint', httpAddress.nullable(), null, 'Address of the S3 server; without it, AWS.'),
   s3Region: setting('s3.region', text, 'us-east-1', 'Region of the bucket.'),
   s3Bucket: setting('s3.bucket', text.nullable(), null, 'Bucket to replicate to; without it, none.'),

@@ -24,6 +24,8 @@ export function openDurableDatabase(path: string, options: OpenOptions = {}): Da
   try {
     assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()));
     if (options.pageSizeBytes !== undefined) database.pragma(`page_size = ${options.pageSizeBytes}`);
+    // Holds for a database that is new; one that was made otherwise stays as it is.
+    database.pragma('auto_vacuum = INCREMENTAL');
     database.pragma('journal_mode = WAL');
     database.pragma('synchronous = FULL');
     database.pragma('foreign_keys = ON');

@@ -60,7 +60,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
         bytesPerSecond: null,
         local: { mode: 'keep', budgetBytes: null, disk: () => folder.room() },
       },
-      scrub: { schedule: '17 3 * * *', days: 30 },
+      scrub: { days: 30 },
     },
     {
       node,

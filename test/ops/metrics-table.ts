@@ -4,6 +4,7 @@ import { declareHttpMetrics } from '../../src/http/index.ts';
 import { declareNodeMetrics } from '../../src/node/metrics.ts';
 import { declareBuild } from '../../src/observability/build-metrics.ts';
 import { type DescribedFamily, MetricsRegistry } from '../../src/observability/metrics.ts';
+import { declareScheduleMetrics } from '../../src/schedule/metrics.ts';
 import { declareBackendMetrics, declareVolumeMetrics } from '../../src/storage/metrics.ts';
 
 function neverRead(): Figures {
@@ -18,6 +19,7 @@ export function declaredFamilies(): DescribedFamily[] {
   declareNodeMetrics(metrics);
   declareBackendMetrics(metrics);
   declareVolumeMetrics(metrics, '/nowhere');
+  declareScheduleMetrics(metrics, () => []);
   declareHttpMetrics(metrics);
   return metrics.describe();
 }

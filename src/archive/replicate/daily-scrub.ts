@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
@@ -10,13 +9,11 @@ import type { Replication } from './replication.ts';
 import { Scrub } from './scrub.ts';
 
 export interface ScrubOptions {
-  /** Cron expression of when the daily part is looked at. */
-  readonly schedule: string;
   /** In so many days everything is read again. */
   readonly days: number;
 }
 
-export interface ScrubScheduleModules {
+export interface DailyScrubModules {
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly rehash: RehashRule;
@@ -27,50 +24,37 @@ export interface ScrubScheduleModules {
 }
 
 /** Compares the listings and reads a part of everything again, each day. What it finds wrong is queued to be mended. */
-export class ScrubSchedule {
+export class DailyScrub {
   readonly #options: ScrubOptions;
-  readonly #modules: ScrubScheduleModules;
+  readonly #modules: DailyScrubModules;
   readonly #scrub: Scrub;
 
-  constructor(options: ScrubOptions, modules: ScrubScheduleModules) {
+  constructor(options: ScrubOptions, modules: DailyScrubModules) {
     this.#options = options;
     this.#modules = modules;
     this.#scrub = new Scrub(modules);
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
-    const { schedule } = await import('node-cron');
-    let underWay: Promise<void> = Promise.resolve();
-    const task = schedule(
-      this.#options.schedule,
-      () => {
-        underWay = this.#slice(signal);
-        return underWay;
-      },
-      { noOverlap: true },
-    );
-    if (!signal.aborted) await once(signal, 'abort');
-    await task.destroy();
-    await underWay;
-  }
-
-  async #slice(signal: AbortSignal): Promise<void> {
+  /** @throws what kept a place from being looked at, after all others were. */
+  async slice(signal: AbortSignal): Promise<void> {
     const { replication, store, rehash, conditions, log } = this.#modules;
     const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
     // A backend that is away is looked at another day.
     const sites = replication.sites.filter(({ isAdmitted }) => isAdmitted).map(siteHolding);
+    let failure: unknown = null;
     for (const holding of [...local, ...sites]) {
       try {
         const listing = await this.#scrub.check(holding, null, () => {}, signal);
         const reading = await this.#scrub.slice(holding, this.#options.days, signal);
         log.info({ backend: holding.id, listing, reading }, 'scrubbed');
-        conditions.set('scrub', null);
       } catch (error) {
         if (signal.aborted) return;
         conditions.setError('scrub', error);
+        failure = error;
       }
     }
     replication.news.ring();
+    if (failure !== null) throw failure;
+    conditions.set('scrub', null);
   }
 }

@@ -1,0 +1,78 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import type { Activity } from './activity.ts';
+import { AuditWatch } from './chain/audit-watch.ts';
+import { ClockWatch } from './clock-watch.ts';
+import type { ConditionBoard } from './condition-board.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import { Canary } from './replicate/canary.ts';
+import { DailyScrub, type ScrubOptions } from './replicate/daily-scrub.ts';
+import { localHolding, siteHolding } from './replicate/holding.ts';
+import type { Replication } from './replicate/replication.ts';
+
+export interface RoutineModules {
+  readonly catalog: Catalog;
+  readonly store: LocalStore;
+  readonly rehash: RehashRule;
+  readonly damage: DamageWatch;
+  readonly replication: Replication;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  readonly finalHeight: () => number | null;
+  readonly log: Logger;
+  readonly nowMs: () => number;
+}
+
+/** What is looked after without anybody asking. When, its caller says. */
+export class Routine {
+  readonly scrub: DailyScrub;
+  readonly canary: Canary;
+  readonly audit: AuditWatch;
+  readonly clock: ClockWatch;
+  readonly #modules: RoutineModules;
+
+  constructor(scrub: ScrubOptions, modules: RoutineModules) {
+    this.#modules = modules;
+    const { replication, store, rehash } = modules;
+    this.scrub = new DailyScrub(scrub, modules);
+    this.canary = new Canary({
+      ...modules,
+      holdings: () => [
+        ...(replication.room.isCache ? [] : [localHolding(store, rehash)]),
+        ...replication.sites.filter(({ isAdmitted }) => isAdmitted).map(siteHolding),
+      ],
+      random: Math.random,
+    });
+    this.audit = new AuditWatch(modules);
+    this.clock = new ClockWatch({ ...modules, sites: replication.sites });
+  }
+
+  /** Of the catalog's file. */
+  maintain(): void {
+    this.#modules.catalog.maintain();
+  }
+
+  /** A scheduled task ended: well where `error` is null. */
+  taskEnded(task: string, error: unknown): void {
+    const { conditions } = this.#modules;
+    if (error === null) conditions.set(`task:${task}`, null);
+    else conditions.setError(`task:${task}`, error, false);
+  }
+
+  /** Nobody takes the sign of life, and what they said. */
+  heartbeatTold(failure: string | null): void {
+    this.#modules.conditions.set(
+      'heartbeat',
+      failure === null
+        ? null
+        : {
+            code: 'heartbeat/not-taken',
+            message: `The heartbeat does not arrive: ${failure}.`,
+            hint: 'Whoever listens there will raise an alarm though the archive does its work. Look at HOLDFAST_HEARTBEAT_URL and at that service.',
+            blocksReadiness: false,
+          },
+    );
+  }
+}

@@ -1,6 +1,6 @@
 /// <reference types="node" preserve="true" />
 /**
- * `holdfast/client`: the operations of a layer-1 node, for other programs. Needs Node, undici and zod; loads no database,
+ * `holdfast/client`: the operations of a layer-1 node, and reading from archives, for other programs. Needs Node, undici and zod; loads no database,
  * no storage client and no logger.
  */
 
@@ -17,3 +17,4 @@ export {
 } from './blob/ids.ts';
 export { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from './blob/limits.ts';
 export * from './node/index.ts';
+export * from './reader/index.ts';

@@ -17,6 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   jobs: ['blob', 'observability'],
   archive: ['blob', 'verify', 'observability', 'sqlite', 'storage', 'catalog', 'source', 'jobs'],
   http: ['blob', 'verify', 'archive', 'observability', 'jobs'],
+  reader: ['blob', 'verify'],
   devnode: ['blob', 'verify', 'node'],
   config: ['blob', 'observability', 'node'],
   'open-backends.ts': ['blob', 'storage', 'archive', 'config'],
@@ -55,7 +56,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon.ts',
     'serve.ts',
   ],
-  'client.ts': ['blob', 'verify', 'node'],
+  'client.ts': ['blob', 'verify', 'node', 'reader'],
   'node-flags.mjs': [],
   'launch.mjs': ['node-flags.mjs'],
 };
@@ -171,7 +172,7 @@ describe('who may do what', () => {
     expect(paths(reading).filter((path) => !allowed.includes(path))).toEqual([]);
   });
 
-  test.each(['blob', 'verify'])('%s runs in a browser: no module of Node, no Buffer, no process', (room) => {
+  test.each(['blob', 'verify', 'reader'])('%s runs in a browser: no module of Node, no Buffer, no process', (room) => {
     const wrong = inRoom(room).filter(
       ({ code, packages }) =>
         packages.some((name) => name.startsWith('node:')) || /\b(Buffer|process|require|__dirname)\b/.test(code),

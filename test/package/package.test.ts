@@ -26,7 +26,7 @@ function compile(file: string, more: readonly string[]) {
 }
 
 const PROGRAM = `
-import { createClient, type NodeClient, submitBlob } from 'holdfast/client';
+import { createArchiveReader, createClient, type NodeClient, submitBlob } from 'holdfast/client';
 import { createDevnode } from 'holdfast/devnode';
 import { nobleHasher, verifyBlob } from 'holdfast/verify';
 
@@ -38,6 +38,9 @@ const client: NodeClient = createClient({
 const bytes = new Uint8Array([1, 2, 3]);
 const { stage, versionHash } = await submitBlob(client, bytes);
 console.log(stage, verifyBlob({ versionHash, hashType: null, bytes }, nobleHasher) !== null);
+const url = node.url.replace('//', \`//\${node.username}:\${node.password}@\`);
+const reader = createArchiveReader({ sources: [{ kind: 'node', url }] });
+console.log((await reader.read(versionHash))?.bytes.join());
 await client.close();
 await node.close();
 `;
@@ -75,7 +78,7 @@ describe('the packed package', () => {
       const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
       await node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words, ...types], folder);
       const { stdout } = await node(['program.js'], folder);
-      expect(stdout).toBe('listed true\n');
+      expect(stdout).toBe('listed true\n1,2,3\n');
     },
     SLOW_MS,
   );
@@ -83,11 +86,13 @@ describe('the packed package', () => {
   test(
     'what the documentation of the operations shows compiles against the package',
     async () => {
-      const text = await readFile(join(ROOT, 'src/node/README.md'), 'utf8');
-      const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
-      expect(blocks.length).toBeGreaterThan(4);
-      await writeFile(join(folder, 'shown.ts'), blocks.join('\n'));
-      await compile('shown.ts', ['--noEmit']);
+      for (const [room, least] of [['node', 5] as const, ['reader', 1] as const]) {
+        const text = await readFile(join(ROOT, 'src', room, 'README.md'), 'utf8');
+        const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
+        expect(blocks.length).toBeGreaterThanOrEqual(least);
+        await writeFile(join(folder, 'shown.ts'), blocks.join('\n'));
+        await compile('shown.ts', ['--noEmit']);
+      }
     },
     SLOW_MS,
   );

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { HASH_TYPES, type NamedHash } from '../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { boundedFetch, type FetchedBody, jsonIn } from './bounded-fetch.ts';
+import type { BlobSource, Given, SourceAccess } from './source.ts';
+
+const PROBLEM = z.looseObject({ code: z.string(), detail: z.string() });
+const time = z.string().nullable();
+
+/** What an archive says of a blob. A claim: only bytes and proofs can be checked. */
+export const BLOB_RECORD = z.looseObject({
+  versionHash: z.string(),
+  hashType: z.enum(HASH_TYPES).nullable(),
+  state: z.string(),
+  sizeBytes: z.int(),
+  medianTimeSeconds: z.int().nullable(),
+  seenAt: time,
+  spooledAt: time,
+  storedAt: time,
+  replicas: z.array(z.looseObject({ backend: z.string(), state: z.string(), verifiedAt: time })),
+  occurrences: z.array(
+    z.looseObject({
+      state: z.string(),
+      txid: z.string(),
+      vout: z.int().nullable(),
+      height: z.int().nullable(),
+      blockHash: z.string().nullable(),
+    }),
+  ),
+});
+export type BlobRecord = z.output<typeof BLOB_RECORD>;
+
+const PAGE = z.object({ blobs: z.array(BLOB_RECORD), next: z.string().nullable() });
+export type BlobPage = z.output<typeof PAGE>;
+const PROOFS = z.object({ records: z.array(z.unknown()).max(64) });
+const STATUS = z.looseObject({ version: z.string(), conditions: z.array(z.looseObject({ message: z.string() })) });
+
+/** A listing of a thousand records, or sixteen proofs with the largest transactions. */
+const JSON_BYTES = 16 * 1_048_576;
+
+/** What an archive answered to a question that is not for bytes. */
+export type Told<T> = { readonly kind: 'told'; readonly value: T } | Exclude<Given, { readonly kind: 'bytes' }>;
+
+/** A Holdfast archiver or stateless reader. Its problem codes are believed, a status without one is not. */
+export class HoldfastSource implements BlobSource {
+  readonly kind = 'holdfast';
+  readonly name: string;
+  readonly #access: SourceAccess;
+
+  constructor(access: SourceAccess) {
+    this.name = access.name;
+    this.#access = access;
+  }
+
+  async fetchBlob(name: NamedHash, signal: AbortSignal): Promise<Given> {
+    const answer = await this.#get(`/v1/blobs/${spelled(name)}`, MAX_BLOB_BYTES, signal);
+    if (answer.status !== 200) return meaningOf(answer);
+    return { kind: 'bytes', candidates: answer.isCut ? [] : [{ ...name, bytes: answer.bytes }] };
+  }
+
+  record(name: NamedHash, signal: AbortSignal): Promise<Told<BlobRecord>> {
+    return this.#json(`/v1/blobs/${spelled(name)}/record`, BLOB_RECORD, signal);
+  }
+
+  /** Not decoded, and not checked. */
+  async proofs(name: NamedHash, signal: AbortSignal): Promise<Told<readonly unknown[]>> {
+    const told = await this.#json(`/v1/blobs/${spelled(name)}/proof`, PROOFS, signal);
+    return told.kind === 'told' ? { kind: 'told', value: told.value.records } : told;
+  }
+
+  page(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Told<BlobPage>> {
+    return this.#json(`/v1/blobs?${new URLSearchParams(query)}`, PAGE, signal);
+  }
+
+  async ask(signal: AbortSignal): Promise<string> {
+    const told = await this.#json('/v1/status', STATUS, signal);
+    if (told.kind !== 'told') throw new TypeError(told.says);
+    const { version, conditions } = told.value;
+    return [`holdfast ${version}`, ...conditions.map(({ message }) => message)].join('; ');
+  }
+
+  async #json<T>(path: string, schema: z.ZodType<T>, signal: AbortSignal): Promise<Told<T>> {
+    const answer = await this.#get(path, JSON_BYTES, signal);
+    if (answer.status !== 200) return meaningOf(answer);
+    const decoded = schema.safeParse(jsonIn(answer));
+    if (decoded.success) return { kind: 'told', value: decoded.data };
+    return { kind: 'no-answer', says: 'its answer is not what an archive of this version gives' };
+  }
+
+  #get(path: string, mostBytes: number, signal: AbortSignal): Promise<FetchedBody> {
+    const { base, headers, fetching } = this.#access;
+    return boundedFetch(fetching, `${base}${path}`, { headers, signal, mostBytes });
+  }
+}
+
+/** The form that says the hash type as well, where it is known and has one. */
+function spelled({ versionHash, hashType }: NamedHash): string {
+  return hashType === 'blake2s256' ? `01${versionHash}` : versionHash;
+}
+
+/** By the problem's code: a balancer says 404 for reasons of its own. */
+function meaningOf(answer: FetchedBody): Exclude<Given, { readonly kind: 'bytes' }> {
+  const problem = PROBLEM.safeParse(jsonIn(answer));
+  if (!problem.success) return { kind: 'no-answer', says: `status ${answer.status} without a problem document` };
+  const { code, detail } = problem.data;
+  switch (code) {
+    case 'blob/absent':
+      return { kind: 'absent', says: detail };
+    case 'blob/lost':
+      return { kind: 'lost', says: detail };
+    case 'blob/withheld':
+      return { kind: 'withheld', says: detail };
+    default:
+      return { kind: 'no-answer', says: `${code}: ${detail}` };
+  }
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { decodeHex } from '../blob/hex.ts';
+import type { NamedHash } from '../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import type { UnverifiedBlob } from '../verify/verified-blob.ts';
+import { boundedFetch, jsonIn } from './bounded-fetch.ts';
+import type { BlobSource, Given, SourceAccess } from './source.ts';
+
+/** A 0x in front and a line end behind, as hands and tools leave them. */
+const SLACK_CHARS = 16;
+const ABSENT = z.looseObject({ code: z.literal('blob/absent') });
+
+/** Whoever serves `GET /vh/<version hash>` as hex text; Sentinel says "missing" with 200 and nothing in it. */
+export class SentinelSource implements BlobSource {
+  readonly kind = 'sentinel';
+  readonly name: string;
+  readonly #access: SourceAccess;
+
+  constructor(access: SourceAccess) {
+    this.name = access.name;
+    this.#access = access;
+  }
+
+  async fetchBlob(name: NamedHash, signal: AbortSignal): Promise<Given> {
+    const { base, headers, fetching } = this.#access;
+    const url = `${base}/vh/${name.versionHash}`;
+    const answer = await boundedFetch(fetching, url, { headers, signal, mostBytes: 2 * MAX_BLOB_BYTES + SLACK_CHARS });
+    if (answer.isCut) return { kind: 'bytes', candidates: [] };
+    if (answer.status === 200 && answer.bytes.length === 0) return { kind: 'absent', says: 'an empty answer' };
+    if (answer.status === 200) return { kind: 'bytes', candidates: candidatesIn(answer.bytes, name) };
+    if (answer.status === 404 && ABSENT.safeParse(jsonIn(answer)).success)
+      return { kind: 'absent', says: 'no such blob' };
+    return { kind: 'no-answer', says: `status ${answer.status}` };
+  }
+
+  async ask(signal: AbortSignal): Promise<string> {
+    const { base, headers, fetching } = this.#access;
+    const { status, bytes } = await boundedFetch(fetching, `${base}/lastblock`, { headers, signal, mostBytes: 65_536 });
+    const text = new TextDecoder().decode(bytes).trim();
+    if (status !== 200 || !/^"?[0-9a-f]{64}"?$/i.test(text)) throw new TypeError(`status ${status}, no block hash`);
+    return `last block ${text.replaceAll('"', '')}`;
+  }
+}
+
+/** Hex text as it should be; or the raw bytes, which some give. The hash says which. */
+function candidatesIn(body: Uint8Array, name: NamedHash): UnverifiedBlob[] {
+  const raw = body.length <= MAX_BLOB_BYTES ? [{ ...name, bytes: body }] : [];
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body).trim().replace(/^0x/i, '');
+    return [{ ...name, bytes: decodeHex(text) }, ...raw];
+  } catch {
+    return raw;
+  }
+}

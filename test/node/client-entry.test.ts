@@ -21,6 +21,8 @@ test('holdfast/client loads what it needs for calls, and nothing else', () => {
   expect([...packages].filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
     '@noble/hashes/blake2.js',
     '@noble/hashes/sha3.js',
+    'multiformats/cid',
+    'multiformats/hashes/digest',
     'undici',
     'zod',
   ]);

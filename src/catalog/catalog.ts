@@ -21,6 +21,7 @@ import { TaskRuns } from './task-runs.ts';
 import { UnminedLedger } from './unmined-ledger.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 import { WindowRows } from './window-rows.ts';
+import { WithheldLedger } from './withheld-ledger.ts';
 
 export interface CatalogTotals {
   readonly seen: number;
@@ -63,6 +64,7 @@ export class Catalog {
   readonly audit: ChainAudit;
   readonly answers: ChainAnswers;
   readonly figures: CatalogFigures;
+  readonly withheld: WithheldLedger;
   readonly window: WindowRows;
   readonly runs: TaskRuns;
 
@@ -112,6 +114,15 @@ export class Catalog {
         if (from !== null) this.counts.leaveUncounted(from);
         this.counts.enter(to, sizeBytes);
       },
+    });
+    this.withheld = new WithheldLedger(database, {
+      ...parts,
+      evidence: this.evidence,
+      placements: this.#placements,
+      replicas: this.replicas,
+      chain: this.chain,
+      counts: this.counts,
+      recount: (entry) => this.#recount(entry),
     });
   }
 

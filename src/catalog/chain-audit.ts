@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type ChainPlace, decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
 
 /** What became of the content of an occurrence: as the columns of the query below spell it. */
-export const OCCURRENCE_CLASSES = ['stored', 'spooled', 'pending', 'lost'] as const;
+export const OCCURRENCE_CLASSES = ['stored', 'spooled', 'pending', 'lost', 'withheld'] as const;
 export type OccurrenceClass = (typeof OCCURRENCE_CLASSES)[number];
 
 export interface AuditTally {
@@ -22,8 +22,12 @@ export interface AuditedOccurrence extends OccurrenceRow {
 
 const auditedRow = occurrenceRow.extend({ class: z.number(), median_time_seconds: z.number() });
 
-/** A fault is never absence: only a recorded loss is. Everything on chain that is neither held nor lost is pending. */
+/**
+ * A fault is never absence: only a recorded loss is. Everything on chain that is neither held nor lost is pending; of what
+ * is withheld nothing is held, so that it is looked for last.
+ */
 const CLASS = `CASE WHEN content.state = 2 THEN 0 WHEN content.state = 1 THEN 1
+  WHEN EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = occurrence.version_hash AND withheld.hash_type = occurrence.hash_type) THEN 4
   WHEN lost.up_to_height >= occurrence.height AND lost.revoked_ms IS NULL THEN 3 ELSE 2 END`;
 const JOINED = `LEFT JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
   LEFT JOIN lost ON lost.version_hash = occurrence.version_hash AND lost.hash_type = occurrence.hash_type`;
@@ -48,7 +52,7 @@ export class ChainAudit {
     this.#unclear = database.prepare('SELECT COUNT(*) FROM unclear_transaction WHERE height BETWEEN ? AND ?').pluck();
     this.#notStored = database.prepare(
       `SELECT occurrence.*, ${CLASS} AS class, block.median_time_seconds FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${JOINED}
-       WHERE (occurrence.height, occurrence.transaction_index) > (?, ?) AND occurrence.height <= ? AND ${CLASS} <> 0
+       WHERE (occurrence.height, occurrence.transaction_index) > (?, ?) AND occurrence.height <= ? AND ${CLASS} NOT IN (0, 4)
        ORDER BY occurrence.height, occurrence.transaction_index LIMIT ?`,
     );
   }
@@ -60,12 +64,12 @@ export class ChainAudit {
     const rows = z
       .array(z.object({ class: z.number(), count: z.number() }))
       .parse(whole ? this.#tallyAll.all() : this.#tally.all(from, to));
-    const occurrences = { stored: 0, spooled: 0, pending: 0, lost: 0 };
+    const occurrences = { stored: 0, spooled: 0, pending: 0, lost: 0, withheld: 0 };
     for (const row of rows) occurrences[classFrom(row.class)] += row.count;
     return { examinedBlocks, occurrences, unclear: z.number().parse(this.#unclear.get(from, to)) };
   }
 
-  /** Occurrences behind `after` and up to this height whose content is not `stored`, in the order of the chain. */
+  /** Occurrences behind `after` and up to this height whose content is neither `stored` nor withheld, in the order of the chain. */
   notStored(after: ChainPlace, to: number, limit: number): AuditedOccurrence[] {
     return this.#notStored.all(after.height, after.transactionIndex, to, limit).map((value) => {
       const found = auditedRow.parse(value);
@@ -80,7 +84,7 @@ export class ChainAudit {
 
 /** As CLASS numbers them. */
 function classFrom(code: number): OccurrenceClass {
-  const found = (['stored', 'spooled', 'pending', 'lost'] as const)[code];
+  const found = OCCURRENCE_CLASSES[code];
   if (found === undefined) throw new RangeError(`the audit has no class ${code}`);
   return found;
 }

@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { BlockHash, ContentName, TxId } from '../blob/ids.ts';
+import { RETENTION_SECONDS } from '../blob/limits.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
 import type { ContentTable } from './content-table.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
@@ -223,6 +224,18 @@ export class ChainIndex {
   /** null: no block that was walked has any. */
   lastOccurrenceHeight(): number | null {
     return this.#parts.reading('look the newest occurrence up', () => this.#occurrences.highest());
+  }
+
+  /** What is on our branch is wanted again, as if its newest block were walked now. Within a transaction of the caller. */
+  queueAgain(name: ContentName): void {
+    const height = this.#occurrences.lastHeight(name);
+    if (height === null || this.#parts.content.isHeldAs(name)) return;
+    const below = { height: height - 1, transactionIndex: Number.MAX_SAFE_INTEGER };
+    const [newest] = this.#occurrences.page(name, below, 1);
+    if (newest === undefined) return;
+    const { txid, medianTimeSeconds } = newest;
+    const isPast = (this.#tip?.medianTimeSeconds ?? 0) > medianTimeSeconds + RETENTION_SECONDS;
+    this.#parts.wanted.addMined(name, { txid, medianTimeSeconds, isPast }, this.#parts.nowMs());
   }
 
   unclearCount(): number {

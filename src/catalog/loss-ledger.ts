@@ -79,7 +79,9 @@ export class LossLedger {
     this.#find = database.prepare(
       `SELECT ${COLUMNS} FROM lost WHERE version_hash = ? AND hash_type = ? AND revoked_ms IS NULL`,
     );
-    this.#count = database.prepare('SELECT COUNT(*) FROM lost WHERE revoked_ms IS NULL').pluck();
+    const isWithheld =
+      'EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = lost.version_hash AND withheld.hash_type = lost.hash_type)';
+    this.#count = database.prepare(`SELECT COUNT(*) FROM lost WHERE revoked_ms IS NULL AND NOT ${isWithheld}`).pluck();
     this.#all = database.prepare(
       `SELECT ${COLUMNS} FROM lost WHERE revoked_ms IS NULL AND version_hash > ? ORDER BY version_hash LIMIT ?`,
     );
@@ -157,6 +159,7 @@ export class LossLedger {
     });
   }
 
+  /** What is withheld does not count: nobody looks whether it is lost. */
   count(): number {
     return this.#parts.reading('count losses', () => z.number().parse(this.#count.get()));
   }

@@ -275,6 +275,11 @@ export class ReplicaLedger {
     );
   }
 
+  /** The local store is to hold it, and nobody has looked whether it does. Within a transaction of the caller. */
+  recordAbsentHere({ sequence }: ContentEntry): void {
+    this.#absentHere(sequence);
+  }
+
   #absentHere(sequence: number): void {
     const local = this.#parts.placements.of(sequence).some(({ backend }) => backend === SPOOL);
     if (local) this.#parts.placements.set(SPOOL, sequence, 'damaged', null);

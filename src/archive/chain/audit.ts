@@ -14,7 +14,7 @@ export interface HeightRange {
   readonly to: number;
 }
 
-/** An occurrence on chain whose content is not `stored`. */
+/** An occurrence on chain whose content is not `stored`, and not withheld. */
 export interface AuditFinding extends Omit<AuditedOccurrence, 'transactionIndex'> {
   /** Until the node may prune it, on the chain's clock; negative: since. */
   readonly slackSeconds: number | null;
@@ -32,10 +32,10 @@ export interface ChainAuditReport {
   readonly unexamined: readonly HeightRange[];
   readonly occurrences: Readonly<Record<OccurrenceClass, number>>;
   readonly unclearTransactions: number;
-  /** What is not `stored`, in the order of the chain; `findingCount` of them in all. */
+  /** What is neither `stored` nor withheld, in the order of the chain; `findingCount` of them in all. */
   readonly findings: readonly AuditFinding[];
   readonly findingCount: number;
-  /** Every height was examined, and every occurrence on it is stored. */
+  /** Every height was examined, and every occurrence on it is stored or withheld. */
   readonly isComplete: boolean;
 }
 
@@ -48,7 +48,7 @@ export function auditChain(catalog: Catalog, asked: AuditRange, finalHeight: num
   const { startHeight, lowestHeight, tip } = catalog.chain.state;
   const range = { from: asked.from ?? startHeight ?? 0, to: asked.to ?? tip?.height ?? startHeight ?? 0 };
   const tally = catalog.audit.tally(range.from, range.to);
-  const { stored, spooled, pending, lost } = tally.occurrences;
+  const { spooled, pending, lost } = tally.occurrences;
   const unexamined = unexaminedIn(range, lowestHeight, tip?.height ?? null);
   const findingCount = spooled + pending + lost;
   return {
@@ -58,7 +58,7 @@ export function auditChain(catalog: Catalog, asked: AuditRange, finalHeight: num
     finalHeight,
     examinedBlocks: tally.examinedBlocks,
     unexamined,
-    occurrences: { stored, spooled, pending, lost },
+    occurrences: tally.occurrences,
     unclearTransactions: tally.unclear,
     findings: findingCount === 0 ? [] : findingsIn(range, catalog),
     findingCount,

@@ -1,0 +1,187 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import { type ContentName, HASH_TYPES, type HashType, type NamedHash, parseVersionHash } from '../blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import type { ChainIndex } from './chain-index.ts';
+import type { ContentEntry, ContentTable, StoredState } from './content-table.ts';
+import type { EvidenceOutbox } from './evidence-outbox.ts';
+import type { PlacementTable } from './placement-table.ts';
+import type { ReplicaLedger } from './replica-ledger.ts';
+import type { StateTotals } from './state-totals.ts';
+import { hashKey, type WantedTable } from './wanted-table.ts';
+import { withheldPath } from './withheld-document.ts';
+
+/** One take-down, by one archiver. */
+export interface WithheldEntry extends ContentName {
+  /** Whose record says so: an archiver id, or `file` for the configured list. */
+  readonly archiver: string;
+  readonly reason: string;
+  readonly atMs: number;
+  /** Its bytes are deleted wherever that is allowed. */
+  readonly purge: boolean;
+}
+
+interface WithheldParts {
+  readonly evidence: EvidenceOutbox;
+  readonly reading: <T>(operation: string, work: () => T) => T;
+  readonly transaction: <T>(operation: string, work: () => T) => T;
+  readonly content: ContentTable;
+  readonly wanted: WantedTable;
+  readonly placements: PlacementTable;
+  readonly replicas: Pick<ReplicaLedger, 'recordAbsentHere'>;
+  readonly chain: Pick<ChainIndex, 'queueAgain'>;
+  readonly counts: StateTotals;
+  /** Gives a content the state that its copies prove now. */
+  readonly recount: (entry: ContentEntry) => StoredState;
+}
+
+const row = z.object({
+  version_hash: z.instanceof(Buffer),
+  hash_type: z.number(),
+  archiver: z.string(),
+  reason: z.string(),
+  at_ms: z.number(),
+  purge: z.number(),
+});
+const COLUMNS = 'version_hash, hash_type, archiver, reason, at_ms, purge';
+
+/** What was taken down. Triggers of the schema keep it out of every queue; the names are few, and held in memory. */
+export class WithheldLedger {
+  readonly #parts: WithheldParts;
+  readonly #all: Database.Statement;
+  readonly #put: Database.Statement;
+  readonly #remove: Database.Statement;
+  #byHash: ReadonlyMap<string, readonly WithheldEntry[]>;
+
+  constructor(database: Database.Database, parts: WithheldParts) {
+    this.#parts = parts;
+    this.#all = database.prepare(`SELECT ${COLUMNS} FROM withheld ORDER BY at_ms, version_hash, hash_type, archiver`);
+    this.#put = database.prepare(
+      `INSERT INTO withheld (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET reason = excluded.reason, purge = MAX(purge, excluded.purge)`,
+    );
+    this.#remove = database.prepare('DELETE FROM withheld WHERE version_hash = ? AND hash_type = ? AND archiver = ?');
+    this.#byHash = this.#read();
+  }
+
+  /** In the order of their times. */
+  list(): WithheldEntry[] {
+    return [...this.#byHash.values()].flat().toSorted((a, b) => a.atMs - b.atMs);
+  }
+
+  /** Every take-down of a name that is in force; without a hash type, of either. From memory. */
+  find({ versionHash, hashType }: NamedHash): readonly WithheldEntry[] {
+    const found = this.#byHash.get(versionHash) ?? [];
+    return hashType === null ? found : found.filter((entry) => entry.hashType === hashType);
+  }
+
+  has(name: NamedHash): boolean {
+    return this.find(name).length > 0;
+  }
+
+  /** How many contents are withheld. */
+  get count(): number {
+    return new Set(this.list().map(({ hashType, versionHash }) => `${hashType}/${versionHash}`)).size;
+  }
+
+  /**
+   * Withholds these. `evidence`: the archiver of the entries is this one, and its record goes to every backend. One
+   * commit; again is nothing new, and never takes a purge back.
+   */
+  record(entries: readonly WithheldEntry[], evidence: boolean): void {
+    if (entries.length === 0) return;
+    this.#parts.transaction('record what is withheld', () => {
+      for (const entry of entries) {
+        const { versionHash, hashType, archiver, reason, atMs, purge } = entry;
+        // Before the row: what keeps it out of the books keeps its placements from being looked for as well.
+        if (!this.has(entry)) this.#takeOut(entry);
+        this.#put.run(hashKey(versionHash), hashTypeCode(hashType), archiver, reason, atMs, purge ? 1 : 0);
+        if (evidence) this.#evidence(this.find(entry).find((one) => one.archiver === archiver) ?? entry, reason, null);
+      }
+    });
+    this.#byHash = this.#read();
+  }
+
+  /** Ends what these archivers said. Gives the names that nobody withholds any more: they are queued again. */
+  revoke(entries: readonly WithheldEntry[], evidence: boolean, nowMs: number): ContentName[] {
+    if (entries.length === 0) return [];
+    const left = this.#parts.transaction('record what is withheld no more', () =>
+      entries.filter((entry) => {
+        const { versionHash, hashType, archiver, reason } = entry;
+        this.#remove.run(hashKey(versionHash), hashTypeCode(hashType), archiver);
+        if (evidence) this.#evidence(entry, reason, nowMs);
+        if (this.find(entry).some((one) => one.archiver !== archiver)) return false;
+        this.#letIn(entry);
+        return true;
+      }),
+    );
+    this.#byHash = this.#read();
+    return left.map(({ hashType, versionHash }) => ({ hashType, versionHash }));
+  }
+
+  /** Which of the hash types a name can mean: those that are known, else both. */
+  typesOf({ versionHash, hashType }: NamedHash, onChain: readonly HashType[]): readonly HashType[] {
+    if (hashType !== null) return [hashType];
+    const known = HASH_TYPES.filter(
+      (type) => onChain.includes(type) || this.#entryOf({ versionHash, hashType: type }) !== null,
+    );
+    return known.length > 0 ? known : HASH_TYPES;
+  }
+
+  #entryOf({ hashType, versionHash }: ContentName): ContentEntry | null {
+    return this.#parts.content.find(versionHash).find((entry) => entry.hashType === hashType) ?? null;
+  }
+
+  /** Nothing of it is held, queued or placed any more. */
+  #takeOut(name: ContentName): void {
+    const { wanted, placements, content, counts } = this.#parts;
+    wanted.remove(name.versionHash);
+    const entry = this.#entryOf(name);
+    if (entry === null) return;
+    placements.forget(entry.sequence);
+    if (entry.state === 'seen') return;
+    content.setState(entry.sequence, 'seen', null);
+    counts.leave(entry);
+    counts.enter('seen', entry.sizeBytes);
+  }
+
+  /** Nothing is held of it until it is found: every backend is to get it, and what is on chain is fetched again. */
+  #letIn(name: ContentName): void {
+    const { placements, replicas, recount, chain } = this.#parts;
+    const entry = this.#entryOf(name);
+    if (entry !== null) {
+      placements.want(entry.sequence, entry.medianTimeSeconds ?? 0, entry.isUnmined);
+      replicas.recordAbsentHere(entry);
+      recount(entry);
+    }
+    chain.queueAgain(name);
+  }
+
+  #evidence({ hashType, versionHash, atMs }: WithheldEntry, reason: string, revokedMs: number | null): void {
+    this.#parts.evidence.put(withheldPath({ hashType, versionHash }), {
+      format: 1,
+      hashType,
+      versionHash,
+      reason,
+      at: new Date(atMs).toISOString(),
+      revokedAt: revokedMs === null ? null : new Date(revokedMs).toISOString(),
+    });
+  }
+
+  #read(): ReadonlyMap<string, readonly WithheldEntry[]> {
+    const entries = this.#parts.reading('read what is withheld', () => this.#all.all().map(decode));
+    return Map.groupBy(entries, ({ versionHash }) => versionHash);
+  }
+}
+
+function decode(value: unknown): WithheldEntry {
+  const found = row.parse(value);
+  return {
+    versionHash: parseVersionHash(found.version_hash.toString('hex')),
+    hashType: hashTypeFrom(found.hash_type),
+    archiver: found.archiver,
+    reason: found.reason,
+    atMs: found.at_ms,
+    purge: found.purge === 1,
+  };
+}

@@ -16,25 +16,15 @@ import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
-import { StateTotals } from './state-totals.ts';
+import { type AfterDamage, type CatalogTotals, StateTotals } from './state-totals.ts';
 import { TaskRuns } from './task-runs.ts';
 import { UnminedLedger } from './unmined-ledger.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 import { WindowRows } from './window-rows.ts';
 import { WithheldLedger } from './withheld-ledger.ts';
 
-export interface CatalogTotals {
-  readonly seen: number;
-  readonly spooled: number;
-  readonly stored: number;
-  readonly storedBytes: number;
-}
-
 /** Of SQLite's own; the file cache of the system does the rest. */
 const CACHE_BYTES = 16 * 1024 * 1024;
-
-/** A stored content fell back: what the caller has to tell somebody. */
-export type AfterDamage = 'other-copies-left' | 'to-be-fetched-again';
 
 /**
  * The SQLite index. Each method is one durable transaction; a claim (`spooled`, `stored`) is written only by the

@@ -1,5 +1,15 @@
 import type { ContentEntry, StoredState } from './content-table.ts';
 
+export interface CatalogTotals {
+  readonly seen: number;
+  readonly spooled: number;
+  readonly stored: number;
+  readonly storedBytes: number;
+}
+
+/** A stored content fell back: what the caller has to tell somebody. */
+export type AfterDamage = 'other-copies-left' | 'to-be-fetched-again';
+
 interface Total {
   readonly count: number;
   readonly bytes: number;

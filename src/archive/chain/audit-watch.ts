@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { OccurrenceClass } from '../../catalog/chain-audit.ts';
+import { OCCURRENCE_CLASSES, type OccurrenceClass } from '../../catalog/chain-audit.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 
 export interface AuditWatchModules {
@@ -27,14 +27,11 @@ export class AuditWatch {
     const { startHeight } = catalog.chain.state;
     const last = finalHeight();
     if (startHeight === null || last === null) return;
-    const sum = { stored: 0, spooled: 0, pending: 0, lost: 0 };
+    const sum = { stored: 0, spooled: 0, pending: 0, lost: 0, withheld: 0 };
     for (let from = startHeight; from <= last; from += HEIGHTS) {
       signal.throwIfAborted();
       const { occurrences } = catalog.audit.tally(from, Math.min(last, from + HEIGHTS - 1));
-      sum.stored += occurrences.stored;
-      sum.spooled += occurrences.spooled;
-      sum.pending += occurrences.pending;
-      sum.lost += occurrences.lost;
+      for (const one of OCCURRENCE_CLASSES) sum[one] += occurrences[one];
       await breathe();
     }
     this.tally = sum;

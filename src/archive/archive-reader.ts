@@ -9,6 +9,7 @@ import type { BlobLookup, Unavailable, UnavailableReason } from './archive-view.
 import type { ChainFollowing } from './chain/chain-following.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Poller } from './poller.ts';
+import type { CacheFill } from './replicate/cache-fill.ts';
 import type { Copies } from './replicate/copies.ts';
 import type { Site } from './replicate/site.ts';
 
@@ -16,6 +17,7 @@ export interface ReaderModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly copies: Copies;
+  readonly cacheFill: CacheFill;
   readonly sites: readonly Site[];
   readonly damage: DamageWatch;
   readonly poller: Poller;
@@ -40,6 +42,7 @@ export class ArchiveReader {
   }
 
   async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+    const { store, cacheFill } = this.#modules;
     const known = this.entriesOf(name);
     const faults: StorageError[] = [];
     try {
@@ -47,7 +50,10 @@ export class ArchiveReader {
         if (entry.state === 'seen') continue;
         const search = await this.#modules.copies.find(entry, signal);
         this.#modules.damage.reportClaimed(entry, search.bad);
-        if (search.found !== null) return { kind: 'found', blob: search.found.blob };
+        if (search.found !== null) {
+          if (search.found.from !== store.id) cacheFill.offer(entry, search.found.blob);
+          return { kind: 'found', blob: search.found.blob };
+        }
         faults.push(...search.faults);
       }
       const [fault] = faults;

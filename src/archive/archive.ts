@@ -126,7 +126,7 @@ export class Archive implements ArchiveView {
       knowsWhatIsMined,
     });
     const replication = this.#replication;
-    const { home, copies, sites } = replication;
+    const { home, copies, cacheFill, sites } = replication;
     this.#adoption = new Adoption({
       ...parts,
       damage,
@@ -160,6 +160,7 @@ export class Archive implements ArchiveView {
     this.#reader = new ArchiveReader({
       ...parts,
       copies,
+      cacheFill,
       sites,
       damage,
       poller: this.#poller,

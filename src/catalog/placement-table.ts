@@ -50,6 +50,7 @@ export class PlacementTable {
   readonly #queue: Database.Statement;
   readonly #queued: Database.Statement;
   readonly #damaged: Database.Statement;
+  readonly #damagedQueue: Database.Statement;
   readonly #damagedCount: Database.Statement;
   readonly #wantToo: Database.Statement;
   readonly #forget: Database.Statement;
@@ -58,6 +59,9 @@ export class PlacementTable {
   readonly #held: Database.Statement;
   readonly #of: Database.Statement;
   readonly #ids: ReadonlyMap<string, number>;
+
+  /** The local store gives way: what is not there is not missing. */
+  readonly isSpoolACache: boolean;
 
   /** Only the backends named here are configured now. */
   constructor(database: Database.Database, backends: readonly ConfiguredBackend[]) {
@@ -72,6 +76,7 @@ export class PlacementTable {
         backends.map((backend) => [backend.name, z.number().parse(name.get(backend.name, backend.counts ? 1 : 0))]),
       );
     })();
+    this.isSpoolACache = backends.some(({ name: id, counts }) => id === SPOOL && !counts);
     this.#want = database.prepare(
       'INSERT INTO placement (backend_id, sequence, state, due_seconds) VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0',
     );
@@ -105,8 +110,11 @@ export class PlacementTable {
     this.#queued = database
       .prepare('SELECT COUNT(*) FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1')
       .pluck();
-    const isDamaged = 'placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 2';
+    const isDamaged = 'placement INDEXED BY placement_damaged WHERE backend_id = ? AND state = 2';
     this.#damaged = database.prepare(`SELECT sequence FROM ${isDamaged} LIMIT ?`).pluck();
+    this.#damagedQueue = database.prepare(
+      `SELECT sequence, state, attempts FROM ${isDamaged} AND ${MAY_BE_TRIED} ORDER BY sequence LIMIT ?`,
+    );
     this.#damagedCount = database.prepare(`SELECT COUNT(*) FROM ${isDamaged}`).pluck();
     // CROSS: backends first, in all of these. There are few; the planner, without statistics, would scan the placements.
     this.#good = database
@@ -169,11 +177,12 @@ export class PlacementTable {
     return z.array(z.number()).parse(this.#wanted.all(this.id(backend), after, nowMs, limit));
   }
 
-  /** What is to be put or mended there and may be tried now, most urgent first. */
-  queue(backend: string, nowMs: number, limit: number): QueuedPlacement[] {
+  /** What is to be put or mended there and may be tried now, most urgent first; or what is to be mended alone. */
+  queue(backend: string, nowMs: number, limit: number, isDamagedOnly = false): QueuedPlacement[] {
+    const statement = isDamagedOnly ? this.#damagedQueue : this.#queue;
     return z
       .array(queuedRow)
-      .parse(this.#queue.all(this.id(backend), nowMs, limit))
+      .parse(statement.all(this.id(backend), nowMs, limit))
       .map(({ sequence, state, attempts }) => ({ sequence, state: stateOf(state), attempts }));
   }
 

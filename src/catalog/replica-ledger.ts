@@ -75,9 +75,18 @@ export class ReplicaLedger {
 
   /** What is to be put or mended at this backend and may be tried now, most urgent first. */
   due(backend: string, limit: number): QueuedCopy[] {
+    return this.#queue(backend, limit, false);
+  }
+
+  /** As `due`, only what there was a copy of, or should be, and it is not good. */
+  dueDamaged(backend: string, limit: number): QueuedCopy[] {
+    return this.#queue(backend, limit, true);
+  }
+
+  #queue(backend: string, limit: number, isDamagedOnly: boolean): QueuedCopy[] {
     const { placements, content, nowMs, reading } = this.#parts;
     return reading('read what is to be replicated', () =>
-      placements.queue(backend, nowMs(), limit).flatMap((queued) => {
+      placements.queue(backend, nowMs(), limit, isDamagedOnly).flatMap((queued) => {
         const entry = content.at(queued.sequence);
         return entry === null ? [] : [{ ...queued, entry }];
       }),
@@ -126,10 +135,12 @@ export class ReplicaLedger {
     });
   }
 
-  /** The local copy of these was put back in its place (a cache may take what passes by). */
-  recordCached(entries: readonly ContentEntry[]): void {
-    this.#parts.transaction('record what is cached', () => {
-      for (const { sequence } of entries) this.#parts.placements.put(SPOOL, sequence, 'wanted', null);
+  /** What was read elsewhere lies in the local store as well, proven. false: the catalog does not know it any more. */
+  recordCached({ sequence }: ContentEntry): boolean {
+    return this.#parts.transaction('record what is cached', () => {
+      if (this.#parts.content.at(sequence) === null) return false;
+      this.#parts.placements.put(SPOOL, sequence, 'wanted', null);
+      return true;
     });
   }
 
@@ -281,7 +292,9 @@ export class ReplicaLedger {
   }
 
   #absentHere(sequence: number): void {
-    const local = this.#parts.placements.of(sequence).some(({ backend }) => backend === SPOOL);
-    if (local) this.#parts.placements.set(SPOOL, sequence, 'damaged', null);
+    const { placements } = this.#parts;
+    if (placements.isSpoolACache) placements.remove(SPOOL, sequence);
+    else if (placements.of(sequence).some(({ backend }) => backend === SPOOL))
+      placements.set(SPOOL, sequence, 'damaged', null);
   }
 }

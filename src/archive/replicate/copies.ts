@@ -59,6 +59,10 @@ export class Copies {
     try {
       const copy = await store.copy(name, signal);
       const blob = copy === null ? null : rehash.admit(name, copy.blob.bytes, copy.identity);
+      // Read again before it is called damaged: a fault on the way is not one of the disk.
+      const again = copy === null || blob !== null ? null : await store.copy(name, signal);
+      const second = again === null ? null : rehash.prove(name, again.blob.bytes, again.identity);
+      if (second !== null) return second;
       if (blob === null) bad.push({ backend: store.id, kind: copy === null ? 'missing' : 'damaged' });
       return blob;
     } catch (error) {

@@ -8,10 +8,12 @@ import type { DamageWatch } from '../damage-watch.ts';
 import type { Pulse } from '../pulse.ts';
 import type { Copies } from './copies.ts';
 import type { Home } from './home.ts';
+import type { LocalRoom } from './local-room.ts';
 
 export interface LocalMenderModules {
   readonly store: LocalStore;
   readonly home: Home;
+  readonly room: LocalRoom;
   readonly copies: Copies;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
@@ -25,7 +27,7 @@ const IDLE_MS = 2_000;
 const GROUP_ENTRIES = 32;
 const RETRY_MS = { first: 2_000, most: 300_000 } as const;
 
-/** Brings back what the local store is to keep and has not got, or not whole: from a backend's good copy. */
+/** Brings back what the local store should have and has not got, or not whole: from a backend's good copy. */
 export class LocalMender {
   readonly #modules: LocalMenderModules;
 
@@ -49,7 +51,7 @@ export class LocalMender {
   /** false: nothing is damaged that may be tried now. */
   async mendSome(signal: AbortSignal): Promise<boolean> {
     const { catalog, store, damage, nowMs } = this.#modules;
-    const damaged = catalog.replicas.due(store.id, GROUP_ENTRIES).filter(({ state }) => state === 'damaged');
+    const damaged = catalog.replicas.dueDamaged(store.id, GROUP_ENTRIES);
     for (const { entry, sequence, attempts } of damaged) {
       const fault = await this.#tryToMend(entry, signal);
       if (fault === null) {
@@ -76,12 +78,14 @@ export class LocalMender {
   }
 
   async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const { copies, home, store, damage } = this.#modules;
+    const { copies, home, room, store, damage } = this.#modules;
     // A fault of the disk may have passed, or a fetch may have brought it anew.
     if (await this.#isProven(entry, signal)) return true;
     const { found, bad } = await copies.find(entry, signal, store.id);
     damage.reportClaimed(entry, bad);
     if (found === null) return false;
+    // What is replaced in place has its room already.
+    if (room.isCache && (await store.stat(entry, signal)) !== null) room.giveBack(entry.sizeBytes);
     return (await home.put(found.blob, signal)) === store.id && (await this.#isProven(entry, signal));
   }
 

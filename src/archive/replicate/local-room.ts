@@ -93,6 +93,13 @@ export class LocalRoom {
     this.#usedBytes -= bytes;
   }
 
+  /** As `claim`, for what need not be here: only older blobs that are stored elsewhere give way to it. */
+  claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
+    const turn = this.#turn.then(() => this.#claimSpare(bytes, signal));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
   /** The disk said that it is full, whatever was measured: lets go of what it can. true: something went. */
   async relieve(signal: AbortSignal): Promise<boolean> {
     this.#lookedMs = Number.NEGATIVE_INFINITY;
@@ -103,6 +110,17 @@ export class LocalRoom {
     signal.throwIfAborted();
     while (!(await this.#hasRoom(bytes))) {
       if (!this.isCache || !(await this.#letGo(signal))) return false;
+    }
+    this.#usedBytes += bytes;
+    return true;
+  }
+
+  async #claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    while (!(await this.#hasRoom(bytes))) {
+      const { replicas } = this.#modules.catalog;
+      const gone = replicas.recordEvicted(replicas.evictable('stored', EVICTED_TOGETHER));
+      if (!(await this.#delete(gone, signal))) return false;
     }
     this.#usedBytes += bytes;
     return true;

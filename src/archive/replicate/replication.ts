@@ -13,6 +13,7 @@ import type { Poller } from '../poller.ts';
 import { Pulse } from '../pulse.ts';
 import { Admission } from './admission.ts';
 import type { Backend } from './backend.ts';
+import { CacheFill } from './cache-fill.ts';
 import { Copies } from './copies.ts';
 import { Home } from './home.ts';
 import { LocalMender } from './local-mender.ts';
@@ -52,6 +53,7 @@ export class Replication {
   readonly home: Home;
   readonly room: LocalRoom;
   readonly mender: LocalMender;
+  readonly cacheFill: CacheFill;
   /** Rings when there may be something to replicate. */
   readonly news = new Pulse();
   readonly #modules: ReplicationModules;
@@ -67,7 +69,8 @@ export class Replication {
     this.copies = new Copies({ ...modules, sites: this.sites });
     this.room = new LocalRoom(options.local, { ...modules, steadyMs });
     this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
-    this.mender = new LocalMender({ ...modules, home: this.home, copies: this.copies, news });
+    this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
+    this.cacheFill = new CacheFill({ ...modules, room: this.room });
     this.#expiry = new UnminedExpiry({ ...modules, room: this.room });
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, admitted: news }));
     this.#replicators = this.sites.map(
@@ -80,7 +83,8 @@ export class Replication {
       this.#expiry.run(signal),
       ...this.#admissions.map((admission) => admission.run(signal)),
       ...this.#replicators.map((replicator) => replicator.run(signal)),
-      ...(this.room.isCache ? [] : [this.mender.run(signal)]),
+      this.mender.run(signal),
+      this.cacheFill.run(signal),
     ]);
   }
 

@@ -157,11 +157,11 @@ export class Upkeep {
       if (unread > 0) findings[at] = { ...found, fault: `${unread} of its blobs could not be read.` };
     }
     this.#modules.catalog.replicas.tryAgainNow();
-    if (!replication.room.isCache) while (await replication.mender.mendSome(signal));
+    while (await replication.mender.mendSome(signal));
     const usable = findings.filter(({ fault }) => fault === null).map(({ backend }) => backend);
     await replication.drain(usable, signal);
     // What one backend had not got may have come to another meanwhile.
-    if (!replication.room.isCache) while (await replication.mender.mendSome(signal));
+    while (await replication.mender.mendSome(signal));
   }
 
   #holdings(): Holding[] {

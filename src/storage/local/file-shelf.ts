@@ -5,6 +5,7 @@ import { type ContentName, HASH_TYPES, parseVersionHash } from '../../blob/ids.t
 import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
 import type { FileIdentity, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { StoredEntry } from '../blob-store.ts';
+import { DamagedFiles } from './damaged-files.ts';
 import { makeDurableFolder, writeDurably } from './durable-file.ts';
 
 /** Bytes of a file together with what tells that the file has not changed since. */
@@ -18,10 +19,12 @@ export class FileShelf {
   readonly #root: string;
   readonly #temporary: string;
   readonly #madeFolders = new Set<string>();
+  readonly #damaged: DamagedFiles;
 
   private constructor(root: string) {
     this.#root = root;
     this.#temporary = join(root, '.tmp');
+    this.#damaged = new DamagedFiles(join(root, 'damaged'));
   }
 
   static async open(root: string): Promise<FileShelf> {
@@ -36,6 +39,7 @@ export class FileShelf {
     return join(this.#root, name.hashType, name.versionHash.slice(0, 2), name.versionHash);
   }
 
+  /** What lies there and is not this blob is kept aside, and replaced in place. */
   async put(blob: VerifiedBlob): Promise<void> {
     const path = this.#path(blob);
     const folder = dirname(path);
@@ -43,7 +47,18 @@ export class FileShelf {
       await makeDurableFolder(folder);
       this.#madeFolders.add(folder);
     }
+    if ((await this.stat(blob)) !== null && !(await this.#isSame(blob))) await this.#damaged.keep(path, blob);
     await writeDurably(path, blob.bytes, this.#temporary);
+  }
+
+  async #isSame(blob: VerifiedBlob): Promise<boolean> {
+    try {
+      const there = await this.get(blob, new AbortController().signal);
+      return there === null || Buffer.compare(there.bytes, blob.bytes) === 0;
+    } catch {
+      // What the disk does not give is not the same.
+      return false;
+    }
   }
 
   async get(name: ContentName, signal: AbortSignal): Promise<ReadFile | null> {

@@ -15,7 +15,16 @@ CREATE TABLE IF NOT EXISTS blob (
   bytes BLOB NOT NULL,
   UNIQUE (version_hash, hash_type)
 ) STRICT;
+-- What lay under the name of a blob and was not it, kept for a closer look when it was replaced.
+CREATE TABLE IF NOT EXISTS damaged (
+  version_hash BLOB NOT NULL,
+  hash_type INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  replaced_ms INTEGER NOT NULL
+) STRICT;
 `;
+/** A disk that goes bad as a whole must not fill itself with what it spoilt. */
+const MOST_DAMAGED = 4_096;
 
 /** The most blobs that share one synced commit. */
 const GROUP_LIMIT = 256;
@@ -34,6 +43,7 @@ export class RowShelf {
   readonly #measure: Database.Statement;
   readonly #page: Database.Statement;
   readonly #remove: Database.Statement;
+  readonly #keepDamaged: Database.Statement;
   readonly #group: GroupCommit<VerifiedBlob>;
 
   constructor(path: string) {
@@ -49,8 +59,17 @@ export class RowShelf {
     this.#page = this.#database.prepare(
       'SELECT version_hash, hash_type, length(bytes) AS size_bytes FROM blob WHERE (version_hash, hash_type) > (?, ?) ORDER BY version_hash, hash_type LIMIT 1000',
     );
+    this.#keepDamaged = this.#database.prepare(
+      `INSERT INTO damaged (version_hash, hash_type, bytes, replaced_ms)
+       SELECT version_hash, hash_type, bytes, unixepoch() * 1000 FROM blob
+       WHERE version_hash = ? AND hash_type = ? AND bytes <> ? AND (SELECT COUNT(*) FROM damaged) < ${MOST_DAMAGED}`,
+    );
     const putAll = this.#database.transaction((blobs: readonly VerifiedBlob[]) => {
-      for (const blob of blobs) this.#upsert.run(key(blob), hashTypeCode(blob.hashType), blob.bytes);
+      for (const blob of blobs) {
+        const name = [key(blob), hashTypeCode(blob.hashType)] as const;
+        this.#keepDamaged.run(...name, blob.bytes);
+        this.#upsert.run(...name, blob.bytes);
+      }
     });
     this.#group = new GroupCommit((blobs) => putAll.immediate(blobs), GROUP_LIMIT);
     this.#remove = this.#database.prepare('DELETE FROM blob WHERE version_hash = ? AND hash_type = ?');

@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ContentName } from '../../../src/blob/ids.ts';
 import { hashTypeCode } from '../../../src/sqlite/hash-type-code.ts';
 import { LocalStore, ROW_LIMIT_BYTES } from '../../../src/storage/local/local-store.ts';
@@ -131,4 +131,55 @@ test('of a file that is larger than any blob no more is read than shows it', asy
   await store.put(blob, NEVER);
   writeFileSync(pathOf(folder, blob), Buffer.alloc(8 * 1_048_576));
   expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(2_097_153);
+});
+
+describe('what lies under the name of a blob and is not it', () => {
+  test('a file is kept aside and replaced; the same bytes again are nothing new', async () => {
+    const folder = temporaryFolder();
+    const store = await open(folder);
+    const blob = sampleBlob('spoilt', 80_000);
+    await store.put(blob, NEVER);
+    const path = join(folder, 'blobs', blob.hashType, blob.versionHash.slice(0, 2), blob.versionHash);
+    await store.put(blob, NEVER);
+    expect(existsSync(join(folder, 'blobs', 'damaged'))).toBe(false);
+    writeFileSync(path, 'spoilt');
+    await store.put(blob, NEVER);
+    const aside = join(folder, 'blobs', 'damaged', blob.hashType, blob.versionHash);
+    expect(readdirSync(aside).map((name) => readFileSync(join(aside, name), 'utf8'))).toEqual(['spoilt']);
+    expect((await store.get(blob, NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+    const listed: string[] = [];
+    for await (const { versionHash } of store.list(NEVER)) listed.push(versionHash);
+    expect(listed).toEqual([blob.versionHash]);
+  });
+
+  test('what the whole disk spoils does not fill it: 256 MiB are kept, and everything is replaced', async () => {
+    const folder = temporaryFolder();
+    const store = await open(folder);
+    const kept = join(folder, 'blobs', 'damaged', 'kept');
+    mkdirSync(kept, { recursive: true });
+    writeFileSync(join(kept, 'large'), '');
+    truncateSync(join(kept, 'large'), 268_435_456);
+    const blob = sampleBlob('spoilt', 80_000);
+    await store.put(blob, NEVER);
+    writeFileSync(join(folder, 'blobs', blob.hashType, blob.versionHash.slice(0, 2), blob.versionHash), 'spoilt');
+    await store.put(blob, NEVER);
+    expect(existsSync(join(folder, 'blobs', 'damaged', blob.hashType))).toBe(false);
+    expect((await store.get(blob, NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+  });
+
+  test('a small blob likewise', async () => {
+    const folder = temporaryFolder();
+    const store = await LocalStore.open(folder);
+    const blob = sampleBlob('small', 100);
+    await store.put(blob, NEVER);
+    await store.put(blob, NEVER);
+    await store.close();
+    const database = new Database(join(folder, 'blobs', 'small.sqlite'));
+    database.prepare('UPDATE blob SET bytes = ?').run(Buffer.from('spoilt'));
+    const again = await open(folder);
+    await again.put(blob, NEVER);
+    expect(database.prepare('SELECT bytes FROM damaged').pluck().all()).toEqual([Buffer.from('spoilt')]);
+    database.close();
+    expect((await again.get(blob, NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+  });
 });

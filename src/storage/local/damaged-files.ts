@@ -1,0 +1,66 @@
+import { constants } from 'node:fs';
+import { copyFile, link, opendir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf } from '../../blob/errors.ts';
+import type { ContentName } from '../../blob/ids.ts';
+import { makeDurableFolder } from './durable-file.ts';
+
+/** A disk that goes bad as a whole must not fill itself with what it spoilt. */
+const MOST_BYTES = 268_435_456;
+
+/** What lay under the name of a blob and was not it, kept for a closer look: `damaged/<hash type>/<version hash>/…`. */
+export class DamagedFiles {
+  readonly #root: string;
+  #bytes: number | null = null;
+
+  /** On the volume of the files that it keeps. */
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Gives the file a second name here, so that the first is never absent. null: nothing is there, or here is no more room. */
+  async keep(path: string, { hashType, versionHash }: ContentName): Promise<string | null> {
+    const found = await stat(path, { bigint: true }).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return null;
+      throw error;
+    });
+    if (found === null) return null;
+    this.#bytes ??= await bytesBelow(this.#root);
+    if (this.#bytes + Number(found.size) > MOST_BYTES) return null;
+    const folder = join(this.#root, hashType, versionHash);
+    const kept = join(folder, `${found.mtimeNs}-${found.size}`);
+    await makeDurableFolder(folder);
+    try {
+      await linkOrCopy(path, kept);
+      this.#bytes += Number(found.size);
+    } catch (error) {
+      // The same damage again is the same copy.
+      if (codeOf(error) !== 'EEXIST') throw error;
+    }
+    return kept;
+  }
+}
+
+/** Some network volumes know no second names. */
+const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']);
+
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (!NO_LINKS.has(codeOf(error) ?? '')) throw error;
+    await copyFile(from, to, constants.COPYFILE_EXCL);
+  }
+}
+
+async function bytesBelow(root: string): Promise<number> {
+  let bytes = 0;
+  try {
+    for await (const entry of await opendir(root, { recursive: true })) {
+      if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size;
+    }
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  }
+  return bytes;
+}

@@ -7,12 +7,12 @@ import { declareArchiveMetrics } from './archive/metrics.ts';
 import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { upkeepJobs } from './archive/replicate/upkeep-jobs.ts';
 import { Catalog } from './catalog/catalog.ts';
-import { nodeCredentials, nodeUrls, type SettingValues } from './config/index.ts';
+import { nodeCredentials, nodeUrls, passedMethods, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
 import { createHttpServer, createLocalServer, declareHttpMetrics, type HttpOptions, readAccess } from './http/index.ts';
 import type { JobKind } from './jobs/job-kind.ts';
 import { JobTable } from './jobs/job-table.ts';
-import { createBlobNode } from './node/index.ts';
+import { createBlobNode, createRawCalls } from './node/index.ts';
 import { declareNodeMetrics, watchedNode } from './node/metrics.ts';
 import { declareBuild } from './observability/build-metrics.ts';
 import type { Logger } from './observability/logger.ts';
@@ -200,10 +200,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       metrics: declareHttpMetrics(metrics),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
     };
+    const passage = nodePassage(settings, closing);
     const http = await createHttpServer(archive, archive.chainView, {
       host: settings.httpHost,
       port: settings.httpPort,
       window: archive.windowView,
+      passage,
       ...access,
       ...served,
     });
@@ -248,6 +250,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
 function addressWithCredentials({ nodeUrl, nodeUser, nodePassword }: SettingValues): string | null {
   return nodeUrl?.replace('//', `//${nodeUser}:${nodePassword}@`) ?? null;
+}
+
+/** What the façade hands on, to the first node. */
+function nodePassage(settings: SettingValues, closing: Closing): NonNullable<HttpOptions['passage']> | null {
+  const [first] = nodeOptions(settings);
+  if (settings.httpFacadePassThrough === null || first === undefined) return null;
+  const calls = createRawCalls(first);
+  closing.push(() => calls.close());
+  return { methods: new Set(passedMethods(settings.httpFacadePassThrough)), call: calls.call.bind(calls) };
 }
 
 function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0][] {

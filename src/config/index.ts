@@ -2,5 +2,6 @@ export type { BackendSettings, IpfsBackendSettings, S3BackendSettings } from './
 export { ConfigError } from './errors.ts';
 export { addressWithoutCredentials, type Config, type ConfigSources, loadConfig } from './load-config.ts';
 export { nodeCredentials } from './node-credentials.ts';
+export { passedMethods } from './pass-through.ts';
 export { nodeUrls, SETTING_NAMES, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
 export { type ShownSetting, showConfig } from './show-config.ts';

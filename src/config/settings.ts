@@ -11,6 +11,7 @@ import {
   S3_LOCK_MODES,
 } from './backend-list.ts';
 import { cronExpression } from './cron-expression.ts';
+import { passThrough } from './pass-through.ts';
 import { fileSetting, httpAddress, oneOf, secret, setting, text, wholeAddress, wholeNumber } from './setting.ts';
 import { trustedProxies } from './trusted-proxies.ts';
 
@@ -92,6 +93,12 @@ export const SETTINGS = {
     oneOf(['svc', 'syscoin-4.4', 'syscoin-5']),
     'syscoin-5',
     'Release that JSON-RPC answers here look like.',
+  ),
+  httpFacadePassThrough: setting(
+    'http.facadePassThrough',
+    passThrough.nullable(),
+    null,
+    'Read-only methods that JSON-RPC here hands on to the node, separated by spaces or commas.',
   ),
   archiverUrl: setting(
     'archiver.url',

@@ -127,7 +127,8 @@ export function routesOf(
     metrics,
     page,
     admin,
-  }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'admin'>,
+    passage,
+  }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'admin' | 'passage'>,
   live: LiveWindow | null = null,
 ): Route[] {
   const routes = [
@@ -138,7 +139,7 @@ export function routesOf(
     ...windowRoutes(live),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
     ...compatibilityRoutes(view, chain),
-    ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5'),
+    ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null),
     ...(admin === undefined ? [] : adminRoutes(admin)),
   ];
   return [...routes, ...openapiRoutes(routes, API_VERSION)];

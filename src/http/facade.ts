@@ -6,11 +6,21 @@ import { HEX_WEIGHT_BYTES } from './blobs.ts';
 import { NOTHING } from './parameters.ts';
 import { defineRawPostRoute, type Route } from './route.ts';
 import { type BlobCallModules, type DataAllowance, type FacadeDialect, getBlob, listBlobs } from './rpc/blob-calls.ts';
-import { bestBlockHash, bestChainLock, blockCount, blockchainInfo, blockHash, networkInfo } from './rpc/chain-calls.ts';
+import {
+  bestBlockHash,
+  bestChainLock,
+  blockCount,
+  blockchainInfo,
+  blockHash,
+  blockHeader,
+  networkInfo,
+} from './rpc/chain-calls.ts';
 import { answerRpc, type RpcCall } from './rpc/envelope.ts';
+import { type NodePassage, passOn } from './rpc/pass-through.ts';
 import type { ReplyPart } from './rpc/reply-body.ts';
 import { RpcError } from './rpc/rpc-error.ts';
 import { type RpcParam, RpcParams } from './rpc/rpc-params.ts';
+import { BlockWait } from './rpc/wait-for-block.ts';
 
 /** A batch asks for thousands of hashes in so many bytes. */
 const MOST_BODY_BYTES = 262_144;
@@ -26,6 +36,9 @@ interface Method {
 
 interface CallContext extends BlobCallModules {
   readonly allowance: DataAllowance;
+  readonly wait: BlockWait;
+  /** null: nothing is handed on. */
+  readonly passage: NodePassage | null;
   readonly signal: AbortSignal;
 }
 
@@ -61,6 +74,26 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
       perform: (params, { view, chain }) => json(blockHash(view, chain, params.integer('height'))),
     },
   ],
+  [
+    'getblockheader',
+    {
+      params: [hash('blockhash'), { name: 'verbose', type: 'bool', optional: true }],
+      perform(params, { chain }) {
+        if (params.isGiven('verbose') && !params.flag('verbose')) {
+          throw new RpcError('misc', 'The archive shows headers decoded only; ask a node for their bytes.');
+        }
+        return json(blockHeader(chain, params.hash('blockhash', 'hash')));
+      },
+    },
+  ],
+  [
+    'waitfornewblock',
+    {
+      params: [{ name: 'timeout', type: 'number', optional: true }],
+      perform: async (params, { chain, wait, signal }) =>
+        json(await wait.next(chain, params.integer('timeout'), signal)),
+    },
+  ],
   ['getbestchainlock', { params: [], perform: (_, { chain }) => json(bestChainLock(chain)) }],
   ['getblockchaininfo', { params: [], perform: (_, { view, chain }) => json(blockchainInfo(view, chain)) }],
   ['getnetworkinfo', { params: [], perform: (_, { view, dialect }) => json(networkInfo(view, dialect)) }],
@@ -81,7 +114,13 @@ const REPLY = z.object({
 });
 
 /** What a client of the node finds here, by changing its URL. */
-export function facadeRoutes(view: ArchiveView, chain: ChainView, dialect: FacadeDialect): Route[] {
+export function facadeRoutes(
+  view: ArchiveView,
+  chain: ChainView,
+  dialect: FacadeDialect,
+  passage: NodePassage | null = null,
+): Route[] {
+  const wait = new BlockWait();
   return [
     defineRawPostRoute({
       path: '/',
@@ -95,7 +134,7 @@ export function facadeRoutes(view: ArchiveView, chain: ChainView, dialect: Facad
       weighBytes: ({ body }) => weightOf(body),
       answer({ body, signal, report }) {
         const allowance = { bytesLeft: MOST_DATA_BYTES };
-        const context = { view, chain, dialect, allowance, signal };
+        const context = { view, chain, dialect, allowance, wait, passage, signal };
         return answerRpc(body, async (call) => {
           try {
             return await perform(call, context);
@@ -109,7 +148,11 @@ export function facadeRoutes(view: ArchiveView, chain: ChainView, dialect: Facad
   ];
 }
 
-async function perform({ method, params }: RpcCall, context: CallContext): Promise<readonly ReplyPart[]> {
+async function perform(call: RpcCall, context: CallContext): Promise<readonly ReplyPart[]> {
+  const { method, params } = call;
+  const { passage, signal } = context;
+  // Before those of our own: who names `getblockheader` wants the node's whole answer. Never of blobs: those are ours.
+  if (passage?.methods.has(method) === true) return [await passOn(call, passage, signal)];
   if (context.dialect === 'svc' && method === PROBED) {
     throw new RpcError('misc', 'This is an archive: submit blobs to a node.');
   }

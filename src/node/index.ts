@@ -43,6 +43,7 @@ export * from './operations/create-raw-blob.ts';
 export * from './operations/get-blob.ts';
 export * from './operations/list-blobs.ts';
 export * from './operations/transactions.ts';
+export { createRawCalls, type RawCalls, type RawReply } from './raw-calls.ts';
 export type { RetryPolicy } from './read-retry.ts';
 export { type BlobOutcome, createBlobNode, type NodeTip, type RpcBlobNode } from './rpc-blob-node.ts';
 export type { AssetSent, SentAllocation } from './sent-allocations.ts';

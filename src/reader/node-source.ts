@@ -13,6 +13,8 @@ const BLOB = z.looseObject({ versionhash: z.string(), data: z.string() });
 const ENVELOPE_BYTES = 65_536;
 /** What a node says of a blob that it has not (recorded), and an archive's façade of what is proved absent. */
 const ABSENT = -32_602;
+/** The same code also says that a transaction could not be read, which denies nothing. */
+const NOT_FOUND = 'Could not find blob information';
 
 /** A layer-1 node, or whoever answers `getnevmblobdata` like one. It knows the current window alone. */
 export class NodeSource implements BlobSource {
@@ -28,7 +30,8 @@ export class NodeSource implements BlobSource {
   async fetchBlob(name: NamedHash, signal: AbortSignal): Promise<Given> {
     const reply = await this.#call('getnevmblobdata', [name.versionHash, true], signal);
     if (reply === 'too long') return { kind: 'bytes', candidates: [] };
-    if (reply.error?.code === ABSENT) return { kind: 'absent', says: reply.error.message };
+    if (reply.error?.code === ABSENT && reply.error.message.startsWith(NOT_FOUND))
+      return { kind: 'absent', says: reply.error.message };
     if (reply.error) return { kind: 'no-answer', says: `error ${reply.error.code}: ${reply.error.message}` };
     const blob = BLOB.safeParse(reply.result);
     if (!blob.success) return { kind: 'no-answer', says: 'no blob in its answer' };

@@ -1,5 +1,6 @@
 import type { ArchiveView } from '../../archive/archive-view.ts';
 import type { ChainView, WalkedTip } from '../../archive/chain-view.ts';
+import { parseBlockHash } from '../../blob/ids.ts';
 import type { FacadeDialect } from './blob-calls.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';
 
@@ -22,6 +23,27 @@ export function blockHash(view: ArchiveView, chain: ChainView, height: number): 
   throw lookup.kind === 'unavailable'
     ? rpcFault(lookup.message, lookup.retryAfterSeconds)
     : rpcFault('The branch changed just now', 1);
+}
+
+/** What a node shows of a block's header, as far as the walk knows it; what only a node knows is left out. */
+export function blockHeader(chain: ChainView, hash: string): object {
+  const lookup = chain.block(parseBlockHash(hash));
+  if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
+  if (lookup.kind === 'absent') throw new RpcError('notFound', 'Block not found');
+  const { block } = lookup;
+  const tip = tipOf(chain);
+  const next = chain.block(block.height + 1);
+  const lock = chain.chainLock();
+  return {
+    hash: block.hash,
+    confirmations: tip.height - block.height + 1,
+    height: block.height,
+    time: block.timeSeconds,
+    mediantime: block.medianTimeSeconds,
+    previousblockhash: block.previousHash,
+    nextblockhash: next.kind === 'found' ? next.block.hash : undefined,
+    chainlock: lock.kind === 'found' && block.height <= lock.block.height,
+  };
 }
 
 export function bestChainLock(chain: ChainView): object {

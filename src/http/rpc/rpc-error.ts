@@ -2,6 +2,8 @@
 export const RPC_CODES = {
   misc: -1,
   type: -3,
+  /** Of a block: the branch has no such one. */
+  notFound: -5,
   invalidParameter: -8,
   invalidRequest: -32600,
   methodNotFound: -32601,
@@ -17,12 +19,17 @@ export class RpcError extends Error {
   readonly httpStatus: number;
   readonly retryAfterSeconds: number | null;
 
-  constructor(code: keyof typeof RPC_CODES, message: string, retryAfterSeconds: number | null = null) {
+  constructor(code: keyof typeof RPC_CODES | number, message: string, retryAfterSeconds: number | null = null) {
     super(message);
     this.name = 'RpcError';
-    this.code = RPC_CODES[code];
+    this.code = typeof code === 'number' ? code : RPC_CODES[code];
     this.retryAfterSeconds = retryAfterSeconds;
     this.httpStatus = retryAfterSeconds === null ? statusOf(this.code) : 503;
+  }
+
+  /** A refusal of the node behind, handed on. Its -32602 is about its own parameters, and never about a blob. */
+  static ofNode(code: number, message: string): RpcError {
+    return new RpcError(code, message);
   }
 }
 

@@ -26,6 +26,10 @@ export class RpcParams {
     if (complaints.length > 0) throw new RpcError('type', `Wrong type passed:\n{\n${complaints.join(',\n')}\n}`);
   }
 
+  isGiven(name: string): boolean {
+    return wireTypeOf(this.#get(name)) !== 'null';
+  }
+
   flag(name: string): boolean {
     return this.#get(name) === true;
   }

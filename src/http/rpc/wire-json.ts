@@ -40,3 +40,12 @@ export function idText(id: unknown): string {
   if (id instanceof WireNumber) return id.source;
   return typeof id === 'string' || typeof id === 'boolean' ? JSON.stringify(id) : 'null';
 }
+
+/** As it was sent, digit by digit. */
+export function wireText(value: unknown): string {
+  if (value instanceof WireNumber) return value.source;
+  if (Array.isArray(value)) return `[${value.map(wireText).join(',')}]`;
+  if (!isWireObject(value)) return JSON.stringify(value ?? null);
+  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${wireText(member)}`);
+  return `{${members.join(',')}}`;
+}

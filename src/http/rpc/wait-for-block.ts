@@ -1,0 +1,50 @@
+import type { ChainView, WalkedTip } from '../../archive/chain-view.ts';
+import { rpcFault } from './rpc-error.ts';
+
+/** Below what balancers cut; a node's own default is for ever. */
+const LONGEST_MS = 55_000;
+const LOOK_EVERY_MS = 200;
+/** Each holds a connection. */
+const MOST_WAITING = 64;
+
+/** `waitfornewblock`, answered as soon as the walk has another tip, or with the present one when the time is over. */
+export class BlockWait {
+  #waiting = 0;
+
+  async next(chain: ChainView, timeoutMs: number, signal: AbortSignal): Promise<object> {
+    if (this.#waiting >= MOST_WAITING) throw rpcFault('Too many wait for a block already', 5);
+    const before = tipOf(chain);
+    const endMs = performance.now() + (timeoutMs > 0 ? Math.min(timeoutMs, LONGEST_MS) : LONGEST_MS);
+    this.#waiting += 1;
+    try {
+      for (;;) {
+        const { hash, height } = tipOf(chain);
+        const leftMs = endMs - performance.now();
+        if (hash !== before.hash || leftMs <= 0) return { hash, height };
+        await pause(Math.min(LOOK_EVERY_MS, leftMs), signal);
+      }
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+}
+
+function tipOf(chain: ChainView): WalkedTip {
+  const lookup = chain.tip();
+  if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
+  return lookup.tip;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const gone = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', gone);
+      resolve();
+    }, ms);
+    signal.addEventListener('abort', gone, { once: true });
+  });
+}

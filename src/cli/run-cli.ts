@@ -32,6 +32,9 @@ const VERBS: readonly (readonly [() => Command, Handler])[] = [
   [configCommand, config],
 ];
 
+/** Each command as it is defined: what documentation is held against. */
+export const COMMANDS: readonly (() => Command)[] = VERBS.map(([define]) => define);
+
 /** Parses the words after `holdfast` and does what they say. Never throws: an error is one clear message and a code. */
 export async function runCli(words: readonly string[], context: CliContext): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.done;

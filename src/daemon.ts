@@ -19,6 +19,7 @@ import type { Logger } from './observability/logger.ts';
 import { MetricsRegistry } from './observability/metrics.ts';
 import { readRarely } from './observability/read-rarely.ts';
 import { checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
+import { openPage } from './open-page.ts';
 import { declareScheduleMetrics } from './schedule/metrics.ts';
 import { scheduledWork } from './scheduled-work.ts';
 import { archiverIdIn } from './storage/local/archiver-id.ts';
@@ -206,6 +207,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       port: settings.httpPort,
       window: archive.windowView,
       passage,
+      page: openPage(log.child({ room: 'page' })),
       ...access,
       ...served,
     });

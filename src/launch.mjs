@@ -16,17 +16,19 @@ const OLDEST_MAJOR = 24;
 const CHECKS = [
   ['node_modules/@biomejs/biome/bin/biome', 'ci', '.'],
   ['node_modules/typescript/bin/tsc', '--noEmit'],
+  ['node_modules/typescript/bin/tsc', '--noEmit', '--project', 'config/tsconfig.page.json'],
   ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts'],
 ];
 const SCRIPTS = {
   check: [
     CHECKS[0],
     CHECKS[1],
+    CHECKS[2],
     ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', 'test/architecture.test.ts'],
   ],
   test: CHECKS,
   bench: [['test/bench/main.ts']],
-  build: [['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json']],
+  build: [['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json'], ['config/build-page.ts']],
 };
 
 function fail(sentence) {

@@ -12,6 +12,7 @@ import { declareBuild } from './observability/build-metrics.ts';
 import type { Logger } from './observability/logger.ts';
 import { MetricsRegistry } from './observability/metrics.ts';
 import { openBackends } from './open-backends.ts';
+import { openPage } from './open-page.ts';
 import { StorageError } from './storage/errors.ts';
 import { declareBackendMetrics } from './storage/metrics.ts';
 
@@ -79,6 +80,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
         host: settings.httpHost,
         port: settings.httpPort,
         nowMs: Date.now,
+        page: openPage(log.child({ room: 'page' })),
         ...(await readAccess(settings)),
         metrics: declareHttpMetrics(metrics),
         onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),

@@ -27,6 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'scheduled-work.ts',
     'schedule',
     'open-backends.ts',
+    'open-page.ts',
     'open-sources.ts',
     'blob',
     'verify',
@@ -40,7 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'http',
     'config',
   ],
-  'serve.ts': ['open-backends.ts', 'hashing', 'observability', 'storage', 'archive', 'http', 'config'],
+  'serve.ts': ['open-backends.ts', 'open-page.ts', 'hashing', 'observability', 'storage', 'archive', 'http', 'config'],
   cli: [
     'blob',
     'verify',
@@ -56,6 +57,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon.ts',
     'serve.ts',
   ],
+  // What runs in the browser.
+  page: ['blob', 'verify'],
+  'bundle-page.ts': [],
+  'open-page.ts': ['bundle-page.ts', 'blob', 'observability', 'http'],
   'client.ts': ['blob', 'verify', 'node', 'reader'],
   'node-flags.mjs': [],
   'launch.mjs': ['node-flags.mjs'],
@@ -81,6 +86,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'open-sources.ts→config': ['src/config/index.ts'],
   'open-backends.ts→archive': ['src/archive/replicate/backend.ts'],
   'daemon.ts→node': ['src/node/index.ts', 'src/node/metrics.ts'],
+  'open-page.ts→http': ['src/http/index.ts'],
   'daemon.ts→http': ['src/http/index.ts'],
   'daemon.ts→config': ['src/config/index.ts'],
   'scheduled-work.ts→config': ['src/config/index.ts'],
@@ -172,13 +178,16 @@ describe('who may do what', () => {
     expect(paths(reading).filter((path) => !allowed.includes(path))).toEqual([]);
   });
 
-  test.each(['blob', 'verify', 'reader'])('%s runs in a browser: no module of Node, no Buffer, no process', (room) => {
-    const wrong = inRoom(room).filter(
-      ({ code, packages }) =>
-        packages.some((name) => name.startsWith('node:')) || /\b(Buffer|process|require|__dirname)\b/.test(code),
-    );
-    expect(paths(wrong)).toEqual([]);
-  });
+  test.each(['blob', 'verify', 'page', 'reader'])(
+    '%s runs in a browser: no module of Node, no Buffer, no process',
+    (room) => {
+      const wrong = inRoom(room).filter(
+        ({ code, packages }) =>
+          packages.some((name) => name.startsWith('node:')) || /\b(Buffer|process|require|__dirname)\b/.test(code),
+      );
+      expect(paths(wrong)).toEqual([]);
+    },
+  );
 });
 
 describe('house rules', () => {

@@ -1,0 +1,111 @@
+import { element, refill } from './element.ts';
+import type { Rates } from './model/rates.ts';
+import type { PageCondition } from './model/status.ts';
+import type { PageWindow } from './model/window.ts';
+import { bytes, count, dateAndClock, duration, rate } from './model/words.ts';
+
+const BACKEND_WORDS = {
+  good: 'good',
+  'not-admitted': 'not reached yet',
+  'left-alone': 'failing; left alone for a while',
+  unknown: 'unknown',
+} as const;
+
+/** What is wrong now, the worst first. */
+export function showAlarms(list: HTMLElement, conditions: readonly PageCondition[]): void {
+  const sorted = conditions.toSorted((a, b) => Number(b.blocksReadiness) - Number(a.blocksReadiness));
+  refill(list, sorted, () =>
+    sorted.length === 0
+      ? [element('p', { class: 'quiet' }, 'Nothing to report.')]
+      : [
+          element(
+            'ul',
+            { class: 'alarms' },
+            ...sorted.map(({ code, message, hint, since, blocksReadiness }) =>
+              element(
+                'li',
+                { class: blocksReadiness ? 'bad' : 'notice' },
+                element('p', {}, element('strong', {}, message)),
+                element('p', {}, hint),
+                element(
+                  'p',
+                  { class: 'quiet' },
+                  element('code', {}, code),
+                  ` since ${dateAndClock(since)}${blocksReadiness ? ' · the archive is not ready while it lasts' : ''}`,
+                ),
+              ),
+            ),
+          ),
+        ],
+  );
+}
+
+/** Replicas of the window's blobs, and each backend's queue. */
+export function showBackends(body: HTMLTableSectionElement, { backends, status }: PageWindow): void {
+  const names = new Set([...status.backends.map(({ id }) => id), ...backends.map(({ backend }) => backend)]);
+  const rows = [...names].map((name) => {
+    const tally = backends.find(({ backend }) => backend === name);
+    const state = status.backends.find(({ id }) => id === name);
+    return {
+      name,
+      counts: tally?.counts ?? true,
+      state: state === undefined ? 'cache' : BACKEND_WORDS[state.state],
+      isGood: state === undefined || state.state === 'good',
+      good: tally?.good ?? 0,
+      all: (tally?.good ?? 0) + (tally?.wanted ?? 0) + (tally?.damaged ?? 0),
+      damaged: tally?.damaged ?? 0,
+      queued: state?.queued ?? 0,
+    };
+  });
+  refill(body, rows, () =>
+    rows.map(({ name, counts, state, isGood, good, all, damaged, queued }) =>
+      element(
+        'tr',
+        {},
+        element('th', { scope: 'row' }, name, counts ? null : element('span', { class: 'quiet' }, ' (does not count)')),
+        element('td', { class: isGood ? '' : 'bad' }, state),
+        element('td', {}, `${count(good)} of ${count(all)} `, bar(good, all)),
+        element('td', { class: damaged > 0 ? 'bad' : '' }, count(damaged)),
+        element('td', {}, count(queued)),
+      ),
+    ),
+  );
+}
+
+function bar(good: number, all: number): HTMLElement {
+  // A meter of nothing would look empty, as if something were missing.
+  const meter = element('meter', { min: 0, max: Math.max(1, all), value: all === 0 ? 1 : good, 'aria-hidden': 'true' });
+  return meter;
+}
+
+export function showRates(list: HTMLElement, rates: Rates): void {
+  const watched = (value: number | null) => (value === null ? 'measuring …' : `${rate(value)} a minute`);
+  const entries: [string, string][] = [
+    ['On chain', `${rate(rates.blobsPerBlock)} blobs a block, ${bytes(Math.round(rates.chainBytesPerHour))} an hour`],
+    ['Archived', watched(rates.archivedPerMinute)],
+    ['Calls to the node', watched(rates.nodeCallsPerMinute)],
+  ];
+  showEntries(list, entries);
+}
+
+export function showArchive(list: HTMLElement, { status }: PageWindow): void {
+  const { content, chain, node, smallestSlackSeconds } = status;
+  const height = (value: number | null) => (value === null ? 'none yet' : count(value));
+  const entries: [string, string][] = [
+    ['Stored', `${count(content.stored)} blobs, ${bytes(content.storedBytes)}`],
+    ['Durable, not on enough backends', count(content.spooled)],
+    ['Not here yet', `${count(content.seen)}${content.failing > 0 ? `, ${count(content.failing)} failed before` : ''}`],
+    ['Smallest slack', smallestSlackSeconds === null ? 'all are here' : duration(smallestSlackSeconds)],
+    ['Lost, ever', count(chain.lost)],
+    ['Walked to block', `${height(chain.height)}${chain.lagBlocks ? `, ${count(chain.lagBlocks)} behind` : ''}`],
+    ['Final to block', `${height(chain.finalHeight)} (${chain.finality})`],
+    ['Node', `${node.name}, ${node.reachable ? `at block ${height(node.height)}` : 'does not answer'}`],
+  ];
+  showEntries(list, entries);
+}
+
+function showEntries(list: HTMLElement, entries: readonly [string, string][]): void {
+  refill(list, entries, () =>
+    entries.map(([name, value]) => element('div', {}, element('dt', {}, name), element('dd', {}, value))),
+  );
+}

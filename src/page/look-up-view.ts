@@ -1,0 +1,193 @@
+import { element } from './element.ts';
+import { type ArchiveApi, Refused } from './model/archive-api.ts';
+import { type CheckedBlob, checkBlob, type Outcome } from './model/check-blob.ts';
+import { type Found, lookUp, pathOf } from './model/look-up.ts';
+import type { BlobRecord } from './model/record.ts';
+import { bytes, count, dateAndClock } from './model/words.ts';
+
+const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
+  verified: 'Verified in this browser',
+  'not-verified': 'NOT verified',
+  pending: 'Cannot be verified yet',
+};
+const OUTCOME_TONES: Readonly<Record<Outcome, string>> = { verified: 'good', 'not-verified': 'bad', pending: 'notice' };
+const OUTCOME_SIGNS: Readonly<Record<Outcome, string>> = { verified: '✓', 'not-verified': '✗', pending: '…' };
+
+interface LookUpParts {
+  readonly form: HTMLFormElement;
+  readonly input: HTMLInputElement;
+  readonly message: HTMLElement;
+  readonly result: HTMLElement;
+}
+
+/** Finds a blob by what somebody has of it, shows what the archive says, and checks it. */
+export class LookUpView {
+  readonly #parts: LookUpParts;
+  readonly #api: ArchiveApi;
+  readonly #refused: (refused: Refused) => void;
+  #running: AbortController | null = null;
+
+  /** `refused` is told of a 401. */
+  constructor(parts: LookUpParts, api: ArchiveApi, refused: (refused: Refused) => void) {
+    this.#parts = parts;
+    this.#api = api;
+    this.#refused = refused;
+    parts.form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      const text = parts.input.value.trim();
+      // The address names it, so that it can be passed on; the same again is asked for again.
+      if (location.hash === `#/${text}`) void this.look(text);
+      else location.hash = `#/${text}`;
+    });
+    window.addEventListener('hashchange', () => this.lookAtAddress());
+  }
+
+  /** What the address of the page names. */
+  lookAtAddress(): void {
+    const text = /^#\/(.+)$/.exec(location.hash)?.[1];
+    if (text === undefined) return;
+    this.#parts.input.value = text;
+    this.#parts.form.scrollIntoView({ block: 'start' });
+    void this.look(text);
+  }
+
+  async look(text: string): Promise<void> {
+    this.#running?.abort();
+    const running = new AbortController();
+    this.#running = running;
+    this.#say('Looking …', '');
+    this.#parts.result.replaceChildren();
+    this.#parts.input.setAttribute('aria-invalid', 'false');
+    try {
+      const found = await lookUp(text, this.#api, running.signal);
+      if (running.signal.aborted) return;
+      this.#show(found, null);
+      this.#say('Fetching and checking …', '');
+      const checked = await checkBlob(found, this.#api, running.signal);
+      if (running.signal.aborted) return;
+      this.#show(found, checked);
+      this.#say(OUTCOME_WORDS[checked.outcome], OUTCOME_TONES[checked.outcome]);
+    } catch (error) {
+      if (running.signal.aborted) return;
+      this.#fail(error);
+    }
+  }
+
+  #say(text: string, tone: string): void {
+    this.#parts.message.textContent = text;
+    this.#parts.message.className = `message ${tone}`;
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof Refused) {
+      this.#say(`${error.message} ${error.hint}`, error.status === 503 ? 'notice' : 'bad');
+      if (error.status === 401) this.#refused(error);
+      return;
+    }
+    const isMalformed = error instanceof Error && 'code' in error;
+    this.#parts.input.setAttribute('aria-invalid', String(isMalformed));
+    const says = error instanceof Error ? error.message : String(error);
+    this.#say(error instanceof TypeError ? `The archive does not answer: ${says}` : says, 'bad');
+  }
+
+  #show(found: Found, checked: CheckedBlob | null): void {
+    this.#parts.result.replaceChildren(
+      ...(checked === null ? [] : [verdictOf(checked), this.#download(found, checked)]),
+      ...(found.record === null ? [noRecord()] : recordOf(found.record)),
+    );
+  }
+
+  /** Only what was verified is given out. */
+  #download({ name }: Found, { bytes: verified }: CheckedBlob): HTMLElement {
+    if (verified === null) return element('p', { class: 'quiet' }, 'There are no verified bytes to download.');
+    const button = element('button', { type: 'button' }, `Download the ${bytes(verified.length)}`);
+    button.addEventListener('click', () => {
+      const url = URL.createObjectURL(new Blob([verified], { type: 'application/octet-stream' }));
+      element('a', { href: url, download: `${pathOf(name)}.bin` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    });
+    return element('p', {}, button);
+  }
+}
+
+function verdictOf({ outcome, steps }: CheckedBlob): HTMLElement {
+  return element(
+    'div',
+    { class: `check ${OUTCOME_TONES[outcome]}`, 'data-outcome': outcome },
+    element('h3', {}, OUTCOME_WORDS[outcome]),
+    element(
+      'ul',
+      {},
+      ...steps.map((step) =>
+        element(
+          'li',
+          { 'data-outcome': step.outcome },
+          element('span', { class: 'sign', 'aria-hidden': 'true' }, OUTCOME_SIGNS[step.outcome]),
+          element('strong', {}, `${step.title}: ${OUTCOME_WORDS[step.outcome].toLowerCase()}. `),
+          step.says,
+        ),
+      ),
+    ),
+  );
+}
+
+function noRecord(): HTMLElement {
+  return element('p', { class: 'quiet' }, 'This reader keeps no records; an archiver shows states and replicas.');
+}
+
+function recordOf(record: BlobRecord): HTMLElement[] {
+  const entries: [string, string][] = [
+    ['Version hash', record.versionHash],
+    ['Hash type', record.hashType ?? 'not known yet'],
+    ['State', record.state === 'seen' ? 'not here yet' : record.state],
+    ['Size', `${bytes(record.sizeBytes)} (${count(record.sizeBytes)} bytes)`],
+    ['First seen', dateAndClock(record.seenAt)],
+    ['Durable since', record.spooledAt === null ? 'not yet' : dateAndClock(record.spooledAt)],
+    ['Stored since', record.storedAt === null ? 'not yet' : dateAndClock(record.storedAt)],
+    ...(record.lastFailure === null ? [] : [['Last failure', record.lastFailure] satisfies [string, string]]),
+  ];
+  return [
+    element('h3', {}, 'What the archive says'),
+    element(
+      'dl',
+      { class: 'entries' },
+      ...entries.map(([name, value]) =>
+        element('div', {}, element('dt', {}, name), element('dd', { class: 'hash' }, value)),
+      ),
+    ),
+    table(
+      'Replicas',
+      ['Backend', 'State', 'Last read back'],
+      record.replicas.map(({ backend, state, verifiedAt }) => [
+        backend,
+        state,
+        verifiedAt === null ? 'never' : dateAndClock(verifiedAt),
+      ]),
+    ),
+    table(
+      record.hasMoreOccurrences ? 'Occurrences (the first sixteen)' : 'Occurrences',
+      ['State', 'Block', 'Transaction', 'Output'],
+      record.occurrences.map(({ state, height, txid, vout }) => [
+        state,
+        height === null ? 'none yet' : count(height),
+        txid,
+        vout === null ? '' : String(vout),
+      ]),
+    ),
+  ];
+}
+
+function table(caption: string, heads: readonly string[], rows: readonly (readonly string[])[]): HTMLElement {
+  if (rows.length === 0) return element('p', { class: 'quiet' }, `${caption}: none.`);
+  return element(
+    'section',
+    { class: 'scroll', tabindex: 0, 'aria-label': caption },
+    element(
+      'table',
+      {},
+      element('caption', {}, caption),
+      element('thead', {}, element('tr', {}, ...heads.map((head) => element('th', { scope: 'col' }, head)))),
+      element('tbody', {}, ...rows.map((row) => element('tr', {}, ...row.map((cell) => element('td', {}, cell))))),
+    ),
+  );
+}

@@ -1,0 +1,131 @@
+import type { HashType, NamedHash, TxId } from '../../blob/ids.ts';
+import {
+  decodeOccurrenceRecord,
+  nobleHasher,
+  type OccurrenceRecord,
+  verifyBlob,
+  verifyOccurrence,
+} from '../../verify/index.ts';
+import { type ArchiveApi, Refused } from './archive-api.ts';
+import { Fields } from './fields.ts';
+import { type Found, pathOf } from './look-up.ts';
+import { counted } from './words.ts';
+
+/** `pending`: it cannot be shown yet, which is neither yes nor no. */
+export type Outcome = 'verified' | 'not-verified' | 'pending';
+
+export interface CheckStep {
+  readonly outcome: Outcome;
+  readonly title: string;
+  readonly says: string;
+}
+
+export interface CheckedBlob {
+  /** The worst of the steps. */
+  readonly outcome: Outcome;
+  readonly steps: readonly CheckStep[];
+  /** Bytes that hash to the name that was asked for; null: there are none. Nothing else is ever given out. */
+  readonly bytes: Uint8Array<ArrayBuffer> | null;
+  readonly hashType: HashType | null;
+}
+
+/** Fetches bytes and proofs, and checks both here: the archive's word counts for nothing. */
+export async function checkBlob(found: Found, api: ArchiveApi, signal: AbortSignal): Promise<CheckedBlob> {
+  const path = `v1/blobs/${pathOf(found.name)}`;
+  const fetched = await attempt(() => api.bytes(path, { signal }));
+  if (fetched.kind === 'refused') return refusedBlob('Bytes', fetched.refused);
+  const bytes = fetched.value;
+  const hashed = checkBytes(found.name, bytes);
+  if (hashed.hashType === null) return worst([hashed.step], null, null);
+  const proofs = await attempt(() => api.json(`${path}/proof`, { signal }));
+  const content = { hashType: hashed.hashType, versionHash: found.name.versionHash };
+  const inclusion =
+    proofs.kind === 'refused'
+      ? [stepOfRefusal('Inclusion', proofs.refused)]
+      : checkProofs({ ...found, name: content }, bytes, proofs.value);
+  return worst([hashed.step, ...inclusion], bytes, hashed.hashType);
+}
+
+function checkBytes(name: NamedHash, bytes: Uint8Array): { step: CheckStep; hashType: HashType | null } {
+  const verified = verifyBlob({ ...name, bytes }, nobleHasher);
+  if (verified !== null) {
+    const says = `${counted(bytes.length, 'byte')}, hashed in this browser: their ${verified.hashType} is the version hash.`;
+    return { step: { outcome: 'verified', title: 'Bytes', says }, hashType: verified.hashType };
+  }
+  const says = `The ${counted(bytes.length, 'byte')} that came do not hash to the version hash. They are not given out.`;
+  return { step: { outcome: 'not-verified', title: 'Bytes', says }, hashType: null };
+}
+
+interface Wanted {
+  readonly name: { readonly hashType: HashType; readonly versionHash: string };
+  readonly txid: TxId | null;
+  readonly record: Found['record'];
+}
+
+/** A step for each proof, and for what should have one and has not. */
+function checkProofs({ name, txid, record }: Wanted, bytes: Uint8Array, answer: unknown): CheckStep[] {
+  let records: OccurrenceRecord[];
+  try {
+    records = Fields.of(answer, 'proof').list('records', decodeOccurrenceRecord);
+  } catch (error) {
+    return [notVerified('Inclusion', error instanceof Error ? error.message : String(error))];
+  }
+  const steps = records.map((proof): CheckStep => {
+    if (proof.hashType !== name.hashType || proof.versionHash !== name.versionHash) {
+      return notVerified('Inclusion', `The archive gave a proof of another blob, ${proof.versionHash}.`);
+    }
+    const verdict = verifyOccurrence(bytes, proof);
+    return verdict.ok
+      ? { outcome: 'verified', title: `Inclusion in block ${proof.height}`, says: verdict.says }
+      : notVerified(`Inclusion in block ${proof.height}`, verdict.says);
+  });
+  const proven = new Set<string>(records.map((one) => one.txid));
+  if (txid !== null && !proven.has(txid)) {
+    steps.push(notVerified('Inclusion', `The archive gave no proof of the transaction ${txid}.`));
+  }
+  const unproven = finalTransactions(record).filter((one) => one !== txid && !proven.has(one));
+  if (unproven.length > 0) {
+    const says = `The archive calls ${counted(unproven.length, 'more occurrence')} final, and gave no proof of ${unproven.length === 1 ? 'it' : 'them'}.`;
+    steps.push(notVerified('Inclusion', says));
+  }
+  if (steps.length === 0) steps.push(notVerified('Inclusion', 'The archive gave no proof at all.'));
+  return steps;
+}
+
+/** Records are kept of the first sixteen, which is as many as the first page of occurrences names. */
+function finalTransactions(record: Found['record']): string[] {
+  return (record?.occurrences ?? []).filter(({ state }) => state === 'final').map((one) => one.txid);
+}
+
+type Attempt<T> =
+  | { readonly kind: 'value'; readonly value: T }
+  | { readonly kind: 'refused'; readonly refused: Refused };
+
+async function attempt<T>(ask: () => Promise<T>): Promise<Attempt<T>> {
+  try {
+    return { kind: 'value', value: await ask() };
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status === 401) throw error;
+    return { kind: 'refused', refused: error };
+  }
+}
+
+function refusedBlob(title: string, refused: Refused): CheckedBlob {
+  return worst([stepOfRefusal(title, refused)], null, null);
+}
+
+/** 503 is "ask again", and says nothing against what was asked for; all else is a no. */
+function stepOfRefusal(title: string, { status, message, hint }: Refused): CheckStep {
+  const outcome = status === 503 || status === 429 ? 'pending' : 'not-verified';
+  return { outcome, title, says: `${message} ${hint}`.trim() };
+}
+
+function notVerified(title: string, says: string): CheckStep {
+  return { outcome: 'not-verified', title, says };
+}
+
+function worst(steps: CheckStep[], bytes: Uint8Array<ArrayBuffer> | null, hashType: HashType | null): CheckedBlob {
+  const outcomes = steps.map(({ outcome }) => outcome);
+  const outcome = (['not-verified', 'pending'] as const).find((one) => outcomes.includes(one)) ?? 'verified';
+  return { outcome, steps, bytes, hashType };
+}

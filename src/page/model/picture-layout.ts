@@ -1,0 +1,143 @@
+import { type MarkState, type PageBlock, type PageColumn, type PageWindow, secondsLeft } from './window.ts';
+
+/** One blob, as a rectangle; how it is filled, its state says. */
+export interface Mark {
+  readonly state: MarkState;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface LaidColumn {
+  /** null: what waits for a block. */
+  readonly block: PageBlock | null;
+  readonly x: number;
+  readonly width: number;
+  readonly marks: readonly Mark[];
+  /** Has a blob that is at risk or lost. */
+  readonly isAlarming: boolean;
+  readonly hasMore: boolean;
+}
+
+export interface PictureLayout {
+  readonly width: number;
+  readonly height: number;
+  readonly plotTop: number;
+  readonly plotBottom: number;
+  readonly plotLeft: number;
+  readonly plotRight: number;
+  readonly columns: readonly LaidColumn[];
+  /** The time that is left to each block, as points of a line. */
+  readonly slack: readonly { readonly x: number; readonly y: number }[];
+  readonly hours: readonly { readonly label: string; readonly y: number }[];
+  readonly heights: readonly { readonly label: string; readonly x: number }[];
+  /** Left of it the node may have pruned; null: nothing of that is drawn. */
+  readonly prunedX: number | null;
+  /** The oldest block with a blob that is not here; null: all are. */
+  readonly urgent: { readonly x: number; readonly secondsLeft: number } | null;
+  /** Older blocks that did not fit. */
+  readonly hidden: number;
+}
+
+const TOP = 18;
+const BOTTOM = 30;
+const LEFT = 6;
+const RIGHT = 40;
+/** Narrower columns cannot be told apart. */
+const LEAST_PITCH = 2;
+const MOST_PITCH = 22;
+const MOST_MARK_HEIGHT = 14;
+/** A block with fewer blobs does not get taller marks for it. */
+const LEAST_ROWS = 12;
+const LABEL_EVERY = 90;
+const UNSAVED: readonly MarkState[] = ['seen', 'at-risk', 'unknown'];
+const ALARMING: readonly MarkState[] = ['at-risk', 'lost'];
+
+/** Where everything stands, in pixels. */
+export function layOut(window: PageWindow, width: number, height: number): PictureLayout {
+  const [plotTop, plotBottom, plotLeft, plotRight] = [TOP, height - BOTTOM, LEFT, Math.max(LEFT + 40, width - RIGHT)];
+  const most = Math.max(1, Math.floor((plotRight - plotLeft) / LEAST_PITCH) - 3);
+  const blocks = window.blocks.slice(-most);
+  // The column of what waits stands apart by half a column.
+  const pitch = Math.min(MOST_PITCH, (plotRight - plotLeft) / (blocks.length + 1.5));
+  const start = plotRight - pitch * (blocks.length + 1.5);
+  const rows = Math.max(LEAST_ROWS, ...[...blocks, window.waiting].map(({ blobs }) => blobs.length));
+  const markHeight = Math.min(MOST_MARK_HEIGHT, (plotBottom - plotTop) / rows);
+  const at = (index: number) => start + index * pitch;
+  const place = (column: PageColumn, block: PageBlock | null, x: number): LaidColumn => ({
+    block,
+    x,
+    width: pitch,
+    hasMore: column.hasMore,
+    isAlarming: column.blobs.some(({ state }) => ALARMING.includes(state)),
+    marks: column.blobs.map(({ state }, index) => ({
+      state,
+      x: x + pitch * 0.1,
+      y: plotBottom - (index + 1) * markHeight + markHeight * 0.12,
+      width: pitch * 0.8,
+      height: markHeight * 0.76,
+    })),
+  });
+  const left = blocks.map((block) => secondsLeft(window, block));
+  const slackY = (seconds: number) =>
+    plotBottom -
+    (Math.min(Math.max(seconds, 0), window.retentionSeconds) / window.retentionSeconds) * (plotBottom - plotTop);
+  const firstAlive = left.findIndex((seconds) => seconds >= 0);
+  const urgentAt = blocks.findIndex(({ blobs }) => blobs.some(({ state }) => UNSAVED.includes(state)));
+  return {
+    width,
+    height,
+    plotTop,
+    plotBottom,
+    plotLeft,
+    plotRight,
+    columns: [
+      ...blocks.map((block, index) => place(block, block, at(index))),
+      place(window.waiting, null, at(blocks.length + 0.5)),
+    ],
+    slack: left.map((seconds, index) => ({ x: at(index + 0.5), y: slackY(seconds) })),
+    hours: [0, 2, 4, 6]
+      .filter((hours) => hours * 3_600 <= window.retentionSeconds)
+      .map((hours) => ({ label: `${hours} h`, y: slackY(hours * 3_600) })),
+    heights: heightLabels(blocks, at),
+    prunedX: firstAlive <= 0 ? null : at(firstAlive),
+    urgent: urgentAt < 0 ? null : { x: at(urgentAt + 0.5), secondsLeft: left[urgentAt] ?? 0 },
+    hidden: window.blocks.length - blocks.length + window.blocksNotDrawn,
+  };
+}
+
+function heightLabels(blocks: readonly PageBlock[], at: (index: number) => number) {
+  const pitch = at(1) - at(0);
+  const every = Math.max(1, Math.ceil(LABEL_EVERY / pitch));
+  return blocks.flatMap(({ height }, index) =>
+    (blocks.length - 1 - index) % every === 0 ? [{ label: height.toLocaleString('en'), x: at(index + 0.5) }] : [],
+  );
+}
+
+/** The mark as a path. States differ by form as well as by colour. */
+export function outline({ state, x, y, width, height }: Mark): string {
+  const box = (left: number, top: number, wide: number, high: number) =>
+    `M${round(left)} ${round(top)}h${round(wide)}v${round(high)}h${round(-wide)}z`;
+  switch (state) {
+    case 'final':
+    case 'at-risk':
+    case 'seen':
+    case 'unknown':
+      return box(x, y, width, height);
+    case 'stored':
+      return box(x, y + height * 0.15, width, height * 0.7);
+    case 'spooled':
+      return box(x, y + height * 0.4, width, height * 0.6);
+    case 'withheld':
+      return box(x, y + height * 0.38, width, Math.max(1, height * 0.24));
+    case 'lost':
+      return `M${round(x)} ${round(y)}l${round(width)} ${round(height)}M${round(x + width)} ${round(y)}l${round(-width)} ${round(height)}`;
+    default:
+      return state satisfies never;
+  }
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}

@@ -1,0 +1,105 @@
+import {
+  HASH_TYPES,
+  type HashType,
+  type NamedHash,
+  parseVersionHash,
+  type TxId,
+  type VersionHash,
+} from '../../blob/ids.ts';
+import { Fields, UnexpectedAnswer } from './fields.ts';
+
+export interface RecordReplica {
+  readonly backend: string;
+  readonly state: 'wanted' | 'good' | 'damaged' | 'unknown';
+  readonly verifiedAt: string | null;
+}
+
+export interface RecordOccurrence {
+  readonly state: 'unconfirmed' | 'mined' | 'final' | 'unknown';
+  readonly txid: string;
+  readonly vout: number | null;
+  readonly height: number | null;
+  readonly blockHash: string | null;
+}
+
+/** Of `/v1/blobs/{hash}/record`, what the page shows. */
+export interface BlobRecord {
+  readonly versionHash: VersionHash;
+  readonly hashType: HashType | null;
+  readonly state: 'seen' | 'spooled' | 'stored' | 'unknown';
+  readonly sizeBytes: number;
+  readonly seenAt: string;
+  readonly spooledAt: string | null;
+  readonly storedAt: string | null;
+  readonly replicas: readonly RecordReplica[];
+  readonly occurrences: readonly RecordOccurrence[];
+  readonly hasMoreOccurrences: boolean;
+  readonly lastFailure: string | null;
+}
+
+/** @throws UnexpectedAnswer, also when it is the record of another blob than was asked for */
+export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecord {
+  const record = Fields.of(value, 'record');
+  const hashType = hashTypeOf(record.textOrNull('hashType'));
+  const versionHash = hashOf(record.text('versionHash'));
+  if (asked !== null && versionHash !== asked.versionHash) throw anotherOne(versionHash);
+  if (asked !== null && asked.hashType !== null && hashType !== null && hashType !== asked.hashType) {
+    throw anotherOne(`${hashType} ${versionHash}`);
+  }
+  const failure = record.innerOrNull('lastFailure');
+  return {
+    versionHash,
+    hashType,
+    state: record.word('state', ['seen', 'spooled', 'stored']),
+    sizeBytes: record.number('sizeBytes'),
+    seenAt: record.text('seenAt'),
+    spooledAt: record.textOrNull('spooledAt'),
+    storedAt: record.textOrNull('storedAt'),
+    replicas: record.list('replicas', (one) => {
+      const replica = Fields.of(one, 'replica');
+      return {
+        backend: replica.text('backend'),
+        state: replica.word('state', ['wanted', 'good', 'damaged']),
+        verifiedAt: replica.textOrNull('verifiedAt'),
+      };
+    }),
+    occurrences: record.list('occurrences', (one) => {
+      const occurrence = Fields.of(one, 'occurrence');
+      return {
+        state: occurrence.word('state', ['unconfirmed', 'mined', 'final']),
+        txid: occurrence.text('txid'),
+        vout: occurrence.numberOrNull('vout'),
+        height: occurrence.numberOrNull('height'),
+        blockHash: occurrence.textOrNull('blockHash'),
+      };
+    }),
+    hasMoreOccurrences: record.textOrNull('nextOccurrences') !== null,
+    lastFailure: failure && `${failure.text('message')} (asked for ${failure.number('attempts')} times)`,
+  };
+}
+
+/** What a transaction commits to. @throws UnexpectedAnswer, also when it is another transaction's */
+export function decodeTransaction(value: unknown, asked: TxId): { hashType: HashType; versionHash: VersionHash } {
+  const transaction = Fields.of(value, 'transaction');
+  const txid = transaction.text('txid');
+  const hashType = hashTypeOf(transaction.text('hashType'));
+  if (txid !== asked) throw anotherOne(txid);
+  if (hashType === null) throw new UnexpectedAnswer('The archive does not say which hash a transaction commits to.');
+  return { hashType, versionHash: hashOf(transaction.text('versionHash')) };
+}
+
+function hashTypeOf(text: string | null): HashType | null {
+  if (text === null) return null;
+  const found = HASH_TYPES.find((hashType) => hashType === text);
+  if (found === undefined) throw new UnexpectedAnswer('The archive names a hash type that there is none of.');
+  return found;
+}
+
+function hashOf(text: string): VersionHash {
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new UnexpectedAnswer('The archive names a version hash that is none.');
+  return parseVersionHash(text);
+}
+
+function anotherOne(given: string): UnexpectedAnswer {
+  return new UnexpectedAnswer(`The archive answered for another one than was asked for: ${given}.`);
+}

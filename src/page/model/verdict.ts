@@ -1,0 +1,66 @@
+import { countStates, type PageWindow } from './window.ts';
+import { counted, duration } from './words.ts';
+
+/** `unknown`: nothing can be said, which is never shown as good. */
+export type Tone = 'good' | 'notice' | 'bad' | 'unknown';
+
+export interface Verdict {
+  readonly tone: Tone;
+  /** The one line that an operator reads. */
+  readonly title: string;
+  readonly detail: string;
+}
+
+/** The walk may be this far behind before nothing can be said of what is on chain. */
+const LAG_BLOCKS = 2;
+
+/** Is anything at risk? Told of a window that is live; nothing is called safe that is not known to be. */
+export function judge(window: PageWindow): Verdict {
+  const { status, atRisk } = window;
+  const { lost, lagBlocks } = status.chain;
+  const drawn = countStates(window.blocks);
+  if (atRisk > 0 || (drawn.get('at-risk') ?? 0) > 0) {
+    const many = Math.max(atRisk, drawn.get('at-risk') ?? 0);
+    return verdict('bad', `${counted(many, 'blob is', 'blobs are')} at risk`, urgency(window));
+  }
+  if (!status.node.reachable) {
+    return verdict('unknown', 'Cannot tell: the node does not answer', 'What is new on chain is not known here.');
+  }
+  if (window.tip === null || lagBlocks === null || lagBlocks > LAG_BLOCKS) {
+    const behind = lagBlocks === null ? 'The walk has not begun.' : `The walk is ${lagBlocks} blocks behind the node.`;
+    return verdict('unknown', 'Cannot tell yet: the chain is not walked to its end', behind);
+  }
+  const blocking = status.conditions.filter(({ blocksReadiness }) => blocksReadiness);
+  if (blocking.length > 0) {
+    return verdict('bad', 'The archive is not ready', blocking.map(({ message }) => message).join(' '));
+  }
+  const losses = lost > 0 ? `${counted(lost, 'blob was', 'blobs were')} lost in the past. ` : '';
+  const waiting = drawn.get('seen') ?? 0;
+  const detail = `${losses}${held(window)}`;
+  if (status.conditions.length > 0) {
+    return verdict('notice', `Nothing is at risk; ${counted(status.conditions.length, 'thing')} to look at`, detail);
+  }
+  if (waiting > 0)
+    return verdict('good', `Nothing is at risk; ${counted(waiting, 'blob')} on the way`, urgency(window));
+  return verdict(lost > 0 ? 'notice' : 'good', 'Nothing is at risk', detail);
+}
+
+function held(window: PageWindow): string {
+  const states = countStates(window.blocks);
+  const stored = (states.get('final') ?? 0) + (states.get('stored') ?? 0);
+  const spooled = states.get('spooled') ?? 0;
+  if (stored + spooled === 0) return 'There is no blob in the window.';
+  const alone = spooled === 0 ? '' : `, ${spooled} durable here and not on enough backends yet`;
+  return `Of the window, ${counted(stored, 'blob is', 'blobs are')} stored${alone}.`;
+}
+
+function urgency({ status }: PageWindow): string {
+  const { smallestSlackSeconds } = status;
+  if (smallestSlackSeconds === null) return '';
+  if (smallestSlackSeconds <= 0) return 'The node may have pruned the most urgent one already.';
+  return `The most urgent one that is not here can be pruned in ${duration(smallestSlackSeconds)}, by the chain’s clock.`;
+}
+
+function verdict(tone: Tone, title: string, detail: string): Verdict {
+  return { tone, title, detail };
+}

@@ -1,9 +1,12 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Archive } from './archive/archive.ts';
+import { backfillJob } from './archive/backfill/backfill-job.ts';
 import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
 import { declareArchiveMetrics } from './archive/metrics.ts';
+import { otherChain } from './archive/poller.ts';
+import type { Backend } from './archive/replicate/backend.ts';
 import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { upkeepJobs } from './archive/replicate/upkeep-jobs.ts';
 import { Catalog } from './catalog/catalog.ts';
@@ -20,6 +23,7 @@ import { MetricsRegistry } from './observability/metrics.ts';
 import { readRarely } from './observability/read-rarely.ts';
 import { checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
 import { openPage } from './open-page.ts';
+import { openSource } from './open-sources.ts';
 import { declareScheduleMetrics } from './schedule/metrics.ts';
 import { scheduledWork } from './scheduled-work.ts';
 import { archiverIdIn } from './storage/local/archiver-id.ts';
@@ -57,6 +61,7 @@ interface Opened {
   readonly archive: Archive;
   readonly catalog: Catalog;
   readonly node: ReturnType<typeof createBlobNode>;
+  readonly backends: readonly Backend[];
 }
 
 type Closing = (() => Promise<void> | void)[];
@@ -134,7 +139,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       nowMs,
     },
   );
-  return { folder, archive, node, catalog };
+  return { folder, archive, node, catalog, backends };
 }
 
 function closer(closing: Closing): () => Promise<void> {
@@ -144,14 +149,25 @@ function closer(closing: Closing): () => Promise<void> {
 }
 
 /** The long operations that an archive knows, the same in a daemon and in a command alone. */
-function jobKinds(archive: Archive): JobKind[] {
-  return [...upkeepJobs(archive)];
+function jobKinds(archive: Archive, settings: SettingValues, alone: ((signal: AbortSignal) => Promise<void>) | null) {
+  const backfill = backfillJob(archive, { openSource: (text) => openSource(settings, text), alone });
+  return [...upkeepJobs(archive), backfill];
 }
 
 export interface OpenedUpkeep {
   readonly upkeep: Upkeep;
   readonly jobs: readonly JobKind[];
   close(): Promise<void>;
+}
+
+/** A command that works alone does nothing where folder, node and backends are not of one chain. */
+async function refuseOtherChain({ folder, node, backends }: Opened, signal: AbortSignal): Promise<void> {
+  const bound = await folder.boundChain();
+  // One that does not answer is told of, and waited for, by what runs.
+  const genesis = await node.genesisHash(signal).catch(() => null);
+  signal.throwIfAborted();
+  if (genesis !== null && bound !== null && genesis !== bound) throw otherChain(node.name, genesis, bound);
+  await refuseOtherChains(backends, genesis);
 }
 
 /** Upkeep asks no node: its commands work without one. */
@@ -163,8 +179,10 @@ export async function openUpkeep(options: DaemonOptions): Promise<OpenedUpkeep> 
   const close = closer(closing);
   try {
     const settings = { ...options.settings, nodeUrl: options.settings.nodeUrl ?? NO_NODE };
-    const { archive } = await openArchive({ ...options, settings }, new MetricsRegistry(), closing);
-    return { upkeep: archive.upkeep, jobs: jobKinds(archive), close };
+    const opened = await openArchive({ ...options, settings }, new MetricsRegistry(), closing);
+    const { archive } = opened;
+    const jobs = jobKinds(archive, settings, (signal) => refuseOtherChain(opened, signal));
+    return { upkeep: archive.upkeep, jobs, close };
   } catch (error) {
     await close();
     throw error;
@@ -193,7 +211,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       ),
     );
     declareScheduleMetrics(metrics, () => work.schedule.states);
-    const jobs = new JobTable(jobKinds(archive), { log: log.child({ room: 'jobs' }), nowMs });
+    const jobs = new JobTable(jobKinds(archive, settings, null), { log: log.child({ room: 'jobs' }), nowMs });
     const access = await readAccess(settings);
     const served: Pick<HttpOptions, 'nowMs' | 'admin' | 'metrics' | 'onServerError'> = {
       nowMs,

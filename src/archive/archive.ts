@@ -1,9 +1,7 @@
-import type { ContentName, NamedHash, TxId } from '../blob/ids.ts';
+import type { ContentName, NamedHash } from '../blob/ids.ts';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { ContentEntry } from '../catalog/content-table.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RecordStore } from '../storage/record-store.ts';
@@ -16,11 +14,11 @@ import type {
   ArchiveStatus,
   ArchiveView,
   BlobLookup,
-  ContentRecord,
   ListingPage,
   ListingQuery,
   RecordLookup,
 } from './archive-view.ts';
+import { Backfill } from './backfill/backfill.ts';
 import { bytesSources, recordStores } from './chain/archive-sources.ts';
 import { type AuditRange, auditChain, type ChainAuditReport } from './chain/audit.ts';
 import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
@@ -29,7 +27,8 @@ import { NodeGroup } from './chain/node-group.ts';
 import { ChainQuestions } from './chain-questions.ts';
 import type { ChainView } from './chain-view.ts';
 import { type ConditionBoard, notAskedYet } from './condition-board.ts';
-import { describeWanted, failureOf, isoTime } from './content-record.ts';
+import { ContentDescriber } from './content-describer.ts';
+import { isoTime } from './content-record.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Fetcher } from './fetcher.ts';
@@ -91,6 +90,9 @@ export class Archive implements ArchiveView {
   readonly #reader: ArchiveReader;
   readonly #chain: ChainFollowing;
   readonly #replication: Replication;
+  readonly #describer: ContentDescriber;
+  /** Fetches from whoever is named what is on chain and not here. */
+  readonly backfill: Backfill;
   /** For commands that work on an archive that does not run. */
   readonly upkeep: Upkeep;
   /** What readers may ask of the chain. */
@@ -167,12 +169,13 @@ export class Archive implements ArchiveView {
       adoption: this.#adoption,
       chain: this.#chain,
     });
+    this.#describer = new ContentDescriber(modules.catalog, this.#chain);
+    const beside = { poller: this.#poller, adoption: this.#adoption, chain: this.#chain };
+    this.backfill = new Backfill({ ...parts, ...beside, sites, spooler });
     this.chainView = new ChainQuestions({
       ...parts,
+      ...beside,
       records: recordStores(modules.records, sites),
-      poller: this.#poller,
-      adoption: this.#adoption,
-      chain: this.#chain,
     });
     this.windowView = new WindowPictures({ ...parts, chain: this.#chain });
   }
@@ -188,6 +191,15 @@ export class Archive implements ArchiveView {
     ]);
   }
 
+  /** As much of it as a backfill needs that runs alone: it follows the chain and fills the backends, and fetches nothing itself. */
+  async runForBackfill(signal: AbortSignal): Promise<void> {
+    const place = async () => {
+      await this.#adoption.adoptFolder(signal);
+      if (!this.#replication.room.isCache) await this.#placer.run(signal);
+    };
+    await Promise.all([place(), this.#replication.run(signal), this.#poller.run(signal), this.#chain.run(signal)]);
+  }
+
   async #placeWhatIsHere(signal: AbortSignal): Promise<void> {
     await this.#adoption.adoptFolder(signal);
     const keeps = !this.#replication.room.isCache;
@@ -201,8 +213,9 @@ export class Archive implements ArchiveView {
   async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null = null): Promise<RecordLookup> {
     const [entry] = this.#reader.entriesOf(name);
     const wanted = this.#modules.catalog.findWanted(name.versionHash);
-    if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted, occurrencesAfter) };
-    if (wanted !== null) return { kind: 'found', record: this.#describeWanted(wanted, occurrencesAfter) };
+    if (entry !== undefined)
+      return { kind: 'found', record: this.#describer.describe(entry, wanted, occurrencesAfter) };
+    if (wanted !== null) return { kind: 'found', record: this.#describer.describeWanted(wanted, occurrencesAfter) };
     return (await this.#reader.absence(name, signal)) ?? { kind: 'absent' };
   }
 
@@ -213,7 +226,7 @@ export class Archive implements ArchiveView {
     const last = shown.at(-1);
     const more = entries.length > shown.length && last !== undefined;
     return {
-      records: shown.map((entry) => this.#describe(entry, null, null)),
+      records: shown.map((entry) => this.#describer.describe(entry, null, null)),
       next: more ? encodeCursor(last.sequence, query.order) : null,
     };
   }
@@ -264,37 +277,5 @@ export class Archive implements ArchiveView {
       return behind === null ? raised : [...raised, behind];
     }
     return [...raised, notAskedYet(since)];
-  }
-
-  #describe(entry: ContentEntry, wanted: WantedBlob | null, after: string | null): ContentRecord {
-    const replicas = this.#modules.catalog.placementsOf(entry);
-    return {
-      versionHash: entry.versionHash,
-      hashType: entry.hashType,
-      state: entry.state,
-      sizeBytes: entry.sizeBytes,
-      listedTxid: entry.txid,
-      medianTimeSeconds: entry.medianTimeSeconds,
-      seenAt: new Date(entry.firstSeenMs).toISOString(),
-      spooledAt: isoTime(entry.spooledMs),
-      storedAt: isoTime(entry.storedMs),
-      replicas: replicas.map(({ backend, state, verifiedMs }) => ({ backend, state, verifiedAt: isoTime(verifiedMs) })),
-      lastFailure: wanted === null ? null : failureOf(wanted),
-      ...this.#occurrencesOf(entry, entry.txid, after),
-    };
-  }
-
-  #describeWanted(wanted: WantedBlob, after: string | null): ContentRecord {
-    const { hashType, versionHash, txid } = wanted;
-    return {
-      ...describeWanted(wanted),
-      // Before a block names it, a list has: there is one transaction, and it waits.
-      ...this.#occurrencesOf({ hashType: hashType ?? 'keccak256', versionHash }, txid, after),
-    };
-  }
-
-  #occurrencesOf(name: ContentName, txid: TxId | null, after: string | null) {
-    const { occurrences, next } = this.#chain.occurrences(name, txid, after);
-    return { occurrences, nextOccurrences: next };
   }
 }

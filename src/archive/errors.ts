@@ -7,6 +7,10 @@ export type ArchiveErrorCode =
   | 'archive/other-chain'
   | 'archive/no-good-copy'
   | 'archive/not-kept'
-  | 'archive/no-room-for-unmined';
+  | 'archive/no-room-for-unmined'
+  /** The walk of the chain has not come where it is needed. */
+  | 'archive/not-walked'
+  | 'archive/beyond-tip'
+  | 'archive/bad-range';
 
 export class ArchiveError extends HoldfastError<ArchiveErrorCode> {}

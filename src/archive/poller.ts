@@ -158,15 +158,7 @@ export class Poller {
     const bound = await binding.boundChain();
     if (bound === null) await binding.bindTo(genesis);
     else if (bound !== genesis) {
-      throw new ArchiveError(
-        'archive/other-chain',
-        `The node ${node.name} is on another chain (genesis ${genesis}) than this data folder (genesis ${bound}).`,
-        {
-          details: { node: node.name, genesis, bound },
-          retryable: true,
-          hint: 'Point HOLDFAST_NODE_URL at a node of the same chain, or name another HOLDFAST_DATA_DIR for this one.',
-        },
-      );
+      throw otherChain(node.name, genesis, bound);
     }
     this.#genesis = genesis;
     this.#chainCheckedMs = performance.now();
@@ -214,4 +206,17 @@ function sightingOf(entry: ListedBlob, tip: ChainTip): Sighting {
 
 function backoffMs(failures: number): number {
   return Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(failures - 1, 10));
+}
+
+/** What is said of a node that follows another chain than the data folder belongs to. */
+export function otherChain(node: string, genesis: BlockHash, bound: BlockHash): ArchiveError {
+  return new ArchiveError(
+    'archive/other-chain',
+    `The node ${node} is on another chain (genesis ${genesis}) than this data folder (genesis ${bound}).`,
+    {
+      details: { node, genesis, bound },
+      retryable: true,
+      hint: 'Point HOLDFAST_NODE_URL at a node of the same chain, or name another HOLDFAST_DATA_DIR for this one.',
+    },
+  );
 }

@@ -12,6 +12,7 @@ import { type ContentEntry, ContentTable, type SpooledContent, type StoredState 
 import { catalogFault } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
+import { MissingContents } from './missing-contents.ts';
 import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
@@ -53,6 +54,7 @@ export class Catalog {
   readonly losses: LossLedger;
   readonly audit: ChainAudit;
   readonly answers: ChainAnswers;
+  readonly missing: MissingContents;
   readonly figures: CatalogFigures;
   readonly withheld: WithheldLedger;
   readonly window: WindowRows;
@@ -92,6 +94,7 @@ export class Catalog {
     });
     this.audit = new ChainAudit(database);
     this.answers = new ChainAnswers(database, parts.reading);
+    this.missing = new MissingContents(database);
     this.figures = new CatalogFigures(database, this.#placements);
     this.window = new WindowRows(database, parts.reading);
     this.runs = new TaskRuns(database, parts);

@@ -42,7 +42,7 @@ export class RecordOutbox {
   readonly #nowMs: () => number;
   readonly #add: Database.Statement;
   readonly #queueFirst: Database.Statement;
-  readonly #isDue: Database.Statement;
+  readonly #dueBetween: Database.Statement;
   readonly #forget: Database.Statement;
   readonly #withdraw: Database.Statement;
   readonly #due: Database.Statement;
@@ -59,11 +59,13 @@ export class RecordOutbox {
        SELECT height, transaction_index, '${UNMADE_RECORD}' FROM occurrence WHERE version_hash = ? AND hash_type = ?
        ORDER BY height, transaction_index LIMIT ? ON CONFLICT DO NOTHING`,
     );
-    this.#isDue = database.prepare(
-      `SELECT 1 FROM unwritten_record CROSS JOIN occurrence USING (height, transaction_index)
+    this.#dueBetween = database
+      .prepare(
+        `SELECT COUNT(*) FROM unwritten_record CROSS JOIN occurrence USING (height, transaction_index)
        CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
-       WHERE unwritten_record.height BETWEEN ? AND ? AND content.state > 0 LIMIT 1`,
-    );
+       WHERE unwritten_record.height BETWEEN ? AND ? AND content.state > 0`,
+      )
+      .pluck();
     this.#forget = database.prepare('DELETE FROM unwritten_record WHERE height > ?');
     this.#withdraw = database.prepare(
       'INSERT INTO withdrawn_occurrence (version_hash, hash_type, txid, vout, height, block_hash, withdrawn_ms) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -96,9 +98,9 @@ export class RecordOutbox {
     this.#queueFirst.run(hashKey(versionHash), hashTypeCode(hashType), most);
   }
 
-  /** Has a held content an occurrence at these heights whose record is not on every backend yet? */
-  isDueBetween(from: number, to: number): boolean {
-    return this.#isDue.get(from, to) !== undefined;
+  /** How many records of held content, of occurrences at these heights, are not on every backend yet. */
+  dueBetween(from: number, to: number): number {
+    return z.number().parse(this.#dueBetween.get(from, to));
   }
 
   /** Within the transaction that takes blocks back. */

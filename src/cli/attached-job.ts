@@ -9,6 +9,8 @@ export interface AskedJob {
   readonly kind: string;
   /** Decoded by the kind itself. */
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** It works with the configured node: alone, it never takes the folder of an emulated chain. */
+  readonly needsNode?: boolean;
 }
 
 const event = z.looseObject({ event: z.string() });

@@ -16,6 +16,9 @@ const CONFIGURATION = new Set([
   'jobs/bad-parameters',
   'storage/in-use',
   'storage/other-chain',
+  'archive/other-chain',
+  'archive/bad-range',
+  'source/bad-syntax',
   'sqlite/newer-than-program',
 ]);
 

@@ -3,6 +3,7 @@ import { HoldfastError, messageOf } from '../blob/errors.ts';
 import { type CliContext, EXIT, type ExitCode, interruptedCode } from './cli-context.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { readOptions, type VerbOptions } from './verb-options.ts';
+import { backfill, backfillCommand } from './verbs/backfill.ts';
 import { check, checkCommand } from './verbs/check.ts';
 import { config, configCommand } from './verbs/config.ts';
 import { devnode, devnodeCommand } from './verbs/devnode.ts';
@@ -21,6 +22,7 @@ type Handler = (options: VerbOptions, context: CliContext, args: readonly string
 const VERBS: readonly (readonly [() => Command, Handler])[] = [
   [runCommand, run],
   [serveCommand, serve],
+  [backfillCommand, backfill],
   [getCommand, (options, context, [hash = '']) => get(hash, options, context)],
   [statusCommand, showStatus],
   [submitCommand, (options, context, [file = '']) => submit(file, options, context)],

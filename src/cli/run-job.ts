@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { openUpkeep } from '../daemon.ts';
 import { type JobEvent, type JobOutcome, prepareJob } from '../jobs/job-kind.ts';
 import { createLogger } from '../observability/logger.ts';
@@ -34,12 +35,13 @@ export async function runJob(
 }
 
 async function runAlone(
-  { kind, parameters }: AskedJob,
+  { kind, parameters, needsNode = false }: AskedJob,
   { config }: VerbOptions,
   context: CliContext,
   onEvent: (event: JobEvent) => void,
 ): Promise<JobOutcome> {
-  const settings = { ...config.values, dataDir: archiveFolder(config, context.cwd) };
+  const dataDir = needsNode ? resolve(context.cwd, config.values.dataDir) : archiveFolder(config, context.cwd);
+  const settings = { ...config.values, dataDir };
   const level = config.origins.logLevel === 'default' ? 'error' : settings.logLevel;
   const log = createLogger(level, humanLog(context.stderr));
   const { jobs, close } = await openUpkeep({ settings, version: VERSION, emulated: false, log });

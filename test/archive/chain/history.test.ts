@@ -75,8 +75,8 @@ describe('history below the start of the walk', () => {
     catalog.chain.recordHistory([block(99, [occurrence('old')])]);
     catalog.recordSpooled([spooled('old')]);
     expect(catalog.records.due(BEGINNING, 101, 10)).toMatchObject([{ height: 99 }]);
-    expect(catalog.records.isDueBetween(99, 99)).toBe(true);
-    expect(catalog.records.isDueBetween(100, 101)).toBe(false);
+    expect(catalog.records.dueBetween(99, 99)).toBe(1);
+    expect(catalog.records.dueBetween(100, 101)).toBe(0);
   });
 
   test('content that is held gets the records of its first occurrences, also where there are very many', () => {

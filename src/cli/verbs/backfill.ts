@@ -1,0 +1,84 @@
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { backfillEvent, backfillReport } from '../backfill/backfill-events.ts';
+import { startProgress } from '../backfill/backfill-progress.ts';
+import { showReport } from '../backfill/show-report.ts';
+import { type CliContext, type ExitCode, print } from '../cli-context.ts';
+import { runningDaemon } from '../daemon-address.ts';
+import { CliError } from '../errors.ts';
+import { runJob } from '../run-job.ts';
+import { type VerbOptions, verb } from '../verb-options.ts';
+
+/** Between the words of an option that is given several times. */
+const SEPARATOR = '\n';
+
+export function backfillCommand(): Command {
+  const again = (value: string, before: unknown) =>
+    typeof before === 'string' ? `${before}${SEPARATOR}${value}` : value;
+  return verb('backfill', 'Fetch what is on chain and not stored, from the node, peers, buckets and folders.')
+    .option('--from-height <height>', 'first block (default: where the walk began; below it, history is walked)')
+    .option('--to-height <height>', 'last block (default: the tip)')
+    .addOption(
+      new Option(
+        '--source <source>',
+        'node · peer=<url> · s3=<bucket>[/<prefix>][?layout=sentinel&backend=<id>] · dir=<path>; may be given several times, and is asked in that order (default: node)',
+      ).argParser(again),
+    )
+    .option('--requests <n>', 'blobs under way at a time, 1 to 16 (default: 8)')
+    .option('--bytes-per-second <n>', 'bytes a second that are fetched at most')
+    .option('--dry-run', 'only say what would be fetched, from where, and how much that is');
+}
+
+/**
+ * Exit code 0: everything in the range is stored; 3: all were asked, and what nobody had is listed; 1: something could
+ * not be asked, or did not come to be stored.
+ */
+export async function backfill(options: VerbOptions, context: CliContext): Promise<ExitCode> {
+  const { own, json, config } = options;
+  const parameters = {
+    fromHeight: wholeNumber(own['fromHeight'], '--from-height'),
+    toHeight: wholeNumber(own['toHeight'], '--to-height'),
+    sources: sourcesOf(own['source'], context.cwd),
+    dryRun: own['dryRun'] === true,
+    requests: wholeNumber(own['requests'], '--requests') ?? undefined,
+    bytesPerSecond: wholeNumber(own['bytesPerSecond'], '--bytes-per-second'),
+  };
+  if (config.values.nodeUrl === null && (await runningDaemon(config, context.cwd)) === null) throw noNode();
+  const progress = startProgress(context, json);
+  try {
+    const asked = { kind: 'backfill', parameters, needsNode: true };
+    const { exitCode, ...report } = await runJob(asked, options, context, (event) => {
+      const told = backfillEvent.safeParse(event);
+      if (json) print(context, JSON.stringify(event));
+      else if (told.success) progress.tell(told.data);
+    });
+    progress.stop();
+    if (json) print(context, JSON.stringify({ event: 'report', exitCode, ...report }));
+    else for (const line of showReport(backfillReport.parse(report))) print(context, line);
+    return exitCode;
+  } finally {
+    progress.stop();
+  }
+}
+
+function sourcesOf(given: string | boolean | undefined, cwd: string): string[] {
+  if (typeof given !== 'string') return [];
+  // The daemon may stand in another folder than the user.
+  return given.split(SEPARATOR).map((text) => (text.startsWith('dir=') ? `dir=${resolve(cwd, text.slice(4))}` : text));
+}
+
+function wholeNumber(given: string | boolean | undefined, flag: string): number | null {
+  if (given === undefined) return null;
+  if (typeof given === 'string' && /^\d{1,15}$/.test(given)) return Number(given);
+  throw new CliError('cli/usage', `${flag} takes a whole number.`, {
+    retryable: false,
+    hint: 'Like --from-height 1800000 --to-height 1900000 --requests 8 --bytes-per-second 10000000.',
+  });
+}
+
+function noNode(): CliError {
+  return new CliError('cli/no-node', 'No node address is configured, and no daemon runs on the data folder.', {
+    retryable: false,
+    hint: 'The chain says what is missing: set HOLDFAST_NODE_URL=http://user:password@host:port.',
+  });
+}

@@ -1,0 +1,153 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
+import { holdfast } from '../holdfast-process.ts';
+import { backfill, folderOf, passTime, publishBlocks } from './history.ts';
+
+describe('alone on a folder', () => {
+  test('history below the start is fetched, stored, placed with its records, and the start does not move', async () => {
+    const node = await startNode();
+    const blobs = publishBlocks(node, 'old', 4, 5);
+    passTime(node);
+    const setup = { node, dataDir: temporaryFolder() };
+    const from = String(blobs[0]?.height);
+    const to = String(blobs.at(-1)?.height);
+    const first = await backfill(setup, '--from-height', from, '--to-height', to, '--source', `dir=${folderOf(blobs)}`);
+    expect(first.report).toMatchObject({ exitCode: 0, wanted: 20, fetched: 20, missingCount: 0, notStored: 0 });
+    expect(first.code).toBe(0);
+    const records = blobs.map(({ hashType, versionHash }) =>
+      readdirSync(join(setup.dataDir, 'occurrences', hashType, versionHash)),
+    );
+    expect(records.every((found) => found.length === 1)).toBe(true);
+    // Again: nothing is left to do, and nobody is asked.
+    const again = await backfill(
+      setup,
+      '--from-height',
+      from,
+      '--to-height',
+      to,
+      '--source',
+      'peer=http://127.0.0.1:9',
+    );
+    expect(again.report).toMatchObject({ exitCode: 0, wanted: 0, fetched: 0, unaskedCount: 0 });
+    // The archive itself goes on from there, where it would have begun without.
+    const daemon = await startArchive(setup);
+    await untilStored(daemon, 20);
+    for (const { versionHash, bytes } of blobs)
+      expect((await daemon.client.blob(versionHash)).body.equals(bytes)).toBe(true);
+    const status = JSON.parse((await daemon.client.get('/v1/status')).body.toString());
+    expect(status.chain.startHeight).toBeGreaterThan(Number(to));
+    const record = JSON.parse((await daemon.client.get(`/v1/blobs/${blobs[0]?.versionHash}/record`)).body.toString());
+    expect(record.occurrences).toMatchObject([{ state: 'final', height: blobs[0]?.height }]);
+    await stop(daemon);
+    const checked = await holdfast(['check', '--chain', '--from', from, '--data-dir', setup.dataDir]);
+    expect(checked).toMatchObject({ code: 0 });
+  });
+
+  test('what nobody has is listed with who answered what, and the exit code is 3', async () => {
+    const node = await startNode();
+    const blobs = publishBlocks(node, 'gone', 2, 3);
+    passTime(node);
+    const setup = { node, dataDir: temporaryFolder() };
+    const kept = folderOf(blobs.slice(1));
+    const words = ['--from-height', String(blobs[0]?.height), '--source', `dir=${kept}`];
+    const { code, report } = await backfill(setup, ...words);
+    expect(code).toBe(3);
+    expect(report).toMatchObject({ fetched: 5, missingCount: 1, recordedLost: 0 });
+    expect(report.missing).toMatchObject([
+      { versionHash: blobs[0]?.versionHash, answers: [{ source: `dir ${kept}`, answered: 'absent' }] },
+    ]);
+    // The node asked as well, everybody who is configured has answered: now it is lost, by the rule.
+    const withNode = await backfill(setup, ...words, '--source', 'node');
+    expect(withNode.code).toBe(3);
+    expect(withNode.report).toMatchObject({ fetched: 0, missingCount: 1, recordedLost: 1 });
+    const checked = await holdfast([
+      'check',
+      '--chain',
+      '--from',
+      String(blobs[0]?.height),
+      '--data-dir',
+      setup.dataDir,
+    ]);
+    expect(checked.code).toBe(3);
+    expect(checked.stdout).toContain(`LOST    keccak256 ${blobs[0]?.versionHash}`);
+    // Whoever has it after all revokes that.
+    const found = await backfill(
+      setup,
+      '--from-height',
+      String(blobs[0]?.height),
+      '--source',
+      `dir=${folderOf(blobs)}`,
+    );
+    expect(found).toMatchObject({ code: 0, report: { fetched: 1 } });
+  });
+
+  test('a source that cannot be asked is no absence: exit code 1, and it is named', async () => {
+    const node = await startNode();
+    const blobs = publishBlocks(node, 'unasked', 1, 3);
+    passTime(node);
+    const setup = { node, dataDir: temporaryFolder() };
+    const words = ['--from-height', String(blobs[0]?.height), '--source', 'peer=http://127.0.0.1:9'];
+    const { code, report, events } = await backfill(setup, ...words, '--source', `dir=${folderOf(blobs.slice(1))}`);
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ fetched: 2, missingCount: 0, unaskedCount: 1, recordedLost: 0 });
+    expect(events.filter((one) => one.event === 'fault')).toMatchObject([{ source: 'peer http://127.0.0.1:9' }]);
+  });
+
+  test('a dry run fetches nothing, and says what it would, from where, and how much', async () => {
+    const node = await startNode();
+    const blobs = publishBlocks(node, 'dry', 1, 3, 1_000);
+    passTime(node);
+    const setup = { node, dataDir: temporaryFolder() };
+    const words = ['--from-height', String(blobs[0]?.height), '--source', `dir=${folderOf(blobs.slice(1))}`];
+    const { code, report, events } = await backfill(setup, ...words, '--dry-run');
+    expect(code).toBe(3);
+    expect(report).toMatchObject({ wanted: 3, fetched: 2, fetchedBytes: 2_003, missingCount: 1 });
+    expect(events.filter((one) => one.event === 'would-fetch')).toHaveLength(2);
+    expect(await backfill(setup, ...words)).toMatchObject({ report: { wanted: 3, fetched: 2 } });
+  });
+});
+
+describe('what cannot be', () => {
+  test('without a node, with a strange source, upside down: a wrong use', async () => {
+    const env = { HOLDFAST_DATA_DIR: temporaryFolder() };
+    expect(await holdfast(['backfill'], { env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('HOLDFAST_NODE_URL'),
+    });
+    const node = await startNode();
+    const withNode = { ...env, HOLDFAST_NODE_URL: node.url.replace('//', `//${node.username}:${node.password}@`) };
+    expect(await holdfast(['backfill', '--source', 'ftp=x'], { env: withNode })).toMatchObject({ code: 2 });
+    expect(await holdfast(['backfill', '--from-height', '9', '--to-height', '3'], { env: withNode })).toMatchObject({
+      code: 2,
+    });
+    expect(await holdfast(['backfill', '--requests', '99'], { env: withNode })).toMatchObject({ code: 2 });
+  });
+
+  test('a range beyond the tip is told', async () => {
+    const node = await startNode();
+    const ended = await holdfast(['backfill', '--to-height', '100000'], {
+      env: {
+        HOLDFAST_DATA_DIR: temporaryFolder(),
+        HOLDFAST_NODE_URL: node.url.replace('//', `//${node.username}:${node.password}@`),
+      },
+    });
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('The chain ends at height 120') });
+  });
+
+  test('a node on another chain than the folder: exit code 2, and nothing is written', async () => {
+    const node = await startNode();
+    const setup = { node, dataDir: temporaryFolder() };
+    await backfill(setup, '--source', 'node');
+    const other = await startNode({ seed: 'another chain' });
+    const ended = await holdfast(['backfill'], {
+      env: {
+        HOLDFAST_DATA_DIR: setup.dataDir,
+        HOLDFAST_NODE_URL: other.url.replace('//', `//${other.username}:${other.password}@`),
+      },
+    });
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('another chain') });
+  });
+});

@@ -3,10 +3,11 @@ import { CID } from 'multiformats/cid';
 import { EnvHttpProxyAgent, setGlobalDispatcher } from 'undici';
 import { z } from 'zod';
 import type { HashType } from '../../blob/ids.ts';
+import { proxyIsNamed } from '../proxy-environment.ts';
 import { remoteCall, remoteFault } from '../remote-call.ts';
 import { type IpfsOptions, kuboEndpoint } from './ipfs-options.ts';
 import { explainKubo, NotKuboAnswer, saysAbsent, saysDamaged, saysNotPinned } from './kubo-error.ts';
-import { KuboStream, proxyIsNamed } from './kubo-stream.ts';
+import { KuboStream } from './kubo-stream.ts';
 
 const MULTIHASH_NAMES: Readonly<Record<HashType, string>> = { keccak256: 'keccak-256', blake2s256: 'blake2s-256' };
 const NOTHING = new Uint8Array();

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import { proxyIsNamed } from '../proxy-environment.ts';
 import type { IpfsOptions, KuboEndpoint } from './ipfs-options.ts';
 import { KuboRefusal, NotKuboAnswer } from './kubo-error.ts';
 
@@ -106,11 +107,6 @@ export class KuboStream {
 }
 
 export type Query = Readonly<Record<string, string>>;
-
-export function proxyIsNamed(url: URL): boolean {
-  const names = url.protocol === 'https:' ? ['HTTPS_PROXY', 'HTTP_PROXY'] : ['HTTP_PROXY'];
-  return names.some((name) => (process.env[name] ?? process.env[name.toLowerCase()] ?? '') !== '');
-}
 
 function throwStreamError(trailers: Readonly<Record<string, string>>): void {
   const broken = trailers['x-stream-error'];

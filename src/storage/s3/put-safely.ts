@@ -66,4 +66,4 @@ async function putIfAbsent(bucket: S3Bucket, put: SafePut, signal: AbortSignal):
   }
 }
 
-const CUT: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
+const CUT: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

@@ -1,6 +1,6 @@
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import type { S3Client } from '@aws-sdk/client-s3';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { proxyIsNamed } from '../proxy-environment.ts';
 import type { S3Options } from './s3-options.ts';
 
 /** Loaded when a backend is opened only: it costs a third of a second, and not every archiver has S3. */
@@ -30,13 +30,7 @@ export class ServerClock {
 }
 
 export async function createS3Client(sdk: Sdk, options: S3Options, clock: ServerClock): Promise<S3Client> {
-  const { NodeHttpHandler } = await import('@smithy/node-http-handler');
-  const agent = {
-    keepAlive: true,
-    maxSockets: options.connections,
-    // Node's own support of HTTP_PROXY, HTTPS_PROXY and NO_PROXY: https://nodejs.org/api/http.html#built-in-proxy-support
-    proxyEnv: process.env,
-  };
+  const { UndiciHttpHandler } = await import('@smithy/undici-http-handler');
   const client = new sdk.S3Client({
     region: options.region,
     forcePathStyle: options.addressing === 'path',
@@ -48,14 +42,16 @@ export async function createS3Client(sdk: Sdk, options: S3Options, clock: Server
     responseChecksumValidation: 'WHEN_REQUIRED',
     // A bucket in another region is a sentence to the operator, not a silent detour.
     followRegionRedirects: false,
-    requestHandler: new NodeHttpHandler({
-      httpAgent: new HttpAgent(agent),
-      httpsAgent: new HttpsAgent(agent),
-      connectionTimeout: options.connectTimeoutMs,
-      // The archive bounds how much is under way; the handler's warning about a queue would go to the console.
-      socketAcquisitionWarningTimeout: options.timeoutMs * 2,
-    }),
+    requestHandler: new UndiciHttpHandler({ dispatcher: createDispatcher(options) }),
   });
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const { request } = args;
+      if (isSignable(request)) request.headers[PAYLOAD_HASH] = 'UNSIGNED-PAYLOAD';
+      return await next(args);
+    },
+    { step: 'build', name: 'holdfastUnsignedPayload' },
+  );
   client.middlewareStack.add(
     (next) => async (args) => {
       const result = await next(args);
@@ -66,4 +62,28 @@ export async function createS3Client(sdk: Sdk, options: S3Options, clock: Server
     { step: 'deserialize', priority: 'low', name: 'holdfastServerClock' },
   );
   return client;
+}
+
+/**
+ * Signing the body costs a SHA-256 of it here and another there. Answers are not signed, so that only the read-back can
+ * tell that the right bytes arrived, and it does: with keccak256, after every write.
+ */
+const PAYLOAD_HASH = 'x-amz-content-sha256';
+
+function isSignable(request: unknown): request is { headers: Record<string, string> } {
+  if (typeof request !== 'object' || request === null || !('headers' in request)) return false;
+  return typeof request.headers === 'object' && request.headers !== null;
+}
+
+/** A proxy is used where the environment names one; undici asks for it on every Node, Node's own agents from 24.5 on. */
+function createDispatcher(options: S3Options): Dispatcher {
+  const pool = {
+    connections: options.connections,
+    connectTimeout: options.connectTimeoutMs,
+    headersTimeout: options.timeoutMs,
+    bodyTimeout: options.timeoutMs,
+    allowH2: false,
+  };
+  const url = new URL(options.endpoint ?? 'https://s3.amazonaws.com');
+  return proxyIsNamed(url) ? new EnvHttpProxyAgent(pool) : new Agent(pool);
 }

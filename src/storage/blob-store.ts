@@ -17,9 +17,16 @@ export interface BlobStore {
   readonly id: string;
   /** Resolves when the bytes are durable: neither `kill -9` nor power loss takes them back. Repeating it is harmless. */
   put(blob: VerifiedBlob, signal: AbortSignal): Promise<void>;
+  /**
+   * `put` without looking first, where looking costs a question of its own: for what is not known to be there. It leaves
+   * alone what lies there already, right or wrong; the read-back tells, and `put` mends.
+   */
+  putUnseen?(blob: VerifiedBlob, signal: AbortSignal): Promise<void>;
   /** The bytes as they are there now, unproven. */
   get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null>;
   stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null>;
+  /** Is what is there also kept for good (Kubo: pinned)? Only where being there is not all of it. */
+  isKept?(name: ContentName, signal: AbortSignal): Promise<boolean>;
   list(signal: AbortSignal): AsyncIterable<StoredEntry>;
   /** `list` without sizes, where each size costs a question of its own (IPFS). Elsewhere `list` is as cheap. */
   names?(signal: AbortSignal): AsyncIterable<ContentName>;

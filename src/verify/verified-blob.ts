@@ -77,6 +77,10 @@ export async function verifyBlobElsewhere(
   return null;
 }
 
+function keyOf({ hashType, versionHash }: ContentName): string {
+  return `${hashType}/${versionHash}`;
+}
+
 /** What tells that a file is the one that was hashed, unchanged. */
 export interface FileIdentity {
   readonly device: bigint;
@@ -110,21 +114,40 @@ export class RehashRule {
     this.#options = options;
   }
 
-  /** The bytes of a store, proven; null when they are not what their name says. `identity` null: always hashed. */
-  admit(name: ContentName, bytes: Uint8Array, identity: FileIdentity | null): VerifiedBlob | null {
-    const key = `${name.hashType}/${name.versionHash}`;
+  /**
+   * The bytes of a store, proven; null when they are not what their name says. `identity` null: always hashed. Hashing
+   * that turns out to be due is `verifier`'s to do, and `bytes` are not to be used afterwards.
+   */
+  async admit(
+    name: ContentName,
+    bytes: Uint8Array,
+    identity: FileIdentity | null,
+    verifier: Verifier,
+  ): Promise<VerifiedBlob | null> {
+    const key = keyOf(name);
     const proof = this.#proven.get(key);
     if (identity !== null && proof !== undefined && this.#stillHolds(proof, identity)) return mint(name, bytes);
-    return this.prove(name, bytes, identity);
+    const { hashType, versionHash } = name;
+    const verified = await verifier.verify({ hashType, versionHash, bytes });
+    this.#noteFinding(key, verified, identity);
+    return verified;
+  }
+
+  /** A file was just written with these very bytes, and is as it was left. */
+  noteWritten(blob: VerifiedBlob, identity: FileIdentity): void {
+    this.#noteFinding(keyOf(blob), blob, identity);
   }
 
   /** Hashes whatever was known before: for reading back and scrubbing. */
   prove(name: ContentName, bytes: Uint8Array, identity: FileIdentity | null): VerifiedBlob | null {
-    const key = `${name.hashType}/${name.versionHash}`;
     const verified = verifyBlob({ ...name, bytes }, this.#hasher);
+    this.#noteFinding(keyOf(name), verified, identity);
+    return verified;
+  }
+
+  #noteFinding(key: string, verified: VerifiedBlob | null, identity: FileIdentity | null): void {
     this.#proven.delete(key);
     if (verified !== null && identity !== null && identity.sizeBytes >= 0n) this.#remember(key, identity);
-    return verified;
   }
 
   #remember(key: string, identity: FileIdentity): void {

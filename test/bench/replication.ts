@@ -3,13 +3,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { GetObjectCommand, PutObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
-import { create } from 'kubo-rpc-client';
+import { paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
-import { blobCid } from '../../src/blob/cid.ts';
 import { parseBlockHash, parseVersionHash } from '../../src/blob/ids.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
+import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
@@ -68,7 +67,7 @@ function contentOf({ hashType, versionHash, bytes }: VerifiedBlob): SpooledConte
 async function runIn(dataDir: string, work: 'fill' | 'check', env: Record<string, string>) {
   const before = { ...process.env };
   Object.assign(process.env, env, { HOLDFAST_DATA_DIR: dataDir });
-  const child = await startAndReadLine('replication-process.ts', [work]);
+  const child = await startAndReadLine('replication-process.ts', [work], NODE_FLAGS);
   for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
   await stopProcess(child);
   return outcome.parse(JSON.parse(child.line));
@@ -79,9 +78,16 @@ interface Place {
   readonly name: string;
   /** A fresh place each time, so that nothing is there already. */
   environment(): Promise<Record<string, string>>;
-  /** What the archive does at least: put, and fetch back. */
-  bare(blob: VerifiedBlob): Promise<unknown>;
-  barePut(blob: VerifiedBlob): Promise<unknown>;
+  /** What the bare client needs to reach it. */
+  bare(): Promise<Record<string, string | null>>;
+}
+
+const bareOutcome = z.object({ bothMs: z.number(), putMs: z.number() });
+
+async function runBare(told: Record<string, string | number | null>) {
+  const child = await startAndReadLine('bare-process.ts', [JSON.stringify(told)]);
+  await stopProcess(child);
+  return bareOutcome.parse(JSON.parse(child.line));
 }
 
 async function compare(place: Place, { name, sizeBytes, count }: (typeof SIZES)[number]): Promise<Figure[]> {
@@ -97,8 +103,9 @@ async function compare(place: Place, { name, sizeBytes, count }: (typeof SIZES)[
     await store.close();
     const { seconds, peakMemoryBytes } = await runIn(dataDir, 'fill', await place.environment());
     peak = Math.max(peak, peakMemoryBytes);
-    shares.push((await timed(newBlobs(), AT_ONCE, place.bare)) / 1_000 / seconds);
-    puts.push((await timed(newBlobs(), AT_ONCE, place.barePut)) / 1_000 / seconds);
+    const { bothMs, putMs } = await runBare({ ...(await place.bare()), sizeBytes, count, atOnce: AT_ONCE });
+    shares.push(bothMs / 1_000 / seconds);
+    puts.push(putMs / 1_000 / seconds);
     await rm(dataDir, { recursive: true, force: true });
   }
   const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
@@ -114,17 +121,15 @@ async function compare(place: Place, { name, sizeBytes, count }: (typeof SIZES)[
   ];
 }
 
-function s3Place(server: S3Server, bare: S3Client, bareBucket: string): Place {
-  const key = (blob: VerifiedBlob) => ({ Bucket: bareBucket, Key: `bare/${blob.versionHash}` });
-  const barePut = (blob: VerifiedBlob) => bare.send(new PutObjectCommand({ ...key(blob), Body: blob.bytes }));
+function s3Place(server: S3Server): Place {
+  const { endpoint, region, accessKeyId, secretAccessKey } = server;
   return {
     id: 's3',
     name: 'S3',
     environment: async () => environmentOf(server, (await newBucket(server)).bucket),
-    barePut,
-    bare: async (blob) => {
-      await barePut(blob);
-      return await (await bare.send(new GetObjectCommand(key(blob)))).Body?.transformToByteArray();
+    bare: async () => {
+      const { bucket } = await newBucket(server);
+      return { endpoint, region, accessKeyId, secretAccessKey, bucket };
     },
   };
 }
@@ -178,27 +183,20 @@ export async function benchReplication(): Promise<Figure[]> {
   const server = await startS3Server();
   const bare = bareClient(server);
   try {
-    const { bucket } = await newBucket(server);
-    for (const size of SIZES) figures.push(...(await compare(s3Place(server, bare, bucket), size)));
+    for (const size of SIZES) figures.push(...(await compare(s3Place(server), size)));
     figures.push(...(await listing(server, bare)));
   } finally {
     bare.destroy();
     await server.stop();
   }
   const kubo = await startKubo();
-  const client = create({ url: kubo.apiUrl });
-  const barePut = (blob: VerifiedBlob) => client.block.put(blob.bytes, { mhtype: 'keccak-256', pin: true });
+  const place: Place = {
+    id: 'ipfs',
+    name: 'Kubo',
+    environment: async () => ({ HOLDFAST_IPFS_API_URL: kubo.apiUrl }),
+    bare: async () => ({ endpoint: kubo.apiUrl, bucket: null, region: '', accessKeyId: '', secretAccessKey: '' }),
+  };
   try {
-    const place: Place = {
-      id: 'ipfs',
-      name: 'Kubo',
-      environment: async () => ({ HOLDFAST_IPFS_API_URL: kubo.apiUrl }),
-      barePut,
-      bare: async (blob) => {
-        await barePut(blob);
-        return await client.block.get(blobCid(blob));
-      },
-    };
     for (const size of SIZES) figures.push(...(await compare(place, size)));
     return figures;
   } finally {

@@ -55,10 +55,10 @@ export class Copies {
   }
 
   async #local(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
-    const { store, rehash } = this.#modules;
+    const { store, rehash, verifier } = this.#modules;
     try {
       const copy = await store.copy(name, signal);
-      const blob = copy === null ? null : rehash.admit(name, copy.blob.bytes, copy.identity);
+      const blob = copy === null ? null : await rehash.admit(name, copy.blob.bytes, copy.identity, verifier);
       // Read again before it is called damaged: a fault on the way is not one of the disk.
       const again = copy === null || blob !== null ? null : await store.copy(name, signal);
       const second = again === null ? null : rehash.prove(name, again.blob.bytes, again.identity);

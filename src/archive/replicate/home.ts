@@ -1,6 +1,6 @@
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
-import type { VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { RehashRule, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { ArchiveError } from '../errors.ts';
 import type { LocalRoom } from './local-room.ts';
@@ -8,6 +8,7 @@ import type { Site } from './site.ts';
 
 export interface HomeModules {
   readonly store: LocalStore;
+  readonly rehash: RehashRule;
   readonly room: LocalRoom;
   readonly sites: readonly Site[];
   readonly damage: DamageWatch;
@@ -27,14 +28,16 @@ export class Home {
    * block has goes to no other: `archive/no-room-for-unmined` where there is no room for it here.
    */
   async put(blob: VerifiedBlob, signal: AbortSignal, isUnmined = false): Promise<string> {
-    const { store, room } = this.#modules;
+    const { store, room, rehash } = this.#modules;
     for (;;) {
       if (!(await room.claim(blob.bytes.length, signal))) {
         if (isUnmined && room.knowsWhatIsMined()) throw noRoomForUnmined(blob);
         return await this.#writeThrough(blob, signal);
       }
       try {
-        await store.put(blob, signal);
+        const identity = await store.keep(blob, signal);
+        // On its way to the backends it is not hashed again.
+        if (identity !== null) rehash.noteWritten(blob, identity);
         if (room.isCache) this.#modules.damage.healed(store.id, blob);
         return store.id;
       } catch (error) {

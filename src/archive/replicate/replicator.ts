@@ -150,13 +150,17 @@ export class Replicator {
   }
 
   /** Resolves when the backend is proven to hold it. */
-  async #replicate({ entry, state }: QueuedCopy, signal: AbortSignal): Promise<void> {
+  async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<void> {
     const { site } = this.#modules;
+    const { store } = site;
     if (state === 'damaged' && (await this.#isGoodAfterAll(entry, signal))) return;
     const blob = await this.#source(entry, signal);
     await this.#bandwidth.take(entry.sizeBytes, signal);
     if (state === 'damaged') await site.judged(async () => site.store.setAside?.(entry, signal), signal);
-    await site.judged(() => site.store.put(blob, signal), signal);
+    // What is not known to be there needs no look; if something wrong is, the read-back says so, and the next try mends.
+    const isUnseen = state !== 'damaged' && attempts === 0;
+    const put = isUnseen && store.putUnseen !== undefined ? store.putUnseen : store.put;
+    await site.judged(() => put.call(store, blob, signal), signal);
     // Not after a failure: a request that was given up may still be sending them.
     forgetBytes(blob);
     await this.#readBack(entry, signal);

@@ -80,8 +80,8 @@ export class Site {
 
   /** Does it hold it as it is meant to (Kubo: pinned)? Asked where having the bytes is not all of it. */
   async isKept(name: ContentName, signal: AbortSignal): Promise<boolean> {
-    if (this.store.names === undefined) return true;
-    return (await this.judged(() => this.store.stat(name, signal), signal)) !== null;
+    const { store } = this;
+    return store.isKept === undefined || (await this.judged(async () => store.isKept?.(name, signal), signal)) === true;
   }
 
   /** Every question to the backend goes through here, so that its breaker learns of it. */

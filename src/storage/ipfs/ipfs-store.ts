@@ -43,8 +43,17 @@ export class IpfsStore implements BlobStore, ProbedStore {
       if (isSame) return await this.#kubo.pin(cid, signal);
       await this.#kubo.remove(cid, signal);
     }
+    await this.putUnseen(blob, signal);
+  }
+
+  async putUnseen(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    const cid = blobCid(blob);
     const answered = await this.#kubo.put(blob.hashType, blob.bytes, true, signal);
     if (!answered.equals(cid)) throw this.#otherCid(cid, answered);
+  }
+
+  async isKept(name: ContentName, signal: AbortSignal): Promise<boolean> {
+    return await this.#kubo.isPinned(blobCid(name), signal);
   }
 
   async get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null> {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { HashType } from '../../blob/ids.ts';
 import { proxyIsNamed } from '../proxy-environment.ts';
 import { remoteCall, remoteFault } from '../remote-call.ts';
+import { GatheredQuestion } from './gathered-question.ts';
 import { type IpfsOptions, kuboEndpoint } from './ipfs-options.ts';
 import { explainKubo, NotKuboAnswer, saysAbsent, saysDamaged, saysNotPinned } from './kubo-error.ts';
 import { KuboStream } from './kubo-stream.ts';
@@ -13,6 +14,8 @@ const MULTIHASH_NAMES: Readonly<Record<HashType, string>> = { keccak256: 'keccak
 const NOTHING = new Uint8Array();
 
 const MAX_STAT_BYTES = 4_096;
+/** Some 70 characters each, in the address of one request. */
+const CIDS_AT_ONCE = 64;
 const putAnswer = z.object({ Key: z.string() });
 const statAnswer = z.object({ Size: z.int() });
 const pinLine = z.object({ Cid: z.string() });
@@ -27,6 +30,8 @@ export class KuboApi {
   readonly #options: IpfsOptions;
   readonly #client: KuboRPCClient;
   readonly #stream: KuboStream;
+  readonly #pinned = new GatheredQuestion((cids: readonly CID[]) => this.#arePinned(cids), CIDS_AT_ONCE);
+  readonly #closing = new AbortController();
 
   private constructor(options: IpfsOptions, where: string, client: KuboRPCClient, stream: KuboStream) {
     this.id = options.id;
@@ -50,7 +55,7 @@ export class KuboApi {
     return await this.#call('put', signal, async (inner) => {
       const answer = await this.#stream.send(
         'block/put',
-        { mhtype, pin: String(pin), 'cid-codec': 'raw' },
+        new URLSearchParams({ mhtype, pin: String(pin), 'cid-codec': 'raw' }),
         bytes,
         inner,
       );
@@ -66,7 +71,12 @@ export class KuboApi {
   async get(cid: CID, limitBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     return await this.#call('get', signal, async (inner) => {
       try {
-        return await this.#stream.bytes('block/get', { arg: cid.toString(), offline: 'true' }, limitBytes, inner);
+        return await this.#stream.bytes(
+          'block/get',
+          new URLSearchParams({ arg: cid.toString(), offline: 'true' }),
+          limitBytes,
+          inner,
+        );
       } catch (cause) {
         if (saysAbsent(cause)) return null;
         if (saysDamaged(cause)) return NOTHING;
@@ -78,7 +88,7 @@ export class KuboApi {
   async size(cid: CID, signal: AbortSignal): Promise<number | null> {
     return await this.#call('stat', signal, async (inner) => {
       try {
-        const query = { arg: cid.toString(), offline: 'true' };
+        const query = new URLSearchParams({ arg: cid.toString(), offline: 'true' });
         const answer = await this.#stream.bytes('block/stat', query, MAX_STAT_BYTES, inner);
         return statAnswer.parse(JSON.parse(new TextDecoder().decode(answer))).Size;
       } catch (cause) {
@@ -91,12 +101,31 @@ export class KuboApi {
 
   /** What is not pinned is collected one day. */
   async isPinned(cid: CID, signal: AbortSignal): Promise<boolean> {
-    return await this.#call('stat', signal, async (inner) => {
+    return await this.#pinned.ask(cid, signal);
+  }
+
+  /** Kubo refuses the whole question when one of several is not pinned: then each is asked by itself. */
+  async #arePinned(cids: readonly CID[]): Promise<readonly boolean[]> {
+    const asked = await this.#pinnedAmong(cids);
+    if (asked !== null) return cids.map((cid) => asked.has(cid.toString()));
+    if (cids.length === 1) return [false];
+    return await Promise.all(cids.map(async (cid) => (await this.#pinnedAmong([cid]))?.has(cid.toString()) ?? false));
+  }
+
+  /** null: at least one of them is not. */
+  async #pinnedAmong(cids: readonly CID[]): Promise<ReadonlySet<string> | null> {
+    return await this.#call('stat', this.#closing.signal, async (inner) => {
       try {
-        for await (const _ of this.#client.pin.ls({ paths: [cid], type: 'recursive', signal: inner })) return true;
-        return false;
+        const pinned = new Set<string>();
+        const query = new URLSearchParams([
+          ['type', 'recursive'],
+          ['stream', 'true'],
+        ]);
+        for (const cid of cids) query.append('arg', cid.toString());
+        for await (const line of this.#stream.lines('pin/ls', query, inner)) pinned.add(pinOf(line).toString());
+        return pinned;
       } catch (cause) {
-        if (saysNotPinned(cause)) return false;
+        if (saysNotPinned(cause)) return null;
         throw cause;
       }
     });
@@ -106,11 +135,10 @@ export class KuboApi {
     signal.throwIfAborted();
     const call = { backend: this.id, where: this.where, operation: 'list' };
     try {
-      for await (const line of this.#stream.lines('pin/ls', { type: 'recursive', stream: 'true' }, signal)) {
+      const query = new URLSearchParams({ type: 'recursive', stream: 'true' });
+      for await (const line of this.#stream.lines('pin/ls', query, signal)) {
         signal.throwIfAborted();
-        const parsed = pinLine.safeParse(line);
-        if (!parsed.success) throw new NotKuboAnswer('a line of the listing that names no CID');
-        yield CID.parse(parsed.data.Cid);
+        yield pinOf(line);
       }
     } catch (cause) {
       signal.throwIfAborted();
@@ -157,6 +185,7 @@ export class KuboApi {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort(new DOMException('the store was closed', 'AbortError'));
     await this.#stream.close();
   }
 
@@ -164,4 +193,10 @@ export class KuboApi {
     const { timeoutMs } = this.#options;
     return remoteCall({ backend: this.id, where: this.where, operation, signal, timeoutMs }, explainKubo, work);
   }
+}
+
+function pinOf(line: unknown): CID {
+  const parsed = pinLine.safeParse(line);
+  if (!parsed.success) throw new NotKuboAnswer('a line of the listing that names no CID');
+  return CID.parse(parsed.data.Cid);
 }

@@ -32,7 +32,7 @@ export class KuboStream {
   }
 
   /** Never more than `limitBytes` of the body. */
-  async bytes(command: string, query: Query, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+  async bytes(command: string, query: URLSearchParams, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
     const { body, trailers } = await this.#ask(command, query, signal);
     const bytes = await readUpTo(body, limitBytes);
     throwStreamError(trailers);
@@ -40,7 +40,7 @@ export class KuboStream {
   }
 
   /** One file in a form, as Kubo takes blocks. */
-  async send(command: string, query: Query, file: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+  async send(command: string, query: URLSearchParams, file: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     const boundary = `holdfast-${randomBytes(16).toString('hex')}`;
     const parts = [
       Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="blob"\r\n\r\n`),
@@ -58,7 +58,7 @@ export class KuboStream {
   }
 
   /** Each line of the answer, parsed. */
-  async *lines(command: string, query: Query, signal: AbortSignal): AsyncIterable<unknown> {
+  async *lines(command: string, query: URLSearchParams, signal: AbortSignal): AsyncIterable<unknown> {
     const { body, trailers } = await this.#ask(command, query, signal);
     const decoder = new TextDecoder();
     let rest = '';
@@ -87,7 +87,7 @@ export class KuboStream {
 
   async #ask(
     command: string,
-    query: Query,
+    query: URLSearchParams,
     signal: AbortSignal,
     more: Readonly<Record<string, string>> = {},
     body: Readable | null = null,
@@ -95,7 +95,7 @@ export class KuboStream {
     const { base, headers } = this.#endpoint;
     const answer = await this.#dispatcher.request({
       origin: base.origin,
-      path: `${base.pathname}/${command}?${new URLSearchParams(query)}`,
+      path: `${base.pathname}/${command}?${query}`,
       method: 'POST',
       headers: { ...headers, ...more },
       body,
@@ -105,8 +105,6 @@ export class KuboStream {
     throw new KuboRefusal(answer.statusCode, messageIn(await readUpTo(answer.body, MAX_MESSAGE_BYTES)));
   }
 }
-
-export type Query = Readonly<Record<string, string>>;
 
 function throwStreamError(trailers: Readonly<Record<string, string>>): void {
   const broken = trailers['x-stream-error'];

@@ -3,6 +3,8 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { codeOf } from '../../blob/errors.ts';
+import type { FileIdentity } from '../../verify/verified-blob.ts';
+import { fileIdentity } from './file-identity.ts';
 
 /** Makes the names in a folder durable: a rename is lost with power until its folder is synced. */
 export async function syncFolder(folder: string): Promise<void> {
@@ -55,22 +57,27 @@ const NOT_OURS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EINV
 
 /**
  * Writes the whole file or nothing: temporary file, sync, rename, sync of the folder. When it resolves, neither
- * `kill -9` nor power loss takes the bytes back. The temporary file lies in `temporaryFolder`, on the same volume.
+ * `kill -9` nor power loss takes the bytes back. The temporary file lies in `temporaryFolder`, on the same volume. Gives
+ * what tells later that it is still this file.
  */
-export async function writeDurably(path: string, bytes: Uint8Array, temporaryFolder: string): Promise<void> {
+export async function writeDurably(path: string, bytes: Uint8Array, temporaryFolder: string): Promise<FileIdentity> {
   const temporary = join(temporaryFolder, randomBytes(12).toString('hex'));
   const handle = await open(temporary, 'wx', 0o644);
+  let identity: FileIdentity;
   try {
     try {
       await handle.writeFile(bytes);
       await handle.sync();
+      const written = await handle.stat({ bigint: true });
+      await rename(temporary, path);
+      identity = fileIdentity(written, await handle.stat({ bigint: true }), bytes.length);
     } finally {
       await handle.close();
     }
-    await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
   }
   await syncFolder(dirname(path));
+  return identity;
 }

@@ -40,7 +40,7 @@ export class FileShelf {
   }
 
   /** What lies there and is not this blob is kept aside, and replaced in place. */
-  async put(blob: VerifiedBlob): Promise<void> {
+  async put(blob: VerifiedBlob): Promise<FileIdentity> {
     const path = this.#path(blob);
     const folder = dirname(path);
     if (!this.#madeFolders.has(folder)) {
@@ -48,7 +48,7 @@ export class FileShelf {
       this.#madeFolders.add(folder);
     }
     if ((await this.stat(blob)) !== null && !(await this.#isSame(blob))) await this.#damaged.keep(path, blob);
-    await writeDurably(path, blob.bytes, this.#temporary);
+    return await writeDurably(path, blob.bytes, this.#temporary);
   }
 
   async #isSame(blob: VerifiedBlob): Promise<boolean> {

@@ -38,10 +38,17 @@ export class LocalStore implements BlobStore {
   }
 
   async put(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    await this.keep(blob, signal);
+  }
+
+  /** `put`, with what the re-hash rule needs to know of the file; null: no file of its own. */
+  async keep(blob: VerifiedBlob, signal: AbortSignal): Promise<FileIdentity | null> {
     signal.throwIfAborted();
-    await this.#doing('put', signal, () =>
-      blob.bytes.length <= ROW_LIMIT_BYTES ? this.#rows.put(blob) : this.#files.put(blob),
-    );
+    return await this.#doing('put', signal, async () => {
+      if (blob.bytes.length > ROW_LIMIT_BYTES) return await this.#files.put(blob);
+      await this.#rows.put(blob);
+      return null;
+    });
   }
 
   async get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null> {

@@ -173,7 +173,7 @@ describe('who may do what', () => {
 
   test('only the command line reads the environment, besides the proxies that every program honours', () => {
     const reading = SOURCE_FILES.filter(({ code }) => /process\.(env|argv)\b/.test(code));
-    const proxies = ['src/node/dispatcher.ts', 'src/storage/s3/s3-client.ts', 'src/storage/ipfs/kubo-stream.ts'];
+    const proxies = ['src/node/dispatcher.ts', 'src/storage/proxy-environment.ts'];
     const allowed = ['src/cli/main.ts', 'src/cli/health.ts', 'src/launch.mjs', ...proxies];
     expect(paths(reading).filter((path) => !allowed.includes(path))).toEqual([]);
   });

@@ -20,7 +20,7 @@ import type {
 } from './archive-view.ts';
 import { Backfill } from './backfill/backfill.ts';
 import { bytesSources, recordStores } from './chain/archive-sources.ts';
-import { type AuditRange, auditChain, type ChainAuditReport } from './chain/audit.ts';
+import type { AuditRange, ChainAuditReport } from './chain/audit.ts';
 import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
 import type { ArchiveNode } from './chain/chain-node.ts';
 import { NodeGroup } from './chain/node-group.ts';
@@ -155,9 +155,14 @@ export class Archive implements ArchiveView {
       spooler,
       sources: bytesSources(modules.store, sites),
       records: recordStores(modules.records, sites),
+      customNames: () => [],
     });
     const watched = { ...parts, damage, replication };
-    this.routine = new Routine(options.scrub, { ...watched, finalHeight: () => this.#chain.finalHeight });
+    this.routine = new Routine(options.scrub, {
+      ...watched,
+      audit: (range, signal) => this.auditChain(range, signal),
+      finalHeight: () => this.#chain.finalHeight,
+    });
     this.figures = new ArchiveFigures({ ...watched, chain: this.#chain, poller: this.#poller, routine: this.routine });
     this.#reader = new ArchiveReader({
       ...parts,
@@ -231,8 +236,8 @@ export class Archive implements ArchiveView {
     };
   }
 
-  auditChain(range: AuditRange): ChainAuditReport {
-    return auditChain(this.#modules.catalog, range, this.#chain.finalHeight);
+  auditChain(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
+    return this.#chain.audit(range, signal);
   }
 
   /** What nobody had when its deadline passed, with who answered what. */

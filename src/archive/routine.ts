@@ -3,7 +3,7 @@ import type { Logger } from '../observability/logger.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Activity } from './activity.ts';
-import { AuditWatch } from './chain/audit-watch.ts';
+import { AuditWatch, type AuditWatchModules } from './chain/audit-watch.ts';
 import { ClockWatch } from './clock-watch.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import type { DamageWatch } from './damage-watch.ts';
@@ -21,6 +21,7 @@ export interface RoutineModules {
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly finalHeight: () => number | null;
+  readonly audit: AuditWatchModules['audit'];
   readonly log: Logger;
   readonly nowMs: () => number;
 }

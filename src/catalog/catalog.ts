@@ -3,10 +3,10 @@ import type { ContentName, VersionHash } from '../blob/ids.ts';
 import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
 import { tidyUp } from '../sqlite/tidy-up.ts';
+import { AuditSnapshot } from './audit-snapshot.ts';
 import { CatalogFigures } from './catalog-figures.ts';
 import type { CatalogOptions } from './catalog-options.ts';
 import { ChainAnswers } from './chain-answers.ts';
-import { ChainAudit } from './chain-audit.ts';
 import { ChainIndex, RECORDED_OCCURRENCES } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
@@ -52,7 +52,6 @@ export class Catalog {
   readonly unmined: UnminedLedger;
   /** What is late, and what nobody had. */
   readonly losses: LossLedger;
-  readonly audit: ChainAudit;
   readonly answers: ChainAnswers;
   readonly missing: MissingContents;
   readonly figures: CatalogFigures;
@@ -92,7 +91,6 @@ export class Catalog {
       occurrences: (name, after, limit) => this.chain.occurrences(name, after, limit),
       isHeldAs: (name) => this.#content.isHeldAs(name),
     });
-    this.audit = new ChainAudit(database);
     this.answers = new ChainAnswers(database, parts.reading);
     this.missing = new MissingContents(database);
     this.figures = new CatalogFigures(database, this.#placements);
@@ -242,6 +240,11 @@ export class Catalog {
 
   find(versionHash: VersionHash): ContentEntry[] {
     return this.#reading('look a version hash up', () => this.#content.find(versionHash));
+  }
+
+  /** Everything as it is now, for whoever reads for long. To be closed. */
+  snapshot(): AuditSnapshot {
+    return this.#reading('open for reading', () => new AuditSnapshot(this.#options.path));
   }
 
   findWanted(versionHash: VersionHash): WantedBlob | null {

@@ -1,6 +1,7 @@
 /**
- * The catalog as the chain grows: look-up and insert from 10⁴ to 10⁷ occurrences, the audit of 10⁶ against a plain scan
- * of the same rows, and one content with 500,000 occurrences. Words: most occurrences (default 10⁶).
+ * The catalog as the chain grows: look-up and insert from 10⁴ occurrences on, the audit against a plain scan of the same
+ * rows, and one content with 500,000 occurrences. `npm run bench -- catalog` goes to 10⁶; to 10⁷ by
+ * `node test/bench/chain-catalog.ts 10000000`, which takes minutes and 5 GB of disk.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,119 +9,246 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
+import { auditChain } from '../../src/archive/chain/audit.ts';
 import { parseBlockHash, parseTxId, parseVersionHash, type VersionHash } from '../../src/blob/ids.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
+import { describe, type Figure } from './figure.ts';
 
-const most = Number(process.argv[2] ?? 1_000_000);
 const PER_BLOCK = 32;
-const GROUP_BLOCKS = 16;
-const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
-const path = join(folder, 'catalog.sqlite');
-const catalog = Catalog.open({
-  path,
-  migrationsFolder: fileURLToPath(new URL('../../migrations', import.meta.url)),
-  backends: ['local'],
-  replicasRequired: 1,
-  nowMs: Date.now,
-});
-const say = (line: string) => process.stdout.write(`${line}\n`);
-const blockHash = (height: number) => parseBlockHash(createHash('sha256').update(`block ${height}`).digest('hex'));
-const some: VersionHash[] = [];
+/** As the walk commits while it catches up. */
+const GROUP_BLOCKS = 64;
+const INSERT_GROUPS = 5;
+const SMALLEST = 10_000;
+const SAMPLE = 20_000;
+const ROUNDS = 5;
+const NEVER = new AbortController().signal;
+const MIB = 1_048_576;
 
-function block(height: number, name: () => string): WalkedBlock {
+const blockHash = (height: number) => parseBlockHash(createHash('sha256').update(`block ${height}`).digest('hex'));
+const randomHash = () => randomBytes(32).toString('hex');
+
+function open(path: string): Catalog {
+  return Catalog.open({
+    path,
+    migrationsFolder: fileURLToPath(new URL('../../migrations', import.meta.url)),
+    backends: ['local'],
+    replicasRequired: 1,
+    nowMs: Date.now,
+  });
+}
+
+function walkedBlock(height: number, hashOf: () => string): WalkedBlock {
   const occurrences = Array.from({ length: PER_BLOCK }, (_, transactionIndex) => {
-    const versionHash = parseVersionHash(name());
-    if (transactionIndex === 0 && some.length < 20_000) some.push(versionHash);
-    const txid = parseTxId(randomBytes(32).toString('hex'));
+    const versionHash = parseVersionHash(hashOf());
+    const txid = parseTxId(randomHash());
     return { versionHash, hashType: 'keccak256' as const, txid, vout: 0, transactionIndex, makeRecord: () => '{}' };
   });
   const times = { timeSeconds: height, medianTimeSeconds: height };
   return { height, hash: blockHash(height), previousHash: blockHash(height - 1), ...times, occurrences, unclear: [] };
 }
 
-/** Walks, takes over and proves, as the daemon does it: in groups. Gives microseconds an occurrence for the walk alone. */
-function grow(from: number, blocks: number): number {
-  let walkMs = 0;
-  for (let height = from; height < from + blocks; height += GROUP_BLOCKS) {
-    const group = Array.from({ length: GROUP_BLOCKS }, (_, index) => height + index).map((at) =>
-      block(at, () => randomBytes(32).toString('hex')),
-    );
+const tipOf = (catalog: Catalog) => catalog.chain.state.tip?.height ?? 0;
+
+/** Fills it up to so many occurrences, all of them stored: in bulk, for what is measured comes afterwards. */
+function fill(path: string, occurrences: number): void {
+  const database = new Database(path);
+  database.pragma('synchronous = OFF');
+  database.pragma('cache_size = -200000');
+  const number = (sql: string) => Number(database.prepare(sql).pluck().get());
+  const indices = database
+    .prepare("SELECT name, sql FROM sqlite_schema WHERE tbl_name = 'occurrence' AND type = 'index' AND sql IS NOT NULL")
+    .raw()
+    .all()
+    .map((row) => (Array.isArray(row) ? row.map(String) : []));
+  const tip = number('SELECT MAX(height) FROM block');
+  const blocks = Math.floor((occurrences - number('SELECT COUNT(*) FROM occurrence')) / PER_BLOCK);
+  database.transaction(() => {
+    for (const [name] of indices) database.exec(`DROP INDEX ${name}`);
+    const block = database.prepare('INSERT INTO block VALUES (?, ?, ?, ?, ?)');
+    const key = (height: number) => Buffer.from(blockHash(height), 'hex');
+    for (let at = tip + 1; at <= tip + blocks; at += 1) block.run(at, key(at), key(at - 1), at, at);
+    database.exec(`INSERT INTO occurrence (height, transaction_index, version_hash, hash_type, txid, vout)
+      WITH RECURSIVE counted (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM counted WHERE i + 1 < ${blocks * PER_BLOCK})
+      SELECT ${tip + 1} + i / ${PER_BLOCK}, i % ${PER_BLOCK}, randomblob(32), 1, randomblob(32), 0 FROM counted`);
+    for (const [, sql] of indices) if (sql !== undefined) database.exec(sql);
+    database.exec(`INSERT INTO content (version_hash, hash_type, sequence, state, size_bytes, txid, median_time_seconds, first_seen_ms, spooled_ms, stored_ms)
+      SELECT version_hash, 1, (SELECT MAX(sequence) FROM content) + row_number() OVER (), 2, 9, txid, 1, 1, 1, 1
+      FROM occurrence INDEXED BY occurrence_by_content WHERE height > ${tip} ORDER BY version_hash`);
+    database.exec(`INSERT INTO placement (backend_id, sequence, state, verified_ms)
+      SELECT 1, sequence, 1, 1 FROM content WHERE sequence > (SELECT COALESCE(MAX(sequence), 0) FROM placement) ORDER BY sequence`);
+  })();
+  database.close();
+}
+
+/** Walks new blocks in groups, as the daemon does it. Microseconds an occurrence, the median of the groups. */
+function insertMicroseconds(catalog: Catalog, groups: number): number {
+  const times = Array.from({ length: groups }, () => {
+    const from = tipOf(catalog) + 1;
+    const group = Array.from({ length: GROUP_BLOCKS }, (_, index) => walkedBlock(from + index, randomHash));
     const begun = performance.now();
     catalog.chain.recordBlocks(group, () => false);
-    walkMs += performance.now() - begun;
+    const tookMs = performance.now() - begun;
     const names = group.flatMap(({ occurrences }) => occurrences);
-    catalog.recordSpooled(
-      names.map((name) => ({ ...name, sizeBytes: 9, txid: null, medianTimeSeconds: 1, firstSeenMs: 1 })),
-    );
+    const spooled = { sizeBytes: 9, txid: null, medianTimeSeconds: 1, firstSeenMs: 1 };
+    catalog.recordSpooled(names.map((name) => ({ ...name, ...spooled })));
     catalog.recordProven(
       'local',
       names.flatMap(({ versionHash }) => catalog.find(versionHash)),
     );
-    catalog.records.recordWritten(
-      catalog.records.due({ height: -1, transactionIndex: -1 }, height + GROUP_BLOCKS, PER_BLOCK * GROUP_BLOCKS),
-    );
+    return (tookMs * 1_000) / (GROUP_BLOCKS * PER_BLOCK);
+  });
+  return median(times);
+}
+
+function lookUpMicroseconds(path: string, catalog: Catalog): number {
+  const database = new Database(path, { readonly: true });
+  const names: VersionHash[] = database
+    .prepare('SELECT version_hash FROM occurrence INDEXED BY occurrence_by_content WHERE version_hash > ? LIMIT 16')
+    .pluck()
+    .all(randomBytes(32))
+    .map((hash) => parseVersionHash(Buffer.isBuffer(hash) ? hash.toString('hex') : ''));
+  const next = database
+    .prepare('SELECT version_hash FROM occurrence INDEXED BY occurrence_by_content WHERE version_hash > ? LIMIT 1')
+    .pluck();
+  while (names.length < SAMPLE) {
+    const hash = next.get(randomBytes(32));
+    if (Buffer.isBuffer(hash)) names.push(parseVersionHash(hash.toString('hex')));
   }
-  return (walkMs * 1_000) / (blocks * PER_BLOCK);
+  database.close();
+  const once = () => {
+    const begun = performance.now();
+    for (const versionHash of names) catalog.chain.firstHeight({ versionHash, hashType: 'keccak256' });
+    return ((performance.now() - begun) * 1_000) / names.length;
+  };
+  once();
+  return median(Array.from({ length: ROUNDS }, once));
 }
 
-function lookUp(): number {
-  const begun = performance.now();
-  for (const versionHash of some) catalog.chain.firstHeight({ versionHash, hashType: 'keccak256' });
-  return ((performance.now() - begun) * 1_000) / some.length;
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
-catalog.chain.recordStart(1);
-let height = 1;
-for (let size = 10_000; size <= most; size *= 10) {
-  const blocks = Math.ceil(size / PER_BLOCK / GROUP_BLOCKS) * GROUP_BLOCKS - (height - 1);
-  const insert = grow(height, blocks);
-  height += blocks;
-  lookUp();
-  say(`${size} occurrences: insert ${insert.toFixed(1)} µs, look-up ${lookUp().toFixed(1)} µs`);
-}
-const plain = new Database(path, { readonly: true });
-for (let round = 0; round < 3; round += 1) {
-  const scanBegun = performance.now();
-  plain.prepare('SELECT COUNT(*), SUM(vout), MAX(txid) FROM occurrence NOT INDEXED').get();
-  const scanMs = performance.now() - scanBegun;
-  const iterateBegun = performance.now();
-  let rows = 0;
-  for (const _ of plain.prepare('SELECT * FROM occurrence NOT INDEXED').iterate()) rows += 1;
-  const iterateMs = performance.now() - iterateBegun;
-  const auditBegun = performance.now();
-  const tally = catalog.audit.tally(1, height);
-  const auditMs = performance.now() - auditBegun;
-  say(
-    `audit of ${tally.occurrences.stored}: ${auditMs.toFixed(0)} ms; plain scan inside SQLite ${scanMs.toFixed(0)} ms, of ${rows} rows read ${iterateMs.toFixed(0)} ms`,
-  );
-}
-plain.close();
+/** Every column of every occurrence once, inside SQLite. */
+const SCAN =
+  'SELECT COUNT(*), SUM(height), SUM(transaction_index), MAX(version_hash), SUM(hash_type), MAX(txid), SUM(vout) FROM occurrence NOT INDEXED';
 
-const same = randomBytes(32).toString('hex');
-const repeated = Math.ceil(500_000 / PER_BLOCK);
-let begun = performance.now();
-for (let at = height; at < height + repeated; at += 64) {
-  catalog.chain.recordBlocks(
-    Array.from({ length: Math.min(64, height + repeated - at) }, (_, index) => block(at + index, () => same)),
-    () => false,
-  );
+async function benchAudit(path: string, catalog: Catalog): Promise<Figure[]> {
+  const database = new Database(path, { readonly: true });
+  database.pragma('cache_size = -16384');
+  const scan = database.prepare(SCAN);
+  const ratios: number[] = [];
+  const blocked: number[] = [];
+  let occurrences = 0;
+  for (let round = 0; round <= ROUNDS; round += 1) {
+    const scanBegun = performance.now();
+    scan.get();
+    const scanMs = performance.now() - scanBegun;
+    const stopWatching = watchEventLoop();
+    const begun = performance.now();
+    const report = await auditChain(catalog, { from: null, to: null }, { custom: [], finalHeight: null }, NEVER);
+    const auditMs = performance.now() - begun;
+    blocked.push(stopWatching());
+    occurrences = report.occurrences.stored;
+    if (!report.isComplete) throw new Error('The audit found something that is not stored.');
+    // The first round warms both.
+    if (round > 0) ratios.push(auditMs / scanMs);
+  }
+  database.close();
+  return [
+    { name: 'catalog: occurrences audited', value: occurrences, unit: '' },
+    { name: '  audit by one plain scan of the same rows', value: median(ratios), unit: '×', most: 3 },
+    { name: '  longest that the audit held the event loop', value: median(blocked), unit: 'ms', most: 50 },
+  ];
 }
-say(`500,000 occurrences of one content: walked in ${(performance.now() - begun).toFixed(0)} ms`);
-const name = { versionHash: parseVersionHash(same), hashType: 'keccak256' as const };
-catalog.chain.useFinality('chainlock');
-begun = performance.now();
-catalog.chain.recordFinal(height + repeated - 1);
-const finalMs = performance.now() - begun;
-begun = performance.now();
-catalog.chain.occurrences(name, { height: height + repeated / 2, transactionIndex: 3 }, 17);
-catalog.chain.firstHeight(name);
-say(
-  `all of them final in ${finalMs.toFixed(2)} ms; a page and the first in ${(performance.now() - begun).toFixed(2)} ms`,
-);
-begun = performance.now();
-catalog.chain.takeBack(height + repeated - 101);
-say(`a reorganisation of 100 blocks of them: ${(performance.now() - begun).toFixed(1)} ms`);
-say(`resident ${(process.memoryUsage().rss / 1_048_576).toFixed(0)} MiB`);
-catalog.close();
-rmSync(folder, { recursive: true });
+
+/** Gives, when it is called, the longest time that nothing else could run. */
+function watchEventLoop(): () => number {
+  let last = performance.now();
+  let longest = 0;
+  let isOver = false;
+  const look = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (!isOver) setImmediate(look);
+  };
+  setImmediate(look);
+  return () => {
+    isOver = true;
+    return Math.max(longest, performance.now() - last);
+  };
+}
+
+/** 500,000 occurrences of one content: spam that must not cost more than other blobs. */
+function benchRepeated(catalog: Catalog): Figure[] {
+  const same = randomHash();
+  const first = tipOf(catalog) + 1;
+  const last = first + Math.ceil(500_000 / PER_BLOCK) - 1;
+  let walkMs = 0;
+  for (let at = first; at <= last; at += GROUP_BLOCKS) {
+    const count = Math.min(GROUP_BLOCKS, last - at + 1);
+    const group = Array.from({ length: count }, (_, index) => walkedBlock(at + index, () => same));
+    const begun = performance.now();
+    catalog.chain.recordBlocks(group, () => false);
+    walkMs += performance.now() - begun;
+  }
+  const name = { versionHash: parseVersionHash(same), hashType: 'keccak256' as const };
+  catalog.chain.useFinality('chainlock');
+  const timed = (work: () => unknown) => {
+    const begun = performance.now();
+    work();
+    return performance.now() - begun;
+  };
+  const finalMs = timed(() => catalog.chain.recordFinal(last - 200));
+  const pageMs = timed(() => {
+    catalog.chain.occurrences(name, { height: last - 1_000, transactionIndex: 3 }, 17);
+    catalog.chain.firstHeight(name);
+  });
+  const backMs = timed(() => catalog.chain.takeBack(last - 100));
+  return [
+    { name: 'one content 500,000 times: walked', value: (walkMs * 1_000) / 500_000, unit: 'µs each' },
+    { name: '  all of them final', value: finalMs, unit: 'ms', most: 50 },
+    { name: '  a page of them, and the first', value: pageMs, unit: 'ms', most: 5 },
+    { name: '  a reorganisation of 100 blocks of them', value: backMs, unit: 'ms', most: 500 },
+  ];
+}
+
+export async function benchCatalog(most = 1_000_000): Promise<Figure[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
+  const path = join(folder, 'catalog.sqlite');
+  const figures: Figure[] = [];
+  let catalog = open(path);
+  try {
+    catalog.chain.recordStart(1);
+    insertMicroseconds(catalog, 1);
+    const first = { insert: 0, lookUp: 0 };
+    for (let size = SMALLEST; size <= most; size *= 10) {
+      catalog.close();
+      fill(path, size);
+      catalog = open(path);
+      insertMicroseconds(catalog, 1);
+      const insert = insertMicroseconds(catalog, INSERT_GROUPS);
+      const lookUp = lookUpMicroseconds(path, catalog);
+      if (size === SMALLEST) Object.assign(first, { insert, lookUp });
+      figures.push(
+        { name: `catalog of ${size.toLocaleString('en')}: insert, grouped`, value: insert, unit: 'µs' },
+        { name: '  by that of 10,000', value: insert / first.insert, unit: '×', most: 2 },
+        { name: `  look-up`, value: lookUp, unit: 'µs' },
+        { name: '  by that of 10,000', value: lookUp / first.lookUp, unit: '×', most: 2 },
+      );
+      if (size === 1_000_000) figures.push(...(await benchAudit(path, catalog)));
+    }
+    figures.push(...benchRepeated(catalog));
+    figures.push({ name: 'catalog: resident', value: process.memoryUsage().rss / MIB, unit: 'MiB', most: 300 });
+    return figures;
+  } finally {
+    catalog.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) {
+  const most = Number(process.argv[2] ?? 1_000_000);
+  for (const figure of await benchCatalog(most)) process.stdout.write(`${describe(figure)}\n`);
+}

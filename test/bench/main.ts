@@ -2,6 +2,7 @@
  * `npm run bench [-- --json] [-- name …]`: ratios against a limit measured in the same run. The machine is shared:
  * run it again before believing one figure.
  */
+import { benchCatalog } from './chain-catalog.ts';
 import { benchClient } from './client.ts';
 import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
@@ -16,6 +17,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   client: benchClient,
   devnode: benchDevnode,
   history: () => benchHistory(),
+  catalog: () => benchCatalog(),
   s3: benchS3,
   replication: benchReplication,
   ipfs: benchIpfs,

@@ -3,6 +3,7 @@ import { parseBlockHash } from '../../src/blob/ids.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import type { WithheldEntry } from '../../src/catalog/withheld-ledger.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { auditOf } from './audit-of.ts';
 import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 
 const OURS = 'aa'.repeat(8);
@@ -45,35 +46,35 @@ function walk(catalog: Catalog): void {
 }
 
 describe('what is withheld', () => {
-  test('leaves every queue and count, and is an audit class of its own; so it does after a restart', () => {
+  test('leaves every queue and count, and is an audit class of its own; so it does after a restart', async () => {
     const folder = temporaryFolder();
     const catalog = storedCatalog(folder);
     catalog.withheld.record([takenDown], true);
-    const look = (one: Catalog) => ({
+    const look = async (one: Catalog) => ({
       totals: one.totals(),
       state: entryIn(one).state,
       placements: one.placementsOf(entryIn(one)),
       wanted: one.nextWanted(10),
       damaged: BACKENDS.map((backend) => one.replicas.damagedCount(backend)),
-      audit: one.audit.tally(0, 100).occurrences,
-      notStored: one.audit.notStored({ height: 0, transactionIndex: 0 }, 100, 10),
+      audit: (await auditOf(one)).occurrences,
+      findings: (await auditOf(one)).findings,
       unsaved: one.answers.firstUnsavedHeight(0),
       list: one.withheld.list(),
     });
-    const seen = look(catalog);
+    const seen = await look(catalog);
     expect(seen).toEqual({
       totals: { seen: 0, spooled: 0, stored: 0, storedBytes: 0 },
       state: 'seen',
       placements: [],
       wanted: [],
       damaged: [0, 0],
-      audit: { stored: 0, spooled: 0, pending: 0, lost: 0, withheld: 1 },
-      notStored: [],
+      audit: { stored: 0, pending: 0, custom: 0, lost: 0, withheld: 1 },
+      findings: [],
       unsaved: null,
       list: [takenDown],
     });
     catalog.close();
-    expect(look(openCatalog({ folder, backends: BACKENDS }))).toEqual(seen);
+    expect(await look(openCatalog({ folder, backends: BACKENDS }))).toEqual(seen);
   });
 
   test('comes back by no way: a list, a block, a listing, found bytes, damage, a new backend', () => {
@@ -109,7 +110,7 @@ describe('what is withheld', () => {
     expect(again.totals()).toMatchObject({ seen: 0, spooled: 2 });
   });
 
-  test('before anybody saw it is never queued, and never lost', () => {
+  test('before anybody saw it is never queued, and never lost', async () => {
     const catalog = openCatalog({ backends: BACKENDS });
     catalog.withheld.record([takenDown], true);
     catalog.chain.recordStart(7);
@@ -117,18 +118,18 @@ describe('what is withheld', () => {
     expect(catalog.noteListed([sighting('a')])).toBe(0);
     expect(catalog.losses.overdue(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
     expect(catalog.find(name.versionHash)).toEqual([]);
-    expect(catalog.audit.tally(0, 100).occurrences).toMatchObject({ withheld: 1, pending: 0 });
+    expect(await auditOf(catalog)).toMatchObject({ occurrences: { withheld: 1, pending: 0 } });
   });
 
-  test('that was lost before counts as lost no more, and does again when it is let in', () => {
+  test('that was lost before counts as lost no more, and does again when it is let in', async () => {
     const catalog = openCatalog({ backends: BACKENDS });
     catalog.chain.recordStart(7);
     walk(catalog);
     catalog.losses.record([{ ...name, upToHeight: 7, deadlineSeconds: 1, answers: [] }]);
     catalog.withheld.record([takenDown], true);
-    expect([catalog.losses.count(), catalog.audit.tally(0, 9).occurrences.lost]).toEqual([0, 0]);
+    expect([catalog.losses.count(), (await auditOf(catalog)).occurrences.lost]).toEqual([0, 0]);
     catalog.withheld.revoke([takenDown], true, 0);
-    expect([catalog.losses.count(), catalog.audit.tally(0, 9).occurrences.lost]).toEqual([1, 1]);
+    expect([catalog.losses.count(), (await auditOf(catalog)).occurrences.lost]).toEqual([1, 1]);
   });
 
   test('is evidence in the commit that records it, and its revocation too', () => {

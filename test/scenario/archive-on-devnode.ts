@@ -146,6 +146,11 @@ export class Scene {
     await this.until(`final up to ${height}`, () => (this.archive.status().chain.finalHeight ?? -1) >= height);
   }
 
+  /** Of everything that was walked. */
+  audit(to: number | null = null) {
+    return this.archive.auditChain({ from: null, to }, NEVER);
+  }
+
   async record(versionHash: string) {
     const lookup = await this.archive.record(nameOf(versionHash), NEVER);
     return lookup.kind === 'found' ? lookup.record : null;

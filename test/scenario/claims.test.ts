@@ -103,17 +103,17 @@ async function expectAuditIsTruth(scene: Scene): Promise<void> {
     if (block.height < (startHeight ?? 0)) continue;
     for (const { content } of block.transactions) if (content !== null) onChain.push(content.versionHash);
   }
-  const isSettled = () => {
-    const { range, occurrences, findings } = scene.archive.auditChain({ from: null, to: null });
-    const open = findings.filter(({ class: found }) => found === 'pending' || found === 'spooled');
-    const waiting = open.filter(
-      ({ versionHash, class: found }) => found === 'spooled' || chain.cache.get(parseVersionHash(versionHash)) !== null,
+  const isSettled = async () => {
+    const { range, occurrences, findings } = await scene.audit();
+    const waiting = findings.filter(
+      ({ class: found, isSpooled, versionHash }) =>
+        found === 'pending' && (isSpooled || chain.cache.get(parseVersionHash(versionHash)) !== null),
     );
     const sum = Object.values(occurrences).reduce((total, count) => total + count, 0);
     return range.to === chain.tip.height && sum === onChain.length && waiting.length === 0;
   };
   await scene.until('the audit says what the chain says', isSettled);
-  const report = scene.archive.auditChain({ from: null, to: null });
+  const report = await scene.audit();
   expect(report.unexamined).toEqual([]);
   // What is not stored, the node has not got either.
   for (const { versionHash } of report.findings) expect(chain.cache.get(parseVersionHash(versionHash))).toBeNull();

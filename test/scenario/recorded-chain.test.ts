@@ -47,7 +47,7 @@ test('a real chain, forward and through its reorganisation: the blob of the dead
   const { content, chain } = scene.archive.status();
   expect(content).toMatchObject({ stored: 22, seen: 0, failing: 0 });
   expect(chain).toMatchObject({ startHeight: 111, lost: 0, unclearTransactions: 0 });
-  const audit = scene.archive.auditChain({ from: null, to: null });
+  const audit = await scene.audit();
   expect(audit).toMatchObject({ isComplete: true, occurrences: { stored: 22 }, unexamined: [] });
 
   // Every record that was written proves its blob, byte for byte as the node's own proof has it.

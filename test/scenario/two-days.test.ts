@@ -61,7 +61,7 @@ test('two days: reorganisations, gaps, restarts, an outage of five hours, holes 
   await scene.caughtUp();
   expect(scene.archive.status().chain.lost).toBe(0);
   await hours(scene, 10, below);
-  expect(scene.archive.auditChain({ from: null, to: null })).toMatchObject({ isComplete: true });
+  expect(await scene.audit()).toMatchObject({ isComplete: true });
 
   // The node was down for an hour, and connects what it missed without the bytes.
   await scene.stop();
@@ -78,7 +78,7 @@ test('two days: reorganisations, gaps, restarts, an outage of five hours, holes 
   await hours(scene, 15, below);
 
   const lost = scene.archive.losses(null, 10_000).map(({ versionHash }) => versionHash);
-  const report = scene.archive.auditChain({ from: null, to: null });
+  const report = await scene.audit();
   const open = new Set(report.findings.map(({ versionHash }) => String(versionHash)));
   expect(gone(scene, (versionHash) => !open.has(versionHash))).toEqual([...lost].sort());
   for (const hole of holes) expect(lost).toContain(hole);

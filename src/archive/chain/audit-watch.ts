@@ -1,18 +1,14 @@
-import { setImmediate as breathe } from 'node:timers/promises';
-import type { Catalog } from '../../catalog/catalog.ts';
-import { OCCURRENCE_CLASSES, type OccurrenceClass } from '../../catalog/chain-audit.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import type { AuditRange, ChainAuditReport, OccurrenceClass } from './audit.ts';
 
 export interface AuditWatchModules {
-  readonly catalog: Catalog;
+  /** Compares what is on chain with what is held, and keeps the evidence of it. */
+  readonly audit: (range: AuditRange, signal: AbortSignal) => Promise<ChainAuditReport>;
   readonly conditions: ConditionBoard;
   readonly finalHeight: () => number | null;
 }
 
-/** Read in one go: some milliseconds, so that readers and the node's answers do not wait. */
-const HEIGHTS = 1_000;
-
-/** Compares everything final with what is held, from where the walk began, a stretch of heights at a time. */
+/** Compares everything final with what is held, from where the walk began. When, its caller says. */
 export class AuditWatch {
   readonly #modules: AuditWatchModules;
   /** Occurrences by what became of them, at the last audit; null: there was none in this process. */
@@ -23,29 +19,21 @@ export class AuditWatch {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { catalog, finalHeight } = this.#modules;
-    const { startHeight } = catalog.chain.state;
-    const last = finalHeight();
-    if (startHeight === null || last === null) return;
-    const sum = { stored: 0, spooled: 0, pending: 0, lost: 0, withheld: 0 };
-    for (let from = startHeight; from <= last; from += HEIGHTS) {
-      signal.throwIfAborted();
-      const { occurrences } = catalog.audit.tally(from, Math.min(last, from + HEIGHTS - 1));
-      for (const one of OCCURRENCE_CLASSES) sum[one] += occurrences[one];
-      await breathe();
-    }
-    this.tally = sum;
-    this.#tell(sum);
+    const to = this.#modules.finalHeight();
+    if (to === null) return;
+    const report = await this.#modules.audit({ from: null, to }, signal);
+    this.tally = report.occurrences;
+    this.#tell(report);
   }
 
-  #tell({ pending, spooled, lost }: Readonly<Record<OccurrenceClass, number>>): void {
+  #tell({ findingCount, occurrences: { pending, lost }, spooled }: ChainAuditReport): void {
     this.#modules.conditions.set(
       'audit',
-      pending + spooled + lost === 0
+      findingCount === 0
         ? null
         : {
             code: 'audit/incomplete',
-            message: `Of what is final on chain, ${pending} occurrences are not here, ${spooled} are not on enough backends, ${lost} are lost.`,
+            message: `Of what is final on chain, ${pending - spooled} occurrences are not here, ${spooled} are not on enough backends, ${lost} are lost.`,
             hint: '`holdfast check --chain` lists them. What is below the start height is archived by `holdfast backfill`.',
             blocksReadiness: false,
           },

@@ -1,6 +1,8 @@
+import { setImmediate as letOthersWork } from 'node:timers/promises';
+import type { ContentName } from '../../blob/ids.ts';
 import { RETENTION_SECONDS } from '../../blob/limits.ts';
+import type { AuditedBranch, AuditSnapshot, HeldTally, UnstoredOccurrence } from '../../catalog/audit-snapshot.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { AuditedOccurrence, OccurrenceClass } from '../../catalog/chain-audit.ts';
 import type { AbsenceAnswer } from '../../catalog/loss-document.ts';
 
 /** null: from where the walk began, and as high as was walked. History that was walked below counts where it is named. */
@@ -14,8 +16,18 @@ export interface HeightRange {
   readonly to: number;
 }
 
-/** An occurrence on chain whose content is not `stored`, and not withheld. */
-export interface AuditFinding extends Omit<AuditedOccurrence, 'transactionIndex'> {
+/**
+ * `stored`; `pending`: on chain, and not yet; `custom`: bytes that match neither hash, kept apart; `withheld`: taken down
+ * by the operator, whatever is held of it; `lost`: everybody answered that they have not got it.
+ */
+export const OCCURRENCE_CLASSES = ['stored', 'pending', 'custom', 'withheld', 'lost'] as const;
+export type OccurrenceClass = (typeof OCCURRENCE_CLASSES)[number];
+
+/** An occurrence on chain that is pending or lost. */
+export interface AuditFinding extends Omit<UnstoredOccurrence, 'transactionIndex' | 'held'> {
+  readonly class: 'pending' | 'lost';
+  /** Durable here, and not yet on as many backends as are required. */
+  readonly isSpooled: boolean;
   /** Until the node may prune it, on the chain's clock; negative: since. */
   readonly slackSeconds: number | null;
   /** Of what is lost: who answered that it has not got it, and when. */
@@ -31,64 +43,141 @@ export interface ChainAuditReport {
   /** Heights of the range that were not examined: of them nothing is said, least of all that they are complete. */
   readonly unexamined: readonly HeightRange[];
   readonly occurrences: Readonly<Record<OccurrenceClass, number>>;
+  /** Of those pending: durable here. */
+  readonly spooled: number;
   readonly unclearTransactions: number;
-  /** What is neither `stored` nor withheld, in the order of the chain; `findingCount` of them in all. */
+  /** What is pending or lost, in the order of the chain; `findingCount` of them in all. */
   readonly findings: readonly AuditFinding[];
   readonly findingCount: number;
-  /** Every height was examined, and every occurrence on it is stored or withheld. */
+  /** Every height was examined, and nothing on it is pending or lost. */
   readonly isComplete: boolean;
 }
 
+/** What the catalog does not know by itself. */
+export interface AuditFacts {
+  /** Content of which bytes are kept that match neither hash. */
+  readonly custom: readonly ContentName[];
+  readonly finalHeight: number | null;
+}
+
+/** What is counted apart from what is held. */
+type SetAside = ReadonlyMap<string, readonly [name: ContentName, kind: 'withheld' | 'custom']>;
+
 /** Listed in one report; all are counted. */
 const MOST_FINDINGS = 10_000;
-const PAGE = 500;
 
-/** Compares every occurrence in a range of heights with what is held. Reads the catalog alone, which the walk keeps true. */
-export function auditChain(catalog: Catalog, asked: AuditRange, finalHeight: number | null): ChainAuditReport {
-  const { startHeight, lowestHeight, tip } = catalog.chain.state;
-  const range = { from: asked.from ?? startHeight ?? 0, to: asked.to ?? tip?.height ?? startHeight ?? 0 };
-  const tally = catalog.audit.tally(range.from, range.to);
-  const { spooled, pending, lost } = tally.occurrences;
-  const unexamined = unexaminedIn(range, lowestHeight, tip?.height ?? null);
-  const findingCount = spooled + pending + lost;
+/**
+ * Compares every occurrence in a range of heights with what is held, at one moment, which the walk keeps true; in steps
+ * of some milliseconds, between which everything else goes on. Rejects with the signal's reason when it aborts.
+ */
+export async function auditChain(
+  catalog: Catalog,
+  asked: AuditRange,
+  { custom, finalHeight }: AuditFacts,
+  signal: AbortSignal,
+): Promise<ChainAuditReport> {
+  const snapshot = catalog.snapshot();
+  const aside = namesAside(catalog.withheld.list(), custom);
+  try {
+    const branch = snapshot.branch();
+    const { startHeight, tipHeight } = branch;
+    const range = { from: asked.from ?? startHeight ?? 0, to: asked.to ?? tipHeight ?? startHeight ?? 0 };
+    const { occurrences, spooled } = await classesIn(range, snapshot, aside, signal);
+    const findingCount = occurrences.pending + occurrences.lost;
+    const unexamined = unexaminedIn(range, branch);
+    return {
+      range,
+      startHeight,
+      walkedHeight: tipHeight,
+      finalHeight,
+      examinedBlocks: snapshot.blocks(range.from, range.to),
+      unexamined,
+      occurrences,
+      spooled,
+      unclearTransactions: snapshot.unclear(range.from, range.to),
+      findings: await findingsIn(range, findingCount, { snapshot, catalog, aside, branch }, signal),
+      findingCount,
+      isComplete: findingCount === 0 && unexamined.length === 0,
+    };
+  } finally {
+    snapshot.close();
+  }
+}
+
+async function classesIn({ from, to }: HeightRange, snapshot: AuditSnapshot, aside: SetAside, signal: AbortSignal) {
+  let held: HeldTally = { stored: 0, spooled: 0, seen: 0, lost: 0 };
+  for (const step of snapshot.tallies(from, to)) {
+    held = added(held, step, 1);
+    await letOthersWork(undefined, { signal });
+  }
+  const counts = { withheld: 0, custom: 0 };
+  for (const [name, kind] of aside.values()) {
+    const those = snapshot.tallyOf(name, from, to);
+    held = added(held, those, -1);
+    counts[kind] += those.stored + those.spooled + those.seen + those.lost;
+    await letOthersWork(undefined, { signal });
+  }
+  const { stored, spooled, seen, lost } = held;
+  return { occurrences: { stored, pending: spooled + seen, ...counts, lost }, spooled };
+}
+
+function added(one: HeldTally, other: HeldTally, sign: 1 | -1): HeldTally {
   return {
-    range,
-    startHeight,
-    walkedHeight: tip?.height ?? null,
-    finalHeight,
-    examinedBlocks: tally.examinedBlocks,
-    unexamined,
-    occurrences: tally.occurrences,
-    unclearTransactions: tally.unclear,
-    findings: findingCount === 0 ? [] : findingsIn(range, catalog),
-    findingCount,
-    isComplete: findingCount === 0 && unexamined.length === 0,
+    stored: one.stored + sign * other.stored,
+    spooled: one.spooled + sign * other.spooled,
+    seen: one.seen + sign * other.seen,
+    lost: one.lost + sign * other.lost,
   };
 }
 
+/** Once each; what is withheld is that, whatever else it is. */
+function namesAside(withheld: readonly ContentName[], custom: readonly ContentName[]): SetAside {
+  const names = new Map<string, [ContentName, 'withheld' | 'custom']>();
+  for (const name of custom) names.set(keyOf(name), [name, 'custom']);
+  for (const name of withheld) names.set(keyOf(name), [name, 'withheld']);
+  return names;
+}
+
+function keyOf({ hashType, versionHash }: ContentName): string {
+  return `${hashType}/${versionHash}`;
+}
+
 /** What was walked is one stretch: what is below and above it was not. */
-function unexaminedIn({ from, to }: HeightRange, lowest: number | null, tip: number | null): HeightRange[] {
+function unexaminedIn({ from, to }: HeightRange, { lowestHeight, tipHeight }: AuditedBranch): HeightRange[] {
   if (to < from) return [];
-  if (lowest === null || tip === null || lowest > to || tip < from) return [{ from, to }];
-  const below = { from, to: lowest - 1 };
-  const above = { from: tip + 1, to };
+  if (lowestHeight === null || tipHeight === null || lowestHeight > to || tipHeight < from) return [{ from, to }];
+  const below = { from, to: lowestHeight - 1 };
+  const above = { from: tipHeight + 1, to };
   return [below, above].filter((part) => part.from <= part.to);
 }
 
-function findingsIn({ from, to }: HeightRange, catalog: Catalog): AuditFinding[] {
-  const nowSeconds = catalog.chain.state.tip?.medianTimeSeconds ?? null;
+interface FindingModules {
+  readonly snapshot: AuditSnapshot;
+  readonly catalog: Catalog;
+  readonly aside: SetAside;
+  readonly branch: AuditedBranch;
+}
+
+async function findingsIn(
+  { from, to }: HeightRange,
+  count: number,
+  { snapshot, catalog, aside, branch: { tipMedianSeconds } }: FindingModules,
+  signal: AbortSignal,
+): Promise<AuditFinding[]> {
   const findings: AuditFinding[] = [];
-  let after = { height: from - 1, transactionIndex: Number.MAX_SAFE_INTEGER };
-  while (findings.length < MOST_FINDINGS) {
-    const page = catalog.audit.notStored(after, to, PAGE);
-    const last = page.at(-1);
-    if (last === undefined) break;
-    after = last;
-    for (const { transactionIndex: _, ...occurrence } of page) {
-      const slackSeconds = nowSeconds === null ? null : occurrence.medianTimeSeconds + RETENTION_SECONDS - nowSeconds;
-      const answers = occurrence.class === 'lost' ? (catalog.losses.find(occurrence)?.answers ?? []) : [];
-      findings.push({ ...occurrence, slackSeconds, answers });
+  const most = Math.min(count, MOST_FINDINGS);
+  if (most === 0) return findings;
+  for (const page of snapshot.unstored(from, to)) {
+    for (const { transactionIndex: _, held, ...occurrence } of page) {
+      if (aside.has(keyOf(occurrence))) continue;
+      const slackSeconds =
+        tipMedianSeconds === null ? null : occurrence.medianTimeSeconds + RETENTION_SECONDS - tipMedianSeconds;
+      const answers = held === 'lost' ? (catalog.losses.find(occurrence)?.answers ?? []) : [];
+      const found = held === 'lost' ? ('lost' as const) : ('pending' as const);
+      findings.push({ ...occurrence, class: found, isSpooled: held === 'spooled', slackSeconds, answers });
+      if (findings.length === most) return findings;
     }
+    await letOthersWork(undefined, { signal });
   }
-  return findings.slice(0, MOST_FINDINGS);
+  return findings;
 }

@@ -8,6 +8,7 @@ import type { OccurrencePage, OccurrenceStatus } from '../archive-view.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { Poller } from '../poller.ts';
 import type { Spooler } from '../spooler.ts';
+import { type AuditRange, auditChain, type ChainAuditReport } from './audit.ts';
 import { BlockWatch } from './block-watch.ts';
 import type { ArchiveNode } from './chain-node.ts';
 import { ConflictWatch } from './conflict-watch.ts';
@@ -37,6 +38,8 @@ export interface ChainModules {
   readonly verifier: Verifier;
   readonly sources: readonly BytesSource[];
   readonly records: readonly RecordStore[];
+  /** Content whose bytes match neither hash, and are kept apart. */
+  readonly customNames: () => readonly ContentName[];
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly nowMs: () => number;
@@ -44,6 +47,8 @@ export interface ChainModules {
 
 /** Occurrences of a record, or of one page of them. */
 const PAGE = 16;
+/** Of an audit's findings, in the evidence of it; losses have evidence of their own. */
+const MOST_FINDINGS_KEPT = 1_000;
 
 /** Everything that knows what is on chain: the walk, its finality, deadlines, losses and records. */
 export class ChainFollowing {
@@ -121,6 +126,17 @@ export class ChainFollowing {
       unclearTransactions: chain.unclearCount(),
       evidence: this.#evidence.status,
     };
+  }
+
+  /** Compares what is on chain with what is held; the result is evidence, and goes to every backend. */
+  async audit(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
+    const { catalog, nowMs } = this.#modules;
+    const facts = { custom: this.#modules.customNames(), finalHeight: this.finalHeight };
+    const report = await auditChain(catalog, range, facts, signal);
+    const at = new Date(nowMs()).toISOString();
+    const findings = report.findings.slice(0, MOST_FINDINGS_KEPT);
+    catalog.evidence.put(`audits/${at.replace(/[-:]/g, '')}.json`, { format: 1, at, ...report, findings });
+    return report;
   }
 
   /** Raised while the walk is not where the node is: nothing may be called absent, and little is known to be final. */

@@ -5,7 +5,7 @@ import type { Upkeep } from './upkeep.ts';
 
 export interface UpkeepOfArchive {
   readonly upkeep: Upkeep;
-  auditChain(range: AuditRange): ChainAuditReport;
+  auditChain(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport>;
 }
 
 const HEIGHT = z.int('must be a whole number').min(0, 'must not be negative').nullable().default(null);
@@ -41,8 +41,8 @@ export function upkeepJobs(archive: UpkeepOfArchive): JobKind[] {
   const checkChain = {
     kind: 'check-chain',
     parameters: z.strictObject({ from: HEIGHT, to: HEIGHT }),
-    async run(range: AuditRange): Promise<JobOutcome> {
-      const found = archive.auditChain(range);
+    async run(range: AuditRange, { signal }: JobContext): Promise<JobOutcome> {
+      const found = await archive.auditChain(range, signal);
       return { exitCode: found.findingCount > 0 ? 3 : found.isComplete ? 0 : 1, report: found };
     },
   };

@@ -1,0 +1,191 @@
+import Database from 'better-sqlite3';
+import { z } from 'zod';
+import type { ContentName } from '../blob/ids.ts';
+import { hashTypeCode } from '../sqlite/hash-type-code.ts';
+import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
+import { hashKey } from './wanted-table.ts';
+
+/** What the tables alone tell of the content of an occurrence. `spooled` is pending too: durable here, not yet elsewhere. */
+export interface HeldTally {
+  readonly stored: number;
+  readonly spooled: number;
+  readonly seen: number;
+  readonly lost: number;
+}
+
+export type HeldState = keyof HeldTally;
+
+export interface UnstoredOccurrence extends OccurrenceRow {
+  readonly held: Exclude<HeldState, 'stored'>;
+  /** Of its block. */
+  readonly medianTimeSeconds: number;
+}
+
+/** The recorded branch at the moment of the snapshot. */
+export interface AuditedBranch {
+  readonly startHeight: number | null;
+  /** null: nothing is recorded. */
+  readonly lowestHeight: number | null;
+  readonly tipHeight: number | null;
+  readonly tipMedianSeconds: number | null;
+}
+
+/** Rows of one step: a few milliseconds, between which the caller lets others work. */
+const STEP_ROWS = 8_192;
+const MOST_PARTS = 65_536;
+const STEP_BLOCKS = 256;
+const CACHE_KIB = 16_384;
+
+const JOINED = `LEFT JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type`;
+const OPEN = 'COALESCE(content.state, 0) = 0';
+/** A fault is never absence: only a recorded loss is. Looked up for what is not held alone. */
+const LOST = `${OPEN} AND EXISTS (SELECT 1 FROM lost WHERE lost.version_hash = occurrence.version_hash
+  AND lost.hash_type = occurrence.hash_type AND lost.up_to_height >= occurrence.height AND lost.revoked_ms IS NULL)`;
+/** Plain sums: a GROUP BY would sort every row. */
+const TALLY = `SELECT COUNT(*) AS total, COUNT(*) FILTER (WHERE content.state = 2) AS stored,
+  COUNT(*) FILTER (WHERE content.state = 1) AS spooled, COUNT(*) FILTER (WHERE ${LOST}) AS lost FROM occurrence`;
+
+const tallyRow = z.object({ total: z.number(), stored: z.number(), spooled: z.number(), lost: z.number() });
+const branchRow = z.object({
+  start: z.number().nullable(),
+  lowest: z.number().nullable(),
+  tip: z.number().nullable(),
+  median: z.number().nullable(),
+});
+const unstoredRow = occurrenceRow.extend({
+  state: z.number(),
+  is_lost: z.number(),
+  median_time_seconds: z.number(),
+});
+
+/**
+ * One moment of the catalog, read over a connection of its own while the archive goes on: what it counts is what was
+ * true together. Close it: as long as it lives, the log of the database cannot be reset.
+ */
+export class AuditSnapshot {
+  readonly #database: Database.Database;
+
+  constructor(path: string) {
+    this.#database = new Database(path, { readonly: true, fileMustExist: true });
+    try {
+      this.#database.pragma(`cache_size = -${CACHE_KIB}`);
+      this.#database.exec('BEGIN');
+      // A transaction sees the moment of its first read.
+      this.#database.prepare('SELECT 1 FROM walk').get();
+    } catch (cause) {
+      this.#database.close();
+      throw cause;
+    }
+  }
+
+  branch(): AuditedBranch {
+    const found = branchRow.parse(
+      this.#database
+        .prepare(
+          `SELECT (SELECT start_height FROM walk) AS start, (SELECT MIN(height) FROM block) AS lowest, MAX(height) AS tip,
+           (SELECT median_time_seconds FROM block ORDER BY height DESC LIMIT 1) AS median FROM block`,
+        )
+        .get(),
+    );
+    return {
+      startHeight: found.start,
+      lowestHeight: found.lowest,
+      tipHeight: found.tip,
+      tipMedianSeconds: found.median,
+    };
+  }
+
+  blocks(from: number, to: number): number {
+    return this.#count('SELECT COUNT(*) FROM block WHERE height BETWEEN ? AND ?', from, to);
+  }
+
+  /** Transactions of version 137 of which it is not plain what they carry. */
+  unclear(from: number, to: number): number {
+    return this.#count('SELECT COUNT(*) FROM unclear_transaction WHERE height BETWEEN ? AND ?', from, to);
+  }
+
+  /** Every occurrence at these heights, a few thousand a step. */
+  tallies(from: number, to: number): Generator<HeldTally> {
+    // In the order of both indices each page is read once; a look-up a row in the order of the chain costs far more, but
+    // only for the rows that are asked for.
+    const isMost = this.blocks(from, to) * 4 >= this.#count('SELECT COUNT(*) FROM block');
+    return isMost ? this.#byContent(from, to) : this.#byHeight(from, to);
+  }
+
+  *#byContent(from: number, to: number): Generator<HeldTally> {
+    const rows = this.#count('SELECT COUNT(*) FROM occurrence');
+    const parts = Math.min(MOST_PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, rows / STEP_ROWS))));
+    const tally = this.#database.prepare(
+      `${TALLY} INDEXED BY occurrence_by_content ${JOINED}
+       WHERE occurrence.version_hash >= ? AND occurrence.version_hash < ? AND occurrence.height BETWEEN ? AND ?`,
+    );
+    for (let part = 0; part < parts; part += 1) {
+      yield decodeTally(tally.get(edge(part, parts), edge(part + 1, parts), from, to));
+    }
+  }
+
+  *#byHeight(from: number, to: number): Generator<HeldTally> {
+    const tally = this.#database.prepare(`${TALLY} NOT INDEXED ${JOINED} WHERE occurrence.height BETWEEN ? AND ?`);
+    for (const [first, last] of this.#steps(from, to)) yield decodeTally(tally.get(first, last));
+  }
+
+  /** Of one content, at these heights. */
+  tallyOf({ hashType, versionHash }: ContentName, from: number, to: number): HeldTally {
+    const tally = `${TALLY} INDEXED BY occurrence_by_content ${JOINED}
+      WHERE occurrence.version_hash = ? AND occurrence.hash_type = ? AND occurrence.height BETWEEN ? AND ?`;
+    return decodeTally(this.#database.prepare(tally).get(hashKey(versionHash), hashTypeCode(hashType), from, to));
+  }
+
+  /** Those whose content is not `stored`, in the order of the chain, some blocks a step. */
+  *unstored(from: number, to: number): Generator<UnstoredOccurrence[]> {
+    const page = this.#database.prepare(
+      `SELECT occurrence.*, COALESCE(content.state, 0) AS state, ${LOST} AS is_lost, block.median_time_seconds
+       FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${JOINED}
+       WHERE occurrence.height BETWEEN ? AND ? AND COALESCE(content.state, 0) < 2
+       ORDER BY occurrence.height, occurrence.transaction_index`,
+    );
+    for (const [first, last] of this.#steps(from, to)) yield page.all(first, last).map(decodeUnstored);
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  /** Only where there is anything recorded: an audit may be asked of any heights. */
+  *#steps(from: number, to: number): Generator<[number, number]> {
+    const { lowestHeight, tipHeight } = this.branch();
+    if (lowestHeight === null || tipHeight === null) return;
+    const end = Math.min(to, tipHeight);
+    for (let first = Math.max(from, lowestHeight); first <= end; first += STEP_BLOCKS) {
+      yield [first, Math.min(end, first + STEP_BLOCKS - 1)];
+    }
+  }
+
+  #count(sql: string, ...values: readonly number[]): number {
+    return z.number().parse(
+      this.#database
+        .prepare(sql)
+        .pluck()
+        .get(...values),
+    );
+  }
+}
+
+/** The lower edge of one of so many equal parts of all hashes: its first two bytes; behind the last, what no hash reaches. */
+function edge(part: number, parts: number): Buffer {
+  if (part >= parts) return Buffer.alloc(33, 0xff);
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16BE((part * MOST_PARTS) / parts);
+  return bytes;
+}
+
+function decodeTally(value: unknown): HeldTally {
+  const { total, stored, spooled, lost } = tallyRow.parse(value);
+  return { stored, spooled, lost, seen: total - stored - spooled - lost };
+}
+
+function decodeUnstored(value: unknown): UnstoredOccurrence {
+  const found = unstoredRow.parse(value);
+  const held = found.state === 1 ? 'spooled' : found.is_lost === 1 ? 'lost' : 'seen';
+  return { ...decodeOccurrence(found), held, medianTimeSeconds: found.median_time_seconds };
+}

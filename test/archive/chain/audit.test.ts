@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { auditChain } from '../../../src/archive/chain/audit.ts';
+import { type ContentName, parseBlockHash, parseTxId, parseVersionHash } from '../../../src/blob/ids.ts';
+import type { Catalog } from '../../../src/catalog/catalog.ts';
+import { openCatalog, spooled } from '../../catalog/catalog-in-folder.ts';
+
+const hex = (label: string) => createHash('sha256').update(label).digest('hex');
+const hashOf = (height: number) => parseBlockHash(hex(`block ${height}`));
+const name = (label: string) => ({ hashType: 'keccak256', versionHash: parseVersionHash(hex(label)) }) as const;
+const NEVER = new AbortController().signal;
+const SECONDS = 150;
+const WINDOW = 21_600;
+
+/** From block 100 on, each with the blobs of these labels. */
+function walk(catalog: Catalog, blocks: readonly (readonly string[])[]): Catalog {
+  const from = (catalog.chain.state.tip?.height ?? 99) + 1;
+  catalog.chain.recordStart(from);
+  const walked = blocks.map((labels, index) => {
+    const height = from + index;
+    const occurrences = labels.map((label, transactionIndex) => {
+      const txid = parseTxId(hex(`${label} in ${height}`));
+      return { ...name(label), txid, vout: 0, transactionIndex, makeRecord: () => '{}' };
+    });
+    const times = { timeSeconds: height * SECONDS, medianTimeSeconds: height * SECONDS };
+    return { height, hash: hashOf(height), previousHash: hashOf(height - 1), ...times, occurrences, unclear: [] };
+  });
+  catalog.chain.recordBlocks(walked, () => false);
+  return catalog;
+}
+
+function store(catalog: Catalog, labels: readonly string[]): void {
+  catalog.recordSpooled(labels.map((label) => spooled(label)));
+  catalog.recordProven(
+    'local',
+    labels.flatMap((label) => catalog.find(name(label).versionHash)),
+  );
+}
+
+const audit = (catalog: Catalog, range = {}, custom: readonly ContentName[] = []) =>
+  auditChain(catalog, { from: null, to: null, ...range }, { custom, finalHeight: null }, NEVER);
+
+describe('the audit', () => {
+  test('classes every occurrence, and lists what is pending with its slack, and what is lost with who answered', async () => {
+    const catalog = walk(openCatalog(), [['stored', 'stored too'], ['spooled', 'waiting', 'gone'], ['stored']]);
+    store(catalog, ['stored', 'stored too']);
+    catalog.recordSpooled([spooled('spooled')]);
+    const answers = [{ source: 'node x', answered: 'absent', at: '2026-01-01T00:00:00.000Z' }] as const;
+    catalog.losses.record([{ ...name('gone'), upToHeight: 101, deadlineSeconds: 5, answers }]);
+    const report = await audit(catalog);
+    expect(report).toMatchObject({
+      range: { from: 100, to: 102 },
+      occurrences: { stored: 3, pending: 2, custom: 0, withheld: 0, lost: 1 },
+      spooled: 1,
+      findingCount: 3,
+      unexamined: [],
+      isComplete: false,
+    });
+    const slackSeconds = WINDOW - SECONDS;
+    expect(report.findings).toMatchObject([
+      { ...name('spooled'), class: 'pending', isSpooled: true, height: 101, slackSeconds },
+      { ...name('waiting'), class: 'pending', isSpooled: false, answers: [] },
+      { ...name('gone'), class: 'lost', answers },
+    ]);
+  });
+
+  test('a height that was not examined is never complete', async () => {
+    const catalog = walk(openCatalog(), [['a'], []]);
+    store(catalog, ['a']);
+    expect(await audit(catalog)).toMatchObject({ isComplete: true, examinedBlocks: 2 });
+    const beyond = await audit(catalog, { from: 90, to: 110 });
+    expect(beyond).toMatchObject({ isComplete: false, findingCount: 0 });
+    expect(beyond.unexamined).toEqual([
+      { from: 90, to: 99 },
+      { from: 102, to: 110 },
+    ]);
+    expect(await audit(openCatalog(), { from: 3, to: 4 })).toMatchObject({
+      isComplete: false,
+      unexamined: [{ from: 3, to: 4 }],
+    });
+  });
+
+  test('what is withheld or custom is that, whatever is held of it, and keeps nothing from being complete', async () => {
+    const catalog = walk(openCatalog(), [
+      ['a', 'b'],
+      ['b', 'c'],
+      ['c', 'd'],
+    ]);
+    store(catalog, ['a', 'b']);
+    catalog.withheld.record([{ ...name('b'), archiver: 'x', reason: 'an order', atMs: 1, purge: false }], false);
+    const custom = [name('c'), name('b')];
+    expect(await audit(catalog, {}, custom)).toMatchObject({
+      occurrences: { stored: 1, pending: 1, custom: 2, withheld: 2, lost: 0 },
+      findings: [name('d')],
+    });
+    expect(await audit(catalog, { to: 101 }, custom)).toMatchObject({
+      occurrences: { stored: 1, pending: 0, custom: 1, withheld: 2, lost: 0 },
+      findings: [],
+      isComplete: true,
+    });
+  });
+
+  test('counts the same by content, for all of it, and by height, for a part', async () => {
+    const blocks = Array.from({ length: 600 }, (_, index) => [`${index}`, `${index % 7}`]);
+    const catalog = walk(openCatalog(), blocks);
+    const isStored = (label: string) => Number(label) % 2 === 0;
+    store(catalog, [...new Set(blocks.flat().filter(isStored))]);
+    const parts = await Promise.all([0, 1, 2, 3, 4].map((part) => audit(catalog, rangeOf(part))));
+    const all = await audit(catalog);
+    expect(parts.reduce((sum, { occurrences }) => sum + occurrences.stored, 0)).toBe(all.occurrences.stored);
+    expect(parts.flatMap(({ findings }) => findings)).toEqual(all.findings);
+    const stored = blocks.flat().filter(isStored).length;
+    expect(all.occurrences).toMatchObject({ stored, pending: 1_200 - stored });
+  });
+
+  test('tells one moment: what changes meanwhile is not half in it', async () => {
+    const catalog = walk(openCatalog(), [['a'], ['b']]);
+    const telling = audit(catalog);
+    store(catalog, ['a', 'b']);
+    catalog.chain.takeBack(100);
+    walk(catalog, [['c'], ['d']]);
+    expect(await telling).toMatchObject({ range: { from: 100, to: 101 }, occurrences: { stored: 0, pending: 2 } });
+    expect(await audit(catalog)).toMatchObject({ range: { to: 102 }, occurrences: { stored: 1, pending: 2 } });
+  });
+
+  test('stops when it is told to', async () => {
+    const catalog = walk(openCatalog(), [['a']]);
+    await expect(
+      auditChain(catalog, { from: null, to: null }, { custom: [], finalHeight: null }, AbortSignal.abort()),
+    ).rejects.toThrow();
+  });
+});
+
+function rangeOf(part: number) {
+  return { from: 100 + part * 120, to: 100 + part * 120 + 119 };
+}

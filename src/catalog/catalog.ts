@@ -85,12 +85,7 @@ export class Catalog {
     });
     this.chain = new ChainIndex(database, { ...parts, records: this.records, unmined: this.unmined });
     this.evidence = new EvidenceOutbox(database, parts.reading);
-    this.losses = new LossLedger(database, {
-      ...parts,
-      evidence: this.evidence,
-      occurrences: (name, after, limit) => this.chain.occurrences(name, after, limit),
-      isHeldAs: (name) => this.#content.isHeldAs(name),
-    });
+    this.losses = new LossLedger(database, { ...parts, evidence: this.evidence, chain: this.chain });
     this.answers = new ChainAnswers(database, parts.reading);
     this.missing = new MissingContents(database);
     this.figures = new CatalogFigures(database, this.#placements);

@@ -2,6 +2,8 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type ContentName, parseVersionHash } from '../blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import type { ChainIndex } from './chain-index.ts';
+import type { ContentTable } from './content-table.ts';
 import type { EvidenceOutbox } from './evidence-outbox.ts';
 import {
   isLossPath,
@@ -14,7 +16,6 @@ import {
   REVOCATIONS,
   type Revocation,
 } from './loss-document.ts';
-import type { ChainPlace, PlacedOccurrence } from './occurrence-table.ts';
 import { hashKey, type WantedBlob, type WantedTable } from './wanted-table.ts';
 
 export interface RecordedLoss extends Loss {
@@ -34,9 +35,8 @@ export interface RevokedLoss extends RecordedLoss {
 
 interface LossParts {
   readonly evidence: EvidenceOutbox;
-  /** In the order of the chain. */
-  readonly occurrences: (name: ContentName, after: ChainPlace | null, limit: number) => PlacedOccurrence[];
-  readonly isHeldAs: (name: ContentName) => boolean;
+  readonly chain: Pick<ChainIndex, 'occurrences'>;
+  readonly content: Pick<ContentTable, 'isHeldAs'>;
   readonly wanted: WantedTable;
   readonly nowMs: () => number;
   readonly reading: <T>(operation: string, work: () => T) => T;
@@ -115,7 +115,7 @@ export class LossLedger {
       for (const loss of losses) {
         this.#insert(loss, nowMs);
         this.#parts.wanted.remove(loss.versionHash);
-        for (const occurrence of this.#parts.occurrences(loss, null, NAMED_OCCURRENCES)) {
+        for (const occurrence of this.#parts.chain.occurrences(loss, null, NAMED_OCCURRENCES)) {
           const { path, document } = lossDocumentOf(loss, occurrence, nowMs);
           this.#parts.evidence.put(path, document);
         }
@@ -139,7 +139,7 @@ export class LossLedger {
 
   #adopt(loss: LossDocument): void {
     this.#insert(loss, Date.parse(loss.recordedAt));
-    if (!this.#parts.isHeldAs(loss)) return;
+    if (!this.#parts.content.isHeldAs(loss)) return;
     this.#revoke.run(this.#parts.nowMs(), hashKey(loss.versionHash), hashTypeCode(loss.hashType));
   }
 

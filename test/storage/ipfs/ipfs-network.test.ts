@@ -5,8 +5,13 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { environmentWithoutProxy, type ForwardProxy, startForwardProxy } from '../../servers/forward-proxy.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
+import { privateAuthority } from '../../servers/private-authority.ts';
+import { startTlsFront } from '../../servers/tls-front.ts';
 
 const PUT_ONCE = fileURLToPath(new URL('./put-once.ts', import.meta.url));
+
+const authority = privateAuthority();
+afterAll(() => authority?.remove());
 
 describeWithServers('an IPFS store in a network', () => {
   let server: KuboServer;
@@ -15,9 +20,9 @@ describeWithServers('an IPFS store in a network', () => {
   }, SERVER_START_MS);
   afterAll(() => server?.stop());
 
-  async function putOnce(env: Readonly<Record<string, string>>): Promise<string> {
+  async function putOnce(env: Readonly<Record<string, string>>, apiUrl = server.apiUrl): Promise<string> {
     const clean = environmentWithoutProxy();
-    const { stdout } = await promisify(execFile)(process.execPath, [PUT_ONCE, server.apiUrl], {
+    const { stdout } = await promisify(execFile)(process.execPath, [PUT_ONCE, apiUrl], {
       env: { ...clean, ...env },
     });
     return stdout.trim();
@@ -41,4 +46,19 @@ describeWithServers('an IPFS store in a network', () => {
     expect(await putOnce({ HTTP_PROXY: url, NO_PROXY: '127.0.0.1' })).toBe('Kubo 0.42.0, read back 300000');
     expect(passed).toEqual([]);
   });
+
+  test.skipIf(authority === null)(
+    'trusts a private authority by NODE_EXTRA_CA_CERTS, also through a proxy',
+    async () => {
+      if (authority === null) return;
+      const front = await startTlsFront(authority, new URL(server.apiUrl));
+      onTestFinished(() => front.stop());
+      await expect(putOnce({}, front.url)).rejects.toThrow(/storage\/tls/);
+      const trust = { NODE_EXTRA_CA_CERTS: authority.certFile };
+      expect(await putOnce(trust, front.url)).toBe('Kubo 0.42.0, read back 300000');
+      const { url, passed } = await proxy();
+      expect(await putOnce({ ...trust, HTTPS_PROXY: url }, front.url)).toBe('Kubo 0.42.0, read back 300000');
+      expect(new Set(passed)).toEqual(new Set([new URL(front.url).host]));
+    },
+  );
 });

@@ -6,6 +6,7 @@ export type SqliteErrorCode =
   | 'sqlite/newer-than-program'
   | 'sqlite/migration-changed'
   | 'sqlite/not-a-database'
-  | 'sqlite/cannot-open';
+  | 'sqlite/cannot-open'
+  | 'sqlite/cannot-copy';
 
 export class SqliteError extends HoldfastError<SqliteErrorCode> {}

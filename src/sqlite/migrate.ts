@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { copyAside } from './copy-aside.ts';
 import { SqliteError } from './errors.ts';
 
 interface Migration {
@@ -35,7 +36,10 @@ export function readMigrations(folder: string): Migration[] {
   return migrations;
 }
 
-/** Brings the database to the newest version; each step and its record commit together. */
+/**
+ * Brings the database to the newest version; each step and its record commit together. One of an older version is copied
+ * aside before it is changed.
+ */
 export function migrate(database: Database.Database, migrations: readonly Migration[]): void {
   database.exec(
     'CREATE TABLE IF NOT EXISTS migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT',
@@ -45,6 +49,8 @@ export function migrate(database: Database.Database, migrations: readonly Migrat
     .parse(database.prepare('SELECT number, name, checksum FROM migration ORDER BY number').all());
   for (const row of recorded) refuseUnless(migrations[row.number - 1], row);
 
+  const next = migrations[recorded.length];
+  if (next !== undefined && recorded.length > 0) copyAside(database, next.name.slice(0, 4));
   const record = database.prepare('INSERT INTO migration (number, name, checksum, applied_ms) VALUES (?, ?, ?, ?)');
   for (const migration of migrations.slice(recorded.length)) {
     database

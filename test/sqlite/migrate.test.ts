@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
@@ -45,6 +45,26 @@ test('a migration that was added later runs on what is there', () => {
   migrate(database, readMigrations(folderWith({ '0001_one.sql': FIRST })));
   migrate(database, readMigrations(folderWith({ '0001_one.sql': FIRST, '0002_two.sql': SECOND })));
   expect(tablesOf(database)).toEqual(['migration', 'one', 'two']);
+});
+
+test('before an older database is changed it is copied aside, whole; the copy of an earlier change goes', () => {
+  const database = openDatabase();
+  const first = { '0001_one.sql': FIRST };
+  const second = { ...first, '0002_two.sql': SECOND };
+  migrate(database, readMigrations(folderWith(first)));
+  database.exec('INSERT INTO one VALUES (7)');
+  const copies = () => readdirSync(dirname(database.name)).filter((name) => name.includes('before-'));
+  expect(copies()).toEqual([]);
+  migrate(database, readMigrations(folderWith(second)));
+  expect(copies()).toEqual(['a.sqlite.before-0002']);
+  const copy = openDurableDatabase(`${database.name}.before-0002`);
+  expect(tablesOf(copy)).toEqual(['migration', 'one']);
+  expect(copy.prepare('SELECT x FROM one').pluck().all()).toEqual([7]);
+  // The older program takes it as its own.
+  migrate(copy, readMigrations(folderWith(first)));
+  copy.close();
+  migrate(database, readMigrations(folderWith({ ...second, '0003_three.sql': 'CREATE TABLE three (x INTEGER);' })));
+  expect(copies()).toEqual(['a.sqlite.before-0003']);
 });
 
 test('a migration whose wording changed is refused', () => {

@@ -1,0 +1,38 @@
+import { closeSync, fsyncSync, globSync, openSync, renameSync, rmSync } from 'node:fs';
+import type Database from 'better-sqlite3';
+import { codeOf, messageOf } from '../blob/errors.ts';
+import { SqliteError } from './errors.ts';
+
+/**
+ * Keeps the database as it is now beside it, as `<file>.before-<name>`: who goes back to an older program puts it in its
+ * place. The copy of an earlier change goes; one that is there already under this name stays.
+ */
+export function copyAside(database: Database.Database, name: string): void {
+  const copy = `${database.name}.before-${name}`;
+  const others = globSync(`${database.name}.before-*`);
+  if (others.includes(copy)) return;
+  const unfinished = `${database.name}.copying`;
+  try {
+    rmSync(unfinished, { force: true });
+    database.prepare('VACUUM INTO ?').run(unfinished);
+    const file = openSync(unfinished, 'r+');
+    try {
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(unfinished, copy);
+  } catch (cause) {
+    throw new SqliteError(
+      'sqlite/cannot-copy',
+      `${database.name} cannot be copied before it is changed: ${messageOf(cause)}.`,
+      {
+        details: { copy, systemCode: codeOf(cause) },
+        retryable: false,
+        hint: 'Make room for the copy on the volume of the data folder, and start again: nothing was changed yet.',
+        cause,
+      },
+    );
+  }
+  for (const other of others) rmSync(other, { force: true });
+}

@@ -40,13 +40,17 @@ export function verifyBlob(candidate: UnverifiedBlob, hasher: BlobHasher): Verif
   return null;
 }
 
+const WORTH_GIVING_BACK_BYTES = 65_536;
+
 /**
  * Frees the bytes of a blob that nobody reads any more; they are empty afterwards. Waiting for the garbage collector
  * instead keeps dozens of MiB resident while blobs stream through.
  */
 export function forgetBytes({ bytes }: VerifiedBlob): void {
   const { buffer } = bytes;
-  // Small buffers share a pool; only bytes that own their memory can give it back.
+  // Few bytes are the collector's small change, and giving them back costs more than they are.
+  if (bytes.length < WORTH_GIVING_BACK_BYTES) return;
+  // Buffers may share a pool; only bytes that own their memory can give it back.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength && !buffer.detached) buffer.transfer(0);
 }
 

@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { FakeArchiveView } from '../http/fake-archive-view.ts';
+import { FakeChainView } from '../http/fake-chain-view.ts';
+import { injectable } from '../http/harness.ts';
 import { describeWithServers, SERVER_START_MS } from '../servers/availability.ts';
 import { validate } from './kubernetes-schemas.ts';
 import { againstRestricted, podsOf } from './pods.ts';
@@ -93,6 +96,21 @@ describeWithServers('the chart', () => {
     }
   });
 
+  test('every route of the API is reached, but for those of the machine itself', async () => {
+    const { inject } = injectable(new FakeArchiveView(), new FakeChainView());
+    const described = z
+      .object({ paths: z.record(z.string(), z.unknown()) })
+      .parse((await inject('/openapi.json')).json());
+    const [made] = byKind(await render(MATRIX['S3 and readers']), 'Ingress');
+    const paths = ingress.parse(made).spec.rules[0]?.http.paths ?? [];
+    const asked = [...Object.keys(described.paths), '/', '/page/{file}'].map((path) =>
+      path.replaceAll(/\{\w+\}/g, 'x'),
+    );
+    expect(asked.length).toBeGreaterThan(15);
+    const unreached = asked.filter((path) => routed(paths, path) === null && !path.startsWith('/admin'));
+    expect(unreached.toSorted()).toEqual(['/healthz', '/metrics', '/readyz'].filter((path) => asked.includes(path)));
+  });
+
   test('without readers the archiver answers for bytes; without an archiver nobody for the rest', async () => {
     const ingresses = async (values: Readonly<Record<string, unknown>>) =>
       ingress.parse(byKind(await render(values), 'Ingress')[0]).spec.rules[0]?.http.paths ?? [];
@@ -127,6 +145,11 @@ describeWithServers('the chart', () => {
       .parse(policies.find(({ metadata }) => !metadata.name.endsWith('kubo')));
     const ports = new Set(policy.spec.egress.flatMap((rule) => rule.ports.map(({ port }) => port)));
     expect(ports).toEqual(new Set([53, 443, 8443, 8370, 8371, 9000, 5001, 5002, 3128, 8080]));
+  });
+
+  test('the operator of Prometheus gets the alerts, their templates untouched', async () => {
+    const [rule] = byKind(await render(MATRIX['everything at once']), 'PrometheusRule');
+    expect(rule?.['spec']).toEqual(parse(readFileSync(`${CHART}/../config/prometheus/alerts.yaml`, 'utf8')));
   });
 
   test('blobs outlive the release', async () => {

@@ -84,3 +84,9 @@ describeWithServers('a wrong value in the chart', () => {
     expect(said).not.toContain('hunter2');
   });
 });
+
+test('the alerts in the chart are those of the program (vitest -u writes them)', async () => {
+  await expect(readFileSync(`${CHART}/../config/prometheus/alerts.yaml`, 'utf8')).toMatchFileSnapshot(
+    '../../helm/files/alerts.yaml',
+  );
+});

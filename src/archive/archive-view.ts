@@ -1,5 +1,6 @@
 import type { BlockHash, HashType, NamedHash, TxId, VersionHash } from '../blob/ids.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { OutageReport } from './chain/outage-report.ts';
 import type { RecordedAbsence } from './chain-view.ts';
 
 /**
@@ -165,6 +166,8 @@ export interface ArchiveStatus {
       /** Documents that each of them has still to get. */
       readonly waiting: Readonly<Record<string, number>>;
     };
+    /** The last gap in what was looked at, ours or the node's, and what it may have cost; null: there was none lately. */
+    readonly outage: OutageReport | null;
   };
   readonly list: { readonly sweptAt: string | null; readonly entries: number | null };
   readonly content: {

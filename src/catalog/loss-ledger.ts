@@ -16,6 +16,7 @@ import {
   REVOCATIONS,
   type Revocation,
 } from './loss-document.ts';
+import { UnsavedRows } from './unsaved-rows.ts';
 import { hashKey, type WantedBlob, type WantedTable } from './wanted-table.ts';
 
 export interface RecordedLoss extends Loss {
@@ -59,6 +60,8 @@ const NAMED_OCCURRENCES = 16;
 
 /** What is late, and what is lost. Never a cache of an answer: a loss is evidence, and the bytes revoke it. */
 export class LossLedger {
+  /** What is on chain and not here, for whoever tells what a gap has cost. */
+  readonly unsaved: UnsavedRows;
   readonly #parts: LossParts;
   readonly #put: Database.Statement;
   readonly #find: Database.Statement;
@@ -72,6 +75,7 @@ export class LossLedger {
 
   constructor(database: Database.Database, parts: LossParts) {
     this.#parts = parts;
+    this.unsaved = new UnsavedRows(database, parts.reading);
     this.#put = database.prepare(
       `INSERT INTO lost (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET up_to_height = excluded.up_to_height,
        deadline_seconds = excluded.deadline_seconds, recorded_ms = excluded.recorded_ms, answers = excluded.answers, revoked_ms = NULL, revoked_because = NULL`,

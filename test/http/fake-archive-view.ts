@@ -78,6 +78,7 @@ export const HEALTHY: ArchiveStatus = {
     lost: 0,
     unclearTransactions: 0,
     evidence: { archiverId: '00'.repeat(8), waiting: {} },
+    outage: null,
   },
   list: { sweptAt: null, entries: 2 },
   content: { seen: 1, spooled: 0, stored: 2, storedBytes: 2_000, failing: 0 },

@@ -41,6 +41,15 @@ describe('outages of ours', () => {
     await scene.start();
     await scene.caughtUp();
     expect(scene.archive.status()).toMatchObject({ content: { stored: 12 * HOUR_BLOCKS }, chain: { lost: 0 } });
+    await scene.until('the gap is closed', () => scene.archive.status().chain.outage?.endedAt != null);
+    expect(scene.archive.status().chain.outage).toMatchObject({
+      kind: 'walk',
+      to: scene.node.chain.tip.height,
+      from: scene.node.chain.tip.height - 5 * HOUR_BLOCKS + 1,
+      missedSeconds: 5 * 3_600,
+      mayBeLost: null,
+      outcome: { stored: 10 * HOUR_BLOCKS, pending: 0, lost: 0 },
+    });
   });
 
   test('seven hours: exactly the pruned ones are lost, each named, and a loss is not permanent', async () => {
@@ -53,6 +62,12 @@ describe('outages of ours', () => {
     await scene.start();
     const pruned = away.filter(({ versionHash }) => truth(scene).get(versionHash)?.atNode === false);
     expect(pruned.length).toBeGreaterThan(HOUR_BLOCKS);
+    // Told before anybody was asked: what is over is over by the chain's clock.
+    await scene.until('what may be lost is told', () => scene.conditions().includes('chain/outage'));
+    expect(scene.archive.status().chain.outage?.mayBeLost).toMatchObject({
+      from: away[0]?.height,
+      to: pruned.at(-1)?.height,
+    });
     await scene.until('all is settled', () => scene.archive.status().chain.lost >= pruned.length);
     await scene.caughtUp();
     const lost = scene.archive.losses().map(({ versionHash }) => versionHash);
@@ -66,6 +81,10 @@ describe('outages of ours', () => {
     await scene.until('evidence', () => evidence().length === pruned.length);
     expect(evidence().map(({ versionHash }) => versionHash)).toEqual(lost);
     expect(scene.archive.status().content.stored).toBe(16 * HOUR_BLOCKS - pruned.length);
+    await scene.until('the gap is closed', () => scene.archive.status().chain.outage?.endedAt != null);
+    const outcome = { stored: away.length - pruned.length, pending: 0, lost: pruned.length };
+    expect(scene.archive.status().chain.outage).toMatchObject({ mayBeLost: null, savable: null, outcome });
+    expect(scene.conditions()).not.toContain('chain/outage');
 
     const again = scene.blobs.find(({ versionHash }) => versionHash === lost[0]);
     scene.node.submitBlob(again?.bytes ?? new Uint8Array(), { hashType: again?.hashType ?? 'keccak256' });
@@ -98,6 +117,19 @@ describe('what the node has not got', () => {
     await scene.start();
     await scene.until('walked', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
     expect(await scene.record(blob.versionHash)).toMatchObject({ state: 'seen' });
+    await scene.until('the node lacks it', () => scene.conditions().includes('chain/node-lacks-bytes'));
+    const { from, to, lacking, mayBeLost } = scene.archive.status().chain.outage ?? {};
+    expect({ from, to, lacking, mayBeLost }).toMatchObject({
+      from: 133,
+      to: 133,
+      lacking: { blobs: 1, from: 133, to: 133, slackSeconds: expect.any(Number) },
+      mayBeLost: null,
+    });
+    // A stop in between forgets nothing of it.
+    await scene.stop();
+    await scene.start();
+    await scene.until('it is told again', () => scene.conditions().includes('chain/node-lacks-bytes'));
+    expect(scene.archive.status().chain.outage?.from).toBe(133);
     scene.mine(3.5 * HOUR_BLOCKS);
     await scene.until('told', () => scene.conditions().includes('chain/at-risk-50'));
     scene.mine(2.5 * HOUR_BLOCKS + 8);

@@ -17,6 +17,7 @@ import { EvidenceKeeper } from './evidence-keeper.ts';
 import { describeFinality, Finality, type FinalityRule } from './finality.ts';
 import { Follower } from './follower.ts';
 import { type BytesSource, LossJudge } from './loss-judge.ts';
+import { OutageWatch } from './outage-watch.ts';
 import { RecordKeeper } from './record-keeper.ts';
 
 export interface ChainOptions {
@@ -60,6 +61,7 @@ export class ChainFollowing {
   readonly #keeper: RecordKeeper;
   readonly #evidence: EvidenceKeeper;
   readonly #conflicts: ConflictWatch;
+  readonly #outages: OutageWatch;
 
   constructor(options: ChainOptions, modules: ChainModules) {
     this.#options = options;
@@ -71,6 +73,12 @@ export class ChainFollowing {
     this.#watch = new BlockWatch(node, poller);
     this.#judge = new LossJudge({ ...modules, follower });
     this.#conflicts = new ConflictWatch({ ...modules, follower });
+    this.#outages = new OutageWatch({
+      ...modules,
+      follower,
+      sources: [...modules.nodes.map(({ name }) => `node ${name}`), ...modules.sources.map(({ name }) => name)],
+      classesAt: async (from, to, signal) => (await this.#compare({ from, to }, signal)).occurrences,
+    });
     this.#keeper = new RecordKeeper({
       catalog,
       stores: modules.records,
@@ -96,6 +104,7 @@ export class ChainFollowing {
       this.#judge.run(signal),
       this.#keeper.run(signal),
       this.#evidence.run(signal),
+      this.#outages.run(signal),
       this.#conflicts.run(signal),
     ]);
   }
@@ -125,18 +134,23 @@ export class ChainFollowing {
       lost: losses.count(),
       unclearTransactions: chain.unclearCount(),
       evidence: this.#evidence.status,
+      outage: this.#outages.report,
     };
   }
 
   /** Compares what is on chain with what is held; the result is evidence, and goes to every backend. */
   async audit(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
     const { catalog, nowMs } = this.#modules;
-    const facts = { custom: this.#modules.customNames(), finalHeight: this.finalHeight };
-    const report = await auditChain(catalog, range, facts, signal);
+    const report = await this.#compare(range, signal);
     const at = new Date(nowMs()).toISOString();
     const findings = report.findings.slice(0, MOST_FINDINGS_KEPT);
     catalog.evidence.put(`audits/${at.replace(/[-:]/g, '')}.json`, { format: 1, at, ...report, findings });
     return report;
+  }
+
+  #compare(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
+    const facts = { custom: this.#modules.customNames(), finalHeight: this.finalHeight };
+    return auditChain(this.#modules.catalog, range, facts, signal);
   }
 
   /** Raised while the walk is not where the node is: nothing may be called absent, and little is known to be final. */

@@ -27,6 +27,17 @@ const status = z.looseObject({
     failing: z.number(),
   }),
   smallestSlackSeconds: z.number().nullable(),
+  chain: z.looseObject({
+    outage: z
+      .looseObject({
+        from: z.number(),
+        to: z.number(),
+        endedAt: z.string().nullable(),
+        outcome: z.record(z.string(), z.number()).nullable(),
+      })
+      .nullable()
+      .default(null),
+  }),
   conditions: z.array(z.looseObject({ code: z.string(), message: z.string(), hint: z.string() })),
 });
 
@@ -50,6 +61,11 @@ export async function showStatus({ config, json, own }: VerbOptions, context: Cl
     context,
     `slack    ${slack === null ? 'nothing is waiting' : `${describeSeconds(slack)} until the node may prune`}`,
   );
+  const { outage } = found.chain;
+  if (outage !== null && outage.endedAt !== null) {
+    const outcome = Object.entries(outage.outcome ?? {}).map(([kind, count]) => `${count} ${kind}`);
+    print(context, `gap      heights ${outage.from} to ${outage.to}, closed ${outage.endedAt}: ${outcome.join(', ')}`);
+  }
   for (const { code, message, hint } of found.conditions) {
     print(context, `! ${message} (${code})`);
     print(context, `  ${hint}`);

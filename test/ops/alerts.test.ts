@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -129,6 +129,13 @@ describe('the alerts', () => {
 });
 
 describeWithCommand('promtool', 'the alerts, as Prometheus evaluates them', () => {
+  test('the example of a configuration is one, and finds them', () => {
+    const example = join(dirname(RULES_FILE), 'prometheus.yaml');
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'config', example], { encoding: 'utf8' });
+    expect(status, `${stdout}${stderr}`).toBe(0);
+    expect(stdout).toContain(`${ALERTS.length} rules found`);
+  });
+
   test('none fires while all is well, for two days', () => {
     const times = ['30m', '7h', '14h', '47h'];
     const quiet = times.map((eval_time) => ({ expr: 'ALERTS{alertstate="firing"}', eval_time, exp_samples: [] }));

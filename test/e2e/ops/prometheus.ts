@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { atEndOfTest } from '../../cleanup.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { eventually } from '../eventually.ts';
+
+const CONFIG = fileURLToPath(new URL('../../../config/prometheus', import.meta.url));
+const alerts = z.object({
+  data: z.object({
+    alerts: z.array(z.object({ labels: z.record(z.string(), z.string()), state: z.enum(['pending', 'firing']) })),
+  }),
+});
+const targets = z.object({ data: z.object({ activeTargets: z.array(z.object({ health: z.string() })) }) });
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === 'string') throw new Error('It has no port.');
+  return address.port;
+}
+
+export interface Prometheus {
+  /** `HoldfastBackendDown ipfs`, of what fires now. */
+  firing(): Promise<string[]>;
+  /** Waits until the archiver was scraped. */
+  untilScraped(): Promise<void>;
+}
+
+/** The configuration and the rules as they are shipped, with another target, and in seconds what is minutes there. */
+export async function startPrometheus(target: string): Promise<Prometheus> {
+  const folder = temporaryFolder();
+  const config = readFileSync(join(CONFIG, 'prometheus.yaml'), 'utf8');
+  writeFileSync(join(folder, 'prometheus.yaml'), config.replace('127.0.0.1:8080', target).replaceAll('15s', '1s'));
+  const rules = readFileSync(join(CONFIG, 'alerts.yaml'), 'utf8');
+  writeFileSync(join(folder, 'alerts.yaml'), rules.replaceAll(/^( +for: \d+)[mh]$/gm, '$1s'));
+  const port = await freePort();
+  const child: ChildProcess = spawn(
+    'prometheus',
+    [
+      `--config.file=${join(folder, 'prometheus.yaml')}`,
+      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ],
+    { stdio: 'ignore' },
+  );
+  atEndOfTest(async () => {
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  });
+  const ask = async (path: string): Promise<unknown> => await (await fetch(`http://127.0.0.1:${port}${path}`)).json();
+  return {
+    async firing() {
+      const found = alerts.parse(await ask('/api/v1/alerts')).data.alerts;
+      return found
+        .filter(({ state }) => state === 'firing')
+        .map(({ labels }) => `${labels['alertname'] ?? ''} ${labels['backend'] ?? ''}`.trim());
+    },
+    untilScraped: () =>
+      eventually(async () => {
+        const [one] = targets.parse(await ask('/api/v1/targets')).data.activeTargets;
+        if (one?.health !== 'up') throw new Error(`not scraped yet: ${JSON.stringify(one)}`);
+      }, 30_000),
+  };
+}

@@ -57,10 +57,9 @@ export class OccurrenceProofs {
     let why = 'No backend has the record.';
     for (const store of this.#stores) {
       try {
-        const text = await store.getRecord(parseRecordPath(occurrenceKey(occurrence)), signal);
-        if (text === null) continue;
-        const record = parseOccurrenceRecord(text);
-        if (proves(record, occurrence, sizeBytes)) return record;
+        const record = await recordIn(store, occurrence, sizeBytes, signal);
+        if (record === 'none') continue;
+        if (record !== 'wrong') return record;
         why = `The record in ${store.id} does not prove its occurrence.`;
       } catch (error) {
         if (!(error instanceof StorageError || error instanceof VerifyError)) throw error;
@@ -69,6 +68,19 @@ export class OccurrenceProofs {
     }
     return why;
   }
+}
+
+/** What a store has as the record of this occurrence. @throws StorageError, and VerifyError for what is no record. */
+export async function recordIn(
+  store: Pick<RecordStore, 'getRecord'>,
+  occurrence: PlacedOccurrence,
+  sizeBytes: number,
+  signal: AbortSignal,
+): Promise<OccurrenceRecord | 'none' | 'wrong'> {
+  const text = await store.getRecord(parseRecordPath(occurrenceKey(occurrence)), signal);
+  if (text === null) return 'none';
+  const record = parseOccurrenceRecord(text);
+  return proves(record, occurrence, sizeBytes) ? record : 'wrong';
 }
 
 /** Everything but the bytes, which are not asked for here. */

@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RecordStore } from '../storage/record-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Activity } from './activity.ts';
 import { AuditWatch, type AuditWatchModules } from './chain/audit-watch.ts';
@@ -16,6 +17,8 @@ export interface RoutineModules {
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly rehash: RehashRule;
+  /** The data folder's own come first. */
+  readonly records: readonly RecordStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
   readonly conditions: ConditionBoard;

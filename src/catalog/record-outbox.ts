@@ -1,6 +1,13 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type BlockHash, type ContentName, parseBlockHash } from '../blob/ids.ts';
+import {
+  type BlockHash,
+  type ContentName,
+  type HashType,
+  parseBlockHash,
+  parseVersionHash,
+  type VersionHash,
+} from '../blob/ids.ts';
 import { hashTypeCode } from '../sqlite/hash-type-code.ts';
 import {
   type ChainPlace,
@@ -9,13 +16,12 @@ import {
   occurrenceRow,
   type PlacedOccurrence,
 } from './occurrence-table.ts';
+import { RecordTasks, UNMADE_RECORD } from './record-tasks.ts';
 import { hashKey } from './wanted-table.ts';
 
-/** Stands for a record that is to be made from its block once there is something to write it for. */
-export const UNMADE_RECORD = '';
-
+export { UNMADE_RECORD } from './record-tasks.ts';
 /** An occurrence record that is to be written: final, and its content is here. */
-export interface DueRecord extends ChainPlace {
+export interface DueRecord extends OccurrenceRow {
   /** As it was made from the block, lacking the size; or `UNMADE_RECORD`. */
   readonly record: string;
   readonly sizeBytes: number;
@@ -26,33 +32,32 @@ export interface WithdrawnOccurrence extends Omit<OccurrenceRow, 'transactionInd
   readonly blockHash: BlockHash;
 }
 
-const dueRow = z.object({
-  height: z.number(),
-  transaction_index: z.number(),
-  record: z.string(),
-  size_bytes: z.number(),
-});
+const dueRow = occurrenceRow.extend({ record: z.string(), size_bytes: z.number() });
+const fillRow = z.object({ height: z.number(), transaction_index: z.number(), is_recorded: z.number() });
+const fillingRow = z.object({ fill_height: z.number(), fill_index: z.number(), fill_until: z.number() });
 const withdrawnRow = occurrenceRow
   .omit({ transaction_index: true })
   .extend({ sequence: z.number(), block_hash: z.instanceof(Buffer) });
 
-/** Occurrence records between the walk, which can make them, and the backends, which are to have them. */
+/** Occurrence records between the walk, which can make them, and the backends, each of which gets them at its own pace. */
 export class RecordOutbox {
   readonly #database: Database.Database;
   readonly #nowMs: () => number;
+  readonly #tasks: RecordTasks;
   readonly #add: Database.Statement;
   readonly #queueFirst: Database.Statement;
   readonly #dueBetween: Database.Statement;
   readonly #forget: Database.Statement;
   readonly #withdraw: Database.Statement;
   readonly #due: Database.Statement;
-  readonly #written: Database.Statement;
   readonly #withdrawn: Database.Statement;
-  readonly #deleted: Database.Statement;
+  readonly #earlier: Database.Statement;
+  readonly #recorded: Database.Statement;
 
   constructor(database: Database.Database, nowMs: () => number) {
     this.#database = database;
     this.#nowMs = nowMs;
+    this.#tasks = new RecordTasks(database);
     this.#add = database.prepare('INSERT INTO unwritten_record (height, transaction_index, record) VALUES (?, ?, ?)');
     this.#queueFirst = database.prepare(
       `INSERT INTO unwritten_record (height, transaction_index, record)
@@ -72,20 +77,37 @@ export class RecordOutbox {
     );
     // CROSS: in this order. The outbox is small, and the planner cannot know it.
     this.#due = database.prepare(
-      `SELECT unwritten_record.height, unwritten_record.transaction_index, record, size_bytes
-       FROM unwritten_record CROSS JOIN occurrence USING (height, transaction_index)
+      `SELECT occurrence.height, occurrence.transaction_index, occurrence.version_hash, occurrence.hash_type, occurrence.txid,
+         occurrence.vout, record, size_bytes
+       FROM record_task INDEXED BY record_task_by_store CROSS JOIN unwritten_record USING (height, transaction_index)
+       CROSS JOIN occurrence USING (height, transaction_index)
        CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
-       WHERE (unwritten_record.height, unwritten_record.transaction_index) > (?, ?) AND unwritten_record.height <= ? AND content.state > 0
-       ORDER BY unwritten_record.height, unwritten_record.transaction_index LIMIT ?`,
-    );
-    this.#written = database.prepare(
-      'DELETE FROM unwritten_record WHERE height = ? AND transaction_index = ? AND record = ?',
+       WHERE store_id = ? AND (record_task.height, record_task.transaction_index) > (?, ?) AND record_task.height <= ?
+         AND content.state > 0 ORDER BY record_task.height, record_task.transaction_index LIMIT ?`,
     );
     this.#withdrawn = database.prepare(
-      `SELECT sequence, height, version_hash, hash_type, txid, vout, block_hash FROM withdrawn_occurrence
-       WHERE deleted_ms IS NULL ORDER BY sequence LIMIT ?`,
+      `SELECT sequence, height, version_hash, hash_type, txid, vout, block_hash
+       FROM withdrawn_task CROSS JOIN withdrawn_occurrence USING (sequence) WHERE store_id = ? ORDER BY sequence LIMIT ?`,
     );
-    this.#deleted = database.prepare('UPDATE withdrawn_occurrence SET deleted_ms = ? WHERE sequence = ?');
+    this.#recorded = database
+      .prepare(
+        'SELECT version_hash FROM content WHERE version_hash > ? AND hash_type = ? AND state > 0 ORDER BY version_hash LIMIT ?',
+      )
+      .pluck();
+    const before = `SELECT 1 FROM occurrence AS earlier WHERE earlier.version_hash = occurrence.version_hash
+      AND earlier.hash_type = occurrence.hash_type
+      AND (earlier.height, earlier.transaction_index) < (occurrence.height, occurrence.transaction_index) LIMIT @most`;
+    this.#earlier = database.prepare(
+      `SELECT height, transaction_index, (SELECT COUNT(*) FROM (${before})) < @most AND EXISTS (SELECT 1 FROM content
+         WHERE content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type AND state > 0) AS is_recorded
+       FROM occurrence WHERE (height, transaction_index) > (@height, @index) AND height <= @until
+       ORDER BY height, transaction_index LIMIT @limit`,
+    );
+  }
+
+  /** The stores that are configured now. One that was not is to get what was written before; of others nothing is kept. */
+  useStores(names: readonly string[]): void {
+    this.#database.transaction(() => this.#tasks.useStores(names)).immediate();
   }
 
   /** Within the walk's transaction. */
@@ -114,41 +136,84 @@ export class RecordOutbox {
     this.#withdraw.run(hashKey(versionHash), code, hashKey(txid), vout, height, hashKey(blockHash), this.#nowMs());
   }
 
-  /** What may be written now: of blocks up to the final height, behind `after`, in the order of the chain. */
-  due(after: ChainPlace, finalHeight: number, limit: number): DueRecord[] {
-    return this.#due.all(after.height, after.transactionIndex, finalHeight, limit).map((value) => {
+  /** What this store is to get now: of blocks up to the final height, behind `after`, in the order of the chain. */
+  due(store: string, after: ChainPlace, finalHeight: number, limit: number): DueRecord[] {
+    const id = this.#tasks.id(store);
+    return this.#due.all(id, after.height, after.transactionIndex, finalHeight, limit).map((value) => {
       const found = dueRow.parse(value);
-      return {
-        height: found.height,
-        transactionIndex: found.transaction_index,
-        record: found.record,
-        sizeBytes: found.size_bytes,
-      };
+      return { ...decodeOccurrence(found), record: found.record, sizeBytes: found.size_bytes };
     });
   }
 
-  /** Every backend has these. A row that was made anew meanwhile, for another block, stays. */
-  recordWritten(written: readonly DueRecord[]): void {
+  /** The store has these. A row that was made anew meanwhile, for another block, stays. */
+  recordWritten(store: string, written: readonly DueRecord[]): void {
+    const id = this.#tasks.id(store);
     this.#database
       .transaction(() => {
-        for (const { height, transactionIndex, record } of written) this.#written.run(height, transactionIndex, record);
+        for (const { height, transactionIndex, record } of written)
+          this.#tasks.written(id, height, transactionIndex, record);
       })
       .immediate();
   }
 
-  /** Whose records are to be deleted, in the order in which they were withdrawn. */
-  undeleted(limit: number): WithdrawnOccurrence[] {
-    return this.#withdrawn.all(limit).map((value) => {
+  /** Held content of one hash type, in the order of version hashes, behind `after`: its first occurrences have records. */
+  recorded(hashType: HashType, after: VersionHash | null, limit: number): VersionHash[] {
+    const key = after === null ? Buffer.alloc(0) : hashKey(after);
+    return z
+      .array(z.instanceof(Buffer))
+      .parse(this.#recorded.all(key, hashTypeCode(hashType), limit))
+      .map((hash) => parseVersionHash(hash.toString('hex')));
+  }
+
+  /** Found to have left this store: written there again. */
+  requeue(store: string, places: readonly ChainPlace[]): void {
+    const id = this.#tasks.id(store);
+    this.#database
+      .transaction(() => {
+        for (const { height, transactionIndex } of places) this.#tasks.queue(id, height, transactionIndex);
+      })
+      .immediate();
+  }
+
+  /** Is it still to get the record of this occurrence? */
+  isQueued(store: string, { height, transactionIndex }: ChainPlace): boolean {
+    return this.#tasks.isQueued(this.#tasks.id(store), height, transactionIndex);
+  }
+
+  /**
+   * Queues some more of what was written before this store was configured: of each held content the first so many
+   * occurrences. false: it has been given all.
+   */
+  fillSome(store: string, mostOfOne: number, limit: number): boolean {
+    const id = this.#tasks.id(store);
+    return this.#database
+      .transaction(() => {
+        const filling = fillingRow.safeParse(this.#tasks.filling(id)).data;
+        if (filling === undefined) return false;
+        const { fill_height: height, fill_index: index, fill_until: until } = filling;
+        const rows = z.array(fillRow).parse(this.#earlier.all({ height, index, until, most: mostOfOne, limit }));
+        for (const row of rows) if (row.is_recorded === 1) this.#tasks.queue(id, row.height, row.transaction_index);
+        const last = rows.at(-1);
+        this.#tasks.filled(id, last?.height ?? null, last?.transaction_index ?? null);
+        return true;
+      })
+      .immediate();
+  }
+
+  /** Whose records this store is to lose, in the order in which they were withdrawn. */
+  undeleted(store: string, limit: number): WithdrawnOccurrence[] {
+    return this.#withdrawn.all(this.#tasks.id(store), limit).map((value) => {
       const found = withdrawnRow.parse(value);
       const { transactionIndex: _, ...occurrence } = decodeOccurrence({ ...found, transaction_index: 0 });
       return { ...occurrence, sequence: found.sequence, blockHash: parseBlockHash(found.block_hash.toString('hex')) };
     });
   }
 
-  recordDeleted(sequences: readonly number[]): void {
+  recordDeleted(store: string, sequences: readonly number[]): void {
+    const id = this.#tasks.id(store);
     this.#database
       .transaction(() => {
-        for (const sequence of sequences) this.#deleted.run(this.#nowMs(), sequence);
+        for (const sequence of sequences) this.#tasks.deleted(id, sequence, this.#nowMs());
       })
       .immediate();
   }

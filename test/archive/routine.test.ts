@@ -29,6 +29,7 @@ describe('the canary', () => {
     const asked: string[] = [];
     const holding: Holding = {
       id: 'local',
+      records: null,
       get store(): never {
         throw new Error('Only single blobs are asked for.');
       },

@@ -1,17 +1,21 @@
-import { codeOf } from '../../blob/errors.ts';
+import { codeOf, messageOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { RECORDED_OCCURRENCES } from '../../catalog/chain-index.ts';
 import { type DueRecord, UNMADE_RECORD, type WithdrawnOccurrence } from '../../catalog/record-outbox.ts';
+import { StorageError } from '../../storage/errors.ts';
 import { parseRecordPath, type RecordStore } from '../../storage/record-store.ts';
 import { decodeOccurrenceRecord } from '../../verify/decode-occurrence-record.ts';
+import { VerifyError } from '../../verify/errors.ts';
 import { encodeOccurrenceRecord, occurrenceKey } from '../../verify/occurrence-record.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import { recordIn } from '../occurrence-proofs.ts';
 import { Pulse } from '../pulse.ts';
 import type { ChainNode } from './chain-node.ts';
 import { type ProvenBlock, readBlock } from './read-block.ts';
 
 export interface RecordModules {
   readonly catalog: Catalog;
-  /** Every backend with names. A record is done when all of them have it. */
+  /** Every backend with names, the data folder first. Each gets every record, whenever it came to be one. */
   readonly stores: readonly RecordStore[];
   readonly conditions: ConditionBoard;
   /** Up to here everything on our branch is final now; null: nothing is. */
@@ -23,11 +27,15 @@ export interface RecordModules {
 }
 
 const GROUP = 64;
+const FILL_GROUP = 1_024;
 const IDLE_MS = 5_000;
 const RETRY_MS = 15_000;
 const BEGINNING = { height: -1, transactionIndex: -1 } as const;
 
-/** Writes the record of each final occurrence to every backend with names, and deletes those that were withdrawn. */
+/**
+ * Writes the record of each final occurrence to every backend with names, and deletes those that were withdrawn: for each
+ * backend at its own pace, so that one that is away holds up no other.
+ */
 export class RecordKeeper {
   readonly #modules: RecordModules;
   readonly #pause = new Pulse();
@@ -36,21 +44,30 @@ export class RecordKeeper {
 
   constructor(modules: RecordModules) {
     this.#modules = modules;
+    modules.catalog.records.useStores(modules.stores.map(({ id }) => id));
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#modules.stores.map((store) => this.#serve(store, signal)));
+  }
+
+  async #serve(store: RecordStore, signal: AbortSignal): Promise<void> {
+    const { news, conditions, catalog, finalHeight } = this.#modules;
+    const subject = `chain:records:${store.id}` as const;
     while (!signal.aborted) {
-      const { news } = this.#modules;
       const rings = news.rings;
       try {
-        await this.#deleteWithdrawn(signal);
-        await this.#writeDue(signal);
-        this.#lastRead = null;
-        this.#modules.conditions.set('chain:records', null);
+        await this.#deleteWithdrawn(store, signal);
+        let fault = await this.#writeDue(store, signal);
+        while (finalHeight() !== null && catalog.records.fillSome(store.id, RECORDED_OCCURRENCES, FILL_GROUP)) {
+          fault = await this.#writeDue(store, signal);
+        }
+        if (fault !== null) throw fault;
+        conditions.set(subject, null);
       } catch (error) {
         if (signal.aborted) return;
         // Bytes are archived and served all the same: told, but the archive is ready.
-        this.#modules.conditions.setError('chain:records', error, false);
+        conditions.setError(subject, error, false);
         await this.#pause.wait(RETRY_MS, signal);
       }
       if (news.rings === rings) await news.wait(IDLE_MS, signal);
@@ -58,52 +75,101 @@ export class RecordKeeper {
   }
 
   /** Before anything is written: the same transaction can be final again under the same name, in another block. */
-  async #deleteWithdrawn(signal: AbortSignal): Promise<void> {
-    const { catalog, stores } = this.#modules;
+  async #deleteWithdrawn(store: RecordStore, signal: AbortSignal): Promise<void> {
+    const { catalog } = this.#modules;
     for (;;) {
-      const withdrawn = catalog.records.undeleted(GROUP);
+      const withdrawn = catalog.records.undeleted(store.id, GROUP);
       if (withdrawn.length === 0) return;
-      for (const occurrence of withdrawn) for (const store of stores) await deleteFrom(store, occurrence, signal);
-      catalog.records.recordDeleted(withdrawn.map(({ sequence }) => sequence));
+      for (const occurrence of withdrawn) await deleteFrom(store, occurrence, signal);
+      catalog.records.recordDeleted(
+        store.id,
+        withdrawn.map(({ sequence }) => sequence),
+      );
     }
   }
 
-  async #writeDue(signal: AbortSignal): Promise<void> {
-    const { catalog, stores, finalHeight } = this.#modules;
+  /** Gives why one could not be made, which keeps none of the others from being written. */
+  async #writeDue(store: RecordStore, signal: AbortSignal): Promise<Error | null> {
+    const { catalog, finalHeight } = this.#modules;
+    let fault: Error | null = null;
     for (let after: { height: number; transactionIndex: number } = BEGINNING; !signal.aborted; ) {
       const final = finalHeight();
-      const due = final === null ? [] : catalog.records.due(after, final, GROUP);
+      const due = final === null ? [] : catalog.records.due(store.id, after, final, GROUP);
       const last = due.at(-1);
-      if (last === undefined) return;
+      if (last === undefined) break;
       after = last;
+      const written: DueRecord[] = [];
       for (const record of due) {
-        const { path, text } = completed(record, await this.#recordOf(record, signal));
-        for (const store of stores) await store.putRecord(path, text, signal);
+        const text = await this.#textOf(record, store, signal);
+        if (text instanceof Error) fault = text;
+        else {
+          await store.putRecord(parseRecordPath(occurrenceKey(record)), text, signal);
+          written.push(record);
+        }
       }
       // A reorganisation meanwhile took the rows, and queued the deletion of what was just written.
-      catalog.records.recordWritten(due);
+      catalog.records.recordWritten(store.id, written);
+    }
+    this.#lastRead = null;
+    return fault;
+  }
+
+  async #textOf(due: DueRecord, store: RecordStore, signal: AbortSignal): Promise<string | Error> {
+    try {
+      if (due.record !== UNMADE_RECORD) return completed(due, due.record);
+      const [first, ...others] = this.#modules.stores.filter((other) => other !== store);
+      // The data folder is near; a node that pruned the block has others for it.
+      const near = first === undefined ? null : await this.#copyFrom(first, due, signal);
+      if (near !== null) return near;
+      const made = await this.#make(due, signal);
+      if (!(made instanceof Error)) return completed(due, made);
+      for (const other of others) {
+        const copy = await this.#copyFrom(other, due, signal);
+        if (copy !== null) return copy;
+      }
+      return made;
+    } catch (error) {
+      signal.throwIfAborted();
+      return error instanceof Error ? error : new Error(messageOf(error));
     }
   }
 
-  async #recordOf({ record, height, transactionIndex }: DueRecord, signal: AbortSignal): Promise<string> {
-    if (record !== UNMADE_RECORD) return record;
-    const hash = this.#modules.catalog.chain.blockAt(height)?.hash;
-    if (hash === undefined) throw new RangeError(`block ${height} left the branch while its record was made`);
-    if (this.#lastRead?.hash !== hash) {
-      this.#lastRead = readBlock(await this.#modules.node.rawBlock(hash, signal), hash, height);
+  /** null: that store has not got it, or cannot be asked. */
+  async #copyFrom(store: RecordStore, due: DueRecord, signal: AbortSignal): Promise<string | null> {
+    const block = this.#modules.catalog.chain.blockAt(due.height);
+    if (block === null) return null;
+    try {
+      const { hash: blockHash, medianTimeSeconds } = block;
+      const record = await recordIn(store, { ...due, blockHash, medianTimeSeconds }, due.sizeBytes, signal);
+      return typeof record === 'string' ? null : encodeOccurrenceRecord(record);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof StorageError || error instanceof VerifyError) return null;
+      throw error;
     }
-    const { occurrences } = this.#lastRead;
-    const occurrence = occurrences.find((one) => one.transactionIndex === transactionIndex);
-    if (occurrence === undefined)
+  }
+
+  async #make({ height, transactionIndex }: DueRecord, signal: AbortSignal): Promise<string | Error> {
+    try {
+      const hash = this.#modules.catalog.chain.blockAt(height)?.hash;
+      if (hash === undefined) throw new RangeError(`block ${height} left the branch while its record was made`);
+      if (this.#lastRead?.hash !== hash) {
+        this.#lastRead = readBlock(await this.#modules.node.rawBlock(hash, signal), hash, height);
+      }
+      const { occurrences } = this.#lastRead;
+      const occurrence = occurrences.find((one) => one.transactionIndex === transactionIndex);
+      if (occurrence !== undefined) return occurrence.makeRecord();
       throw new RangeError(`block ${height} has no blob in transaction ${transactionIndex}`);
-    return occurrence.makeRecord();
+    } catch (error) {
+      signal.throwIfAborted();
+      return error instanceof Error ? error : new Error(messageOf(error));
+    }
   }
 }
 
-function completed({ sizeBytes }: DueRecord, record: string) {
+function completed({ sizeBytes }: DueRecord, record: string): string {
   const value: unknown = JSON.parse(record);
-  const complete = { ...decodeOccurrenceRecord(value), size: sizeBytes };
-  return { path: parseRecordPath(occurrenceKey(complete)), text: encodeOccurrenceRecord(complete) };
+  return encodeOccurrenceRecord({ ...decodeOccurrenceRecord(value), size: sizeBytes });
 }
 
 /** Where object lock keeps it, a tombstone beside it says which block it spoke of: the same name can be right later. */

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RecordStore } from '../../storage/record-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { DamageWatch } from '../damage-watch.ts';
@@ -17,6 +18,8 @@ export interface DailyScrubModules {
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly rehash: RehashRule;
+  /** The data folder's own come first. */
+  readonly records: readonly RecordStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
   readonly conditions: ConditionBoard;
@@ -37,8 +40,8 @@ export class DailyScrub {
 
   /** @throws what kept a place from being looked at, after all others were. */
   async slice(signal: AbortSignal): Promise<void> {
-    const { replication, store, rehash, conditions, log } = this.#modules;
-    const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
+    const { replication, store, rehash, records, conditions, log } = this.#modules;
+    const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
     // A backend that is away is looked at another day.
     const sites = replication.sites.filter(({ isAdmitted }) => isAdmitted).map(siteHolding);
     let failure: unknown = null;

@@ -1,13 +1,17 @@
 import type { ContentName } from '../../blob/ids.ts';
 import type { BlobStore } from '../../storage/blob-store.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RecordStore } from '../../storage/record-store.ts';
 import { forgetBytes, type RehashRule } from '../../verify/verified-blob.ts';
+import { recordStores } from '../chain/archive-sources.ts';
 import type { CopyFinding, Site } from './site.ts';
 
 /** A place whose copies are checked: a backend, or a local store that keeps. */
 export interface Holding {
   readonly id: string;
   readonly store: BlobStore;
+  /** Where its occurrence records lie; null: it has none (IPFS). */
+  readonly records: RecordStore | null;
   /** What its copy is; one that seems bad is read again on a fresh connection before it is called so. */
   look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']>;
 }
@@ -16,6 +20,7 @@ export function siteHolding(site: Site): Holding {
   return {
     id: site.id,
     store: site.store,
+    records: recordStores([], [site])[0] ?? null,
     async look(name, signal) {
       const first = await site.read(name, signal);
       const finding = first.kind === 'good' ? first : await site.readAfresh(name, signal);
@@ -26,7 +31,7 @@ export function siteHolding(site: Site): Holding {
   };
 }
 
-export function localHolding(store: LocalStore, rehash: RehashRule): Holding {
+export function localHolding(store: LocalStore, rehash: RehashRule, records: RecordStore | null = null): Holding {
   const read = async (name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']> => {
     const copy = await store.copy(name, signal);
     if (copy === null) return 'missing';
@@ -35,6 +40,7 @@ export function localHolding(store: LocalStore, rehash: RehashRule): Holding {
   return {
     id: store.id,
     store,
+    records,
     look: async (name, signal) => {
       const first = await read(name, signal);
       return first === 'good' ? first : await read(name, signal);

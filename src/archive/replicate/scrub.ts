@@ -4,6 +4,7 @@ import type { ContentEntry } from '../../catalog/content-table.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { compareListing } from './compare-listing.ts';
+import { compareRecords } from './compare-records.ts';
 import type { Holding } from './holding.ts';
 
 /** A part of everything: the `index`-th of `of` equal ones, counted from 1. */
@@ -29,6 +30,8 @@ export interface BackendFindings {
   /** Found by this check; what was found before and is not mended counts in `left` of the report. */
   readonly missing: number;
   readonly damaged: number;
+  /** Occurrence records that it was given and has not got; they are queued to be written again. */
+  readonly missingRecords: number;
   /** Why it could not be asked, or not to the end. */
   readonly fault: string | null;
 }
@@ -56,12 +59,15 @@ export class Scrub {
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<BackendFindings> {
-    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0 };
+    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0 };
     try {
       const told = (done: number) => progress({ backend: holding.id, step: 'listing', done, total: null });
       const { listed, unknown, doubtful } = await compareListing(holding.store, this.#modules.catalog, told, signal);
       Object.assign(counts, { listed, unknown });
       await this.#look(holding, doubtful, counts, signal);
+      if (holding.records !== null) {
+        counts.missingRecords = await compareRecords(holding.records, this.#modules.catalog, signal);
+      }
       if (subset !== null) await this.#readSubset(holding, subset, counts, progress, signal);
       return { backend: holding.id, ...counts, fault: null };
     } catch (error) {
@@ -74,7 +80,7 @@ export class Scrub {
   /** The next part of what it holds, after where the last one ended; begins anew at the end. */
   async slice(holding: Holding, parts: number, signal: AbortSignal): Promise<BackendFindings> {
     const { replicas } = this.#modules.catalog;
-    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0 };
+    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0 };
     let left = Math.ceil(replicas.goodCount(holding.id) / parts);
     while (left > 0) {
       const page = replicas.goodAfter(holding.id, replicas.progress(holding.id, 'daily'), Math.min(left, PAGE_ENTRIES));

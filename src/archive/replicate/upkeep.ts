@@ -1,5 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RecordStore } from '../../storage/record-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { Adoption } from '../adoption.ts';
 import type { DamageWatch } from '../damage-watch.ts';
@@ -14,6 +15,8 @@ export interface UpkeepModules {
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly rehash: RehashRule;
+  /** The data folder's own come first. */
+  readonly records: readonly RecordStore[];
   readonly damage: DamageWatch;
   readonly adoption: Adoption;
   readonly replication: Replication;
@@ -85,7 +88,7 @@ export class Upkeep {
       findings.push(
         fault === undefined
           ? await this.#scrub.check(holding, options.subset, progress, signal)
-          : { backend: holding.id, listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, fault },
+          : { backend: holding.id, listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, fault },
       );
     }
     const before = this.#countLeft(chosen);
@@ -165,8 +168,8 @@ export class Upkeep {
   }
 
   #holdings(): Holding[] {
-    const { replication, store, rehash } = this.#modules;
-    const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
+    const { replication, store, rehash, records } = this.#modules;
+    const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
     return [...local, ...replication.sites.map(siteHolding)];
   }
 

@@ -12,6 +12,7 @@ export const checkReport = z.object({
       read: count,
       missing: count,
       damaged: count,
+      missingRecords: count,
       fault: z.string().nullable(),
     }),
   ),
@@ -44,6 +45,10 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   );
   for (const [backend, count] of Object.entries(report.waiting)) {
     if (count > 0) lines.push(`${backend}: ${count} blobs wait for their first copy there`);
+  }
+  for (const { backend, missingRecords } of report.backends) {
+    if (missingRecords > 0)
+      lines.push(`${backend}: ${missingRecords} occurrence records missing; holdfast run writes them again`);
   }
   if (report.repaired > 0) lines.push(`${report.repaired} copies were brought back`);
   for (const { backend, hashType, versionHash, elsewhere } of report.left) {

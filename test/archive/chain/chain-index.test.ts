@@ -135,7 +135,7 @@ describe('taking blocks back', () => {
     const { withdrawn } = catalog.chain.takeBack(100);
     expect(withdrawn).toMatchObject([{ versionHash: hex('a'), height: 101 }]);
     expect(catalog.chain.state).toMatchObject({ finalHeight: 100, tip: { height: 100 } });
-    expect(catalog.records.undeleted(10)).toMatchObject([{ versionHash: hex('a'), blockHash: hashOf(101) }]);
+    expect(catalog.records.undeleted('local', 10)).toMatchObject([{ versionHash: hex('a'), blockHash: hashOf(101) }]);
   });
 
   test('below everything that was walked: the walk begins anew at the same height', () => {
@@ -163,7 +163,7 @@ describe('very many occurrences of one content', () => {
     catalog.chain.useFinality('chainlock');
     catalog.recordSpooled([spooled('same')]);
     catalog.chain.recordFinal(119);
-    expect(catalog.records.due({ height: -1, transactionIndex: -1 }, 119, 100)).toHaveLength(16);
+    expect(catalog.records.due('local', { height: -1, transactionIndex: -1 }, 119, 100)).toHaveLength(16);
     const first = catalog.chain.occurrences(name('same'), null, 16);
     expect(first.map(({ transactionIndex }) => transactionIndex)).toEqual(
       Array.from({ length: 16 }, (_, index) => index),

@@ -74,7 +74,7 @@ describe('history below the start of the walk', () => {
     catalog.chain.recordFinal(101);
     catalog.chain.recordHistory([block(99, [occurrence('old')])]);
     catalog.recordSpooled([spooled('old')]);
-    expect(catalog.records.due(BEGINNING, 101, 10)).toMatchObject([{ height: 99 }]);
+    expect(catalog.records.due('local', BEGINNING, 101, 10)).toMatchObject([{ height: 99 }]);
     expect(catalog.records.dueBetween(99, 99)).toBe(1);
     expect(catalog.records.dueBetween(100, 101)).toBe(0);
   });
@@ -85,7 +85,7 @@ describe('history below the start of the walk', () => {
     const many = Array.from({ length: 40 }, (_, index) => occurrence('same', index));
     catalog.chain.recordHistory([block(98, many), block(99, many)]);
     catalog.chain.recordHistory([block(97, [occurrence('same')])]);
-    const due = catalog.records.due(BEGINNING, 101, 100);
+    const due = catalog.records.due('local', BEGINNING, 101, 100);
     expect(due).toHaveLength(17);
     expect(due[0]).toMatchObject({ height: 97 });
     expect(due.slice(1).every(({ height }) => height === 98)).toBe(true);

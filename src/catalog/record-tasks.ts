@@ -1,0 +1,127 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+
+/** Stands for a record that is to be made from its block once there is something to write it for. */
+export const UNMADE_RECORD = '';
+
+const numbered = z.array(z.object({ id: z.number(), name: z.string() }));
+
+/** Which store with names has still to get, or to lose, which record. The caller owns the transactions. */
+export class RecordTasks {
+  readonly #database: Database.Database;
+  readonly #queueRecord: Database.Statement;
+  readonly #unqueueOthers: Database.Statement;
+  readonly #queueTask: Database.Statement;
+  readonly #isQueued: Database.Statement;
+  readonly #written: Database.Statement;
+  readonly #done: Database.Statement;
+  readonly #filling: Database.Statement;
+  readonly #filled: Database.Statement;
+  readonly #deleted: Database.Statement;
+  readonly #deletedEverywhere: Database.Statement;
+  #ids: ReadonlyMap<string, number>;
+
+  constructor(database: Database.Database) {
+    this.#database = database;
+    this.#queueRecord = database.prepare(
+      `INSERT INTO unwritten_record (height, transaction_index, record) VALUES (?, ?, '${UNMADE_RECORD}') ON CONFLICT DO NOTHING`,
+    );
+    this.#unqueueOthers = database.prepare(
+      'DELETE FROM record_task WHERE height = ? AND transaction_index = ? AND store_id <> ?',
+    );
+    this.#queueTask = database.prepare(
+      'INSERT INTO record_task (height, transaction_index, store_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+    );
+    this.#isQueued = database.prepare(
+      'SELECT 1 FROM record_task WHERE height = ? AND transaction_index = ? AND store_id = ?',
+    );
+    this.#written = database.prepare(
+      `DELETE FROM record_task WHERE height = @height AND transaction_index = @index AND store_id = @id AND EXISTS
+         (SELECT 1 FROM unwritten_record WHERE height = @height AND transaction_index = @index AND record = @record)`,
+    );
+    this.#done = database.prepare(
+      `DELETE FROM unwritten_record WHERE height = @height AND transaction_index = @index AND NOT EXISTS
+         (SELECT 1 FROM record_task WHERE height = @height AND transaction_index = @index)`,
+    );
+    this.#filling = database.prepare(
+      'SELECT fill_height, fill_index, fill_until FROM record_store WHERE id = ? AND fill_until IS NOT NULL',
+    );
+    this.#filled = database.prepare(
+      'UPDATE record_store SET fill_height = @height, fill_index = @index, fill_until = CASE WHEN @height IS NULL THEN NULL ELSE fill_until END WHERE id = @id',
+    );
+    this.#deleted = database.prepare('DELETE FROM withdrawn_task WHERE store_id = ? AND sequence = ?');
+    this.#deletedEverywhere = database.prepare(
+      'UPDATE withdrawn_occurrence SET deleted_ms = ? WHERE sequence = ? AND NOT EXISTS (SELECT 1 FROM withdrawn_task WHERE sequence = ?)',
+    );
+    this.#ids = this.#known();
+  }
+
+  useStores(names: readonly string[]): void {
+    const database = this.#database;
+    const now = JSON.stringify(names);
+    const gone = 'SELECT id FROM record_store WHERE name NOT IN (SELECT value FROM json_each(@now))';
+    database.prepare(`DELETE FROM record_task WHERE store_id IN (${gone})`).run({ now });
+    database.prepare(`DELETE FROM withdrawn_task WHERE store_id IN (${gone})`).run({ now });
+    const isLeft = database.prepare(`DELETE FROM record_store WHERE id IN (${gone})`).run({ now }).changes > 0;
+    if (isLeft) {
+      database.exec(
+        `DELETE FROM unwritten_record WHERE NOT EXISTS (SELECT 1 FROM record_task
+           WHERE record_task.height = unwritten_record.height AND record_task.transaction_index = unwritten_record.transaction_index)`,
+      );
+    }
+    const add = database.prepare(
+      `INSERT INTO record_store (name, fill_height, fill_index, fill_until)
+       VALUES (?, -1, -1, (SELECT COALESCE(MAX(height), -1) FROM occurrence)) ON CONFLICT DO NOTHING RETURNING id`,
+    );
+    // What was withdrawn may still lie where somebody was away, or not configured, when it was.
+    const withdraw = database.prepare(
+      'INSERT INTO withdrawn_task (store_id, sequence) SELECT ?, sequence FROM withdrawn_occurrence',
+    );
+    for (const name of names) {
+      const id = add.pluck().get(name);
+      if (id !== undefined) withdraw.run(id);
+    }
+    this.#ids = this.#known();
+  }
+
+  id(store: string): number {
+    const id = this.#ids.get(store);
+    if (id === undefined) throw new RangeError(`store ${store} gets no records`);
+    return id;
+  }
+
+  /** To this store alone: whoever else is to get it was told before. */
+  queue(id: number, height: number, index: number): void {
+    if (this.#queueRecord.run(height, index).changes === 1) this.#unqueueOthers.run(height, index, id);
+    this.#queueTask.run(height, index, id);
+  }
+
+  isQueued(id: number, height: number, index: number): boolean {
+    return this.#isQueued.get(height, index, id) !== undefined;
+  }
+
+  written(id: number, height: number, index: number, record: string): void {
+    this.#written.run({ id, height, index, record });
+    this.#done.run({ height, index });
+  }
+
+  /** undefined: there is nothing more to give it from before. */
+  filling(id: number): unknown {
+    return this.#filling.get(id);
+  }
+
+  /** null: to the end. */
+  filled(id: number, height: number | null, index: number | null): void {
+    this.#filled.run({ id, height, index });
+  }
+
+  deleted(id: number, sequence: number, nowMs: number): void {
+    this.#deleted.run(id, sequence);
+    this.#deletedEverywhere.run(nowMs, sequence, sequence);
+  }
+
+  #known(): ReadonlyMap<string, number> {
+    const rows = numbered.parse(this.#database.prepare('SELECT id, name FROM record_store').all());
+    return new Map(rows.map(({ id, name }) => [name, id]));
+  }
+}

@@ -38,10 +38,11 @@ export async function attachJob(
   // Not our signal: whoever is asked to stop waits for the job's own end, so that it is known what came of it.
   const leaving = new AbortController();
   const question = { method: 'POST' as const, path, body: parameters };
-  return await withDaemon(target, question, leaving.signal, async (reply) => {
+  const end = await withDaemon(target, question, leaving.signal, async (reply) => {
     if (reply.status !== 200) throw refused(reply.status, await wholeBody(reply.body));
     return await followToEnd(reply, target, signal, onEvent);
   });
+  return outcomeOf(end, signal);
 }
 
 async function followToEnd(
@@ -49,7 +50,7 @@ async function followToEnd(
   target: DaemonTarget,
   signal: AbortSignal,
   onEvent: (event: JobEvent) => void,
-): Promise<JobOutcome> {
+): Promise<z.infer<typeof ended>> {
   let cancel: (() => void) | null = null;
   let end: z.infer<typeof ended> | null = null;
   try {
@@ -71,7 +72,7 @@ async function followToEnd(
     if (cancel !== null) signal.removeEventListener('abort', cancel);
   }
   if (end === null) throw gone(target, null);
-  return outcomeOf(end, signal);
+  return end;
 }
 
 /** Whole lines; one that is cut off at the end is none. */

@@ -13,8 +13,10 @@ export const BODY_LIMIT_BYTES = 2 * MAX_BLOB_BYTES + HEX_SLACK_CHARS;
 export function candidatesOf(body: Uint8Array): readonly Uint8Array[] {
   const decoded = hexIn(body);
   if (decoded === null) return [body];
-  // Longer than any blob: as bytes it can be nothing.
-  return body.length > MAX_BLOB_BYTES ? [decoded] : [decoded, body];
+  if (body.length <= MAX_BLOB_BYTES) return [decoded, body];
+  // Longer than any blob: as bytes it can be nothing. Waiting for the garbage collector would keep 4 MiB a question.
+  if (body.buffer instanceof ArrayBuffer && body.buffer.byteLength === body.byteLength) body.buffer.transfer(0);
+  return [decoded];
 }
 
 const ZERO = 0x30;

@@ -8,7 +8,7 @@ const SECRET = 'Xk7-never-to-be-seen-9Qz';
 const HASH = 'ab'.repeat(32);
 
 describe('every command', () => {
-  test.each(['run', 'get', 'status', 'submit', 'devnode', 'config', 'verify', 'rpc'])(
+  test.each(['run', 'get', 'status', 'submit', 'devnode', 'config', 'verify', 'rpc', 'backfill'])(
     '%s --help says what it does, takes --json, and no password that others could see',
     async (verb) => {
       const { code, stdout, stderr } = await cli([verb, '--help']);

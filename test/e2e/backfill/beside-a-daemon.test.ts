@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { misbehavingServer } from '../../storage/misbehaving-server.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
+import { eventually } from '../eventually.ts';
+import { eventsIn, passTime, publishBlocks, startBackfill } from './history.ts';
+
+const TEST_MS = 180_000;
+const PATIENCE_MS = 60_000;
+
+async function checkVh(url: string, hashes: readonly string[]) {
+  const response = await fetch(`${url}/check_vh`, { method: 'POST', body: JSON.stringify(hashes) });
+  return {
+    status: response.status,
+    body: response.status === 200 ? z.array(z.boolean()).parse(await response.json()) : null,
+  };
+}
+
+test(
+  'inside of the daemon on the folder: the same progress, reads go on, and check_vh is not kept from its answers',
+  async () => {
+    const node = await startNode();
+    const blobs = publishBlocks(node, 'beside', 4, 4);
+    passTime(node);
+    const dataDir = temporaryFolder();
+    const daemon = await startArchive({ node, dataDir });
+    const live = publishBlocks(node, 'live', 1, 2);
+    // The lock comes a block later.
+    node.mine(2);
+    await untilStored(daemon, live.length);
+    let isOpen = false;
+    const gate = Promise.withResolvers<void>();
+    const { endpoint, asked } = await misbehavingServer(({ path }, response) => {
+      const blob = blobs.find(({ versionHash }) => path.endsWith(versionHash));
+      void gate.promise.then(() =>
+        response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(blob?.bytes),
+      );
+    });
+    const run = startBackfill(
+      { node, dataDir },
+      '--from-height',
+      String(blobs[0]?.height),
+      '--source',
+      `peer=${endpoint}`,
+    );
+    await eventually(() => expect(asked.length).toBeGreaterThan(0), PATIENCE_MS);
+    // It runs, and nothing has come yet.
+    const [old, lately] = [blobs[0]?.versionHash ?? '', live[0]?.versionHash ?? ''];
+    await eventually(async () =>
+      expect(await checkVh(daemon.client.url, [lately, old])).toEqual({ status: 200, body: [true, false] }),
+    );
+    expect((await daemon.client.blob(lately)).status).toBe(200);
+    // On chain, and perhaps somewhere: that is not absence.
+    expect((await daemon.client.blob(old)).status).toBe(503);
+    isOpen = true;
+    gate.resolve();
+    const ended = await run.ended;
+    expect(isOpen && ended.code).toBe(0);
+    const events = eventsIn(ended.stdout);
+    expect(events.filter(({ event }) => event === 'fetched')).toHaveLength(blobs.length);
+    expect(events.at(-1)).toMatchObject({ event: 'report', fetched: blobs.length, exitCode: 0 });
+    for (const { versionHash, bytes } of blobs)
+      expect((await daemon.client.blob(versionHash)).body.equals(bytes)).toBe(true);
+    expect(await checkVh(daemon.client.url, [old, lately])).toEqual({ status: 200, body: [true, true] });
+    expect((await daemon.client.readiness()).ready).toBe(true);
+    await stop(daemon);
+  },
+  TEST_MS,
+);
+
+test(
+  'Ctrl-C ends the job in the daemon, which goes on',
+  async () => {
+    const node = await startNode();
+    const blobs = publishBlocks(node, 'cancelled', 1, 4);
+    passTime(node);
+    const dataDir = temporaryFolder();
+    const daemon = await startArchive({ node, dataDir });
+    const { endpoint, asked } = await misbehavingServer(() => {});
+    const run = startBackfill(
+      { node, dataDir },
+      '--from-height',
+      String(blobs[0]?.height),
+      '--source',
+      `peer=${endpoint}`,
+    );
+    await eventually(() => expect(asked.length).toBeGreaterThan(0), PATIENCE_MS);
+    run.kill('SIGINT');
+    expect(await run.ended).toMatchObject({ code: 130 });
+    expect((await daemon.client.status()).content.stored).toBe(0);
+  },
+  TEST_MS,
+);

@@ -11,6 +11,8 @@ export type VerifyErrorCode =
   | 'verify/malformed'
   /** The transactions of a block do not hash to the Merkle root in its header. */
   | 'verify/merkle-root'
+  /** Witnesses that the coinbase does not commit to: changed on their way. */
+  | 'verify/witness-commitment'
   /** Two equal neighbours in the Merkle tree: transactions were repeated, the root stays the same (CVE-2012-2459). */
   | 'verify/duplicate-transactions'
   /** A Merkle proof that proves nothing. */
@@ -26,6 +28,7 @@ const HINTS: Readonly<Record<VerifyErrorCode, string>> = {
   'verify/absurd-count': 'This is damaged, or no such thing at all; fetch it again, from elsewhere if it stays so.',
   'verify/malformed': 'This is damaged, or no such thing at all; fetch it again, from elsewhere if it stays so.',
   'verify/merkle-root': 'The block is damaged or forged; fetch it again, from another node if it stays so.',
+  'verify/witness-commitment': 'The block was changed on its way; fetch it again, from another node if it stays so.',
   'verify/duplicate-transactions': 'The block is forged; fetch it again, from another node if it stays so.',
   'verify/merkle-proof': 'The proof is damaged or forged; ask another archive for its record.',
   'verify/not-in-block': 'Name a transaction of this block, and an output of it that carries a version hash.',

@@ -55,3 +55,4 @@ export {
   type VerifyEngines,
   verifyOccurrence,
 } from './verify-occurrence.ts';
+export { checkWitnesses } from './witness-commitment.ts';

@@ -59,6 +59,23 @@ export class Transaction {
     return this.#hash;
   }
 
+  get hasWitness(): boolean {
+    return this.#layout.bodyStart !== this.#layout.start + VERSION_BYTES;
+  }
+
+  /** 32 bytes in the order of the wire: double SHA-256 of all of it (BIP 141). */
+  get witnessHash(): Uint8Array {
+    return this.hasWitness ? doubleSha256(this.raw) : this.hash;
+  }
+
+  /** The witness of the first input, item by item; a coinbase has one input. */
+  firstWitness(): Uint8Array[] {
+    if (!this.hasWitness) return [];
+    const { bodyEnd, end } = this.#layout;
+    const reader = new ByteReader(this.#bytes.subarray(bodyEnd, end));
+    return Array.from({ length: reader.count(1, 'witness items') }, () => reader.prefixed('a witness item'));
+  }
+
   /** As it travels, without its witnesses. */
   get stripped(): Uint8Array {
     const writer = new ByteWriter();
@@ -76,7 +93,7 @@ export class Transaction {
 
   #strippedParts(): readonly Uint8Array[] {
     const { start, bodyStart, bodyEnd, end } = this.#layout;
-    if (bodyStart === start + VERSION_BYTES) return [this.raw];
+    if (!this.hasWitness) return [this.raw];
     return [
       this.#bytes.subarray(start, start + VERSION_BYTES),
       this.#bytes.subarray(bodyStart, bodyEnd),

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { encodeHex } from '../../src/blob/hex.ts';
+import { parseBlockHex } from '../../src/verify/block.ts';
 import { blocks } from '../verify/recorded-chain.ts';
 import { Scene } from './archive-on-devnode.ts';
 import { RecordedNode, Refusal } from './recorded-node.ts';
@@ -7,9 +9,17 @@ const at = (height: number) => blocks.find(({ view }) => view.height === height)
 /** The last byte is in the lock time of the last transaction, which its id covers; witnesses are not covered. */
 const flipped = (hex: string) => `${hex.slice(0, -1)}${hex.endsWith('0') ? '1' : '0'}`;
 
+/** Witnesses are not covered by ids: the signature of the last transaction that has one loses a bit. */
+function witnessFlipped(hex: string): string {
+  const signed = parseBlockHex(hex).transactions.findLast(({ hasWitness }) => hasWitness);
+  const signature = encodeHex(signed?.firstWitness()[0] ?? new Uint8Array());
+  return hex.replace(signature, flipped(signature));
+}
+
 const BAD: readonly [string, string, (hex: string) => unknown][] = [
   ['is cut', 'chain/bad-block', (hex) => hex.slice(0, -40)],
   ['has another Merkle root than its transactions', 'chain/bad-block', flipped],
+  ['has witnesses that nobody signed', 'chain/bad-block', witnessFlipped],
   ['is another one', 'chain/wrong-block', () => at(116).hex],
   [
     'was pruned',

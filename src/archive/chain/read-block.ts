@@ -4,6 +4,7 @@ import type { WalkedBlock, WalkedOccurrence } from '../../catalog/walked-block.t
 import { type Block, parseBlock } from '../../verify/block.ts';
 import { type Occurrence, occurrencesOf } from '../../verify/block-occurrences.ts';
 import { makeOccurrenceRecord } from '../../verify/occurrence-record.ts';
+import { checkWitnesses } from '../../verify/witness-commitment.ts';
 import { ChainError } from './errors.ts';
 
 /** Stands in a record for the size of content that is not known here; replaced before anybody sees it. */
@@ -14,12 +15,15 @@ export type ProvenBlock = Omit<WalkedBlock, 'medianTimeSeconds'>;
 
 /**
  * Parses and proves one raw block: its header hashes to the name that was asked for, its transactions to the header's
- * Merkle root. Only then is it known what is on it.
+ * Merkle root, and what is recorded of witnesses to the commitment in its coinbase. Only then is it known what is on it.
  * @throws ChainError `chain/wrong-block`, `chain/bad-block`
  */
 export function readBlock(bytes: Uint8Array, hash: BlockHash, height: number): ProvenBlock {
   const block = provenBlock(bytes, hash, height);
   const { occurrences, unclear } = occurrencesOf(block);
+  if (occurrences.some(({ transactionIndex }) => block.transactions[transactionIndex]?.hasWitness === true)) {
+    usable(() => checkWitnesses(block), hash, height);
+  }
   return {
     height,
     hash,
@@ -35,11 +39,21 @@ export function readBlock(bytes: Uint8Array, hash: BlockHash, height: number): P
 }
 
 function provenBlock(bytes: Uint8Array, hash: BlockHash, height: number): Block {
+  return usable(
+    () => {
+      const block = parseBlock(bytes);
+      if (block.header.hash !== hash) throw wrongBlock(hash, block.header.hash, height);
+      block.merkleTree();
+      return block;
+    },
+    hash,
+    height,
+  );
+}
+
+function usable<T>(check: () => T, hash: BlockHash, height: number): T {
   try {
-    const block = parseBlock(bytes);
-    if (block.header.hash !== hash) throw wrongBlock(hash, block.header.hash, height);
-    block.merkleTree();
-    return block;
+    return check();
   } catch (cause) {
     if (cause instanceof ChainError || !(cause instanceof HoldfastError)) throw cause;
     throw new ChainError('chain/bad-block', `Block ${height} (${hash}) cannot be used: ${messageOf(cause)}`, {

@@ -72,10 +72,9 @@ export function showBackends(body: HTMLTableSectionElement, { backends, status }
   );
 }
 
-function bar(good: number, all: number): HTMLElement {
-  // A meter of nothing would look empty, as if something were missing.
-  const meter = element('meter', { min: 0, max: Math.max(1, all), value: all === 0 ? 1 : good, 'aria-hidden': 'true' });
-  return meter;
+/** null: of nothing there is no share. */
+function bar(good: number, all: number): HTMLElement | null {
+  return all === 0 ? null : element('meter', { min: 0, max: all, value: good, 'aria-hidden': 'true' });
 }
 
 export function showRates(list: HTMLElement, rates: Rates): void {

@@ -156,7 +156,7 @@ function recordOf(record: BlobRecord): HTMLElement[] {
       ),
     ),
     table(
-      'Replicas',
+      'Replicas of this blob',
       ['Backend', 'State', 'Last read back'],
       record.replicas.map(({ backend, state, verifiedAt }) => [
         backend,
@@ -165,7 +165,7 @@ function recordOf(record: BlobRecord): HTMLElement[] {
       ]),
     ),
     table(
-      record.hasMoreOccurrences ? 'Occurrences (the first sixteen)' : 'Occurrences',
+      record.hasMoreOccurrences ? 'Occurrences of this blob (the first sixteen)' : 'Occurrences of this blob',
       ['State', 'Block', 'Transaction', 'Output'],
       record.occurrences.map(({ state, height, txid, vout }) => [
         state,

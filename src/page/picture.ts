@@ -139,6 +139,7 @@ function foreground({ plotTop, plotBottom, slack, heights, urgent, plotRight }: 
   const line = slack.map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ');
   const side = urgent !== null && urgent.x > plotRight / 2 ? 'end' : 'start';
   return [
+    svg('polyline', { class: 'halo', points: line }),
     svg('polyline', { class: 'slack', points: line }),
     ...heights.map(({ label, x }) =>
       svg('text', { class: 'label', x, y: plotBottom + 24, 'text-anchor': 'middle' }, label),

@@ -1,0 +1,42 @@
+import { accessSync, constants } from 'node:fs';
+import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core';
+import { describe, type SuiteFactory, vi } from 'vitest';
+import type { AtEnd } from '../cleanup.ts';
+
+// A browser starts in seconds, where several tests share two cores.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+/** Nothing is skipped where the whole suite is promised to run. */
+const PROMISED = process.env['CI'] === 'true';
+const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+function chromiumPath(): string | null {
+  const named = process.env['CHROMIUM_PATH'];
+  return (named === undefined ? PATHS : [named]).find(isExecutable) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A suite that needs a real browser: skipped by name where Chromium is not there, failing there with CI=true. */
+export function describeInBrowser(name: string, suite: SuiteFactory): void {
+  if (chromiumPath() !== null || PROMISED) describe(name, suite);
+  else describe.skip(`${name} (skipped: no Chromium is here; set CHROMIUM_PATH)`, suite);
+}
+
+export async function launchChromium(atEnd: AtEnd): Promise<Browser> {
+  const executablePath = chromiumPath();
+  if (executablePath === null) throw new Error('No Chromium is here to look at the page: apt-get install chromium.');
+  // Containers give a browser no namespaces of its own; the pages are ours.
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  atEnd(() => browser.close());
+  return browser;
+}
+
+export type { Browser, BrowserContextOptions };

@@ -1,0 +1,45 @@
+import type { ArchiveStatus } from '../../src/archive/archive-view.ts';
+import type { WindowBlobState, WindowBlock } from '../../src/archive/window-view.ts';
+import { bundlePage } from '../../src/bundle-page.ts';
+import type { HttpOptions } from '../../src/http/index.ts';
+import type { PageSource } from '../../src/http/page.ts';
+import { FakeArchiveView, HEALTHY } from '../http/fake-archive-view.ts';
+import { FakeChainView } from '../http/fake-chain-view.ts';
+import { FakeWindowView, windowBlob, windowBlock } from '../http/fake-window-view.ts';
+import { running } from '../http/harness.ts';
+
+let built: ReturnType<typeof bundlePage> | undefined;
+
+/** The page from source, built once. */
+export const PAGE: PageSource = {
+  files: () => {
+    built ??= bundlePage();
+    return built;
+  },
+};
+
+/** A server with the page, whose archive is as a test draws it. */
+export async function drawnArchive(given: Partial<HttpOptions> = {}) {
+  const view = new FakeArchiveView();
+  const window = new FakeWindowView();
+  const chain = new FakeChainView();
+  const limits = { eventHeartbeatMs: 1_000 };
+  const server = await running(view, limits, chain, { window, page: PAGE, nowMs: Date.now, ...given });
+  const tell = (facts: Partial<ArchiveStatus>) => {
+    view.now = () => ({ ...HEALTHY, ...facts });
+  };
+  return { view, window, chain, tell, ...server };
+}
+
+/** A window as the main network could have it: so many blocks, each with so many blobs. */
+export function fullWindow(
+  blocks = 150,
+  blobs = 20,
+  stateOf: (block: number, blob: number) => WindowBlobState = () => 'stored',
+) {
+  return Array.from({ length: blocks }, (_, block): WindowBlock => {
+    const many = Math.round(blobs * (0.65 + 0.35 * Math.sin(block / 7)));
+    const all = Array.from({ length: many }, (__, blob) => windowBlob(block * 64 + blob, stateOf(block, blob)));
+    return windowBlock(12_000 + block, all, block < blocks - 2);
+  });
+}

@@ -56,7 +56,8 @@ export class WindowPictures implements WindowView {
       const copies = tally.add(catalog.window.placementsOf(height, MOST_BLOBS));
       const rows = catalog.window.ofBlock(height, MOST_BLOBS + 1);
       const isFinal = chain.finalHeight !== null && height <= chain.finalHeight;
-      const stateOf = (row: WindowRow) => stateIn(row, medianTimeSeconds, nowSeconds);
+      const stateOf = (row: WindowRow) =>
+        catalog.withheld.has(row) ? 'withheld' : stateIn(row, medianTimeSeconds, nowSeconds);
       return { height, hash, timeSeconds, medianTimeSeconds, isFinal, ...columnOf(rows, stateOf, copies) };
     });
     const waiting = catalog.window.waiting(sinceSeconds, LATEST_ARRIVALS, MOST_BLOBS + 1);
@@ -65,7 +66,7 @@ export class WindowPictures implements WindowView {
       tip: tip && { height: tip.height, medianTimeSeconds: tip.medianTimeSeconds },
       blocks,
       blocksNotDrawn: this.#notDrawn(blocks[0] ?? null, sinceSeconds),
-      waiting: columnOf(waiting, ({ state }) => state, new Map()),
+      waiting: columnOf(waiting, (row) => (catalog.withheld.has(row) ? 'withheld' : row.state), new Map()),
       atRisk: catalog.losses.lateness(sinceSeconds, nowSeconds - alarmSeconds()).unspooled,
       backends: tally.all(),
     };

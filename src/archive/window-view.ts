@@ -2,9 +2,9 @@ import type { BlockHash, HashType, TxId, VersionHash } from '../blob/ids.ts';
 
 /**
  * `at-risk`: on chain, not durable here, and the alarm's share of its window is over. `lost`: nobody had the bytes when
- * their deadline passed.
+ * their deadline passed. `withheld`: taken down by an operator; nobody looks for it.
  */
-export type WindowBlobState = 'seen' | 'at-risk' | 'spooled' | 'stored' | 'lost';
+export type WindowBlobState = 'seen' | 'at-risk' | 'spooled' | 'stored' | 'lost' | 'withheld';
 
 export interface WindowBlob {
   readonly versionHash: VersionHash;

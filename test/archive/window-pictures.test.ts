@@ -103,6 +103,18 @@ describe('the picture of the window', () => {
     expect(states()).toEqual([['spooled']]);
   });
 
+  test('what is withheld is shown so, and is not at risk however long it is not here', () => {
+    const { catalog, pictures, mine, spool, states } = scene();
+    mine('down', 'other');
+    spool('other');
+    const entry = { ...nameOf('down'), archiver: 'me', reason: 'ordered', atMs: 1, purge: false };
+    catalog.withheld.record([entry], false);
+    for (let block = 0; block < 100; block += 1) mine();
+    expect([states()[0], pictures.picture().atRisk]).toEqual([['withheld', 'spooled'], 0]);
+    catalog.withheld.revoke([entry], false, 2);
+    expect(states()[0]).toEqual(['at-risk', 'spooled']);
+  });
+
   test('each backend is counted once for a content, however often it was mined', () => {
     const { pictures, mine, spool, prove } = scene({ backends: ['local', 's3'] });
     spool('a', 'b');

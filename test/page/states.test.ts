@@ -42,11 +42,12 @@ describeInBrowser('what an operator sees', () => {
     watched.expectQuiet();
   });
 
-  test('blobs at risk and losses stand out, and the table says the same', async () => {
+  test('blobs at risk, losses and what is withheld stand out, and the table says the same', async () => {
     const { window, tell, url } = await drawnArchive();
     const blocks = fullWindow(150, 20, (block, blob) => {
       if (block === 20 && blob < 3) return 'at-risk';
       if (block === 3 && blob === 1) return 'lost';
+      if (block === 90 && blob === 5) return 'withheld';
       if (block > 146) return blob % 3 === 0 ? 'seen' : 'spooled';
       return 'stored';
     });

@@ -118,7 +118,7 @@ describeInBrowser('an archive, or somebody between, that lies', () => {
     await watched.screenshot('not-verified');
     await watched.expectAccessible();
     expect(await watched.lookUp(blob.versionHash)).toBe('verified');
-    watched.expectQuiet();
+    watched.expectQuiet(/status of 404/);
   });
 
   test('of two occurrences that are called final, both are to be proven', async () => {

@@ -4,11 +4,13 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Adoption } from './adoption.ts';
-import type { BlobLookup, Unavailable, UnavailableReason } from './archive-view.ts';
+import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason } from './archive-view.ts';
 import type { ChainFollowing } from './chain/chain-following.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Poller } from './poller.ts';
+import { ProvenFile } from './proven-file.ts';
 import type { CacheFill } from './replicate/cache-fill.ts';
 import type { Copies } from './replicate/copies.ts';
 import type { Site } from './replicate/site.ts';
@@ -17,6 +19,7 @@ export interface ReaderModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly copies: Copies;
+  readonly rehash: RehashRule;
   readonly cacheFill: CacheFill;
   readonly sites: readonly Site[];
   readonly damage: DamageWatch;
@@ -66,6 +69,25 @@ export class ArchiveReader {
       if (error instanceof StorageError) return unavailable('store-fault', error.message, 10);
       throw error;
     }
+  }
+
+  /** A file that this process has hashed since it last changed; null: read and prove it. */
+  async open({ versionHash, hashType }: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null> {
+    const { rehash, store } = this.#modules;
+    for (const type of hashType === null ? HASH_TYPES : [hashType]) {
+      const name = { hashType: type, versionHash };
+      if (!rehash.knows(name) || this.isWithheld(name)) continue;
+      const file = await store.openFile(name, signal).catch(faultless);
+      if (file === null) continue;
+      const identity = file.identity();
+      if (rehash.holds(name, identity)) return new ProvenFile(name, file, identity);
+      file.close();
+    }
+    return null;
+  }
+
+  isWithheld(name: NamedHash): boolean {
+    return this.#modules.catalog.withheld.has(name);
   }
 
   /** The rows that this name can mean. */
@@ -150,6 +172,12 @@ export class ArchiveReader {
       this.#absenceQuestions -= 1;
     }
   }
+}
+
+/** `read` meets the same fault, and says what it means. */
+function faultless(error: unknown): null {
+  if (error instanceof StorageError) return null;
+  throw error;
 }
 
 async function hasIt(site: Site, name: ContentName, signal: AbortSignal): Promise<boolean> {

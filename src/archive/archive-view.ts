@@ -1,4 +1,4 @@
-import type { BlockHash, HashType, NamedHash, TxId, VersionHash } from '../blob/ids.ts';
+import type { BlockHash, ContentName, HashType, NamedHash, TxId, VersionHash } from '../blob/ids.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { OutageReport } from './chain/outage-report.ts';
 import type { RecordedAbsence } from './chain-view.ts';
@@ -183,9 +183,22 @@ export interface ArchiveStatus {
   readonly conditions: readonly Condition[];
 }
 
+/** Bytes that are proven where they lie, and need not be held in memory. Whoever gets one closes it. */
+export interface ProvenBytes extends ContentName {
+  readonly sizeBytes: number;
+  /** Fills all of `into`; rejects when what lies there is not what was proven any more. */
+  read(into: Uint8Array, position: number): Promise<void>;
+  /** A second call does nothing. */
+  close(): void;
+}
+
 /** What the HTTP room may ask of the archive. */
 export interface ArchiveView {
   read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup>;
+  /** The same without reading: null where it is not proven where it lies, and `read` has to find and prove it. */
+  open?(name: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null>;
+  /** From memory, before anything is given out that is held already. */
+  isWithheld?(name: NamedHash): boolean;
   /** `occurrencesAfter`: a `nextOccurrences` of this content. */
   record(name: NamedHash, signal: AbortSignal, occurrencesAfter?: string): Promise<RecordLookup>;
   /** Throws `ArchiveError` `archive/bad-cursor` when `after` was not given out by a listing. */

@@ -215,6 +215,9 @@ export class Archive implements ArchiveView {
     return this.#reader.read(name, signal);
   }
 
+  readonly open: NonNullable<ArchiveView['open']> = (name, signal) => this.#reader.open(name, signal);
+  readonly isWithheld: NonNullable<ArchiveView['isWithheld']> = (name) => this.#reader.isWithheld(name);
+
   async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null = null): Promise<RecordLookup> {
     const [entry] = this.#reader.entriesOf(name);
     const wanted = this.#modules.catalog.findWanted(name.versionHash);

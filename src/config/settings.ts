@@ -94,6 +94,12 @@ export const SETTINGS = {
     'syscoin-5',
     'Release that JSON-RPC answers here look like.',
   ),
+  httpCacheBytes: setting(
+    'http.cacheBytes',
+    wholeNumber(0, 2 ** 40),
+    64 * 1_048_576,
+    'Memory for blobs that are asked for often; 0: none.',
+  ),
   httpFacadePassThrough: setting(
     'http.facadePassThrough',
     passThrough.nullable(),

@@ -11,18 +11,20 @@ export interface AccessSettings {
   readonly httpRatePerSecond: number;
   readonly httpConcurrentPerClient: number;
   readonly httpFacadeDialect: FacadeDialect;
+  readonly httpCacheBytes: number;
 }
 
 /** @throws HttpError `http/bad-tokens-file` */
 export async function readAccess(
   settings: AccessSettings,
-): Promise<Pick<HttpOptions, 'trustProxy' | 'readTokens' | 'adminTokens' | 'facadeDialect' | 'limits'>> {
+): Promise<Pick<HttpOptions, 'trustProxy' | 'readTokens' | 'adminTokens' | 'facadeDialect' | 'cacheBytes' | 'limits'>> {
   const { httpTrustProxy: proxies, httpReadTokensFile: read, httpAdminTokensFile: admin } = settings;
   return {
     trustProxy: proxies === null ? null : /^\d+$/.test(proxies) ? Number(proxies) : proxies.split(/[\s,]+/),
     readTokens: read === null ? null : await TokenList.read(read),
     adminTokens: admin === null ? null : await TokenList.read(admin),
     facadeDialect: settings.httpFacadeDialect,
+    cacheBytes: settings.httpCacheBytes,
     limits: { ratePerSecond: settings.httpRatePerSecond, concurrentPerClient: settings.httpConcurrentPerClient },
   };
 }

@@ -11,6 +11,8 @@ interface Waiting {
   readonly admit: (share: BudgetShare | null) => void;
 }
 
+const SPARE_SHARE = 0.25;
+
 /**
  * The memory that answers may hold, all clients together: a reader that does not read holds its answer's bytes, and a
  * thousand of them must not hold a thousand. What does not fit waits its turn, first come first served, for a while.
@@ -33,6 +35,16 @@ export class AnswerBudget {
 
   get waiting(): number {
     return this.#waiting.size;
+  }
+
+  /** null: so much is held already that whoever can do with less should. */
+  takeSpare(bytes: number): BudgetShare | null {
+    return this.isTight || this.heldBytes + bytes > this.#totalBytes ? null : this.#share(bytes);
+  }
+
+  /** Whole answers that slow readers hold may take a part of it; the rest is for those that are read in parts. */
+  get isTight(): boolean {
+    return this.#waiting.size > 0 || this.heldBytes > this.#totalBytes * SPARE_SHARE;
   }
 
   /** null: it did not become free in time, or the client went away. What is larger than all there is takes all. */

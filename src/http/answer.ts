@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+
 /** Bytes of an answer. They are made only when they are sent: HEAD needs their number alone. */
 export interface AnswerBody {
   readonly lengthBytes: number;
@@ -10,12 +12,22 @@ export interface AnswerLines {
   open(): AsyncIterable<string>;
 }
 
+/** Bytes that are read while they are sent. Either `stream` or `drop` is called, once. */
+export interface AnswerParts {
+  readonly lengthBytes: number;
+  /** What it holds in memory while it is under way. */
+  readonly heldBytes: number;
+  stream(): Readable;
+  /** It is not sent after all. */
+  drop(): void;
+}
+
 /** What a route answers: a value, so that a route can be read and tested without a server. Header names in lower case. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** null: the status forbids one (204, 304). */
-  readonly body: AnswerBody | AnswerLines | null;
+  readonly body: AnswerBody | AnswerLines | AnswerParts | null;
 }
 
 /** Bytes that a hash names never change; whoever holds them need not ask again. */

@@ -1,35 +1,32 @@
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
 import { codeOf } from '../blob/errors.ts';
 import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget } from './answer-budget.ts';
+import { bareFastify, closeBehindBody } from './bare-fastify.ts';
+import { BlobCache } from './blob-cache.ts';
 import { blobRoutes } from './blobs.ts';
 import { chainRoutes } from './chain.ts';
 import { ClientLimits } from './client-limits.ts';
 import { compatibilityRoutes } from './compatibility.ts';
-import {
-  DEFAULT_HTTP_LIMITS,
-  type HttpLimits,
-  type HttpOptions,
-  MAX_HEADER_BYTES,
-  MAX_URL_CHARS,
-  TIMEOUT_CHECK_MS,
-} from './config.ts';
+import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
-import { gateAnswer, hasBody, patternOf } from './gate.ts';
+import { FastLane } from './fast-lane.ts';
+import { gateAnswer, patternOf } from './gate.ts';
 import { handlerOf, type Report } from './handle-request.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
+import { type ReaderView, readerRoutes } from './reader-routes.ts';
 import { refuseConnection } from './refused-connection.ts';
-import { requestIdFrom } from './request-id.ts';
 import type { Route, RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
+import { BlobBytes, type BytesView } from './served-bytes.ts';
 import { statusRoutes } from './status.ts';
 import { streamHandlerOf } from './stream-request.ts';
 import { internalError } from './thrown.ts';
@@ -46,22 +43,49 @@ export interface HttpApp {
 /** Everything but the listening: tests put requests into it without a socket. */
 export function createHttpApp(view: ArchiveView, chain: ChainView, options: HttpOptions): HttpApp {
   const live = liveWindow(view, options);
-  return appOf(routesOf(view, chain, options, live), options, () => live?.listeners.close());
+  const parts = bytesOf(view, options);
+  return appOf(routesOf(view, chain, options, live, parts.bytes), parts, options, () => live?.listeners.close());
+}
+
+/** A reader without a catalog. */
+export function createReaderApp(reader: ReaderView, options: HttpOptions): HttpApp {
+  const parts = bytesOf(reader, options);
+  return appOf(readerRoutes(reader, options, parts.bytes), parts, options, () => undefined);
+}
+
+interface BytesParts {
+  readonly bytes: BlobBytes;
+  readonly budget: AnswerBudget;
+}
+
+function bytesOf(view: BytesView, options: HttpOptions): BytesParts {
+  const { answerBytes, answerWaitMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+  const budget = new AnswerBudget(answerBytes, answerWaitMs);
+  return { budget, bytes: new BlobBytes(view, new BlobCache(options.cacheBytes ?? 0), () => budget.isTight) };
 }
 
 /** `letGo` is called when the server stops: answers that go on by themselves are to end then. */
-export function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void = () => undefined): HttpApp {
+function appOf(
+  routes: readonly Route[],
+  { bytes, budget }: BytesParts,
+  options: HttpOptions,
+  letGo: () => void,
+): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const report = reporter(options);
   const app = bareFastify(limits, options, (error, socket) =>
     refuseConnection(error, socket, connections.isAnswering(socket)),
   );
-  const connections = new OpenConnections(app.server);
-  const budget = new AnswerBudget(limits.answerBytes, limits.answerWaitMs);
   const { ratePerSecond, concurrentPerClient: concurrent } = limits;
+  const clients = new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() });
+  // Who asks, and whether it may, takes more to say there.
+  if ((options.trustProxy ?? null) === null && (options.readTokens ?? null) === null) {
+    openFastLane(app.server, new FastLane({ bytes, clients, budget, metrics: options.metrics ?? null }));
+  }
+  const connections = new OpenConnections(app.server);
 
   standAtTheGate(app, routes, {
-    clients: new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() }),
+    clients,
     readTokens: options.readTokens ?? null,
     adminTokens: options.adminTokens ?? null,
     isLocal: options.isLocal ?? false,
@@ -91,6 +115,16 @@ export function appOf(routes: readonly Route[], options: HttpOptions, letGo: () 
     done();
   });
   return { fastify: app, connections, budget };
+}
+
+/** In front of the framework's own listener; behind those that watch the connections. */
+function openFastLane(server: FastifyInstance['server'], lane: FastLane): void {
+  const common = server.listeners('request');
+  server.removeAllListeners('request');
+  server.on('request', (request, response) => {
+    if (lane.takes(request, response)) return;
+    for (const listener of common) listener.call(server, request, response);
+  });
 }
 
 function countAnswers(app: FastifyInstance, routes: readonly Route[], { metrics }: HttpOptions): void {
@@ -130,63 +164,21 @@ export function routesOf(
     passage,
   }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'admin' | 'passage'>,
   live: LiveWindow | null = null,
+  bytes: BlobBytes = new BlobBytes(view, new BlobCache(0)),
 ): Route[] {
   const routes = [
-    ...blobRoutes(view, chain),
-    ...chainRoutes(view, chain),
+    ...blobRoutes(view, chain, bytes),
+    ...chainRoutes(view, chain, bytes),
     ...statusRoutes(view, nowMs),
     ...(metrics === undefined ? [] : metricsRoutes(metrics)),
     ...windowRoutes(live),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
-    ...compatibilityRoutes(view, chain),
+    ...compatibilityRoutes(chain, bytes),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null),
     ...(admin === undefined ? [] : adminRoutes(admin)),
   ];
   return [...routes, ...openapiRoutes(routes, API_VERSION)];
 }
-
-function bareFastify(
-  limits: HttpLimits,
-  { trustProxy }: HttpOptions,
-  onClientError: ClientErrorHandler,
-): FastifyInstance {
-  const app = fastify({
-    exposeHeadRoutes: false,
-    // A request that comes while the server drains is served, on a connection that then closes.
-    return503OnClosing: false,
-    requestIdHeader: false,
-    trustProxy: typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : [...(trustProxy ?? [])],
-    genReqId: (request) => requestIdFrom(request.headers['x-request-id']),
-    connectionTimeout: limits.stalledTimeoutMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    http: {
-      headersTimeout: limits.headersTimeoutMs,
-      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      // Node would refuse with an empty body; the gate does it with a problem.
-      requireHostHeader: false,
-    },
-    // A long name is a malformed hash, and the route says so; longer URLs never get there.
-    routerOptions: { maxParamLength: MAX_URL_CHARS },
-    clientErrorHandler: onClientError,
-    frameworkErrors: (_error, request, reply) => {
-      closeBehindBody(request, reply);
-      sendAnswer(reply, problemAnswer('http/bad-url', 'The path has a % that begins no UTF-8 character.'));
-    },
-  });
-  // What a body is, its route says; Content-Type decides nothing.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.server.maxConnections = limits.maxConnections;
-  // Node answers these two by itself, without a body. A client that waits for leave to send one gets its answer instead.
-  for (const event of ['checkContinue', 'checkExpectation'] as const) {
-    app.server.on(event, (request, response) => app.server.emit('request', request, response));
-  }
-  return app;
-}
-
-type ClientErrorHandler = (error: unknown, socket: FastifyRequest['socket']) => void;
 
 interface Doorkeepers {
   readonly clients: ClientLimits;
@@ -246,11 +238,6 @@ function tokenAnswer(
   const lists = access === 'admin' ? [adminTokens] : [readTokens, adminTokens];
   if (lists.some((tokens) => tokens?.admits(headers.authorization) === true)) return null;
   return problemAnswer('http/unauthorized', 'This takes a token.', { headers: { 'www-authenticate': 'Bearer' } });
-}
-
-/** A body that is not read: nothing that follows it on its connection can be read either. */
-function closeBehindBody(request: FastifyRequest, reply: FastifyReply): void {
-  if (hasBody(request.headers)) reply.header('connection', 'close');
 }
 
 /** null: the error has nothing to do with the body. */

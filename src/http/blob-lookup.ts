@@ -13,8 +13,6 @@ const CODE_OF_REASON: Readonly<Record<UnavailableReason, ProblemCode>> = {
   'cannot-tell': 'blob/cannot-tell',
 };
 
-/** All that routes of bytes ask. */
-export type BytesView = Pick<ArchiveView, 'read'>;
 export type MissingBlob = Exclude<BlobLookup, { readonly kind: 'found' }>;
 
 /** Proved absence is 404, everything else is "ask again": a client that is told "absent" gives up for ever. */
@@ -60,7 +58,11 @@ export function notThereForClients(chain: Pick<ChainView, 'lost'>, name: NamedHa
 }
 
 /** Reads, and refuses what bears another name than was asked for: verified bytes of the wrong blob are wrong bytes. */
-export async function readBlob(view: BytesView, name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+export async function readBlob(
+  view: Pick<ArchiveView, 'read'>,
+  name: NamedHash,
+  signal: AbortSignal,
+): Promise<BlobLookup> {
   const lookup = await view.read(name, signal);
   if (lookup.kind !== 'found') return lookup;
   const { versionHash, hashType } = lookup.blob;

@@ -2,16 +2,17 @@ import { z } from 'zod';
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
-import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import { type Answer, bodyOf, IMMUTABLE, jsonAnswer } from './answer.ts';
-import { type BytesView, notThere, readBlob } from './blob-lookup.ts';
+import { notThere } from './blob-lookup.ts';
 import { parseByteRange } from './byte-range.ts';
 import { entityTagOf, isAlreadyThere, rangeStillHolds } from './entity-tag.ts';
+import { fileBody } from './file-body.ts';
 import { LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
 import { RECORD, recordOnWire } from './record-on-wire.ts';
 import { defineRoute, type Route, type RouteRequest } from './route.ts';
+import type { BlobBytes, ServedBytes } from './served-bytes.ts';
 
 export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
   'malformed/version-hash',
@@ -30,7 +31,7 @@ export const HEX_WEIGHT_BYTES = 3 * MAX_BLOB_BYTES;
 const LISTING_WEIGHT_BYTES = 4 * 1_048_576;
 
 /** The bytes alone: what a reader without a catalog answers as well. */
-export function bytesRoute(view: BytesView, chain: Pick<ChainView, 'lost'>): Route {
+export function bytesRoute(bytes: BlobBytes, chain: Pick<ChainView, 'lost'>): Route {
   return defineRoute({
     path: '/v1/blobs/:versionHash',
     says: 'The bytes of a blob, by version hash.',
@@ -41,16 +42,16 @@ export function bytesRoute(view: BytesView, chain: Pick<ChainView, 'lost'>): Rou
     query: NOTHING,
     async answer(request) {
       const name = request.parameters.versionHash;
-      const lookup = await readBlob(view, name, request.signal);
-      return lookup.kind === 'found' ? bytesAnswer(lookup.blob, request) : notThere(chain, name, lookup);
+      const found = await bytes.find(name, request.signal);
+      return found.kind === 'missing' ? notThere(chain, name, found.lookup) : bytesAnswer(found, request);
     },
   });
 }
 
 /** Blobs by version hash: bytes, record, listing. */
-export function blobRoutes(view: ArchiveView, chain: ChainView): Route[] {
+export function blobRoutes(view: ArchiveView, chain: ChainView, bytes: BlobBytes): Route[] {
   return [
-    bytesRoute(view, chain),
+    bytesRoute(bytes, chain),
     defineRoute({
       path: '/v1/blobs/:versionHash/record',
       says: 'What is known of a blob: states, replicas, and where it is on the chain, a page of it at a time.',
@@ -82,31 +83,47 @@ export function blobRoutes(view: ArchiveView, chain: ChainView): Route[] {
   ];
 }
 
-/** Conditions in the order of RFC 9110 13.2.2. Parts are views of the same memory. */
-export function bytesAnswer(blob: VerifiedBlob, request: Pick<RouteRequest, 'method' | 'header'>): Answer {
-  const { bytes } = blob;
-  const entityTag = entityTagOf(blob);
+/** Conditions in the order of RFC 9110 13.2.2. */
+export function bytesAnswer(served: ServedBytes, request: Pick<RouteRequest, 'method' | 'header'>): Answer {
+  const { sizeBytes } = served;
+  const entityTag = entityTagOf(served);
   const validators = { etag: entityTag, 'cache-control': IMMUTABLE };
   if (isAlreadyThere(request.header('if-none-match'), entityTag)) {
+    dropBytes(served);
     return { status: 304, headers: validators, body: null };
   }
   const headers = { ...validators, 'accept-ranges': 'bytes', 'content-type': 'application/octet-stream' };
   const wanted = request.method === 'GET' && rangeStillHolds(request.header('if-range'), entityTag);
-  const range = parseByteRange(wanted ? request.header('range') : undefined, bytes.length);
+  const range = parseByteRange(wanted ? request.header('range') : undefined, sizeBytes);
   switch (range.kind) {
     case 'whole':
-      return { status: 200, headers, body: bodyOf(bytes) };
+      return { status: 200, headers, body: spanOf(served, 0, sizeBytes) };
     case 'part':
       return {
         status: 206,
-        headers: { ...headers, 'content-range': `bytes ${range.first}-${range.last}/${bytes.length}` },
-        body: bodyOf(bytes.subarray(range.first, range.last + 1)),
+        headers: { ...headers, 'content-range': `bytes ${range.first}-${range.last}/${sizeBytes}` },
+        body: spanOf(served, range.first, range.last + 1),
       };
     case 'unsatisfiable':
-      return problemAnswer('http/range-not-satisfiable', `The blob has ${bytes.length} bytes.`, {
-        headers: { 'content-range': `bytes */${bytes.length}` },
-      });
+      dropBytes(served);
+      return unsatisfiable(sizeBytes);
     default:
       return range satisfies never;
   }
+}
+
+/** Parts of memory are views of it. */
+function spanOf(served: ServedBytes, first: number, end: number): NonNullable<Answer['body']> {
+  if (served.kind === 'memory') return bodyOf(served.blob.bytes.subarray(first, end));
+  return fileBody(served.file, { first, lengthBytes: end - first, asHex: false });
+}
+
+function dropBytes(served: ServedBytes): void {
+  if (served.kind === 'file') served.file.close();
+}
+
+function unsatisfiable(sizeBytes: number): Answer {
+  return problemAnswer('http/range-not-satisfiable', `The blob has ${sizeBytes} bytes.`, {
+    headers: { 'content-range': `bytes */${sizeBytes}` },
+  });
 }

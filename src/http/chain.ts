@@ -3,12 +3,13 @@ import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView, MinedOccurrence } from '../archive/chain-view.ts';
 import { HASH_TYPES } from '../blob/ids.ts';
 import { jsonAnswer } from './answer.ts';
-import { cannotTellAnswer, missingAnswer, notThere, readBlob } from './blob-lookup.ts';
+import { cannotTellAnswer, missingAnswer, notThere } from './blob-lookup.ts';
 import { bytesAnswer, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
 import { BLOCK, NAMED_HASH, NOTHING, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
 import { defineRoute, type Route } from './route.ts';
+import type { BlobBytes } from './served-bytes.ts';
 
 const OCCURRENCE = z.object({
   state: z.enum(['mined', 'final']),
@@ -49,7 +50,7 @@ const CHAIN_PROBLEMS: readonly ProblemCode[] = ['chain/not-walked', 'chain/walk-
 const PROOF_WEIGHT_BYTES = 8 * 1_048_576;
 
 /** What the chain says, as this archive walked it: transactions, blocks, proofs. */
-export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
+export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobBytes): Route[] {
   return [
     defineRoute({
       path: '/v1/transactions/:txid',
@@ -78,13 +79,13 @@ export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
         if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
         if (lookup.kind === 'absent') return noTransaction(txid);
         const { hashType, versionHash } = lookup.occurrence;
-        const found = await readBlob(view, { hashType, versionHash }, request.signal);
-        if (found.kind === 'found') {
-          const answer = bytesAnswer(found.blob, request);
+        const found = await bytes.find({ hashType, versionHash }, request.signal);
+        if (found.kind !== 'missing') {
+          const answer = bytesAnswer(found, request);
           // The bytes of a transaction never change, but a reorganisation can take the transaction back.
           return { ...answer, headers: { ...answer.headers, 'cache-control': 'no-cache' } };
         }
-        return notThere(chain, { hashType, versionHash }, found);
+        return notThere(chain, { hashType, versionHash }, found.lookup);
       },
     }),
     defineRoute({

@@ -1,22 +1,22 @@
 import { z } from 'zod';
-import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
 import { encodeHexInto } from '../blob/hex.ts';
-import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import { type Answer, type AnswerBody, bodyOf, IMMUTABLE, jsonAnswer, textAnswer } from './answer.ts';
-import { type BytesView, cannotTellAnswer, notThereForClients, readBlob } from './blob-lookup.ts';
+import { cannotTellAnswer, notThereForClients } from './blob-lookup.ts';
 import { HEX_WEIGHT_BYTES, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
+import { fileBody } from './file-body.ts';
 import { prefersRawBytes } from './media-preference.ts';
 import { BARE_HASH, CHECKED_HASHES, FORMAT_QUERY, KECCAK_COMMITMENT, NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { definePostRoute, defineRoute, type Route } from './route.ts';
+import type { BlobBytes, ServedBytes } from './served-bytes.ts';
 
 /**
  * The contracts of clients that exist (reference/clients.md). One of them ignores the status and takes the body for hex; an empty body makes it
  * drop the batch for ever. So no GET here is ever answered without a body: no 304, no parts, and errors are JSON, which
  * is not hex.
  */
-export function clientBytesRoutes(view: BytesView, chain: Pick<ChainView, 'lost'>): Route[] {
+export function clientBytesRoutes(bytes: BlobBytes, chain: Pick<ChainView, 'lost'>): Route[] {
   return [
     defineRoute({
       path: '/vh/:versionHash',
@@ -32,13 +32,10 @@ export function clientBytesRoutes(view: BytesView, chain: Pick<ChainView, 'lost'
       async answer(request) {
         const { versionHash } = request.parameters;
         const name = { versionHash, hashType: null };
-        const lookup = await readBlob(view, name, request.signal);
-        if (lookup.kind !== 'found') return notThereForClients(chain, name, lookup);
+        const found = await bytes.find(name, request.signal);
+        if (found.kind === 'missing') return notThereForClients(chain, name, found.lookup);
         const { format } = request.query;
-        return blobAnswer(
-          lookup.blob,
-          format === undefined ? prefersRawBytes(request.header('accept')) : format === 'raw',
-        );
+        return blobAnswer(found, format === undefined ? prefersRawBytes(request.header('accept')) : format === 'raw');
       },
     }),
     defineRoute({
@@ -51,16 +48,16 @@ export function clientBytesRoutes(view: BytesView, chain: Pick<ChainView, 'lost'
       query: NOTHING,
       async answer(request) {
         const name = request.parameters.commitment;
-        const lookup = await readBlob(view, name, request.signal);
-        return lookup.kind === 'found' ? blobAnswer(lookup.blob, true) : notThereForClients(chain, name, lookup);
+        const found = await bytes.find(name, request.signal);
+        return found.kind === 'missing' ? notThereForClients(chain, name, found.lookup) : blobAnswer(found, true);
       },
     }),
   ];
 }
 
-export function compatibilityRoutes(view: ArchiveView, chain: ChainView): Route[] {
+export function compatibilityRoutes(chain: ChainView, bytes: BlobBytes): Route[] {
   return [
-    ...clientBytesRoutes(view, chain),
+    ...clientBytesRoutes(bytes, chain),
     definePostRoute({
       path: '/check_vh',
       says: 'Which of these blobs are stored here and final on the chain. No false is ever a guess: rather 503.',
@@ -90,9 +87,10 @@ export function compatibilityRoutes(view: ArchiveView, chain: ChainView): Route[
   ];
 }
 
-function blobAnswer({ bytes }: VerifiedBlob, raw: boolean): Answer {
+function blobAnswer(served: ServedBytes, raw: boolean): Answer {
   // No node takes a blob without bytes. Should one ever be there, it is no answer that these clients survive.
-  if (bytes.length === 0) return problemAnswer('blob/cannot-tell', 'The blob is empty; this route cannot carry it.');
+  if (served.sizeBytes === 0)
+    return problemAnswer('blob/cannot-tell', 'The blob is empty; this route cannot carry it.');
   return {
     status: 200,
     headers: {
@@ -100,8 +98,15 @@ function blobAnswer({ bytes }: VerifiedBlob, raw: boolean): Answer {
       'cache-control': IMMUTABLE,
       vary: 'accept',
     },
-    body: raw ? bodyOf(bytes) : hexBody(bytes),
+    body: clientBody(served, raw),
   };
+}
+
+function clientBody(served: ServedBytes, raw: boolean): NonNullable<Answer['body']> {
+  if (served.kind === 'file') {
+    return fileBody(served.file, { first: 0, lengthBytes: served.sizeBytes, asHex: !raw });
+  }
+  return raw ? bodyOf(served.blob.bytes) : hexBody(served.blob.bytes);
 }
 
 /** Straight into the memory that goes to the socket: by way of a string it would be there twice. */

@@ -69,6 +69,8 @@ export interface HttpOptions {
    * nobody is, and who connects is the client.
    */
   readonly trustProxy?: number | readonly string[] | null;
+  /** Memory for bytes that are asked for often; 0, or not given: none. */
+  readonly cacheBytes?: number;
   /** The window, for people to look at; null: this process follows no chain, and has none. */
   readonly window?: WindowView | null;
   /** The page at `/`; null: there is none. */

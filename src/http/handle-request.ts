@@ -22,9 +22,13 @@ export function handlerOf(route: Route, budget: AnswerBudget, report: Report) {
     }
     holdUntilSent(reply, share);
     const answer = await answerOf(route, request, body, signal, report);
-    share.shrinkTo(answer.body?.lengthBytes ?? 0);
+    share.shrinkTo(heldBy(answer));
     return sendAnswer(reply, answer);
   };
+}
+
+function heldBy({ body }: Answer): number {
+  return body !== null && 'heldBytes' in body ? body.heldBytes : (body?.lengthBytes ?? 0);
 }
 
 /** Whoever reads slowly, or goes away: it is given back when Node has handed the last byte over, or the connection ends. */

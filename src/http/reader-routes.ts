@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
 import { bytesRoute } from './blobs.ts';
 import { proofRoute } from './chain.ts';
@@ -13,11 +12,12 @@ import { problemAnswer } from './problem.ts';
 import { definePostRoute, defineRawPostRoute, defineRoute, type Route } from './route.ts';
 import { answerRpc } from './rpc/envelope.ts';
 import { rpcFault } from './rpc/rpc-error.ts';
+import type { BlobBytes, BytesView } from './served-bytes.ts';
 import { type StatusView, statusRoutes } from './status.ts';
 import { windowRoutes } from './window.ts';
 
 /** What a reader without a catalog can be asked. */
-export interface ReaderView extends Pick<ArchiveView, 'read'>, Pick<ChainView, 'proofs'>, StatusView {}
+export interface ReaderView extends BytesView, Pick<ChainView, 'proofs'>, StatusView {}
 
 const API_VERSION = '1.0.0';
 const MOST_BODY_BYTES = 262_144;
@@ -27,6 +27,7 @@ const RETRY_SECONDS = 60;
 export function readerRoutes(
   view: ReaderView,
   { nowMs, metrics, page }: Pick<HttpOptions, 'nowMs' | 'metrics' | 'page'>,
+  bytes: BlobBytes,
 ): Route[] {
   const proofs = {
     proofs: view.proofs.bind(view),
@@ -35,9 +36,9 @@ export function readerRoutes(
     record: async () => NO_CATALOG,
   };
   const routes = [
-    bytesRoute(view, proofs),
+    bytesRoute(bytes, proofs),
     proofRoute(proofs, proofs),
-    ...clientBytesRoutes(view, proofs),
+    ...clientBytesRoutes(bytes, proofs),
     ...statusRoutes(view, nowMs),
     ...(metrics === undefined ? [] : metricsRoutes(metrics)),
     ...windowRoutes(null),

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { Answer, AnswerLines } from './answer.ts';
+import type { Answer, AnswerLines, AnswerParts } from './answer.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
 /** The one place that writes answers of routes. HEAD gets every header of GET, and its body is never made. */
@@ -12,7 +12,15 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
     return reply.request.method === 'HEAD' ? reply.send() : reply.send(Readable.from(linesOf(answer.body)));
   }
   reply.header('content-length', String(answer.body.lengthBytes));
+  if ('stream' in answer.body) return sendParts(reply, answer.body);
   return reply.request.method === 'HEAD' ? reply.send() : reply.send(asBuffer(answer.body.make()));
+}
+
+/** A reader that is gone already takes nothing. */
+function sendParts(reply: FastifyReply, body: AnswerParts): FastifyReply {
+  if (reply.request.method !== 'HEAD' && !reply.raw.destroyed) return reply.send(body.stream());
+  body.drop();
+  return reply.send();
 }
 
 async function* linesOf(body: AnswerLines): AsyncGenerator<string> {

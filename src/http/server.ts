@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
-import { appOf, createHttpApp, type HttpApp } from './app.ts';
+import { createHttpApp, createReaderApp, type HttpApp } from './app.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { listenError } from './errors.ts';
-import { type ReaderView, readerRoutes } from './reader-routes.ts';
+import type { ReaderView } from './reader-routes.ts';
 
 export interface Listening {
   /** Where a client on this machine reaches it, without a slash at the end. */
@@ -34,7 +34,7 @@ export async function createHttpServer(view: ArchiveView, chain: ChainView, opti
 
 /** Serves bytes and proofs out of backends; what needs a catalog is refused. */
 export async function createReaderServer(reader: ReaderView, options: HttpOptions): Promise<HttpServer> {
-  return await serverOf(appOf(readerRoutes(reader, options), options), options);
+  return await serverOf(createReaderApp(reader, options), options);
 }
 
 async function serverOf({ fastify, connections }: HttpApp, options: HttpOptions): Promise<HttpServer> {

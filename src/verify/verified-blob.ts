@@ -142,6 +142,17 @@ export class RehashRule {
     this.#noteFinding(keyOf(blob), blob, identity);
   }
 
+  /** Was this file proven to be the content, unchanged since and not too long ago? */
+  holds(name: ContentName, identity: FileIdentity): boolean {
+    const proof = this.#proven.get(`${name.hashType}/${name.versionHash}`);
+    return proof !== undefined && this.#stillHolds(proof, identity);
+  }
+
+  /** Of a name that was never proven, no file needs to be opened. */
+  knows(name: ContentName): boolean {
+    return this.#proven.has(`${name.hashType}/${name.versionHash}`);
+  }
+
   /** Hashes whatever was known before: for reading back and scrubbing. */
   prove(name: ContentName, bytes: Uint8Array, identity: FileIdentity | null): VerifiedBlob | null {
     const verified = verifyBlob({ ...name, bytes }, this.#hasher);

@@ -7,6 +7,7 @@ import type { FileIdentity, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { StoredEntry } from '../blob-store.ts';
 import { DamagedFiles } from './damaged-files.ts';
 import { makeDurableFolder, writeDurably } from './durable-file.ts';
+import { OpenBlobFile } from './open-blob-file.ts';
 
 /** Bytes of a file together with what tells that the file has not changed since. */
 export interface ReadFile {
@@ -93,6 +94,11 @@ export class FileShelf {
     } finally {
       await handle.close();
     }
+  }
+
+  /** For whoever sends it in parts; the caller closes it. */
+  openFile(name: ContentName): Promise<OpenBlobFile | null> {
+    return OpenBlobFile.open(this.#path(name));
   }
 
   async stat(name: ContentName): Promise<StoredEntry | null> {

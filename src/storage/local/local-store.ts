@@ -4,6 +4,7 @@ import type { FileIdentity, UnverifiedBlob, VerifiedBlob } from '../../verify/ve
 import type { BlobStore, StoredEntry } from '../blob-store.ts';
 import { storageFault } from '../errors.ts';
 import { FileShelf } from './file-shelf.ts';
+import type { OpenBlobFile } from './open-blob-file.ts';
 import { RowShelf } from './row-shelf.ts';
 
 /** Up to this size a blob is a row; above, a file. A file costs two syncs, a row a share of one. */
@@ -66,6 +67,11 @@ export class LocalStore implements BlobStore {
       if (file === null) return null;
       return { blob: { hashType, versionHash, bytes: file.bytes }, identity: file.identity };
     });
+  }
+
+  /** The file of a large blob, to be read in parts; null: it has none. The caller closes it. */
+  async openFile(name: ContentName, signal: AbortSignal): Promise<OpenBlobFile | null> {
+    return await this.#doing('get', signal, () => this.#files.openFile(name));
   }
 
   async stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null> {

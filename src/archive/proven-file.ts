@@ -1,0 +1,42 @@
+import type { ContentName, HashType, VersionHash } from '../blob/ids.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
+import type { FileIdentity } from '../verify/verified-blob.ts';
+import type { ProvenBytes } from './archive-view.ts';
+
+/** A local file that was verified and has not changed since; looked at again behind every part that is read. */
+export class ProvenFile implements ProvenBytes {
+  readonly hashType: HashType;
+  readonly versionHash: VersionHash;
+  readonly sizeBytes: number;
+  readonly #file: OpenBlobFile;
+  readonly #proven: FileIdentity;
+
+  constructor(name: ContentName, file: OpenBlobFile, proven: FileIdentity) {
+    this.hashType = name.hashType;
+    this.versionHash = name.versionHash;
+    this.sizeBytes = Number(proven.sizeBytes);
+    this.#file = file;
+    this.#proven = proven;
+  }
+
+  async read(into: Uint8Array, position: number): Promise<void> {
+    const bytes = await this.#file.read(into, position);
+    const now = this.#file.identity();
+    const same =
+      bytes === into.length &&
+      now.sizeBytes === this.#proven.sizeBytes &&
+      now.mtimeNs === this.#proven.mtimeNs &&
+      now.ctimeNs === this.#proven.ctimeNs;
+    if (same) return;
+    throw new StorageError('storage/fault', `The file of ${this.versionHash} changed while it was sent.`, {
+      details: { hashType: this.hashType, versionHash: this.versionHash },
+      retryable: true,
+      hint: 'Find out who writes into the data folder; the next read hashes it again.',
+    });
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+}

@@ -1,0 +1,80 @@
+import type { ArchiveView, ProvenBytes } from '../archive/archive-view.ts';
+import type { ContentName, NamedHash } from '../blob/ids.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { BlobCache } from './blob-cache.ts';
+import { type MissingBlob, readBlob } from './blob-lookup.ts';
+
+/** Bytes to be sent: in memory, or in a file that is read while they are sent. Both are proven. */
+export type ServedBytes = ContentName & { readonly sizeBytes: number } & (
+    | { readonly kind: 'memory'; readonly blob: VerifiedBlob }
+    | { readonly kind: 'file'; readonly file: ProvenBytes }
+  );
+
+export type BytesLookup = ServedBytes | { readonly kind: 'missing'; readonly lookup: MissingBlob };
+
+/** From so many bytes on a file is sent in parts: a slow reader then holds a part of it, and not all. */
+const LARGE_BYTES = 131_072;
+
+export type BytesView = Pick<ArchiveView, 'read' | 'open' | 'isWithheld'>;
+
+/** Where routes get bytes from: memory, then a proven file, then whatever the archive finds and proves. */
+export class BlobBytes {
+  readonly #view: BytesView;
+  readonly #cache: BlobCache;
+  readonly #isTight: () => boolean;
+
+  /** `isTight`: so much is held by slow readers that large blobs are better sent in parts. */
+  constructor(view: BytesView, cache: BlobCache, isTight: () => boolean = () => false) {
+    this.#view = view;
+    this.#cache = cache;
+    this.#isTight = isTight;
+  }
+
+  /** Who gets a file closes it. */
+  async find(name: NamedHash, signal: AbortSignal): Promise<BytesLookup> {
+    const held = this.held(name);
+    if (held !== null && !(this.#isTight() && held.sizeBytes >= LARGE_BYTES)) return held;
+    return (await this.#proven(name, signal)) ?? held ?? (await this.#read(name, signal));
+  }
+
+  /** Out of memory, at once; null: it is not there, or may not be given out. */
+  held(name: NamedHash): (ServedBytes & { readonly kind: 'memory' }) | null {
+    if (this.#view.isWithheld?.(name) === true) return null;
+    const blob = this.#cache.get(name);
+    return blob === null ? null : inMemory(blob);
+  }
+
+  /** A file that is proven already; null: there is none, or it is wanted in memory. */
+  async #proven(name: NamedHash, signal: AbortSignal): Promise<ServedBytes | null> {
+    const file = (await this.#view.open?.(name, signal)) ?? null;
+    if (file === null) return null;
+    if (file.sizeBytes < LARGE_BYTES || (!this.#isTight() && this.#cache.wants(file, file.sizeBytes))) {
+      file.close();
+      return null;
+    }
+    const { hashType, versionHash, sizeBytes } = file;
+    return { kind: 'file', hashType, versionHash, sizeBytes, file };
+  }
+
+  async #read(name: NamedHash, signal: AbortSignal): Promise<BytesLookup> {
+    const lookup = await readBlob(this.#view, name, signal);
+    if (lookup.kind !== 'found') return { kind: 'missing', lookup };
+    const { blob } = lookup;
+    if (this.#cache.wants(blob, blob.bytes.length)) {
+      this.#cache.keep(blob);
+      return inMemory(blob);
+    }
+    // Proven just now: what was read to prove it need not wait in memory for its reader.
+    return (blob.bytes.length < LARGE_BYTES ? null : await this.#proven(name, signal)) ?? inMemory(blob);
+  }
+}
+
+function inMemory(blob: VerifiedBlob): ServedBytes & { readonly kind: 'memory' } {
+  return {
+    kind: 'memory',
+    hashType: blob.hashType,
+    versionHash: blob.versionHash,
+    sizeBytes: blob.bytes.length,
+    blob,
+  };
+}

@@ -1,0 +1,56 @@
+import { type BigIntStats, close, fstatSync, open, read } from 'node:fs';
+import { codeOf } from '../../blob/errors.ts';
+import type { FileIdentity } from '../../verify/verified-blob.ts';
+
+/** A blob's file, open for reading in parts. What replaces it meanwhile is another file. */
+export class OpenBlobFile {
+  readonly #descriptor: number;
+  #isClosed = false;
+  #reading = 0;
+
+  private constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  /** null: there is no such file. */
+  static async open(path: string): Promise<OpenBlobFile | null> {
+    return await new Promise((resolve, reject) => {
+      open(path, 'r', (error, descriptor) => {
+        if (error === null) resolve(new OpenBlobFile(descriptor));
+        else if (codeOf(error) === 'ENOENT') resolve(null);
+        else reject(error);
+      });
+    });
+  }
+
+  /** Of an open file the system has this in memory: no disk is waited for. */
+  identity(): FileIdentity {
+    const { dev, ino, size, mtimeNs, ctimeNs }: BigIntStats = fstatSync(this.#descriptor, { bigint: true });
+    return { device: dev, inode: ino, sizeBytes: size, mtimeNs, ctimeNs };
+  }
+
+  /** How many bytes were read; fewer than wanted at the end. */
+  read(into: Uint8Array, position: number): Promise<number> {
+    this.#reading += 1;
+    return new Promise((resolve, reject) => {
+      read(this.#descriptor, into, 0, into.length, position, (error, bytesRead) => {
+        this.#reading -= 1;
+        if (this.#isClosed) this.#letGo();
+        if (error === null) resolve(bytesRead);
+        else reject(error);
+      });
+    });
+  }
+
+  /** A second call does nothing; what is being read is read to its end first. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    // Of a file that was only read, closing has nothing to report.
+    if (this.#reading === 0) close(this.#descriptor, () => undefined);
+  }
+}

@@ -1,0 +1,85 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createHttpServer, type HttpOptions } from '../../src/http/index.ts';
+import { TokenList } from '../../src/http/token-list.ts';
+import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
+import { FakeChainView } from './fake-chain-view.ts';
+import { testOptions } from './harness.ts';
+
+const BLOB = blobOf(bytesOf(1_024));
+const PATH = `/v1/blobs/${BLOB.versionHash}`;
+
+async function cached(given: Partial<HttpOptions> = {}, view = new FakeArchiveView()) {
+  view.add(BLOB);
+  const options = { ...testOptions(given.limits), cacheBytes: 1_048_576, ...given };
+  const server = await createHttpServer(view, new FakeChainView(), options);
+  onTestFinished(async () => {
+    await server.close();
+  });
+  const { url } = await server.listen();
+  const get = (headers: Record<string, string> = {}, init: RequestInit = {}) =>
+    fetch(`${url}${PATH}`, { headers, ...init });
+  return { url, view, get, reported: options.reported };
+}
+
+test('what was given once comes from memory, with the very head and bytes of the common way', async () => {
+  const { view, get } = await cached();
+  const first = await get();
+  const again = await get();
+  expect(view.asked).toHaveLength(1);
+  const heads = [first, again].map(({ headers }) => {
+    const shown = Object.fromEntries(headers);
+    expect(shown['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    return { ...shown, 'x-request-id': '', date: '' };
+  });
+  expect(heads[1]).toEqual(heads[0]);
+  for (const answer of [first, again]) expect(Buffer.from(await answer.arrayBuffer())).toEqual(Buffer.from(BLOB.bytes));
+});
+
+test('ranges, conditions and HEAD are answered as ever, from memory too', async () => {
+  const { view, get } = await cached();
+  const tag = (await get()).headers.get('etag') ?? '';
+  expect((await get({ range: 'bytes=1-3' })).status).toBe(206);
+  expect((await get({ 'if-none-match': tag })).status).toBe(304);
+  expect((await get({}, { method: 'HEAD' })).headers.get('content-length')).toBe('1024');
+  expect(view.asked).toHaveLength(1);
+});
+
+test('its limits are those of the common way, and counted together', async () => {
+  const { get } = await cached({ limits: { ratePerSecond: 1 } });
+  const statuses = [];
+  for (let round = 0; round < 4; round += 1) statuses.push((await get()).status);
+  expect(statuses).toEqual([200, 200, 429, 429]);
+});
+
+test('where reading takes a token, memory takes one too', async () => {
+  const token = 'a token';
+  const hex = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(token))).toString('hex');
+  const { get } = await cached({ readTokens: TokenList.parse(`sha256:${hex}`, 'test') });
+  const good = `Basic ${btoa(`user:${token}`)}`;
+  expect((await get({ authorization: good })).status).toBe(200);
+  expect((await get({ authorization: good })).status).toBe(200);
+  expect((await get()).status).toBe(401);
+});
+
+test('what is withheld from now on is not given out of memory', async () => {
+  let isWithheld = false;
+  class WithholdingView extends FakeArchiveView {
+    isWithheld = () => isWithheld;
+  }
+  const view = new WithholdingView();
+  const { get } = await cached({}, view);
+  expect((await get()).status).toBe(200);
+  expect((await get()).status).toBe(200);
+  isWithheld = true;
+  view.reading = async () => ({ kind: 'withheld', at: null });
+  expect((await get()).status).toBe(451);
+  isWithheld = false;
+  expect((await get()).status).toBe(200);
+});
+
+test('a request id of the client comes back, and one that could do harm does not', async () => {
+  const { get } = await cached();
+  await get();
+  expect((await get({ 'x-request-id': 'mine-1' })).headers.get('x-request-id')).toBe('mine-1');
+  expect((await get({ 'x-request-id': 'a b' })).headers.get('x-request-id')).not.toBe('a b');
+});

@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { ContentName } from '../blob/ids.ts';
 import { hashTypeCode } from '../sqlite/hash-type-code.ts';
+import { CacheLedger } from './cache-ledger.ts';
 import type { ContentEntry, ContentTable, SpooledContent, StoredState } from './content-table.ts';
 import { type PlacementState, type PlacementTable, type QueuedPlacement, SPOOL } from './placement-table.ts';
 import { hashKey, type WantedTable } from './wanted-table.ts';
@@ -33,9 +34,6 @@ export interface PlacementFailure {
   readonly nextAttemptMs: number;
 }
 
-/** What lets a cached blob go: `stored`, or held by one backend at least. */
-export type EvictionGrade = 'stored' | 'held-elsewhere';
-
 const numbers = z.array(z.number());
 const listedRow = z.object({ sequence: z.number(), size_bytes: z.number(), state: z.number().nullable() });
 
@@ -51,6 +49,8 @@ export interface KnownCopy {
 export class ReplicaLedger {
   readonly #database: Database.Database;
   readonly #parts: LedgerParts;
+  /** The local store as a cache. */
+  readonly cached: CacheLedger;
   readonly #known: Database.Statement;
   readonly #goodAfter: Database.Statement;
   readonly #newestGood: Database.Statement;
@@ -58,6 +58,7 @@ export class ReplicaLedger {
   constructor(database: Database.Database, parts: LedgerParts) {
     this.#database = database;
     this.#parts = parts;
+    this.cached = new CacheLedger(database, parts);
     this.#known = database.prepare(
       `SELECT content.sequence, size_bytes, placement.state FROM content
        LEFT JOIN placement ON placement.sequence = content.sequence AND backend_id = ?
@@ -133,62 +134,6 @@ export class ReplicaLedger {
         wanted.remove(found.versionHash);
       }
     });
-  }
-
-  /** What was read elsewhere lies in the local store as well, proven. false: the catalog does not know it any more. */
-  recordCached({ sequence }: ContentEntry): boolean {
-    return this.#parts.transaction('record what is cached', () => {
-      if (this.#parts.content.at(sequence) === null) return false;
-      this.#parts.placements.put(SPOOL, sequence, 'wanted', null);
-      return true;
-    });
-  }
-
-  /** Bytes that the catalog says lie in the local store. */
-  localBytes(): number {
-    return this.#parts.reading('measure the local store', () =>
-      z
-        .number()
-        .parse(
-          this.#database
-            .prepare(
-              'SELECT COALESCE(SUM(size_bytes), 0) FROM placement JOIN content USING (sequence) WHERE backend_id = ? AND placement.state < 2',
-            )
-            .pluck()
-            .get(this.#parts.placements.id(SPOOL)),
-        ),
-    );
-  }
-
-  /** The oldest cached blobs that another backend is proven to hold. */
-  evictable(grade: EvictionGrade, limit: number): ContentEntry[] {
-    const elsewhere =
-      'EXISTS (SELECT 1 FROM backend JOIN placement AS other ON other.backend_id = id WHERE configured = 1 AND counts = 1 AND other.sequence = here.sequence AND other.state = 1)';
-    const condition = grade === 'stored' ? 'content.state = 2' : elsewhere;
-    return this.#parts.reading('find what the cache can let go', () =>
-      numbers
-        .parse(
-          this.#database
-            .prepare(
-              `SELECT here.sequence FROM placement AS here JOIN content USING (sequence) WHERE here.backend_id = ? AND here.state < 2 AND ${condition} ORDER BY here.sequence LIMIT ?`,
-            )
-            .pluck()
-            .all(this.#parts.placements.id(SPOOL), limit),
-        )
-        .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
-    );
-  }
-
-  /** Takes the local copies out of the books, before they are deleted; those that are the last ones stay. */
-  recordEvicted(entries: readonly ContentEntry[]): ContentEntry[] {
-    const { placements, transaction } = this.#parts;
-    return transaction('record what the cache lets go', () =>
-      entries.filter(({ sequence }) => {
-        if (placements.goodCopies(sequence) === 0) return false;
-        placements.remove(SPOOL, sequence);
-        return true;
-      }),
-    );
   }
 
   /** What a listing names. `anyType`: the listing does not say which hash it is. */

@@ -1,5 +1,6 @@
 import { HoldfastError, messageOf } from '../../blob/errors.ts';
 import type { BlockHash } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { ProbeFinding } from '../../storage/probe.ts';
@@ -11,6 +12,7 @@ export interface AdmissionModules {
   readonly site: Site;
   /** The chain that the data folder belongs to; null before a node told it. */
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
+  readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
   /** Rung when the backend may be used. */
@@ -20,6 +22,12 @@ export interface AdmissionModules {
 /** Until a node has told which chain it is, there is nothing to bind to. */
 const CHAIN_PAUSE_MS = 250;
 const RETRY_MS = { first: 1_000, most: 30_000 } as const;
+
+/**
+ * What a server acknowledged before its disk had it is written back by the system within half a minute (Linux:
+ * vm.dirty_expire_centisecs); many times that, for a system that was told otherwise.
+ */
+const SETTLES_MS = 600_000;
 
 const ABORTED = 'it was stopped';
 
@@ -68,13 +76,15 @@ export class Admission {
   }
 
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, admitted } = this.#modules;
+    const { site, catalog, admitted } = this.#modules;
     try {
       if (genesis !== null) await site.store.bindTo?.(genesis, signal);
       const findings = await site.store.probe(signal);
       this.#tell(findings);
       const unreachable = findings.find(({ check, grade }) => check === 'reachable' && grade === 'fault');
       if (unreachable !== undefined) return unreachable.sentence;
+      site.settlesMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good') ? SETTLES_MS : 0;
+      catalog.replicas.cached.recordSettling(site.id, site.settlesMs);
       site.isAdmitted = true;
       site.breaker.succeeded();
       admitted.ring();

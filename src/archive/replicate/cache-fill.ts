@@ -64,7 +64,7 @@ export class CacheFill {
       await store.put(blob, signal);
       const copy = await store.copy(entry, signal);
       isKept = copy !== null && rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
-      if (isKept) isKept = catalog.replicas.recordCached(entry);
+      if (isKept) isKept = catalog.replicas.cached.recordCached(entry);
     } finally {
       if (!isKept) room.giveBack(entry.sizeBytes);
     }

@@ -52,7 +52,8 @@ export class Home {
   async #writeThrough(blob: VerifiedBlob, signal: AbortSignal): Promise<string> {
     const { sites, room, steadyMs } = this.#modules;
     let refusal: unknown = null;
-    for (const site of room.isCache ? sites : []) {
+    // One that keeps what it acknowledged, before one that its power may take it from.
+    for (const site of room.isCache ? sites.toSorted((a, b) => a.settlesMs - b.settlesMs) : []) {
       if (!site.isAdmitted || !site.breaker.admits(steadyMs())) continue;
       try {
         await site.judged(() => site.store.put(blob, signal), signal);

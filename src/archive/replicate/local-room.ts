@@ -1,6 +1,6 @@
+import type { EvictionGrade } from '../../catalog/cache-ledger.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
-import type { EvictionGrade } from '../../catalog/replica-ledger.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 
@@ -49,7 +49,7 @@ export class LocalRoom {
   constructor(options: LocalRoomOptions, modules: LocalRoomModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#usedBytes = options.mode === 'cache' ? modules.catalog.replicas.localBytes() : 0;
+    this.#usedBytes = options.mode === 'cache' ? modules.catalog.replicas.cached.localBytes() : 0;
   }
 
   get isCache(): boolean {
@@ -119,7 +119,7 @@ export class LocalRoom {
     signal.throwIfAborted();
     while (!(await this.#hasRoom(bytes))) {
       const { replicas } = this.#modules.catalog;
-      const gone = replicas.recordEvicted(replicas.evictable('stored', EVICTED_TOGETHER));
+      const gone = replicas.cached.recordEvicted(replicas.cached.evictable('stored', EVICTED_TOGETHER));
       if (!(await this.#delete(gone, signal))) return false;
     }
     this.#usedBytes += bytes;
@@ -169,7 +169,7 @@ export class LocalRoom {
       if (await this.#delete(gone, signal)) return true;
     }
     for (const grade of GRADES) {
-      const gone = replicas.recordEvicted(replicas.evictable(grade, EVICTED_TOGETHER));
+      const gone = replicas.cached.recordEvicted(replicas.cached.evictable(grade, EVICTED_TOGETHER));
       if (await this.#delete(gone, signal)) return true;
     }
     return false;

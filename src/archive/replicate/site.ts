@@ -23,6 +23,8 @@ export class Site {
   readonly #steadyMs: () => number;
   /** Bound to our chain, as far as it can be: before, nothing is written there and nothing is read. */
   isAdmitted = false;
+  /** How long what it acknowledged may still be lost with its power; 0: not at all. */
+  settlesMs = 0;
   lastError: StorageError | null = null;
   #expectedMs = 0;
 

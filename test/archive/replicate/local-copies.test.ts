@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ContentEntry } from '../../../src/catalog/content-table.ts';
+import { warning } from '../../../src/storage/probe.ts';
 import type { VerifiedBlob } from '../../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../../sample-blobs.ts';
 import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
@@ -76,7 +77,7 @@ describe('a cache', () => {
     await scene.replication.drain(['s3'], NEVER);
     await expect.poll(() => scene.catalog.totals().stored).toBe(2);
     expect(await offer(scene)).toBe('s3');
-    await expect.poll(() => scene.catalog.replicas.localBytes()).toBe(80_000);
+    await expect.poll(() => scene.catalog.replicas.cached.localBytes()).toBe(80_000);
     expect(await scene.store.stat(second, NEVER)).toBeNull();
     expect(await offer(scene)).toBe('local');
     expect(scene.replication.room.cachedBytes).toBe(80_000);
@@ -109,5 +110,26 @@ describe('a cache', () => {
     ]);
     expect(catalog.replicas.damagedCount('local')).toBe(0);
     expect(catalog.totals()).toMatchObject({ stored: 1 });
+  });
+
+  test('keeps what a backend may lose with its power, until it cannot', async () => {
+    const [s3, kubo] = [new MemoryBackend('s3'), new MemoryBackend('ipfs')];
+    s3.before = (operation) => {
+      if (operation === 'put') throw refusal('s3');
+    };
+    kubo.findings = [...kubo.findings, warning('durable', 'It acknowledges before its disk has it.', 'Let it sync.')];
+    const scene = await replicationScene({ backends: [kubo, s3], budgetBytes: 100_000 });
+    await scene.replication.admit(NEVER);
+    await scene.spool(LARGE);
+    await scene.replication.drain(['ipfs'], NEVER);
+    expect(scene.catalog.totals()).toMatchObject({ stored: 1 });
+    expect(await scene.replication.room.claim(50_000, NEVER)).toBe(false);
+    expect(await scene.store.stat(LARGE, NEVER)).not.toBeNull();
+    // Written through, it goes where it stays.
+    s3.before = () => {};
+    expect(await scene.replication.home.put(sampleBlob('through', 50_000), NEVER)).toBe('s3');
+    scene.clock.wallMs += 600_000;
+    expect(await scene.replication.room.claim(50_000, NEVER)).toBe(true);
+    expect(await scene.store.stat(LARGE, NEVER)).toBeNull();
   });
 });

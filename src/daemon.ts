@@ -115,6 +115,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
         startHeight: settings.startHeight,
         finality: parseFinality(settings.finality),
         archiverId: await archiverIdIn(folder.path),
+        silentBlocks: settings.alarmSilentBlocks,
       },
       replication: {
         requests: settings.replicasRequests,

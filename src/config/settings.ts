@@ -146,6 +146,12 @@ export const SETTINGS = {
   ),
   scrubSchedule: setting('scrub.schedule', cronExpression, '17 3 * * *', 'When the daily slice is read again (cron).'),
   scrubDays: setting('scrub.days', wholeNumber(1, 3_650), 30, 'Days in which everything is read and hashed again.'),
+  alarmSilentBlocks: setting(
+    'alarm.silentBlocks',
+    wholeNumber(0, 1_000_000),
+    288,
+    'Blocks without a blob after which that is told (0: never).',
+  ),
   auditSchedule: setting('audit.schedule', cronExpression, '29 4 * * *', 'When all that is final is compared (cron).'),
   canarySchedule: setting(
     'canary.schedule',

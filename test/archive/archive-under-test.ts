@@ -54,7 +54,12 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       ...(setup.mostEntries === undefined ? {} : { mostEntries: setup.mostEntries }),
       requests: setup.requests ?? 2,
       // Higher than the fake node ever gets: these tests are of the list and of what it names.
-      chain: { startHeight: 1_000_000, finality: { kind: 'depth', blocks: 1 }, archiverId: 'ab'.repeat(8) },
+      chain: {
+        startHeight: 1_000_000,
+        finality: { kind: 'depth', blocks: 1 },
+        archiverId: 'ab'.repeat(8),
+        silentBlocks: 0,
+      },
       replication: {
         requests: 2,
         bytesPerSecond: null,

@@ -26,6 +26,8 @@ export interface ChainOptions {
   readonly finality: FinalityRule;
   /** Tells this archiver's evidence from that of others on the same backends. */
   readonly archiverId: string;
+  /** Blocks without a blob after which that is told: rollups fell silent, or we do not see them any more. 0: never. */
+  readonly silentBlocks: number;
 }
 
 export interface ChainModules {
@@ -93,7 +95,7 @@ export class ChainFollowing {
       stores: modules.records,
       conditions,
     });
-    const deadlines = new DeadlineWatch(catalog, poller, conditions);
+    const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);
     activity.on('walked', () => deadlines.look());
   }
 

@@ -7,16 +7,17 @@ import type { Poller } from '../poller.ts';
 export const FIRST_ALARM_PERCENT = 50;
 /** Shares of the window, in percent, at which a blob that is not durable here is told of. */
 const ALARM_PERCENT = [90, 75, FIRST_ALARM_PERCENT] as const;
-/** Nothing new for so many blocks, half a day: rollups fell silent, or we do not see them any more. */
-const SILENT_BLOCKS = 288;
 
 /** Alarms by the chain's own clock, so that neither our clock nor the node's can hide them. */
 export class DeadlineWatch {
   readonly #catalog: Catalog;
   readonly #poller: Poller;
   readonly #conditions: ConditionBoard;
+  readonly #silentBlocks: number;
 
-  constructor(catalog: Catalog, poller: Poller, conditions: ConditionBoard) {
+  /** `silentBlocks`: so many without a blob are told; 0: never. */
+  constructor(catalog: Catalog, poller: Poller, conditions: ConditionBoard, silentBlocks: number) {
+    this.#silentBlocks = silentBlocks;
     this.#catalog = catalog;
     this.#poller = poller;
     this.#conditions = conditions;
@@ -72,7 +73,7 @@ export class DeadlineWatch {
     const silent = tip.height - last;
     this.#conditions.set(
       'chain:silence',
-      silent < SILENT_BLOCKS
+      this.#silentBlocks === 0 || silent < this.#silentBlocks
         ? null
         : {
             code: 'chain/nothing-new',

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest';
+import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
+
+const codes = (scene: Scene, about: string) => scene.conditions().filter((code) => code.startsWith(about));
+
+describe('alarms by age, on the chain’s clock', () => {
+  test('at half, three quarters and nine tenths of its window, a blob that is not here is told of', async () => {
+    const scene = await Scene.create({ node: { chainLocks: { kind: 'none' } } });
+    await scene.start();
+    scene.mine(12);
+    await scene.caughtUp();
+    const blob = scene.submit();
+    scene.node.advanceSeconds(150);
+    scene.node.mine(1, { withoutBytes: true });
+    await scene.until('walked', async () => (await scene.record(blob.versionHash))?.hashType != null);
+    expect(codes(scene, 'chain/at-risk')).toEqual([]);
+    for (const [hours, percent] of [
+      [3.4, 50],
+      [1.5, 75],
+      [0.9, 90],
+    ] as const) {
+      scene.mine(Math.round(hours * HOUR_BLOCKS));
+      const code = `chain/at-risk-${percent}`;
+      await scene.until(code, () => scene.conditions().includes(code));
+      expect(codes(scene, 'chain/at-risk')).toEqual([code]);
+    }
+  });
+
+  test('blocks without a blob are told of after as many as the operator says, until there is one', async () => {
+    const scene = await Scene.create({ env: { HOLDFAST_ALARM_SILENT_BLOCKS: '20' } });
+    await scene.start();
+    scene.mine(2, 1);
+    await scene.caughtUp();
+    scene.mine(19);
+    await scene.caughtUp();
+    expect(codes(scene, 'chain/nothing-new')).toEqual([]);
+    scene.mine(1);
+    await scene.until('told', () => scene.conditions().includes('chain/nothing-new'));
+    scene.mine(1, 1);
+    await scene.until('over', () => !scene.conditions().includes('chain/nothing-new'));
+  });
+
+  test('never, when the operator says 0', async () => {
+    const scene = await Scene.create({ env: { HOLDFAST_ALARM_SILENT_BLOCKS: '0' } });
+    await scene.start();
+    scene.mine(400);
+    await scene.caughtUp();
+    expect(codes(scene, 'chain/nothing-new')).toEqual([]);
+  });
+});

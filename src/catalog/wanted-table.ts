@@ -79,17 +79,12 @@ const row = z.object({
 /** What is in the queue; `earliest` is the lowest median time. */
 export type QueueSummary = z.output<typeof summaryRow>;
 
-/** The two parts of the queue, each with an index of its own: what may be tried one day, and what rests for good. */
-const PARTS = [`next_attempt_ms <> ${NEVER_MS}`, `next_attempt_ms = ${NEVER_MS}`] as const;
-
-const inEachPart = (select: (part: string) => string) => PARTS.map(select).join(' UNION ALL ');
-
-const earliest = (isUnmined: 0 | 1) => (part: string) =>
-  `SELECT MIN(median_time_seconds) AS time FROM seen WHERE (hash_type IS NULL) = ${isUnmined} AND ${part}`;
+const earliest = (isUnmined: 0 | 1) =>
+  `(SELECT MIN(median_time_seconds) FROM seen WHERE (hash_type IS NULL) = ${isUnmined})`;
 
 /** Each part by an index of its own, for it is asked for several times a second. */
-export const SUMMARY_SQL = `SELECT (SELECT SUM(n) FROM (${inEachPart((part) => `SELECT COUNT(*) AS n FROM seen WHERE ${part}`)})) AS count, (SELECT COUNT(*) FROM seen WHERE attempts > 0) AS failing,
-  (SELECT MIN(time) FROM (${inEachPart(earliest(0))} UNION ALL ${inEachPart(earliest(1))})) AS earliest`;
+export const SUMMARY_SQL = `SELECT (SELECT COUNT(*) FROM seen) AS count, (SELECT COUNT(*) FROM seen WHERE attempts > 0) AS failing,
+  MIN(COALESCE(${earliest(0)}, ${earliest(1)}), COALESCE(${earliest(1)}, ${earliest(0)})) AS earliest`;
 
 const summaryRow = z.object({ count: z.number(), earliest: z.number().nullable(), failing: z.number() });
 
@@ -150,8 +145,7 @@ export class WantedTable {
       );
     this.#next = { all: next('all'), fresh: next('fresh'), failed: next('failed') };
     this.#past = database.prepare(
-      `SELECT * FROM (${inEachPart((part) => `SELECT * FROM (SELECT ${COLUMNS} FROM seen WHERE (hash_type IS NULL) = 0 AND ${part} AND median_time_seconds < @before ORDER BY median_time_seconds LIMIT @limit)`)})
-       ORDER BY median_time_seconds LIMIT @limit`,
+      `SELECT ${COLUMNS} FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds < ? ORDER BY median_time_seconds LIMIT ?`,
     );
     this.#find = database.prepare(`SELECT ${COLUMNS} FROM seen WHERE version_hash = ?`);
     this.#fail = database.prepare(
@@ -199,7 +193,7 @@ export class WantedTable {
 
   /** On chain, and the chain's clock has passed its deadline. */
   pastDeadline(tipMedianSeconds: number, limit: number): WantedBlob[] {
-    return this.#past.all({ before: tipMedianSeconds - RETENTION_SECONDS, limit }).map(decode);
+    return this.#past.all(tipMedianSeconds - RETENTION_SECONDS, limit).map(decode);
   }
 
   find(versionHash: VersionHash): WantedBlob | null {

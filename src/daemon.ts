@@ -9,6 +9,7 @@ import { otherChain } from './archive/poller.ts';
 import type { Backend } from './archive/replicate/backend.ts';
 import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { upkeepJobs } from './archive/replicate/upkeep-jobs.ts';
+import { takeDownJobs } from './archive/withhold/take-down-jobs.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { nodeCredentials, nodeUrls, passedMethods, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
@@ -122,6 +123,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
         bytesPerSecond: settings.replicasBytesPerSecond,
         local: { mode, budgetBytes: settings.localBytes, disk: () => folder.room() },
       },
+      withheldFile: settings.withheldFile,
       scrub: { days: settings.scrubDays },
     },
     {
@@ -152,7 +154,7 @@ function closer(closing: Closing): () => Promise<void> {
 /** The long operations that an archive knows, the same in a daemon and in a command alone. */
 function jobKinds(archive: Archive, settings: SettingValues, alone: ((signal: AbortSignal) => Promise<void>) | null) {
   const backfill = backfillJob(archive, { openSource: (text) => openSource(settings, text), alone });
-  return [...upkeepJobs(archive), backfill];
+  return [...upkeepJobs(archive), ...takeDownJobs(archive), backfill];
 }
 
 export interface OpenedUpkeep {
@@ -216,7 +218,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const access = await readAccess(settings);
     const served: Pick<HttpOptions, 'nowMs' | 'admin' | 'metrics' | 'onServerError'> = {
       nowMs,
-      admin: { jobs },
+      admin: { jobs, takeDowns: archive.takeDowns },
       metrics: declareHttpMetrics(metrics),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
     };

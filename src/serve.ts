@@ -1,8 +1,9 @@
 import { ConditionBoard } from './archive/condition-board.ts';
 import { declareStandingMetrics } from './archive/metrics.ts';
 import { Site } from './archive/replicate/site.ts';
+import { recordsOf } from './archive/replicate/site-records.ts';
 import { ArchiverUpstream } from './archive/stateless/archiver-upstream.ts';
-import { recordsOf, StatelessReader } from './archive/stateless/stateless-reader.ts';
+import { StatelessReader } from './archive/stateless/stateless-reader.ts';
 import { StatelessWatch } from './archive/stateless/stateless-watch.ts';
 import { WithheldNames } from './archive/stateless/withheld-names.ts';
 import { ConfigError, type SettingValues } from './config/index.ts';

@@ -75,6 +75,8 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
     'src/archive/chain-view.ts',
     'src/archive/window-view.ts',
     'src/archive/errors.ts',
+    'src/archive/withhold/take-downs.ts',
+    'src/archive/withhold/take-down-jobs.ts',
   ],
   'config→node': ['src/node/method-table.ts'],
   'config→observability': ['src/observability/logger.ts'],

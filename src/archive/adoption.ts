@@ -154,6 +154,7 @@ export class Adoption {
       if (adopted > 0 && !this.#isDone) this.#tell(adopted, 'the data folder');
     };
     for await (const entry of entries) {
+      if (catalog.withheld.has(entry)) continue;
       if (await this.#isGood(entry, signal)) group.push(this.#row(entry, entry.sizeBytes));
       if (group.length >= GROUP_ENTRIES) commit();
     }

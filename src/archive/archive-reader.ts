@@ -6,7 +6,7 @@ import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Adoption } from './adoption.ts';
-import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason } from './archive-view.ts';
+import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from './archive-view.ts';
 import type { ChainFollowing } from './chain/chain-following.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Poller } from './poller.ts';
@@ -44,7 +44,15 @@ export class ArchiveReader {
     this.#modules = modules;
   }
 
+  /** null: nobody forbids it to be given out. */
+  refusal(name: NamedHash): Withheld | null {
+    const [first] = this.#modules.catalog.withheld.find(name);
+    return first === undefined ? null : { kind: 'withheld', at: new Date(first.atMs).toISOString() };
+  }
+
   async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+    const refusal = this.refusal(name);
+    if (refusal !== null) return refusal;
     const { store, cacheFill } = this.#modules;
     const known = this.entriesOf(name);
     const faults: StorageError[] = [];

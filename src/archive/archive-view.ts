@@ -5,9 +5,9 @@ import type { RecordedAbsence } from './chain-view.ts';
 
 /**
  * `seen`: listed or on chain, bytes not ours yet. `spooled`: verified and durable. `stored`: also fetched back and
- * re-hashed on as many backends as are required.
+ * re-hashed on as many backends as are required. `withheld`: taken down by an operator, and nobody looks what is held.
  */
-export type ContentState = 'seen' | 'spooled' | 'stored';
+export type ContentState = 'seen' | 'spooled' | 'stored' | 'withheld';
 
 /** What a backend is known to hold of one content. */
 export interface ReplicaRecord {
@@ -93,6 +93,7 @@ export type BlobLookup =
 export type RecordLookup =
   | { readonly kind: 'found'; readonly record: ContentRecord }
   | { readonly kind: 'absent' }
+  | Withheld
   | Unavailable;
 
 /** Opaque to clients; stable while the catalog lives. */
@@ -178,6 +179,14 @@ export interface ArchiveStatus {
     readonly failing: number;
   };
   readonly backends: readonly BackendStatus[];
+  /** What was taken down, by whomever. */
+  readonly withheld: {
+    readonly count: number;
+    /** Whose records are in force besides this archiver's own: archiver ids, or `file`. */
+    readonly others: readonly string[];
+    /** When the records of all backends were last read; null: not since the start. */
+    readonly readAt: string | null;
+  };
   /** Seconds on the chain's clock until the node may prune the most urgent blob that is not durable here; null: none. */
   readonly smallestSlackSeconds: number | null;
   readonly conditions: readonly Condition[];

@@ -27,14 +27,13 @@ import { NodeGroup } from './chain/node-group.ts';
 import { ChainQuestions } from './chain-questions.ts';
 import type { ChainView } from './chain-view.ts';
 import { type ConditionBoard, notAskedYet } from './condition-board.ts';
-import { ContentDescriber } from './content-describer.ts';
 import { isoTime } from './content-record.ts';
+import { ContentRecords } from './content-records.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Fetcher } from './fetcher.ts';
 import { ArchiveFigures } from './figures.ts';
 import { LeftOver } from './left-over.ts';
-import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 import { Placer } from './placer.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
 import type { Backend } from './replicate/backend.ts';
@@ -45,6 +44,7 @@ import { Routine } from './routine.ts';
 import { Spooler } from './spooler.ts';
 import { WindowPictures } from './window-pictures.ts';
 import type { WindowView } from './window-view.ts';
+import { TakeDowns } from './withhold/take-downs.ts';
 
 export interface ArchiveOptions extends PollerOptions {
   readonly version: string;
@@ -54,6 +54,8 @@ export interface ArchiveOptions extends PollerOptions {
   readonly chain: ChainOptions;
   readonly replication: ReplicationOptions;
   readonly scrub: ScrubOptions;
+  /** A list of names that may not be served, besides what backends say; null: none. */
+  readonly withheldFile?: string | null;
   /** The data folder belonged to no chain yet: there is no catalog that could have been lost. */
   readonly isNewFolder?: boolean;
 }
@@ -88,13 +90,15 @@ export class Archive implements ArchiveView {
   readonly #placer: Placer;
   readonly #adoption: Adoption;
   readonly #reader: ArchiveReader;
+  readonly #records: ContentRecords;
   readonly #chain: ChainFollowing;
   readonly #replication: Replication;
-  readonly #describer: ContentDescriber;
   /** Fetches from whoever is named what is on chain and not here. */
   readonly backfill: Backfill;
   /** For commands that work on an archive that does not run. */
   readonly upkeep: Upkeep;
+  /** What may not be served. */
+  readonly takeDowns: TakeDowns;
   /** What readers may ask of the chain. */
   readonly chainView: ChainView;
   readonly figures: ArchiveFigures;
@@ -126,6 +130,7 @@ export class Archive implements ArchiveView {
       chain,
       poller: this.#poller,
       knowsWhatIsMined,
+      welcome: (site, signal) => this.takeDowns.readFrom(site, signal),
     });
     const replication = this.#replication;
     const { home, copies, cacheFill, sites } = replication;
@@ -174,13 +179,23 @@ export class Archive implements ArchiveView {
       adoption: this.#adoption,
       chain: this.#chain,
     });
-    this.#describer = new ContentDescriber(modules.catalog, this.#chain);
     const beside = { poller: this.#poller, adoption: this.#adoption, chain: this.#chain };
     this.backfill = new Backfill({ ...parts, ...beside, sites, spooler });
     this.chainView = new ChainQuestions({
       ...parts,
       ...beside,
       records: recordStores(modules.records, sites),
+    });
+    this.#records = new ContentRecords({ ...parts, reader: this.#reader, chain: this.#chain });
+    this.takeDowns = new TakeDowns({
+      ...parts,
+      archiverId: options.chain.archiverId,
+      withheldFile: options.withheldFile ?? null,
+      records: modules.records,
+      evidence: this.#chain.evidence,
+      replication,
+      damage,
+      poller: this.#poller,
     });
     this.windowView = new WindowPictures({ ...parts, chain: this.#chain });
   }
@@ -191,8 +206,9 @@ export class Archive implements ArchiveView {
       this.#placeWhatIsHere(signal),
       this.#replication.run(signal),
       this.#poller.run(signal),
-      this.#fetcher.run(signal),
+      this.takeDowns.firstReading(signal).then(() => this.#fetcher.run(signal)),
       this.#chain.run(signal),
+      this.takeDowns.run(signal),
     ]);
   }
 
@@ -218,25 +234,12 @@ export class Archive implements ArchiveView {
   readonly open: NonNullable<ArchiveView['open']> = (name, signal) => this.#reader.open(name, signal);
   readonly isWithheld: NonNullable<ArchiveView['isWithheld']> = (name) => this.#reader.isWithheld(name);
 
-  async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null = null): Promise<RecordLookup> {
-    const [entry] = this.#reader.entriesOf(name);
-    const wanted = this.#modules.catalog.findWanted(name.versionHash);
-    if (entry !== undefined)
-      return { kind: 'found', record: this.#describer.describe(entry, wanted, occurrencesAfter) };
-    if (wanted !== null) return { kind: 'found', record: this.#describer.describeWanted(wanted, occurrencesAfter) };
-    return (await this.#reader.absence(name, signal)) ?? { kind: 'absent' };
+  record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null = null): Promise<RecordLookup> {
+    return this.#records.record(name, signal, occurrencesAfter);
   }
 
   list(query: ListingQuery): ListingPage {
-    const after = query.after === null ? null : decodeCursor(query.after, query.order);
-    const entries = this.#modules.catalog.page(query.order, after, query.limit + 1);
-    const shown = entries.slice(0, query.limit);
-    const last = shown.at(-1);
-    const more = entries.length > shown.length && last !== undefined;
-    return {
-      records: shown.map((entry) => this.#describer.describe(entry, null, null)),
-      next: more ? encodeCursor(last.sequence, query.order) : null,
-    };
+    return this.#records.list(query);
   }
 
   auditChain(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
@@ -270,6 +273,7 @@ export class Archive implements ArchiveView {
       list: { sweptAt: isoTime(sweptMs), entries },
       content: { ...catalog.totals(), failing: queue.failing },
       backends: this.#replication.status(),
+      withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,
       conditions: this.#conditions(),
     };

@@ -94,6 +94,8 @@ export class ChainQuestions implements ChainView {
   }
 
   async proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup> {
+    const [withheld] = this.#modules.catalog.withheld.find(name);
+    if (withheld !== undefined) return { kind: 'withheld', at: new Date(withheld.atMs).toISOString() };
     const final = this.#modules.chain.finalHeight;
     const contents = this.#contents(name);
     if (contents.length === 0) return { kind: 'absent' };
@@ -112,11 +114,10 @@ export class ChainQuestions implements ChainView {
 
   storedAndFinal(hashes: readonly VersionHash[]): SafetyAnswer {
     const safe = hashes.map((versionHash) => this.#isSafe(versionHash));
-    if (safe.every(Boolean)) return { kind: 'told', safe };
-    const why =
-      this.#whyNotCurrent() ??
-      this.#whyConflict() ??
-      this.#whyNotPlaced(hashes.filter((_, index) => safe[index] === false));
+    // Of what is withheld, `false` is the truth whatever goes on.
+    const doubtful = hashes.filter((versionHash, index) => safe[index] === false && !this.#isWithheld(versionHash));
+    if (doubtful.length === 0) return { kind: 'told', safe };
+    const why = this.#whyNotCurrent() ?? this.#whyConflict() ?? this.#whyNotPlaced(doubtful);
     return why ?? { kind: 'told', safe };
   }
 
@@ -203,6 +204,10 @@ export class ChainQuestions implements ChainView {
       const first = catalog.chain.firstHeight(content);
       return first !== null && this.#isFinal(first);
     });
+  }
+
+  #isWithheld(versionHash: VersionHash): boolean {
+    return this.#modules.catalog.withheld.has({ versionHash, hashType: null });
   }
 
   #whyConflict(): ChainUnavailable | null {

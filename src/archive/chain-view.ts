@@ -76,7 +76,11 @@ interface Absent {
 
 export type TransactionLookup = Found<{ readonly occurrence: MinedOccurrence }> | Absent | ChainUnavailable;
 export type BlockLookup = Found<{ readonly block: WalkedBlockFacts }> | Absent | ChainUnavailable;
-export type ProofLookup = Found<{ readonly records: readonly OccurrenceRecord[] }> | Absent | ChainUnavailable;
+export type ProofLookup =
+  | Found<{ readonly records: readonly OccurrenceRecord[] }>
+  | Absent
+  | { readonly kind: 'withheld'; readonly at: string | null }
+  | ChainUnavailable;
 export type SafetyAnswer = { readonly kind: 'told'; readonly safe: readonly boolean[] } | ChainUnavailable;
 export type LastBlock = Found<{ readonly block: BlockPlace }> | ChainUnavailable;
 export type TipLookup = Found<{ readonly tip: WalkedTip }> | ChainUnavailable;

@@ -12,6 +12,7 @@ export type Subject =
   | 'blobs'
   | 'overdue'
   | 'damage'
+  | 'withheld'
   | 'rebuild'
   | 'disk'
   | 'room'

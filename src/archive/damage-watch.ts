@@ -54,6 +54,15 @@ export class DamageWatch {
     else this.#tell(`${this.#damaged.size} damaged copies are left.`);
   }
 
+  /** Nobody is to hold it any more: it is not damaged, wherever it was. */
+  forget(name: ContentName): void {
+    const before = this.#damaged.size;
+    for (const key of this.#damaged) if (key.endsWith(keyOf('', name))) this.#damaged.delete(key);
+    if (this.#damaged.size === before) return;
+    if (this.#damaged.size === 0) this.#conditions.set('damage', null);
+    else this.#tell(`${this.#damaged.size} damaged copies are left.`);
+  }
+
   #tell(message: string): void {
     this.#conditions.set('damage', {
       code: 'archive/damaged-copy',

@@ -7,6 +7,7 @@ export type ArchiveErrorCode =
   | 'archive/other-chain'
   | 'archive/no-good-copy'
   | 'archive/not-kept'
+  | 'archive/not-withheld'
   | 'archive/no-room-for-unmined'
   /** The walk of the chain has not come where it is needed. */
   | 'archive/not-walked'

@@ -133,6 +133,11 @@ export class Poller {
     return this.#listed.has(versionHash);
   }
 
+  /** The next reading of the list notes it anew, as if it had not been there. */
+  forget(versionHash: VersionHash): void {
+    this.#listed.delete(versionHash);
+  }
+
   async #round(signal: AbortSignal): Promise<void> {
     const { node, activity, nowMs } = this.#modules;
     await this.#checkChain(signal);

@@ -40,6 +40,8 @@ export class Spooler {
    */
   async spool(blob: VerifiedBlob, seen: Omit<SpooledContent, 'hashType' | 'versionHash'>, signal: AbortSignal) {
     const { hashType, versionHash } = blob;
+    // Taken down while it was on its way here.
+    if (this.#modules.catalog.withheld.has(blob)) return;
     const isUnmined = seen.isUnmined === true;
     const where = await this.#insist(() => this.#modules.home.put(blob, signal, isUnmined), signal);
     const content = { ...seen, hashType, versionHash };

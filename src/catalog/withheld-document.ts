@@ -5,7 +5,10 @@ const isoTime = z.iso.datetime();
 const withheldDocument = z.looseObject({
   format: z.literal(1),
   hashType: z.enum(HASH_TYPES),
-  versionHash: z.string().transform((text) => parseVersionHash(text)),
+  versionHash: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .transform((text) => parseVersionHash(text)),
   reason: z.string().default(''),
   at: isoTime,
   revokedAt: isoTime.nullable(),

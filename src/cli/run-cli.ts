@@ -15,6 +15,7 @@ import { serve, serveCommand } from './verbs/serve.ts';
 import { showStatus, statusCommand } from './verbs/status.ts';
 import { submit, submitCommand } from './verbs/submit.ts';
 import { verifyCommand, verifyFile } from './verbs/verify.ts';
+import { withhold, withholdCommand } from './verbs/withhold.ts';
 import { VERSION } from './version.ts';
 
 type Handler = (options: VerbOptions, context: CliContext, args: readonly string[]) => Promise<ExitCode>;
@@ -29,6 +30,7 @@ const VERBS: readonly (readonly [() => Command, Handler])[] = [
   [verifyCommand, (options, context, [file = '']) => verifyFile(file, options, context)],
   [checkCommand, check],
   [rebuildCommand, rebuild],
+  [withholdCommand, (options, context, [hash]) => withhold(hash, options, context)],
   [rpcCommand, (options, context, words) => rpc(words, options, context)],
   [devnodeCommand, devnode],
   [configCommand, config],

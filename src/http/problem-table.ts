@@ -77,6 +77,11 @@ export const PROBLEMS = {
     title: 'Closed over this port',
     hint: 'Use the holdfast command on the machine itself, or set HOLDFAST_HTTP_ADMIN_TOKENS_FILE.',
   },
+  'archive/not-withheld': {
+    status: 404,
+    title: 'Not withheld by this archiver',
+    hint: 'GET /admin/withhold lists what is.',
+  },
   'jobs/unknown-kind': { status: 404, title: 'No such kind of job', hint: 'GET /admin/jobs names the kinds.' },
   'jobs/unknown-job': {
     status: 404,

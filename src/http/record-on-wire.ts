@@ -17,7 +17,7 @@ const OCCURRENCE = z.object({
 export const RECORD = z.object({
   versionHash: z.string(),
   hashType: z.enum(HASH_TYPES).nullable(),
-  state: z.enum(['seen', 'spooled', 'stored']),
+  state: z.enum(['seen', 'spooled', 'stored', 'withheld']),
   sizeBytes: z.int(),
   listedTxid: z.string().nullable(),
   medianTimeSeconds: z.int().nullable(),

@@ -31,6 +31,9 @@ export function meaningOfThrown(error: unknown): ThrownMeaning {
   if (error instanceof JobError && error.code !== 'jobs/bad-event') {
     return clientError(problemAnswer(error.code, error.message, { hint: error.hint, members: error.details }));
   }
+  if (error instanceof ArchiveError && error.code === 'archive/not-withheld') {
+    return clientError(problemAnswer(error.code, error.message, { hint: error.hint }));
+  }
   if (error instanceof HoldfastError && error.retryable) {
     return {
       answer: problemAnswer('http/temporary-fault', 'A part that is needed failed just now.'),

@@ -32,6 +32,11 @@ export interface BlobStore {
   names?(signal: AbortSignal): AsyncIterable<ContentName>;
   /** For scrub and expiry only. Deleting what is not there is no error. */
   delete(name: ContentName, signal: AbortSignal): Promise<void>;
+  /**
+   * Deletes also what `delete` leaves where a store keeps more of it: older versions, copies set aside. false: there was
+   * nothing. `storage/locked` where a lock forbids it. Absent: `delete` leaves nothing.
+   */
+  purge?(name: ContentName, signal: AbortSignal): Promise<boolean>;
   close(): Promise<void>;
 }
 

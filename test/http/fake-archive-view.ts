@@ -83,6 +83,7 @@ export const HEALTHY: ArchiveStatus = {
   list: { sweptAt: null, entries: 2 },
   content: { seen: 1, spooled: 0, stored: 2, storedBytes: 2_000, failing: 0 },
   backends: [{ id: 's3', state: 'good', queued: 0 }],
+  withheld: { count: 0, others: [], readAt: null },
   smallestSlackSeconds: null,
   conditions: [],
 };

@@ -99,6 +99,10 @@ export class ChainFollowing {
     activity.on('walked', () => deadlines.look());
   }
 
+  get evidence(): Pick<EvidenceKeeper, 'deliverNow'> {
+    return this.#evidence;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([
       this.#follower.run(signal),

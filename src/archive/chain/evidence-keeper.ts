@@ -1,3 +1,4 @@
+import { messageOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { parseRecordPath, type RecordStore } from '../../storage/record-store.ts';
 import type { ConditionBoard } from '../condition-board.ts';
@@ -45,6 +46,21 @@ export class EvidenceKeeper {
     // The first one is the data folder: what a catalog that is no more had written there is this archiver's own.
     if (first !== undefined) await this.#insist(first, () => this.#adopt(first, signal), signal);
     await Promise.all(this.#modules.stores.map((store) => this.#serve(store, signal)));
+  }
+
+  /** Brings what waits to every store once, for commands that run once. Gives why some could not get it. */
+  async deliverNow(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const faults = new Map<string, string>();
+    for (const [index, store] of this.#modules.stores.entries()) {
+      try {
+        if (index === 0) await this.#adopt(store, signal);
+        await this.#deliver(store, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        faults.set(store.id, messageOf(error));
+      }
+    }
+    return faults;
   }
 
   /** Before the outbox ever wrote to it: afterwards the outbox knows all that lies there. */

@@ -103,7 +103,9 @@ export class LossJudge {
       if (loss !== null) losses.push(loss);
     }
     // The branch may have changed while they were asked.
-    const lost = losses.filter((loss) => catalog.chain.lastHeight(loss) === loss.upToHeight);
+    const lost = losses.filter(
+      (loss) => catalog.chain.lastHeight(loss) === loss.upToHeight && !catalog.withheld.has(loss),
+    );
     if (lost.length > 0) catalog.losses.record(lost);
     for (const { hashType, versionHash } of lost) activity.emit('lost', { hashType, versionHash });
     return overdue.length;

@@ -15,6 +15,8 @@ export interface AdmissionModules {
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
+  /** What has to be known of it before it is used: what may not be put there. */
+  readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
   /** Rung when the backend may be used. */
   readonly admitted: Pulse;
 }
@@ -76,13 +78,14 @@ export class Admission {
   }
 
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, catalog, admitted } = this.#modules;
+    const { site, catalog, welcome, admitted } = this.#modules;
     try {
       if (genesis !== null) await site.store.bindTo?.(genesis, signal);
       const findings = await site.store.probe(signal);
       this.#tell(findings);
       const unreachable = findings.find(({ check, grade }) => check === 'reachable' && grade === 'fault');
       if (unreachable !== undefined) return unreachable.sentence;
+      await welcome?.(site, signal);
       site.settlesMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good') ? SETTLES_MS : 0;
       catalog.replicas.cached.recordSettling(site.id, site.settlesMs);
       site.isAdmitted = true;

@@ -79,7 +79,7 @@ class Adopting {
     try {
       for await (const entry of entries) {
         this.#signal.throwIfAborted();
-        if (isPassedOver(entry) || this.#isKnown(entry)) continue;
+        if (isPassedOver(entry) || this.#isKnown(entry) || this.#isWithheld(entry)) continue;
         const work = this.#take(entry).finally(() => underWay.delete(work));
         underWay.add(work);
         if (underWay.size >= AT_A_TIME) await Promise.race(underWay);
@@ -92,6 +92,10 @@ class Adopting {
       this.#commit();
     }
     return this.#told();
+  }
+
+  #isWithheld(entry: Listed): boolean {
+    return namesOf(entry).some((name) => this.#modules.catalog.withheld.has(name));
   }
 
   #isKnown(entry: Listed): boolean {

@@ -32,6 +32,8 @@ export async function compareListing(
   let listed = 0;
   let unknown = 0;
   for await (const entry of store.names?.(signal) ?? store.list(signal)) {
+    // Not purged, or not to be: nobody's business here.
+    if (catalog.withheld.has('hashTypeUnsaid' in entry ? { ...entry, hashType: null } : entry)) continue;
     listed += 1;
     if (listed % PROGRESS_ENTRIES === 0) progress(listed);
     if (!mark(store.id, entry, catalog, seen)) unknown += 1;

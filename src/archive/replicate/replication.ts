@@ -39,6 +39,7 @@ export interface ReplicationModules {
   /** The chain that the data folder is bound to; null before. */
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
   readonly poller: Pick<Poller, 'state' | 'isListed'>;
+  readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
   /** Is what no block has known to be in none? */
   readonly knowsWhatIsMined: () => boolean;
   readonly nowMs: () => number;

@@ -151,12 +151,14 @@ export class Replicator {
 
   /** Resolves when the backend is proven to hold it. */
   async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<void> {
-    const { site } = this.#modules;
+    const { site, catalog } = this.#modules;
     const { store } = site;
     if (state === 'damaged' && (await this.#isGoodAfterAll(entry, signal))) return;
     const blob = await this.#source(entry, signal);
     await this.#bandwidth.take(entry.sizeBytes, signal);
     if (state === 'damaged') await site.judged(async () => site.store.setAside?.(entry, signal), signal);
+    // Taken down since it was queued: nothing is recorded of it either.
+    if (catalog.withheld.has(entry)) return;
     // What is not known to be there needs no look; if something wrong is, the read-back says so, and the next try mends.
     const isUnseen = state !== 'damaged' && attempts === 0;
     const put = isUnseen && store.putUnseen !== undefined ? store.putUnseen : store.put;

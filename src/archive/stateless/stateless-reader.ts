@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../../blob/ids.ts';
 import { StorageError } from '../../storage/errors.ts';
-import type { RecordStore } from '../../storage/record-store.ts';
 import { VerifyError } from '../../verify/errors.ts';
 import type { OccurrenceRecord } from '../../verify/occurrence-record.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
@@ -9,6 +8,7 @@ import type { BlobLookup, Unavailable, UnavailableReason } from '../archive-view
 import type { ChainUnavailableReason, ProofLookup } from '../chain-view.ts';
 import { firstGood } from '../replicate/first-good.ts';
 import type { Site } from '../replicate/site.ts';
+import { recordsOf } from '../replicate/site-records.ts';
 import type { ArchiverUpstream } from './archiver-upstream.ts';
 import { isProven, proofsByPrefix } from './prefix-proofs.ts';
 import type { WithheldNames } from './withheld-names.ts';
@@ -160,17 +160,6 @@ function untilGone<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener('abort', gone, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', gone));
   });
-}
-
-/** null: a backend without names (IPFS). */
-export function recordsOf({ store }: Site): Pick<RecordStore, 'id' | 'listRecords' | 'getRecord'> | null {
-  const { listRecords, getRecord } = store;
-  if (listRecords === undefined || getRecord === undefined) return null;
-  return {
-    id: store.id,
-    listRecords: (prefix, signal) => listRecords.call(store, prefix, signal),
-    getRecord: (path, signal) => getRecord.call(store, path, signal),
-  };
 }
 
 function inOrder(records: readonly OccurrenceRecord[]): OccurrenceRecord[] {

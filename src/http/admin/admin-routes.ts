@@ -1,8 +1,9 @@
 import type { Route } from '../route.ts';
 import type { AdminView } from './admin-view.ts';
 import { jobRoutes } from './job-routes.ts';
+import { takeDownRoutes } from './take-down-routes.ts';
 
 /** Everything under `/admin`: by the local socket, or with a token of an operator. */
-export function adminRoutes({ jobs }: AdminView): Route[] {
-  return [...jobRoutes(jobs)];
+export function adminRoutes({ jobs, takeDowns }: AdminView): Route[] {
+  return [...jobRoutes(jobs), ...takeDownRoutes(takeDowns)];
 }

@@ -81,6 +81,7 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   const named: NamedHash =
     mined.kind === 'found' ? mined.occurrence : { versionHash: parseVersionHash(asked), hashType: null };
   const lookup = await view.record(named, signal);
+  if (lookup.kind === 'withheld' || (lookup.kind === 'found' && lookup.record.state === 'withheld')) throw withheld();
   if (chain.lost(named) !== null && (lookup.kind !== 'found' || lookup.record.state === 'seen')) throw absent(asked);
   if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
   // While the walk is behind, what was asked for can also be a transaction that it has not come to.
@@ -105,7 +106,7 @@ async function bytesOf(
 ): Promise<Uint8Array> {
   const lookup = await readBlob(view, name, signal);
   if (lookup.kind === 'found') return lookup.blob.bytes;
-  if (lookup.kind === 'withheld') throw rpcFault('The operator withholds it', WITHHELD_RETRY_SECONDS);
+  if (lookup.kind === 'withheld') throw withheld();
   if (chain.lost(name) !== null) throw absent(name.versionHash);
   // Known a moment ago: "absent" would be a contradiction, not a proof.
   throw lookup.kind === 'unavailable'
@@ -115,6 +116,10 @@ async function bytesOf(
 
 /** -32603 and not -32602, which would say that it never was. */
 const WITHHELD_RETRY_SECONDS = 3_600;
+
+function withheld(): RpcError {
+  return rpcFault('The operator withholds it', WITHHELD_RETRY_SECONDS);
+}
 
 function absent(asked: string): RpcError {
   return new RpcError('invalidParams', `Could not find blob information for versionhash ${asked}`);

@@ -126,6 +126,40 @@ export class S3Bucket {
     });
   }
 
+  /** Older versions as well, and the marks of deletion. false: there was nothing. */
+  async deleteForGood(name: string, signal: AbortSignal): Promise<boolean> {
+    const versions = await this.#versionsOf(name, signal);
+    if (versions === null) {
+      // This server keeps one version of everything.
+      if ((await this.size(name, signal)) === null) return false;
+      await this.delete(name, signal);
+      return true;
+    }
+    for (const VersionId of versions) {
+      await this.#call('delete', signal, async (abortSignal) => {
+        const target = { Bucket: this.options.bucket, Key: this.#prefix + name, VersionId };
+        await this.#client.send(new this.#sdk.DeleteObjectCommand(target), { abortSignal });
+      });
+    }
+    return versions.length > 0;
+  }
+
+  /** null: the server knows no versions. */
+  #versionsOf(name: string, signal: AbortSignal): Promise<string[] | null> {
+    const key = this.#prefix + name;
+    return this.#call('list versions', signal, async (abortSignal) => {
+      try {
+        const command = new this.#sdk.ListObjectVersionsCommand({ Bucket: this.options.bucket, Prefix: key });
+        const { Versions = [], DeleteMarkers = [] } = await this.#client.send(command, { abortSignal });
+        return [...Versions, ...DeleteMarkers].filter((one) => one.Key === key).map((one) => one.VersionId ?? 'null');
+      } catch (cause) {
+        const { status, name: code } = answerOf(cause);
+        if (status === 501 || status === 405 || code === 'NotImplemented') return null;
+        throw cause;
+      }
+    });
+  }
+
   async copy(from: string, to: string, signal: AbortSignal): Promise<void> {
     const { bucket } = this.options;
     const source = `${bucket}/${this.#prefix}${from}`.split('/').map(encodeURIComponent).join('/');

@@ -77,6 +77,14 @@ export class S3Store implements BlobStore, DamageKeeper, RecordStore, ChainBindi
     await this.#bucket.delete(this.#layout.keyOf(name), signal);
   }
 
+  async purge(name: ContentName, signal: AbortSignal): Promise<boolean> {
+    let found = await this.#bucket.deleteForGood(this.#layout.keyOf(name), signal);
+    for await (const { key } of this.#bucket.list(`damaged/${name.hashType}/${name.versionHash}/`, signal)) {
+      found = (await this.#bucket.deleteForGood(key, signal)) || found;
+    }
+    return found;
+  }
+
   /** Copies what lies there under `damaged/`, before it is replaced. The same damage again is the same copy. */
   async setAside(name: ContentName, signal: AbortSignal): Promise<string | null> {
     const key = this.#layout.keyOf(name);

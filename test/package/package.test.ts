@@ -72,7 +72,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 describe('the packed package', () => {
   test('holds what runs, and nothing else', () => {
     const wanted =
-      /^(dist\/.+\.(js|mjs|d\.ts|d\.mts)|dist\/page\/[^/]+|migrations\/\d+-.+\.sql|package\.json|README\.md|LICENSE)$/;
+      /^(dist\/.+\.(js|mjs|d\.ts|d\.mts)|dist\/page\/[^/]+|migrations\/\d+_.+\.sql|package\.json|README\.md|LICENSE)$/;
     expect(contents.filter((path) => !wanted.test(path))).toEqual([]);
     expect(contents).toEqual(expect.arrayContaining(['dist/cli/main.js', 'dist/cli/health.js', 'dist/client.d.ts']));
     expect(contents.filter((path) => path.startsWith('migrations/')).length).toBeGreaterThan(3);

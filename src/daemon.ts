@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { logActivity } from './archive/activity-log.ts';
 import { Archive } from './archive/archive.ts';
 import { backfillJob } from './archive/backfill/backfill-job.ts';
 import { parseFinality } from './archive/chain/finality.ts';
@@ -142,6 +143,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       nowMs,
     },
   );
+  logActivity(archive.activity, log.child({ room: 'archive' }));
   return { folder, archive, node, catalog, backends };
 }
 

@@ -1,11 +1,15 @@
 import { EventEmitter } from 'node:events';
-import type { HashType, VersionHash } from '../blob/ids.ts';
+import type { ContentName, HashType, VersionHash } from '../blob/ids.ts';
 import type { ChainTip } from './blob-node.ts';
 
 /** What happens, for whoever shows it to a person. Nothing depends on anybody listening. */
 export interface ActivityEvents {
   tip: [tip: ChainTip];
   listed: [count: number];
+  /** What a list named that the last one did not. */
+  sighted: [versionHashes: readonly VersionHash[]];
+  /** A backend is proven to hold these. */
+  proven: [backend: string, blobs: readonly ContentName[]];
   spooled: [blob: { versionHash: VersionHash; hashType: HashType; sizeBytes: number }];
   stored: [count: number];
   /** The walk's cursor moved to this height. */

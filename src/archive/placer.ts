@@ -85,6 +85,7 @@ export class Placer {
     if (proven.length > 0) {
       const stored = catalog.recordProven(store.id, proven);
       for (const entry of proven) damage.healed(store.id, entry);
+      activity.emit('proven', store.id, proven);
       if (stored > 0) activity.emit('stored', stored);
     }
     if (this.#unread.size === 0) conditions.set('disk', null);

@@ -196,6 +196,11 @@ export class Poller {
       const known = this.#listed.get(versionHash);
       return known === undefined || known !== medianTimeSeconds;
     });
+    if (changed.length > 0)
+      activity.emit(
+        'sighted',
+        changed.map(({ versionHash }) => versionHash),
+      );
     const added = catalog.noteListed(changed.map((entry) => sightingOf(entry, tip)));
     if (added === 0) return;
     activity.emit('listed', added);

@@ -8,6 +8,8 @@ export interface CliContext {
   readonly cwd: string;
   /** Aborts when the user or the system asks to stop; the reason is the signal's name. */
   readonly signal: AbortSignal;
+  /** Calls back whenever the supervisor asks to read the configuration again (SIGHUP without a terminal). */
+  readonly onReload?: (reload: () => void) => void;
 }
 
 /** Exit codes that scripts rely on. */

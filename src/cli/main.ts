@@ -8,9 +8,14 @@ const SAME_SIGNAL_MS = 1_000;
 const stopping = new AbortController();
 let firstSignalAt: number | null = null;
 
-// A terminal that is closed (SIGHUP) asks for an orderly stop as well.
+const reloads: (() => void)[] = [];
+// A terminal that is closed (SIGHUP) asks for an orderly stop as well; a supervisor, who has none, asks to read again.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
+    if (signal === 'SIGHUP' && reloads.length > 0 && !process.stdin.isTTY && !process.stdout.isTTY) {
+      for (const reload of reloads) reload();
+      return;
+    }
     firstSignalAt ??= Date.now();
     if (Date.now() - firstSignalAt < SAME_SIGNAL_MS) stopping.abort(signal);
     // Asked again: leave at once. Everything acknowledged is durable already.
@@ -34,4 +39,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   signal: stopping.signal,
+  onReload: (reload) => reloads.push(reload),
 });

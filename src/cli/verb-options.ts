@@ -22,6 +22,8 @@ export function verb(name: string, says: string): Command {
 export interface VerbOptions {
   readonly json: boolean;
   readonly config: Config;
+  /** Reads environment, file and flags once more. @throws ConfigError */
+  reread(): Config;
   /** The verb's own options, by their camel-case names. */
   readonly own: Readonly<Record<string, string | boolean>>;
 }
@@ -37,13 +39,9 @@ export function readOptions(command: Command, context: CliContext): VerbOptions 
     if (typeof value === 'string') flags[flag] = value;
   }
   const file = given['config'];
-  const config = loadConfig({
-    env: context.env,
-    flags,
-    file: typeof file === 'string' ? file : undefined,
-    cwd: context.cwd,
-  });
-  return { json: given['json'] === true, config, own: given };
+  const reread = () =>
+    loadConfig({ env: context.env, flags, file: typeof file === 'string' ? file : undefined, cwd: context.cwd });
+  return { json: given['json'] === true, config: reread(), reread, own: given };
 }
 
 function attributeName(flag: string): string {

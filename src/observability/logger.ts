@@ -1,14 +1,23 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { LevelSwitch } from './level-switch.ts';
 
 export type { Logger } from 'pino';
+export { LevelSwitch } from './level-switch.ts';
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** One JSON line a decision that matters. Errors are written with code, details and hint; secrets never come here. */
-export function createLogger(level: LogLevel, destination: DestinationStream): Logger {
+export function createLogger(level: LogLevel | LevelSwitch, destination: DestinationStream): Logger {
+  const levels = level instanceof LevelSwitch ? level : new LevelSwitch(level);
   return pino(
     {
-      level,
+      // A child keeps the level of its birth: the switch decides, for all of them.
+      level: 'trace',
+      hooks: {
+        logMethod(words, method, value) {
+          if (levels.admits(value)) method.apply(this, words);
+        },
+      },
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },

@@ -205,6 +205,7 @@ export class Replicator {
     const { catalog, site, damage, activity, conditions } = this.#modules;
     const stored = catalog.recordProven(site.id, entries);
     for (const entry of entries) damage.healed(site.id, entry);
+    activity.emit('proven', site.id, entries);
     if (stored > 0) activity.emit('stored', stored);
     conditions.set(`backend:${site.id}`, null);
   }

@@ -2,12 +2,13 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Daemon, startDaemon } from '../../daemon.ts';
 import { createDevnode, type Devnode } from '../../devnode/index.ts';
-import { createLogger, type Logger } from '../../observability/logger.ts';
+import { createLogger, LevelSwitch, type Logger } from '../../observability/logger.ts';
 import { DataFolder } from '../../storage/local/data-folder.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
 import { devFolder } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
 import { humanLog } from '../human-log.ts';
+import { reloader } from '../reload.ts';
 import { type Reporter, startReporter } from '../reporter.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
@@ -21,7 +22,7 @@ export function runCommand(): Command {
 
 const BLOCKS_EVERY_MS = 3_000;
 
-export async function run({ config, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function run({ config, reread, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const dev = own['dev'] === true;
   const emulated = dev && config.values.nodeUrl === null;
   if (!dev && config.values.nodeUrl === null) throw noNode();
@@ -29,7 +30,9 @@ export async function run({ config, own }: VerbOptions, context: CliContext): Pr
   // People read lines; programs read one JSON object a line, on standard output as containers expect it.
   // Between progress lines, only what is wrong is worth a line, unless a level was asked for.
   const level = dev && config.origins.logLevel === 'default' ? 'warn' : config.values.logLevel;
-  const log = createLogger(level, dev ? humanLog(context.stderr) : context.stdout);
+  const levels = new LevelSwitch(level);
+  const log = createLogger(levels, dev ? humanLog(context.stderr) : context.stdout);
+  context.onReload?.(reloader(config, reread, levels, log));
   // Claimed before the emulated chain is opened: a second process must not mine on the first one's.
   const folder = await DataFolder.claim(dataDir);
   const devnode = emulated ? await startEmulation(dataDir, folder) : null;

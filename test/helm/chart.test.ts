@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { COMMANDS } from '../../src/cli/run-cli.ts';
 import { FakeArchiveView } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
 import { injectable } from '../http/harness.ts';
@@ -127,13 +128,23 @@ describeWithServers('the chart', () => {
       name: 'data',
       emptyDir: { sizeLimit: '20Gi' },
     });
-    expect(job?.spec.containers[0]?.args).toEqual(['backfill', '--from', '100', '--to', '200']);
+    expect(job?.spec.containers[0]?.args).toEqual(['backfill', '--from-height', '100', '--to-height', '200']);
     const other = await render({
       ...MATRIX['everything at once'],
-      backfill: { enabled: true, arguments: ['--from', '9'] },
+      backfill: { enabled: true, arguments: ['--from-height', '9'] },
     });
     const names = (made: readonly Manifest[]) => byKind(made, 'Job').map(({ metadata }) => metadata.name);
     expect(names(other)).not.toEqual(names(await render(MATRIX['everything at once'])));
+  });
+
+  test('every pod runs a command that there is', async () => {
+    const pods = podsOf(await render(MATRIX['everything at once'])).filter(({ component }) => component !== 'kubo');
+    for (const { of, spec } of pods) {
+      const [verb, ...words] = spec.containers[0]?.args ?? [];
+      const command = COMMANDS.map((define) => define()).find((one) => one.name() === verb);
+      expect([of, command?.parseOptions(words).unknown]).toEqual([of, []]);
+    }
+    expect(pods).toHaveLength(3);
   });
 
   test('what may be reached follows from the addresses in the configuration', async () => {

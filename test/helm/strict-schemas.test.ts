@@ -8,7 +8,7 @@ import { type Manifest, render } from './rendered-chart.ts';
 import { MATRIX, MINIMAL } from './values-of-tests.ts';
 
 /** The schemas of Kubernetes itself, oldest and newest that the chart is for, that know no field besides theirs: one that is misspelt is ignored by a cluster. */
-const RELEASES = ['v1.27.0', 'v1.36.0'];
+const RELEASES = ['v1.31.0', 'v1.36.0'];
 const schema = z.record(z.string(), z.unknown());
 
 describeWithPip('to the letter of Kubernetes', () => {
@@ -47,7 +47,7 @@ describeWithPip('to the letter of Kubernetes', () => {
     const [set] = (await render(MINIMAL)).filter(({ kind }) => kind === 'StatefulSet');
     const spec = { ...schema.parse(set?.['spec']), replica: 1 };
     expect(
-      complaints('v1.27.0')({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'a', labels: {} }, spec }),
+      complaints('v1.31.0')({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'a', labels: {} }, spec }),
     ).toEqual([expect.stringContaining('"replica"')]);
   });
 });

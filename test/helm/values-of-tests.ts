@@ -55,7 +55,7 @@ export const MATRIX = {
     privateAuthorities: 'authorities',
     environment: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
     readers: { enabled: true, affinity: { nodeAffinity: {} } },
-    backfill: { enabled: true, arguments: ['--from', '100', '--to', '200'] },
+    backfill: { enabled: true, arguments: ['--from-height', '100', '--to-height', '200'] },
     kubo: { enabled: true },
     ingress: { enabled: true, hosts: ['a.example'], archiverPaths: [{ path: '/more', pathType: 'Prefix' }] },
     metrics: { serviceMonitor: { enabled: true }, rules: { enabled: true, labels: { release: 'prometheus' } } },

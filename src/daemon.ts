@@ -29,6 +29,7 @@ import { openSource } from './open-sources.ts';
 import { declareScheduleMetrics } from './schedule/metrics.ts';
 import { scheduledWork } from './scheduled-work.ts';
 import { archiverIdIn } from './storage/local/archiver-id.ts';
+import { CustomFolder } from './storage/local/custom-folder.ts';
 import { DataFolder } from './storage/local/data-folder.ts';
 import { LocalStore } from './storage/local/local-store.ts';
 import { RecordFolder } from './storage/local/record-folder.ts';
@@ -133,6 +134,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       records: [await RecordFolder.open(folder.path)],
       catalog,
       store,
+      customFolder: new CustomFolder(folder.path),
       backends,
       binding: folder,
       hasher,
@@ -229,6 +231,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       host: settings.httpHost,
       port: settings.httpPort,
       window: archive.windowView,
+      ...(archive.custom === null ? {} : { custom: archive.custom }),
       passage,
       page: openPage(log.child({ room: 'page' })),
       ...access,

@@ -73,6 +73,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'http→archive': [
     'src/archive/archive-view.ts',
     'src/archive/chain-view.ts',
+    'src/archive/custom-view.ts',
     'src/archive/window-view.ts',
     'src/archive/errors.ts',
     'src/archive/withhold/take-downs.ts',

@@ -3,6 +3,7 @@ import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
 import type { Logger } from '../observability/logger.ts';
+import type { CustomStore } from '../storage/custom-store.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RecordStore } from '../storage/record-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
@@ -30,6 +31,7 @@ import { type ConditionBoard, notAskedYet } from './condition-board.ts';
 import { isoTime } from './content-record.ts';
 import { ContentRecords } from './content-records.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
+import { CustomKeeper } from './custom/custom-keeper.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Fetcher } from './fetcher.ts';
 import { ArchiveFigures } from './figures.ts';
@@ -68,6 +70,7 @@ export interface ArchiveModules {
   readonly records: readonly RecordStore[];
   readonly catalog: Catalog;
   readonly store: LocalStore;
+  readonly customFolder?: CustomStore;
   readonly backends: readonly Backend[];
   readonly binding: ChainBinding;
   readonly hasher: BlobHasher;
@@ -93,6 +96,8 @@ export class Archive implements ArchiveView {
   readonly #records: ContentRecords;
   readonly #chain: ChainFollowing;
   readonly #replication: Replication;
+  /** Bytes that match neither hash; null: there is no place for them. */
+  readonly custom: CustomKeeper | null;
   /** Fetches from whoever is named what is on chain and not here. */
   readonly backfill: Backfill;
   /** For commands that work on an archive that does not run. */
@@ -150,7 +155,10 @@ export class Archive implements ArchiveView {
       modules.catalog.openedMs,
       () => !this.#adoption.isDone,
     );
-    const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver });
+    const { customFolder: folder } = modules;
+    this.custom = folder === undefined ? null : new CustomKeeper({ ...parts, folder, sites });
+    const { custom } = this;
+    const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver, custom });
     this.#fetcher = fetcher;
     this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });
     this.#chain = new ChainFollowing(options.chain, {
@@ -160,7 +168,7 @@ export class Archive implements ArchiveView {
       spooler,
       sources: bytesSources(modules.store, sites),
       records: recordStores(modules.records, sites),
-      customNames: () => [],
+      customNames: () => modules.catalog.custom.names(),
     });
     const watched = { ...parts, damage, replication };
     this.routine = new Routine(options.scrub, {
@@ -209,16 +217,15 @@ export class Archive implements ArchiveView {
       this.takeDowns.firstReading(signal).then(() => this.#fetcher.run(signal)),
       this.#chain.run(signal),
       this.takeDowns.run(signal),
+      ...(this.custom === null ? [] : [this.custom.run(signal)]),
     ]);
   }
 
   /** As much of it as a backfill needs that runs alone: it follows the chain and fills the backends, and fetches nothing itself. */
   async runForBackfill(signal: AbortSignal): Promise<void> {
-    const place = async () => {
-      await this.#adoption.adoptFolder(signal);
-      if (!this.#replication.room.isCache) await this.#placer.run(signal);
-    };
-    await Promise.all([place(), this.#replication.run(signal), this.#poller.run(signal), this.#chain.run(signal)]);
+    const keeps = !this.#replication.room.isCache;
+    const placing = this.#adoption.adoptFolder(signal).then(() => (keeps ? this.#placer.run(signal) : undefined));
+    await Promise.all([placing, this.#replication.run(signal), this.#poller.run(signal), this.#chain.run(signal)]);
   }
 
   async #placeWhatIsHere(signal: AbortSignal): Promise<void> {

@@ -32,8 +32,13 @@ export interface ListedPage {
 
 /** What became of one blob that was asked for. Only `absent` means that the node answered it has not got it. */
 export type FetchOutcome =
-  /** `doubt`: what speaks against the bytes; told if they do not verify. */
-  | { readonly kind: 'bytes'; readonly blob: UnverifiedBlob; readonly doubt?: Error | null }
+  /** `doubt`: what speaks against the bytes; told if they do not verify. `mayBeCustom`: this node's dialect allows that. */
+  | {
+      readonly kind: 'bytes';
+      readonly blob: UnverifiedBlob;
+      readonly doubt?: Error | null;
+      readonly mayBeCustom?: boolean;
+    }
   | { readonly kind: 'absent' }
   | { readonly kind: 'failed'; readonly error: Error };
 

@@ -221,7 +221,7 @@ export class ChainQuestions implements ChainView {
     for (const versionHash of hashes) {
       if (this.lost({ versionHash, hashType: null }) !== null) continue;
       const known = catalog.find(versionHash);
-      if (known.some(({ state }) => state === 'stored')) continue;
+      if (known.some(({ state }) => state === 'stored') || catalog.custom.has(versionHash)) continue;
       // It goes nowhere else before a block has it: `false` is right, for the walk is current.
       if (known.length > 0 && known.every(({ state, isUnmined }) => isUnmined && state !== 'seen')) continue;
       if (known.length > 0 || catalog.findWanted(versionHash) !== null) {

@@ -11,6 +11,7 @@ export type Subject =
   | 'slow'
   | 'blobs'
   | 'overdue'
+  | 'custom'
   | 'damage'
   | 'withheld'
   | 'rebuild'

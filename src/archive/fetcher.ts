@@ -7,6 +7,7 @@ import { forgetBytes, type UnverifiedBlob, type VerifiedBlob, type Verifier } fr
 import type { Activity } from './activity.ts';
 import type { BlobNode, FetchOutcome } from './blob-node.ts';
 import type { ConditionBoard } from './condition-board.ts';
+import type { CustomKeeper } from './custom/custom-keeper.ts';
 import { ArchiveError } from './errors.ts';
 import { FailureWatch } from './failure-watch.ts';
 import { absentAtNode, type FailedFetch, failureRecord, isAbsentAtNode, wrongBytes } from './fetch-failure.ts';
@@ -25,6 +26,7 @@ export interface FetcherModules {
   readonly spooler: Spooler;
   readonly leftOver: LeftOver;
   readonly verifier: Verifier;
+  readonly custom: Pick<CustomKeeper, 'notice'> | null;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly nowMs: () => number;
@@ -130,7 +132,7 @@ export class Fetcher {
     const { asked, outcomes } = await this.#ask(batch, signal);
     const failures: FailedFetch[] = [];
     const takeOver = async (wanted: WantedBlob, outcome: FetchOutcome | undefined) => {
-      const result = await this.#judge(wanted, outcome);
+      const result = await this.#judge(wanted, outcome, signal);
       const failure = result instanceof Error ? result : await this.#spool(result, wanted, signal);
       if (failure !== null) failures.push([wanted, failure]);
     };
@@ -220,15 +222,11 @@ export class Fetcher {
     }
   }
 
-  async #judge(wanted: WantedBlob, outcome: FetchOutcome | undefined): Promise<VerifiedBlob | Error> {
+  async #judge(wanted: WantedBlob, outcome: FetchOutcome | undefined, signal: AbortSignal) {
     if (outcome === undefined) return absentAtNode(wanted);
     switch (outcome.kind) {
       case 'bytes':
-        return (
-          (await this.#modules.verifier.verify(namedByChain(outcome.blob, wanted))) ??
-          outcome.doubt ??
-          wrongBytes(wanted, outcome.blob)
-        );
+        return await this.#verified(outcome, wanted, signal);
       case 'absent':
         return absentAtNode(wanted);
       case 'failed':
@@ -236,6 +234,17 @@ export class Fetcher {
       default:
         return outcome satisfies never;
     }
+  }
+
+  async #verified(outcome: FetchOutcome & { kind: 'bytes' }, wanted: WantedBlob, signal: AbortSignal) {
+    const { verifier, custom } = this.#modules;
+    // Of what is in no block nothing is kept apart: anybody can make it up. Verifying may take the bytes away.
+    const isSuspect = outcome.mayBeCustom === true && wanted.hashType !== null;
+    const copy = isSuspect ? outcome.blob.bytes.slice() : null;
+    const verified = await verifier.verify(namedByChain(outcome.blob, wanted));
+    if (verified !== null) return verified;
+    if (copy !== null) await custom?.notice(wanted.versionHash, copy, signal);
+    return outcome.doubt ?? wrongBytes(wanted, outcome.blob);
   }
 
   #recordFailures(failures: readonly FailedFetch[]): void {

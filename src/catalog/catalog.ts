@@ -9,6 +9,7 @@ import type { CatalogOptions } from './catalog-options.ts';
 import { ChainAnswers } from './chain-answers.ts';
 import { ChainIndex, RECORDED_OCCURRENCES } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
+import { CustomLedger } from './custom-ledger.ts';
 import { catalogFault } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
@@ -54,6 +55,7 @@ export class Catalog {
   readonly losses: LossLedger;
   readonly answers: ChainAnswers;
   readonly missing: MissingContents;
+  readonly custom: CustomLedger;
   readonly figures: CatalogFigures;
   readonly withheld: WithheldLedger;
   readonly window: WindowRows;
@@ -88,6 +90,7 @@ export class Catalog {
     this.losses = new LossLedger(database, { ...parts, evidence: this.evidence, chain: this.chain });
     this.answers = new ChainAnswers(database, parts.reading);
     this.missing = new MissingContents(database);
+    this.custom = new CustomLedger(database, options.nowMs);
     this.figures = new CatalogFigures(database, this.#placements);
     this.window = new WindowRows(database, parts.reading);
     this.runs = new TaskRuns(database, parts);
@@ -125,10 +128,8 @@ export class Catalog {
 
   /** Does it hold everything that was in the folder when it was made? Stays true over restarts. */
   isRebuilt(): boolean {
-    return this.#reading(
-      'look whether it is whole',
-      () => this.#database.prepare('SELECT 1 FROM rebuilt').get() !== undefined,
-    );
+    const look = () => this.#database.prepare('SELECT 1 FROM rebuilt').get() !== undefined;
+    return this.#reading('look whether it is whole', look);
   }
 
   recordRebuilt(): void {

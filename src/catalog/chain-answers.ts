@@ -51,7 +51,7 @@ export class ChainAnswers {
     this.#unsaved = database
       .prepare(
         `SELECT MIN(height) FROM (
-           SELECT ${firstOpen('seen')} AS height FROM seen WHERE (hash_type IS NULL) = 0
+           SELECT ${firstOpen('seen')} AS height FROM seen WHERE (hash_type IS NULL) = 0 AND NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash)
            UNION ALL
            SELECT ${firstOpen('content')} AS height FROM content INDEXED BY content_unstored WHERE state = 1)`,
       )

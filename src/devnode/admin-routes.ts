@@ -15,7 +15,7 @@ export interface AdminTarget {
   mine(count: number, how: { withoutBytes: boolean }): unknown;
   setBlocksEvery(milliseconds: number | null): void;
   advanceSeconds(seconds: number): void;
-  submitBlob(bytes: Uint8Array, how: { hashType: HashType }): unknown;
+  submitBlob(bytes: Uint8Array, how: { hashType: HashType; versionHash?: string }): unknown;
   reorganise(depth: number, how: { blocks: number; remine: boolean; drop: readonly string[] }): unknown;
   dropTransaction(txid: string): string[];
   announceChainLock(blockHash: string, height: number): void;
@@ -65,8 +65,14 @@ export const ADMIN_ROUTES: Readonly<Record<string, AdminRoute>> = {
     return stateOf(devnode);
   }),
   'POST /submit': route(
-    z.strictObject({ data: z.string(), hashType: z.enum(HASH_TYPES).default('keccak256') }),
-    (devnode, { data, hashType }) => devnode.submitBlob(decodeHex(data), { hashType }),
+    z.strictObject({
+      data: z.string(),
+      hashType: z.enum(HASH_TYPES).default('keccak256'),
+      /** Of another thing than the data: a custom commitment, as only dialect svc has them. */
+      versionHash: txid.optional(),
+    }),
+    (devnode, { data, hashType, versionHash }) =>
+      devnode.submitBlob(decodeHex(data), versionHash === undefined ? { hashType } : { hashType, versionHash }),
   ),
   'POST /reorganise': route(
     z.strictObject({

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { HashType } from '../blob/ids.ts';
+import { type HashType, parseVersionHash } from '../blob/ids.ts';
 import type { Dialect } from '../node/method-table.ts';
 import { AdminServer } from './admin-server.ts';
 import type { Block } from './chain/block.ts';
@@ -80,8 +80,14 @@ export class Devnode {
   }
 
   /** As a client of the node would submit them. */
-  submitBlob(bytes: Uint8Array, { hashType }: { hashType: HashType } = { hashType: 'keccak256' }): SubmittedBlob {
-    const versionHash = versionHashOf(hashType, bytes);
+  submitBlob(
+    bytes: Uint8Array,
+    how: { hashType: HashType; versionHash?: string } = { hashType: 'keccak256' },
+  ): SubmittedBlob {
+    const { hashType } = how;
+    // A custom commitment, as the specification allows it and no release does.
+    const versionHash =
+      how.versionHash === undefined ? versionHashOf(hashType, bytes) : parseVersionHash(how.versionHash);
     return this.#submit(this.#state.storedContent(hashType, versionHash, bytes));
   }
 

@@ -12,6 +12,7 @@ import { chainRoutes } from './chain.ts';
 import { ClientLimits } from './client-limits.ts';
 import { compatibilityRoutes } from './compatibility.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
+import { customRoutes } from './custom.ts';
 import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
 import { FastLane } from './fast-lane.ts';
@@ -160,9 +161,10 @@ export function routesOf(
     facadeDialect,
     metrics,
     page,
+    custom,
     admin,
     passage,
-  }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'admin' | 'passage'>,
+  }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'custom' | 'admin' | 'passage'>,
   live: LiveWindow | null = null,
   bytes: BlobBytes = new BlobBytes(view, new BlobCache(0)),
 ): Route[] {
@@ -173,6 +175,7 @@ export function routesOf(
     ...(metrics === undefined ? [] : metricsRoutes(metrics)),
     ...windowRoutes(live),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
+    ...(custom === undefined ? [] : customRoutes(custom)),
     ...compatibilityRoutes(chain, bytes),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null),
     ...(admin === undefined ? [] : adminRoutes(admin)),

@@ -1,3 +1,4 @@
+import type { CustomView } from '../archive/custom-view.ts';
 import type { WindowView } from '../archive/window-view.ts';
 import type { AdminView } from './admin/admin-view.ts';
 import type { HttpMetrics } from './metrics.ts';
@@ -73,6 +74,8 @@ export interface HttpOptions {
   readonly cacheBytes?: number;
   /** The window, for people to look at; null: this process follows no chain, and has none. */
   readonly window?: WindowView | null;
+  /** Bytes that match neither hash; without it, there are none. */
+  readonly custom?: CustomView;
   /** The page at `/`; null: there is none. */
   readonly page?: PageSource | null;
   /** Which release the JSON-RPC façade speaks like; release 5 where it is not said. */

@@ -30,6 +30,11 @@ export const PROBLEMS = {
     title: 'This reader has no catalog',
     hint: 'Ask the archiver itself: this process only gives bytes and proofs out of its backends.',
   },
+  'custom/absent': {
+    status: 404,
+    title: 'No such bytes of a custom commitment',
+    hint: 'Check both hashes; what matches its version hash is at /v1/blobs/.',
+  },
   'transaction/absent': {
     status: 404,
     title: 'No such transaction with a blob',

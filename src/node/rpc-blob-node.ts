@@ -22,7 +22,8 @@ export interface NodeTip {
 }
 
 export type BlobOutcome =
-  | ({ readonly kind: 'bytes' } & AnsweredBlob)
+  /** `mayBeCustom`: the dialect allows bytes that match neither hash (`svc`, where the operator says so). */
+  | ({ readonly kind: 'bytes'; readonly mayBeCustom: boolean } & AnsweredBlob)
   /** The node's own answer to this very call: it has not got it. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'failed'; readonly error: Error };
@@ -66,13 +67,14 @@ export interface BlobNodeOptions extends TransportOptions {
 export function createBlobNode(options: BlobNodeOptions): RpcBlobNode {
   const { dialect = 'auto' } = options;
   const firstByteMs = options.timeouts?.firstByteMs ?? FIRST_BYTE_MS;
-  const node = overTransport(withReadRetries(createTransport(options), NO_REPETITION), firstByteMs);
+  const transport = withReadRetries(createTransport(options), NO_REPETITION);
+  const node = overTransport(transport, firstByteMs, dialect === 'svc');
   if (dialect === 'auto' || wireMethod('getBlob', dialect) !== null) return node;
   const refuse = (operation: Operation) => Promise.reject(unsupportedOperation(operation, { dialect, version: null }));
   return { ...node, listBlobs: () => refuse('listBlobs'), fetchBlobs: () => refuse('getBlob') };
 }
 
-function overTransport(transport: NodeTransport, firstByteMs: number): RpcBlobNode {
+function overTransport(transport: NodeTransport, firstByteMs: number, mayBeCustom: boolean): RpcBlobNode {
   function call(method: string, params: readonly unknown[], limitBytes: number, signal: AbortSignal): Promise<unknown> {
     const body = encodeCall(method, method, params);
     return transport.send({ effect: 'read', wallet: null, body, limitBytes, signal }, (answer) =>
@@ -99,7 +101,10 @@ function overTransport(transport: NodeTransport, firstByteMs: number): RpcBlobNo
       const limitBytes = SMALL_ANSWER_BYTES + Math.max(count, 0) * LIST_ENTRY_BYTES;
       return readListPage(await call(LIST, [count, from], limitBytes, signal));
     },
-    fetchBlobs: (wanted, signal) => fetchBlobs(transport, wanted, firstByteMs, signal),
+    async fetchBlobs(wanted, signal) {
+      const outcomes = await fetchBlobs(transport, wanted, firstByteMs, signal);
+      return outcomes.map((one) => (one.kind === 'bytes' ? { ...one, mayBeCustom } : one));
+    },
     ...chainCalls(transport),
     close: () => transport.close(),
   };
@@ -164,7 +169,7 @@ function throwIfWhole(answer: RpcAnswer): void {
 
 function outcome(read: () => AnsweredBlob): BlobOutcome {
   try {
-    return { kind: 'bytes', ...read() };
+    return { kind: 'bytes', mayBeCustom: false, ...read() };
   } catch (error) {
     if (!(error instanceof NodeError)) throw error;
     return error.code === 'node/absent' ? { kind: 'absent' } : { kind: 'failed', error };

@@ -96,6 +96,8 @@ export class LossJudge {
     const overdue = catalog.losses
       .overdue(tipSeconds, LOOK_AHEAD)
       .filter(({ versionHash }) => !poller.isListed(versionHash) && !this.#resting.has(versionHash))
+      // Something was there for it: kept apart, and not lost.
+      .filter(({ versionHash }) => !catalog.custom.has(versionHash))
       .slice(0, GROUP);
     const losses: Loss[] = [];
     for (const wanted of overdue) {

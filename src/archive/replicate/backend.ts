@@ -1,11 +1,17 @@
 import type { ContentName } from '../../blob/ids.ts';
 import type { BlobStore } from '../../storage/blob-store.ts';
 import type { ChainBinding } from '../../storage/chain-binding.ts';
+import type { CustomStore } from '../../storage/custom-store.ts';
 import type { ProbedStore } from '../../storage/probe.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
 
 /** A store behind a network. One with names (S3) is bound to a chain and holds records as well; one without (IPFS) not. */
-export interface RemoteStore extends BlobStore, ProbedStore, Partial<ChainBinding>, Partial<Omit<RecordStore, 'id'>> {
+export interface RemoteStore
+  extends BlobStore,
+    ProbedStore,
+    Partial<ChainBinding>,
+    Partial<CustomStore>,
+    Partial<Omit<RecordStore, 'id'>> {
   /** Copies what lies there beside it, before it is replaced. Gives where it went, null when nothing lies there. */
   setAside?(name: ContentName, signal: AbortSignal): Promise<string | null>;
   /** The clock of the server as its last answer told it, minus ours; null before there was one. */

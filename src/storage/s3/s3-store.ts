@@ -1,7 +1,9 @@
 import type { BlockHash, ContentName } from '../../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { BlobStore, DamageKeeper, StoredEntry } from '../blob-store.ts';
 import { type ChainBinding, MARKER, markerText, parseMarker, refuseOtherBinding } from '../chain-binding.ts';
+import { type CustomName, type CustomStore, customPath } from '../custom-store.ts';
 import type { ProbedStore, ProbeFinding } from '../probe.ts';
 import {
   MAX_RECORD_BYTES,
@@ -20,7 +22,7 @@ const MARKER_LIMIT_BYTES = 65_536;
 const JSON_TYPE = 'application/json';
 
 /** A bucket, or a prefix of one, of any server that speaks S3. */
-export class S3Store implements BlobStore, DamageKeeper, RecordStore, ChainBinding, ProbedStore {
+export class S3Store implements BlobStore, CustomStore, DamageKeeper, RecordStore, ChainBinding, ProbedStore {
   readonly id: string;
   readonly #bucket: S3Bucket;
   readonly #layout: BlobLayout;
@@ -93,6 +95,16 @@ export class S3Store implements BlobStore, DamageKeeper, RecordStore, ChainBindi
     const copy = `damaged/${name.hashType}/${name.versionHash}/${found.etag.replace(/[^0-9A-Za-z-]/g, '')}`;
     await this.#bucket.copy(key, copy, signal);
     return copy;
+  }
+
+  async putCustom(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+    const isSame = (there: Uint8Array) => Buffer.compare(there, bytes) === 0;
+    const about = { contentType: 'application/octet-stream', isSame, limitBytes: bytes.length + 1 };
+    await putSafely(this.#bucket, { name: customPath(name), body: bytes, ...about }, signal);
+  }
+
+  async getCustom(name: CustomName, signal: AbortSignal): Promise<Uint8Array | null> {
+    return (await this.#bucket.get(customPath(name), MAX_BLOB_BYTES + 1, signal))?.body ?? null;
   }
 
   async putRecord(path: RecordPath, document: string, signal: AbortSignal): Promise<void> {

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import type { CustomView } from '../archive/custom-view.ts';
+import { parseVersionHash } from '../blob/ids.ts';
+import { bodyOf, IMMUTABLE } from './answer.ts';
+import { RAW_WEIGHT_BYTES } from './blobs.ts';
+import { NOTHING } from './parameters.ts';
+import { problemAnswer } from './problem.ts';
+import { defineRoute, type Route } from './route.ts';
+
+const HASH = z
+  .string()
+  .meta({ pattern: '^[0-9a-fA-F]{64}$' })
+  .transform((text) => parseVersionHash(text));
+
+/** Bytes that match neither hash: by a name of their own, on no other route, and never called verified. */
+export function customRoutes(view: CustomView): Route[] {
+  return [
+    defineRoute({
+      path: '/v1/custom/:versionHash/:keccak',
+      says: 'Bytes of a custom commitment (dialect svc): they have this keccak256, and match the version hash by no hash.',
+      answers: [{ mediaType: 'application/octet-stream', schema: null }],
+      problems: ['malformed/version-hash', 'custom/absent', 'blob/withheld', 'blob/store-fault'],
+      weighBytes: () => RAW_WEIGHT_BYTES,
+      parameters: z.object({ versionHash: HASH, keccak: HASH }),
+      query: NOTHING,
+      async answer({ parameters: { versionHash, keccak }, signal }) {
+        const found = await view.read(versionHash, keccak, signal);
+        switch (found.kind) {
+          case 'found': {
+            const headers = {
+              'content-type': 'application/octet-stream',
+              'cache-control': IMMUTABLE,
+              etag: `"${keccak}"`,
+            };
+            return { status: 200, headers, body: bodyOf(found.bytes) };
+          }
+          case 'absent':
+            return problemAnswer('custom/absent', `No bytes with keccak256 ${keccak} were kept for ${versionHash}.`);
+          case 'withheld':
+            return problemAnswer('blob/withheld', `The operator of this archive had to take ${versionHash} down.`);
+          case 'unavailable':
+            return problemAnswer('blob/store-fault', found.message);
+          default:
+            return found satisfies never;
+        }
+      },
+    }),
+  ];
+}

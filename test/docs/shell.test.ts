@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -112,6 +112,13 @@ describe('what the documentation names', () => {
     );
     expect(named.length).toBeGreaterThan(50);
     expect(named.filter(({ name }) => !known.has(name))).toEqual([]);
+  });
+
+  test('every room is in the table of rooms', () => {
+    const text = PAGES.find(({ path }) => path === 'README.md')?.text ?? '';
+    const [rows = ''] = text.slice(text.indexOf('## The rooms') + 3).split('\n## ');
+    const rooms = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(rooms.map(({ name }) => name).filter((name) => !rows.includes(`\`${name}\``))).toEqual([]);
   });
 
   test('every link inside of the repository leads somewhere', () => {

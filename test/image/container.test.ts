@@ -90,6 +90,11 @@ describeWithEngine('the image', () => {
     expect(stderr).toContain('HOLDFAST_NODE_URL=');
   });
 
+  test('other commands are words after the image', async () => {
+    const { code, stderr } = await image.run([], ['serve']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('No backend is configured')]);
+  });
+
   test('an unknown variable and an unreadable secret are refused as everywhere', async () => {
     const unknown = await image.run(['--env', 'HOLDFAST_NODE_URI=http://a']);
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('did you mean HOLDFAST_NODE_URL?')]);

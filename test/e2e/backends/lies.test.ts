@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startArchive, startNode, untilStored } from '../archive-process.ts';
+import { environmentOf, startArchive, startNode, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
+import { holdfast } from '../holdfast-process.ts';
 import { LIES, LyingServer } from './lying-server.ts';
 import { expectAll, publish } from './real-backends.ts';
 
@@ -45,6 +46,38 @@ test.each(LIES)(
   },
   70_000,
 );
+
+test('a backend whose listing is late: nothing is called missing that it gives, nothing stored that it has not got', async () => {
+  const [server, node] = [await LyingServer.start(), await startNode()];
+  const setup = {
+    dataDir: temporaryFolder(),
+    node,
+    env: {
+      HOLDFAST_S3_ENDPOINT: server.endpoint,
+      HOLDFAST_S3_BUCKET: 'late',
+      HOLDFAST_S3_ACCESS_KEY_ID: 'key',
+      HOLDFAST_S3_SECRET_ACCESS_KEY: 'secret',
+      HOLDFAST_LOCAL_MODE: 'cache',
+    },
+  };
+  server.listsOnly = new Set();
+  const daemon = await startArchive(setup);
+  const published = publish(node, 'late', 6);
+  await untilStored(daemon, 6);
+  // Through the running daemon: what is not listed is asked for by name.
+  const late = await holdfast(['check'], { env: environmentOf(setup) });
+  expect(late, late.stdout + late.stderr).toMatchObject({ code: 0 });
+  expect(await daemon.client.status()).toMatchObject({ content: { stored: 6 } });
+  // Listed, and not there any more.
+  server.listsOnly = null;
+  const [key = ''] = [...server.objects.keys()].filter((one) => one.startsWith('blobs/'));
+  server.objects.delete(key);
+  server.stillLists.set(key, 100);
+  const lied = await holdfast(['check', '--read-data'], { env: environmentOf(setup) });
+  expect(lied, lied.stdout).toMatchObject({ code: 3 });
+  await eventually(() => expect(server.objects.has(key)).toBe(true));
+  await expectAll(daemon, published);
+}, 60_000);
 
 async function configFor({ endpoint }: LyingServer): Promise<string> {
   const path = `${temporaryFolder()}/config.json`;

@@ -10,6 +10,10 @@ export type Lie = (typeof LIES)[number];
 export class LyingServer {
   /** null: honest. */
   lie: Lie | null = null;
+  /** A listing shows nothing that came after this was set. */
+  listsOnly: ReadonlySet<string> | null = null;
+  /** Sizes of what a listing shows though it is gone. */
+  readonly stillLists = new Map<string, number>();
   readonly objects = new Map<string, Buffer>();
   endpoint = '';
   /** Puts of blobs that it was asked for. */
@@ -92,9 +96,9 @@ export class LyingServer {
   }
 
   #list(response: ServerResponse): void {
-    const contents = [...this.objects].map(
-      ([key, { length }]) => `<Contents><Key>${key}</Key><Size>${length}</Size></Contents>`,
-    );
+    const listed = [...this.objects].filter(([key]) => this.listsOnly?.has(key) ?? true);
+    const sizes = [...listed.map(([key, { length }]) => [key, length] as const), ...this.stillLists];
+    const contents = sizes.map(([key, length]) => `<Contents><Key>${key}</Key><Size>${length}</Size></Contents>`);
     response.writeHead(200, { 'content-type': 'application/xml' });
     response.end(
       `<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><IsTruncated>false</IsTruncated><KeyCount>${contents.length}</KeyCount>${contents.join('')}</ListBucketResult>`,

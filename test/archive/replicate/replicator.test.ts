@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
+import { replicationScene } from './replication-scene.ts';
+
+const BLOB = sampleBlob('replicated', 1_000);
+
+async function scene(backends = [new MemoryBackend('s3')], more: object = {}) {
+  const made = await replicationScene({ backends, ...more });
+  await made.replication.admit(NEVER);
+  return { ...made, drain: (...ids: string[]) => made.replication.drain(ids, NEVER) };
+}
+
+const stateAt = ({ catalog }: Awaited<ReturnType<typeof scene>>, backend: string) =>
+  catalog
+    .find(BLOB.versionHash)
+    .flatMap((entry) => catalog.placementsOf(entry))
+    .find((one) => one.backend === backend)?.state;
+
+describe('a copy counts when it was read back, and only then', () => {
+  test.each([
+    { lie: 'keeps nothing', on: (one: MemoryBackend) => one.blobs.clear() },
+    { lie: 'keeps other bytes', on: (one: MemoryBackend) => one.blobs.set(keyOf(BLOB), new Uint8Array(1_000)) },
+  ])('it acknowledges and $lie', async ({ on }) => {
+    const backend = new MemoryBackend('s3');
+    const made = await scene([backend]);
+    await made.spool(BLOB);
+    backend.before = (operation) => {
+      if (operation === 'get') on(backend);
+    };
+    await made.drain('s3');
+    expect(stateAt(made, 's3')).toBe('wanted');
+    expect(made.catalog.totals()).toMatchObject({ stored: 0, spooled: 1 });
+    expect(made.conditions.all()).toMatchObject([{ code: 'archive/not-kept' }]);
+    backend.before = () => {};
+    made.clock.wallMs += 60_000;
+    await made.drain('s3');
+    expect(made.catalog.totals()).toMatchObject({ stored: 1 });
+    expect(made.conditions.all()).toEqual([]);
+  });
+
+  test('its copy is asked for after the put, by a question of its own', async () => {
+    const backend = new MemoryBackend('s3');
+    const made = await scene([backend]);
+    await made.spool(BLOB);
+    backend.asked.length = 0;
+    await made.drain('s3');
+    expect(backend.asked).toEqual([`put ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`]);
+  });
+});
+
+describe('a damaged copy', () => {
+  async function damaged() {
+    const backend = new MemoryBackend('s3');
+    const made = await scene([backend]);
+    await made.spool(BLOB);
+    await made.drain('s3');
+    backend.asked.length = 0;
+    made.damage.report('s3', nameOf(BLOB));
+    return { ...made, backend };
+  }
+
+  test('is read again first: a bad line harms nothing that is good', async () => {
+    const made = await damaged();
+    await made.drain('s3');
+    expect(made.backend.asked).toEqual([`get ${keyOf(BLOB)}`]);
+    expect(stateAt(made, 's3')).toBe('good');
+    expect(made.conditions.has('damage')).toBe(false);
+  });
+
+  test('is set aside, and replaced in place without ever being deleted', async () => {
+    const made = await damaged();
+    made.backend.blobs.set(keyOf(BLOB), new Uint8Array(1_000));
+    await made.drain('s3');
+    expect(made.backend.setAsideNames).toEqual([keyOf(BLOB)]);
+    expect(made.backend.asked.some((asked) => asked.startsWith('delete'))).toBe(false);
+    expect(made.backend.blobs.get(keyOf(BLOB))).toEqual(BLOB.bytes);
+    expect(stateAt(made, 's3')).toBe('good');
+  });
+
+  test('without a good copy anywhere it stays as it is, and is told', async () => {
+    const made = await damaged();
+    made.backend.blobs.set(keyOf(BLOB), new Uint8Array(1_000));
+    await made.store.delete(BLOB, NEVER);
+    await made.drain('s3');
+    expect(made.backend.blobs.get(keyOf(BLOB))).toEqual(new Uint8Array(1_000));
+    expect(stateAt(made, 's3')).toBe('damaged');
+    expect(made.conditions.has('damage')).toBe(true);
+  });
+});
+
+test('one that hangs delays no other', async () => {
+  const [good, hung] = [new MemoryBackend('good'), new MemoryBackend('hung')];
+  const made = await scene([good, hung]);
+  hung.before = (_, __, signal) =>
+    new Promise((___, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+  await made.spool(BLOB);
+  const running = made.start();
+  await expect.poll(() => made.catalog.totals().stored).toBe(1);
+  expect([stateAt(made, 'good'), stateAt(made, 'hung')]).toEqual(['good', 'wanted']);
+  await running.stop();
+});
+
+test('what only the spool holds goes before what another backend has', async () => {
+  const [first, second] = [new MemoryBackend('first'), new MemoryBackend('second')];
+  const made = await scene([first, second]);
+  second.before = () => {
+    throw refusal('second');
+  };
+  const elsewhere = sampleBlob('elsewhere', 10);
+  await made.spool(elsewhere, { medianTimeSeconds: 1 });
+  await made.drain('first');
+  await made.spool(BLOB, { medianTimeSeconds: 2 });
+  expect(made.catalog.replicas.due('second', 10).map(({ entry }) => entry.versionHash)).toEqual([
+    BLOB.versionHash,
+    elsewhere.versionHash,
+  ]);
+});
+
+test('the bytes a second to a backend are bounded', async () => {
+  const backend = new MemoryBackend('s3');
+  const made = await scene([backend], { bytesPerSecond: 10 * 1_048_576 });
+  for (let index = 0; index < 6; index += 1) await made.spool(sampleBlob(`bounded ${index}`, 1_048_576));
+  const begun = performance.now();
+  await made.drain('s3');
+  // Two of six mebibytes go at once, four at ten a second.
+  expect(performance.now() - begun).toBeGreaterThan(390);
+  expect(made.catalog.totals()).toMatchObject({ stored: 6 });
+});
+
+test('a read from a slow backend gets company after half a second, and is given by the other', async () => {
+  const [slow, fast] = [new MemoryBackend('slow'), new MemoryBackend('fast')];
+  const made = await scene([slow, fast]);
+  await made.spool(BLOB);
+  await made.drain('slow', 'fast');
+  await made.store.delete(BLOB, NEVER);
+  let isStopped = false;
+  slow.before = (_, __, signal) =>
+    new Promise((___, reject) =>
+      signal.addEventListener('abort', () => {
+        isStopped = true;
+        reject(signal.reason);
+      }),
+    );
+  const begun = performance.now();
+  const { found } = await made.replication.copies.find(BLOB, NEVER);
+  expect(found?.from).toBe('fast');
+  expect(performance.now() - begun).toBeGreaterThan(490);
+  expect(isStopped).toBe(true);
+});

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { siteHolding } from '../../../src/archive/replicate/holding.ts';
+import { Scrub } from '../../../src/archive/replicate/scrub.ts';
+import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
+import { replicationScene } from './replication-scene.ts';
+
+const BLOBS = Array.from({ length: 30 }, (_, index) => sampleBlob(`scrubbed ${index}`, 100 + index));
+
+async function stored() {
+  const backend = new MemoryBackend('s3');
+  const scene = await replicationScene({ backends: [backend] });
+  await scene.replication.admit(NEVER);
+  for (const blob of BLOBS) await scene.spool(blob);
+  await scene.replication.drain(['s3'], NEVER);
+  const [site] = scene.replication.sites;
+  if (site === undefined) throw new Error('There is no backend.');
+  const scrub = new Scrub(scene);
+  const holding = siteHolding(site);
+  const reads = () => backend.asked.splice(0).filter((asked) => asked.startsWith('get '));
+  reads();
+  return { ...scene, backend, scrub, holding, reads };
+}
+
+const at = (index: number) => keyOf(BLOBS[index] ?? sampleBlob('', 0));
+
+describe('a check', () => {
+  test('by listing finds what is gone and what has another size, and reads nothing else', async () => {
+    const { backend, scrub, holding, reads, catalog } = await stored();
+    backend.blobs.delete(at(3));
+    backend.blobs.set(at(7), new Uint8Array(1));
+    backend.blobs.set(keyOf(sampleBlob('unknown', 5)), new Uint8Array(5));
+    const findings = await scrub.check(holding, null, () => {}, NEVER);
+    expect(findings).toMatchObject({ listed: 30, unknown: 1, read: 2, missing: 1, damaged: 1, fault: null });
+    // Each of the two is read again on a fresh connection before it is called so.
+    expect(new Set(reads())).toEqual(new Set([`get ${at(3)}`, `get ${at(7)}`]));
+    expect(catalog.replicas.damagedCount('s3')).toBe(2);
+  });
+
+  test('by reading finds what has rotted; its parts are everything, each once', async () => {
+    const { backend, scrub, holding, reads } = await stored();
+    backend.blobs.set(at(11), new Uint8Array(111));
+    let read = 0;
+    let damaged = 0;
+    for (const index of [1, 2, 3]) {
+      const findings = await scrub.check(holding, { index, of: 3 }, () => {}, NEVER);
+      read += findings.read;
+      damaged += findings.damaged;
+    }
+    expect([read, damaged]).toEqual([30, 1]);
+    expect(new Set(reads())).toHaveProperty('size', 30);
+  });
+
+  test('that a fault ends says so, and the next one goes on where it was', async () => {
+    const { backend, scrub, holding, reads } = await stored();
+    let left = 12;
+    backend.before = (operation) => {
+      if (operation !== 'get') return;
+      left -= 1;
+      if (left < 0) throw refusal('s3');
+    };
+    expect(await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER)).toMatchObject({
+      fault: 'The s3 store refuses.',
+    });
+    backend.before = () => {};
+    reads();
+    expect(await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER)).toMatchObject({ fault: null, damaged: 0 });
+  });
+});
+
+test('the daily part reads so much that everything is read in as many days, and begins anew at the end', async () => {
+  const { scrub, holding, reads } = await stored();
+  const days: string[][] = [];
+  for (let day = 0; day < 3; day += 1) {
+    await scrub.slice(holding, 3, NEVER);
+    days.push(reads());
+  }
+  expect(days.map(({ length }) => length)).toEqual([10, 10, 10]);
+  expect(new Set(days.flat()).size).toBe(30);
+  await scrub.slice(holding, 3, NEVER);
+  await scrub.slice(holding, 3, NEVER);
+  expect(new Set(reads()).size).toBeGreaterThanOrEqual(10);
+});
+
+test('a check mends nothing that it has not found: a good copy elsewhere stays as it is', async () => {
+  const { backend, scrub, holding, replication, catalog } = await stored();
+  backend.blobs.delete(at(0));
+  await scrub.check(holding, null, () => {}, NEVER);
+  await replication.drain(['s3'], NEVER);
+  expect(backend.blobs.get(at(0))).toEqual(BLOBS[0]?.bytes);
+  expect(catalog.find(nameOf(BLOBS[0] ?? sampleBlob('', 0)).versionHash)).toMatchObject([{ state: 'stored' }]);
+});

@@ -1,0 +1,55 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { startArchive, startNode } from '../archive-process.ts';
+import { eventually } from '../eventually.ts';
+import { CAN_MOUNT, MountedFolder } from '../mounted-folder.ts';
+import { LyingServer } from './lying-server.ts';
+import { expectAll, type Published } from './real-backends.ts';
+
+const MIB = 1_048_576;
+
+test.skipIf(!CAN_MOUNT)(
+  'one of two backends dead and the disk nearly full: ingest goes on, within what the disk has',
+  async () => {
+    const [healthy, node] = [await LyingServer.start(), await startNode()];
+    const disk = new MountedFolder(32 * MIB);
+    const path = join(temporaryFolder(), 'config.json');
+    const backend = (id: string, endpoint: string) => {
+      return { kind: 's3', id, endpoint, bucket: 'bucket', accessKeyId: 'key', secretAccessKey: 'secret' };
+    };
+    const dead = backend('s3:dead', 'http://127.0.0.1:9');
+    await writeFile(path, JSON.stringify({ backends: [backend('s3:healthy', healthy.endpoint), dead] }));
+    const daemon = await startArchive({
+      dataDir: disk.path,
+      node,
+      // No budget: what statfs says is the bound. Two are required, so that nothing is ever stored.
+      env: { HOLDFAST_CONFIG: path, HOLDFAST_LOCAL_MODE: 'cache', HOLDFAST_REPLICAS_REQUIRED: '2' },
+    });
+    const published: Published[] = [];
+    for (let block = 0; block < 12; block += 1) {
+      for (let index = 0; index < 5; index += 1) {
+        const label = `low disk ${block} ${index}`;
+        published.push({
+          label,
+          sizeBytes: MIB,
+          versionHash: node.submitLabelled({ label, sizeBytes: MIB, hashType: 'keccak256' }).versionHash,
+        });
+      }
+      node.mine(1);
+    }
+    await eventually(async () => {
+      const { content } = await daemon.client.status();
+      expect(content).toMatchObject({ seen: 0, spooled: 60, stored: 0 });
+    }, 60_000);
+    // It was told before room was made, which clears it again.
+    expect(daemon.output).toContain('disk/nearly-full');
+    const { conditions } = await daemon.client.status();
+    expect(conditions.map(({ code }) => code)).toContain('storage/unreachable');
+    await eventually(async () => expect(await daemon.client.readiness()).toMatchObject({ status: 200 }));
+    await expectAll(daemon, published);
+    expect([...healthy.objects.keys()].filter((key) => key.startsWith('blobs/'))).toHaveLength(60);
+  },
+  120_000,
+);

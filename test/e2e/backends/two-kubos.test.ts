@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { blobCid } from '../../../src/blob/cid.ts';
+import { type HashType, parseVersionHash } from '../../../src/blob/ids.ts';
+import { sampleBytes } from '../../sample-blobs.ts';
+import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
+import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { startArchive, startNode, untilStored } from '../archive-process.ts';
+import { ipfsEnvironment } from './real-backends.ts';
+
+const LARGEST = 2_097_152;
+const identity = z.object({ ID: z.string() });
+
+describeWithServers('two Kubo nodes', () => {
+  let ours: KuboServer;
+  let theirs: KuboServer;
+  beforeAll(async () => {
+    [ours, theirs] = await Promise.all([startKubo(), startKubo()]);
+  }, SERVER_START_MS);
+  afterAll(async () => {
+    await Promise.all([ours?.stop(), theirs?.stop()]);
+  });
+
+  async function ask(server: KuboServer, command: string): Promise<Buffer> {
+    const response = await fetch(`${server.apiUrl}/api/v0/${command}`, { method: 'POST' });
+    expect(response.status, command).toBe(200);
+    return Buffer.from(await response.arrayBuffer());
+  }
+
+  test.each<HashType>(['keccak256', 'blake2s256'])(
+    'the largest blob, archived by us, is fetched by the other by the CID that follows from its %s',
+    async (hashType) => {
+      const node = await startNode();
+      const daemon = await startArchive({ dataDir: temporaryFolder(), node, env: ipfsEnvironment(ours) });
+      const label = `two kubos ${hashType}`;
+      const { versionHash } = node.submitLabelled({ label, sizeBytes: LARGEST, hashType });
+      node.mine(1);
+      await untilStored(daemon, 1);
+      const { ID } = identity.parse(JSON.parse((await ask(ours, 'id')).toString()));
+      await ask(theirs, `swarm/connect?arg=${ours.swarmAddress}/p2p/${ID}`);
+      const cid = blobCid({ hashType, versionHash: parseVersionHash(versionHash) });
+      const fetched = await ask(theirs, `block/get?arg=${cid}&timeout=60s`);
+      expect(fetched.equals(sampleBytes(label, LARGEST))).toBe(true);
+    },
+    90_000,
+  );
+});

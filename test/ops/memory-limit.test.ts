@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { NODE_FLAGS } from '../../src/node-flags.mjs';
+import { atEndOfTest } from '../cleanup.ts';
+import { ArchiveClient } from '../e2e/archive-client.ts';
+import { environmentOf, startNode } from '../e2e/archive-process.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { MemoryGroup } from './memory-group.ts';
+
+const MIB = 1_048_576;
+const TEST_MS = 300_000;
+const BLOBS = 160;
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+const probe = MemoryGroup.make(`holdfast-probe-${process.pid}`, 64 * MIB);
+probe?.remove();
+const where = probe === null ? ' (skipped: this user may not make a memory control group)' : '';
+
+/** As many full blobs as fill a third of a gigabyte, waiting at the node. */
+async function fullNode() {
+  const node = await startNode();
+  for (let index = 0; index < BLOBS; index += 1) {
+    node.submitLabelled({ label: `full ${index}`, sizeBytes: 2 * MIB, hashType: 'keccak256' });
+    if (index % 2 === 1) node.mine(1);
+  }
+  return node;
+}
+
+describe.skipIf(probe === null)(`a drain under a memory limit${where}`, () => {
+  test.each([
+    ['384 MiB, at full speed', 384, {}],
+    ['256 MiB, at a lower one', 256, { HOLDFAST_NODE_REQUESTS: '1', HOLDFAST_REPLICAS_REQUESTS: '2' }],
+  ] as const)(
+    '%s: everything is stored, and nothing is killed',
+    async (_name, mebibytes, env) => {
+      const group = MemoryGroup.make(`holdfast-${process.pid}-${mebibytes}`, mebibytes * MIB);
+      if (group === null) throw new Error('The group could be made a moment ago.');
+      const node = await fullNode();
+      const [program = '', ...words] = group.around([process.execPath, ...NODE_FLAGS, MAIN, 'run']);
+      const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
+      const child = spawn(program, words, {
+        env: { ...Object.fromEntries(inherited), ...environmentOf({ dataDir: temporaryFolder(), node, env }) },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const ended = once(child, 'exit');
+      atEndOfTest(async () => {
+        child.kill('SIGKILL');
+        await ended;
+        group.remove();
+      });
+      let output = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+      const url = await eventually(() => {
+        const found = /"url":"([^"]+)"/.exec(output)?.[1];
+        if (found === undefined) throw new Error(`not listening: ${output}`);
+        return found;
+      }, 60_000);
+      const client = new ArchiveClient(url);
+      await eventually(async () => {
+        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${output}`);
+        const { content } = await client.status();
+        expect(content).toMatchObject({ stored: BLOBS, seen: 0, spooled: 0 });
+      }, TEST_MS - 60_000);
+      const peakKib = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]);
+      expect(group.kills).toBe(0);
+      expect(peakKib * 1_024).toBeLessThan(mebibytes * MIB);
+      process.stdout.write(`peak resident under ${mebibytes} MiB: ${Math.round(peakKib / 1_024)} MiB\n`);
+    },
+    TEST_MS,
+  );
+});

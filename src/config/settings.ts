@@ -202,6 +202,12 @@ export const SETTINGS = {
     'More backends: a list of s3 and ipfs ones, each with a kind, an id and its own settings.',
   ),
   token: secret('token', 'Token for commands that ask an archive over its port.'),
+  stopSeconds: setting(
+    'stop.seconds',
+    wholeNumber(1, 3_600),
+    25,
+    'Seconds that a stop may take; then the process leaves at once. Less than the grace period of the supervisor.',
+  ),
   logLevel: setting('log.level', oneOf(LOG_LEVELS), 'info', 'Least level that is logged.'),
 } as const;
 

@@ -10,6 +10,7 @@ import { CliError } from '../errors.ts';
 import { humanLog } from '../human-log.ts';
 import { reloader } from '../reload.ts';
 import { type Reporter, startReporter } from '../reporter.ts';
+import { stopInTime } from '../stop-in-time.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
 
@@ -40,17 +41,26 @@ export async function run({ config, reread, own }: VerbOptions, context: CliCont
     const settings = { ...config.values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) };
     const daemon = await startDaemon({ settings, version: VERSION, emulated, log, folder });
     const reporter = dev ? startReporter(daemon, { emulated, devnode, dataDir }, context) : null;
-    return await untilStopped(daemon, reporter, log, context.signal);
+    const { stopSeconds: graceSeconds } = config.values;
+    return await untilStopped(daemon, reporter, { log, signal: context.signal, graceSeconds });
   } finally {
     await devnode?.close();
   }
 }
 
-async function untilStopped(daemon: Daemon, reporter: Reporter | null, log: Logger, signal: AbortSignal) {
+async function untilStopped(
+  daemon: Daemon,
+  reporter: Reporter | null,
+  { log, signal, graceSeconds }: { log: Logger; signal: AbortSignal; graceSeconds: number },
+) {
   if (!signal.aborted) await new Promise((wake) => signal.addEventListener('abort', wake, { once: true }));
   log.info({ signal: String(signal.reason) }, 'stopping');
-  await daemon.stop();
+  const stopping = await stopInTime(daemon.stop(), graceSeconds * 1_000);
   reporter?.stop();
+  if (stopping === 'late') {
+    log.error({ graceSeconds }, 'not stopped in time: leaving at once; everything acknowledged is durable');
+    process.exit(interruptedCode(signal));
+  }
   log.info('stopped');
   return interruptedCode(signal);
 }

@@ -1,0 +1,18 @@
+/** What became of a stop. */
+export type Stopping = 'stopped' | 'late';
+
+/**
+ * Waits for a stop, but no longer than the supervisor does: a kill tells nobody why. What is acknowledged is durable
+ * whenever it comes. Rejects with what made the stop fail.
+ */
+export async function stopInTime(stopped: Promise<void>, graceMs: number): Promise<Stopping> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Stopping>((resolve) => {
+    timer = setTimeout(() => resolve('late'), graceMs);
+  });
+  try {
+    return await Promise.race([stopped.then(() => 'stopped' as const), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

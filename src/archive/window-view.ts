@@ -34,7 +34,7 @@ export interface WindowBlock extends BlobColumn {
   readonly isFinal: boolean;
 }
 
-/** What a backend holds of the contents that are drawn. */
+/** What a backend holds of the blobs that are drawn; what is in several blocks counts in each. */
 export interface BackendTally {
   readonly backend: string;
   /** Do its copies count towards `stored`? */
@@ -61,6 +61,9 @@ export interface WindowPicture {
 
 /** What the HTTP room may ask for the page. */
 export interface WindowView {
-  /** Cheap when nothing changed: then it is the same object as before. */
+  /**
+   * Cheap when nothing changed: then it is the same object as before, and each block that did not change is. What became
+   * of older blocks can be told some looks later; what is at risk is told at once.
+   */
   picture(): WindowPicture;
 }

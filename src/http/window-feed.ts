@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { ArchiveStatus, ArchiveView } from '../archive/archive-view.ts';
-import type { WindowPicture, WindowView } from '../archive/window-view.ts';
+import type { WindowBlock, WindowPicture, WindowView } from '../archive/window-view.ts';
 import {
   type BlockOnWire,
   blockOnWire,
@@ -15,6 +15,7 @@ import {
 const LOOK_MS = 1_000;
 
 interface KnownBlock {
+  readonly block: WindowBlock;
   readonly wire: BlockOnWire;
   readonly text: string;
   /** The number of the revision that brought it. */
@@ -101,10 +102,11 @@ export class WindowFeed {
     const next = this.#number + 1;
     this.#blocks = new Map(
       picture.blocks.map((block) => {
+        const known = before.get(block.height);
+        if (known?.block === block) return [block.height, known];
         const wire = blockOnWire(block);
         const text = JSON.stringify(wire);
-        const known = before.get(block.height);
-        return [block.height, known?.text === text ? known : { wire, text, since: next }];
+        return [block.height, { block, wire, text, since: known?.text === text ? known.since : next }];
       }),
     );
     return before.size !== this.#blocks.size || [...this.#blocks.values()].some(({ since }) => since === next);

@@ -2,7 +2,7 @@ import { element, refill } from './element.ts';
 import type { Rates } from './model/rates.ts';
 import type { PageCondition } from './model/status.ts';
 import type { PageWindow } from './model/window.ts';
-import { bytes, count, dateAndClock, duration, rate } from './model/words.ts';
+import { bytes, count, counted, dateAndClock, duration, rate } from './model/words.ts';
 
 const BACKEND_WORDS = {
   good: 'good',
@@ -80,7 +80,8 @@ function bar(good: number, all: number): HTMLElement | null {
 export function showRates(list: HTMLElement, rates: Rates): void {
   const watched = (value: number | null) => (value === null ? 'measuring …' : `${rate(value)} a minute`);
   const entries: [string, string][] = [
-    ['On chain', `${rate(rates.blobsPerBlock)} blobs a block, ${bytes(Math.round(rates.chainBytesPerHour))} an hour`],
+    ['Blobs a block', rate(rates.blobsPerBlock)],
+    ['On chain', `${bytes(Math.round(rates.chainBytesPerHour))} an hour`],
     ['Archived', watched(rates.archivedPerMinute)],
     ['Calls to the node', watched(rates.nodeCallsPerMinute)],
   ];
@@ -91,7 +92,7 @@ export function showArchive(list: HTMLElement, { status }: PageWindow): void {
   const { content, chain, node, smallestSlackSeconds } = status;
   const height = (value: number | null) => (value === null ? 'none yet' : count(value));
   const entries: [string, string][] = [
-    ['Stored', `${count(content.stored)} blobs, ${bytes(content.storedBytes)}`],
+    ['Stored', `${counted(content.stored, 'blob')}, ${bytes(content.storedBytes)}`],
     ['Durable, not on enough backends', count(content.spooled)],
     ['Not here yet', `${count(content.seen)}${content.failing > 0 ? `, ${count(content.failing)} failed before` : ''}`],
     ['Smallest slack', smallestSlackSeconds === null ? 'all are here' : duration(smallestSlackSeconds)],

@@ -3,7 +3,7 @@ import { type ArchiveApi, Refused } from './model/archive-api.ts';
 import { type CheckedBlob, checkBlob, type Outcome } from './model/check-blob.ts';
 import { type Found, lookUp, pathOf } from './model/look-up.ts';
 import type { BlobRecord } from './model/record.ts';
-import { bytes, count, dateAndClock } from './model/words.ts';
+import { bytes, count, counted, dateAndClock } from './model/words.ts';
 
 const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
   verified: 'Verified in this browser',
@@ -80,7 +80,9 @@ export class LookUpView {
 
   #fail(error: unknown): void {
     if (error instanceof Refused) {
-      this.#say(`${error.message} ${error.hint}`, error.status === 503 ? 'notice' : 'bad');
+      // The hint of a 503 is for programs: they are to ask again.
+      const isPassing = error.status === 503;
+      this.#say(isPassing ? error.message : `${error.message} ${error.hint}`, isPassing ? 'notice' : 'bad');
       if (error.status === 401) this.#refused(error);
       return;
     }
@@ -140,7 +142,7 @@ function recordOf(record: BlobRecord): HTMLElement[] {
     ['Version hash', record.versionHash],
     ['Hash type', record.hashType ?? 'not known yet'],
     ['State', record.state === 'seen' ? 'not here yet' : record.state],
-    ['Size', `${bytes(record.sizeBytes)} (${count(record.sizeBytes)} bytes)`],
+    ['Size', sizeOf(record.sizeBytes)],
     ['First seen', dateAndClock(record.seenAt)],
     ['Durable since', record.spooledAt === null ? 'not yet' : dateAndClock(record.spooledAt)],
     ['Stored since', record.storedAt === null ? 'not yet' : dateAndClock(record.storedAt)],
@@ -175,6 +177,11 @@ function recordOf(record: BlobRecord): HTMLElement[] {
       ]),
     ),
   ];
+}
+
+function sizeOf(size: number): string {
+  const inBytes = counted(size, 'byte');
+  return bytes(size) === inBytes ? inBytes : `${bytes(size)} (${inBytes})`;
 }
 
 function table(caption: string, heads: readonly string[], rows: readonly (readonly string[])[]): HTMLElement {

@@ -30,10 +30,17 @@ let shown: PageWindow | null = null;
 let chosen: PageBlock | null = null;
 let countdown: ReturnType<typeof setInterval> | undefined;
 
-const picture = new Picture(part('picture', HTMLDivElement), part('blocks', HTMLInputElement), (block) => {
-  chosen = block;
-  if (shown !== null) showBlock(part('block', HTMLDivElement), shown, chosen);
-});
+const picture = new Picture(
+  {
+    stage: part('picture', HTMLDivElement),
+    slider: part('blocks', HTMLInputElement),
+    hidden: part('not-drawn', HTMLSpanElement),
+  },
+  (block) => {
+    chosen = block;
+    if (shown !== null) showBlock(part('block', HTMLDivElement), shown, chosen);
+  },
+);
 const listing = new Listing(
   {
     body: part('listing-body', HTMLTableSectionElement),

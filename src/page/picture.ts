@@ -3,6 +3,13 @@ import { type LaidColumn, layOut, outline, type PictureLayout } from './model/pi
 import { countStates, type PageBlock, type PageWindow, secondsLeft } from './model/window.ts';
 import { count, counted, duration, STATE_WORDS } from './model/words.ts';
 
+interface PictureParts {
+  readonly stage: HTMLElement;
+  readonly slider: HTMLInputElement;
+  /** Where it is told what does not fit into the picture. */
+  readonly hidden: HTMLElement;
+}
+
 /**
  * The window as a picture, and a slider over its blocks: keys, a click or a finger choose one, and what is chosen is told
  * in words. Without a choice it stays with the newest.
@@ -10,15 +17,17 @@ import { count, counted, duration, STATE_WORDS } from './model/words.ts';
 export class Picture {
   readonly #stage: HTMLElement;
   readonly #slider: HTMLInputElement;
+  readonly #hidden: HTMLElement;
   readonly #choose: (block: PageBlock | null) => void;
   #window: PageWindow | null = null;
   #layout: PictureLayout | null = null;
   /** Height of the chosen block; null: the newest, whichever it is. */
   #chosen: number | null = null;
 
-  constructor(stage: HTMLElement, slider: HTMLInputElement, choose: (block: PageBlock | null) => void) {
+  constructor({ stage, slider, hidden }: PictureParts, choose: (block: PageBlock | null) => void) {
     this.#stage = stage;
     this.#slider = slider;
+    this.#hidden = hidden;
     this.#choose = choose;
     new ResizeObserver(() => this.#draw()).observe(stage);
     slider.addEventListener('input', () => this.#take(Number(slider.value)));
@@ -89,6 +98,14 @@ export class Picture {
       ...foreground(layout),
     );
     this.#stage.replaceChildren(image);
+    this.#tellHidden(layout.hidden);
+  }
+
+  #tellHidden(hidden: number): void {
+    this.#hidden.textContent =
+      hidden === 0
+        ? ''
+        : `${counted(hidden, 'older block is', 'older blocks are')} not drawn; the verdict counts them.`;
   }
 
   #column(column: LaidColumn, { plotTop, plotBottom }: PictureLayout): SVGElement[] {

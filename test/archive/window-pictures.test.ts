@@ -18,7 +18,8 @@ function scene(setup: CatalogSetup = {}) {
   const catalog = openCatalog(setup);
   catalog.chain.recordStart(START);
   const chain = { finalHeight: null as number | null };
-  const pictures = new WindowPictures({ catalog, chain });
+  const clock = { ms: 1_767_225_600_000 };
+  const pictures = new WindowPictures({ catalog, chain, nowMs: () => clock.ms });
   let height = START - 1;
   /** The next block, with these contents in it. */
   function mine(...labels: string[]): void {
@@ -44,7 +45,7 @@ function scene(setup: CatalogSetup = {}) {
     );
   }
   const states = () => pictures.picture().blocks.map(({ blobs }) => blobs.map(({ state }) => state));
-  return { catalog, chain, pictures, mine, spool, prove, states };
+  return { catalog, chain, clock, pictures, mine, spool, prove, states };
 }
 
 describe('the picture of the window', () => {
@@ -115,7 +116,7 @@ describe('the picture of the window', () => {
     expect(states()[0]).toEqual(['at-risk', 'spooled']);
   });
 
-  test('each backend is counted once for a content, however often it was mined', () => {
+  test('each backend is counted once for a content of a block, however often it is in there', () => {
     const { pictures, mine, spool, prove } = scene({ backends: ['local', 's3'] });
     spool('a', 'b');
     mine('a', 'a', 'b');
@@ -124,8 +125,8 @@ describe('the picture of the window', () => {
     prove('s3', 'a');
     const { backends, blocks } = pictures.picture();
     expect(backends.toSorted((x, y) => (x.backend < y.backend ? -1 : 1))).toEqual([
-      { backend: 'local', counts: true, good: 2, wanted: 0, damaged: 0 },
-      { backend: 's3', counts: true, good: 1, wanted: 1, damaged: 0 },
+      { backend: 'local', counts: true, good: 3, wanted: 0, damaged: 0 },
+      { backend: 's3', counts: true, good: 2, wanted: 1, damaged: 0 },
     ]);
     expect(blocks.map(({ blobs }) => blobs.map(({ copies }) => copies))).toEqual([[2, 2, 1], [2]]);
   });
@@ -169,6 +170,35 @@ describe('the picture of the window', () => {
     catalog.chain.recordBlocks(quick, () => false);
     const fast = pictures.picture();
     expect([fast.blocks.length, fast.blocksNotDrawn]).toEqual([320, 81]);
+  });
+
+  test('at a look only some blocks are read again, and after some looks all of them have been', () => {
+    const { clock, mine, spool, states, pictures } = scene();
+    for (let block = 0; block < 100; block += 1) mine(`blob ${block}`);
+    const spooledNow = () => {
+      clock.ms += 1_000;
+      return states().filter(([state]) => state === 'spooled').length;
+    };
+    expect(spooledNow()).toBe(0);
+    spool(...Array.from({ length: 100 }, (_, block) => `blob ${block}`));
+    expect(spooledNow()).toBe(24);
+    // The newest are among them at every look.
+    expect(states().slice(-6)).toEqual(Array.from({ length: 6 }, () => ['spooled']));
+    expect(Array.from({ length: 4 }, spooledNow).at(-1)).toBe(100);
+    expect(pictures.picture()).toBe(pictures.picture());
+  });
+
+  test('who comes after nobody looked gets nothing of what was read before', () => {
+    const { clock, mine, spool, states } = scene();
+    for (let block = 0; block < 100; block += 1) mine(`blob ${block}`);
+    expect(states().flat()).not.toContain('spooled');
+    spool(...Array.from({ length: 100 }, (_, block) => `blob ${block}`));
+    clock.ms += 60_000;
+    expect(
+      states()
+        .flat()
+        .filter((state) => state === 'spooled').length,
+    ).toBe(100);
   });
 
   test('it is drawn again only when something was written or became final', () => {

@@ -116,8 +116,9 @@ function refusedBlob(title: string, refused: Refused): CheckedBlob {
 
 /** 503 is "ask again", and says nothing against what was asked for; all else is a no. */
 function stepOfRefusal(title: string, { status, message, hint }: Refused): CheckStep {
-  const outcome = status === 503 || status === 429 ? 'pending' : 'not-verified';
-  return { outcome, title, says: `${message} ${hint}`.trim() };
+  // The hint of such an answer is for programs: they are to ask again.
+  if (status === 503 || status === 429) return { outcome: 'pending', title, says: message };
+  return notVerified(title, `${message} ${hint}`.trim());
 }
 
 function notVerified(title: string, says: string): CheckStep {

@@ -1,6 +1,9 @@
 /** An answer that does not have the form that it must have; nothing of it is shown. */
 export class UnexpectedAnswer extends Error {}
 
+/** Characters that are not seen, or turn those around them: whoever writes a name could make it look like another. */
+const UNSEEN = /[\p{Cc}\p{Bidi_C}\u2028\u2029]/gu;
+
 /** Reads what came from outside, field by field. Each method throws `UnexpectedAnswer`. */
 export class Fields {
   readonly #fields: ReadonlyMap<string, unknown>;
@@ -20,9 +23,10 @@ export class Fields {
     return this.#fields.has(name);
   }
 
+  /** Fit to be shown. */
   text(name: string): string {
     const value = this.#fields.get(name);
-    if (typeof value === 'string') return value;
+    if (typeof value === 'string') return value.replace(UNSEEN, '\uFFFD');
     throw this.#unexpected(name, 'text');
   }
 

@@ -44,9 +44,11 @@ const TOP = 18;
 const BOTTOM = 30;
 const LEFT = 6;
 const RIGHT = 40;
-/** Narrower columns cannot be told apart. */
-const LEAST_PITCH = 2;
+/** A main network’s window on the narrowest phone; narrower columns cannot be told apart. */
+const LEAST_PITCH = 1.6;
 const MOST_PITCH = 22;
+/** The column of what waits stands apart by half a column. */
+const WAITING_COLUMNS = 1.5;
 const MOST_MARK_HEIGHT = 14;
 /** A block with fewer blobs does not get taller marks for it. */
 const LEAST_ROWS = 12;
@@ -57,11 +59,10 @@ const ALARMING: readonly MarkState[] = ['at-risk', 'lost'];
 /** Where everything stands, in pixels. */
 export function layOut(window: PageWindow, width: number, height: number): PictureLayout {
   const [plotTop, plotBottom, plotLeft, plotRight] = [TOP, height - BOTTOM, LEFT, Math.max(LEFT + 40, width - RIGHT)];
-  const most = Math.max(1, Math.floor((plotRight - plotLeft) / LEAST_PITCH) - 3);
+  const most = Math.max(1, Math.floor((plotRight - plotLeft) / LEAST_PITCH - WAITING_COLUMNS));
   const blocks = window.blocks.slice(-most);
-  // The column of what waits stands apart by half a column.
-  const pitch = Math.min(MOST_PITCH, (plotRight - plotLeft) / (blocks.length + 1.5));
-  const start = plotRight - pitch * (blocks.length + 1.5);
+  const pitch = Math.min(MOST_PITCH, (plotRight - plotLeft) / (blocks.length + WAITING_COLUMNS));
+  const start = plotRight - pitch * (blocks.length + WAITING_COLUMNS);
   const rows = Math.max(LEAST_ROWS, ...[...blocks, window.waiting].map(({ blobs }) => blobs.length));
   const markHeight = Math.min(MOST_MARK_HEIGHT, (plotBottom - plotTop) / rows);
   const at = (index: number) => start + index * pitch;

@@ -34,6 +34,9 @@ export function judge(window: PageWindow): Verdict {
   if (blocking.length > 0) {
     return verdict('bad', 'The archive is not ready', blocking.map(({ message }) => message).join(' '));
   }
+  if (drawn.has('unknown')) {
+    return verdict('unknown', 'Cannot tell: this page is older than the archive', 'Load it anew to see all states.');
+  }
   const losses = lost > 0 ? `${counted(lost, 'blob was', 'blobs were')} lost in the past. ` : '';
   const waiting = drawn.get('seen') ?? 0;
   const detail = `${losses}${held(window)}`;

@@ -13,6 +13,7 @@ export const STATE_WORDS: Readonly<Record<MarkState, string>> = {
 };
 
 const number = new Intl.NumberFormat('en');
+const twoDigits = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
 const oneDigit = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 
 export function count(value: number): string {
@@ -25,7 +26,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
 }
 
 export function rate(value: number): string {
-  return oneDigit.format(value);
+  return (value < 1 ? twoDigits : oneDigit).format(value);
 }
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;

@@ -28,9 +28,11 @@ export function isAbsentAtNode(error: Error): boolean {
 }
 
 export function wrongBytes(wanted: WantedBlob, blob: UnverifiedBlob): ArchiveError {
+  const hashes = wanted.hashType === null ? 'neither by keccak256 nor by blake2s256' : `not by ${wanted.hashType}`;
+  const said = wanted.hashType === null ? '' : ', which is what the chain commits to';
   return new ArchiveError(
     'archive/wrong-bytes',
-    `The node gave ${blob.bytes.length} bytes for ${wanted.versionHash} that hash to it neither by keccak256 nor by blake2s256.`,
+    `The node gave ${blob.bytes.length} bytes for ${wanted.versionHash} that hash to it ${hashes}${said}.`,
     { retryable: true, hint: 'Look at the node: its cache or the way to it damages bytes. It is asked again.' },
   );
 }

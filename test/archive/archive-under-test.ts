@@ -32,6 +32,8 @@ export interface SceneSetup {
   readonly pageEntries?: number;
   readonly mostEntries?: number;
   readonly nowMs?: () => number;
+  /** Where the walk begins. Left out: higher than the fake node ever gets, for tests of the list and of what it names. */
+  readonly startHeight?: number;
 }
 
 /** The archive on a real folder, with a node in memory. */
@@ -53,9 +55,8 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       pageEntries: setup.pageEntries ?? 1_000,
       ...(setup.mostEntries === undefined ? {} : { mostEntries: setup.mostEntries }),
       requests: setup.requests ?? 2,
-      // Higher than the fake node ever gets: these tests are of the list and of what it names.
       chain: {
-        startHeight: 1_000_000,
+        startHeight: setup.startHeight ?? 1_000_000,
         finality: { kind: 'depth', blocks: 1 },
         archiverId: 'ab'.repeat(8),
         silentBlocks: 0,

@@ -86,7 +86,7 @@ export class FakeBlobNode implements ArchiveNode {
     }
   }
 
-  async blockHashAt(): Promise<null> {
+  async blockHashAt(_height: number): Promise<BlockHash | null> {
     return null;
   }
 

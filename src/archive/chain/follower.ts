@@ -165,8 +165,21 @@ export class Follower {
     const isPast = (medianTimeSeconds: number) => medianTimeSeconds + RETENTION_SECONDS < tip.medianTimeSeconds;
     const added = catalog.chain.recordBlocks(blocks, isPast);
     if (added > 0) poller.news.ring();
+    for (const block of blocks) this.#tellUnclear(block);
     activity.emit('walked', { height: blocks.at(-1)?.height ?? tip.height });
     this.moved.ring();
+  }
+
+  /** No known node takes such a block in; what it carries is not guessed. */
+  #tellUnclear({ height, unclear }: WalkedBlock): void {
+    for (const { txid, candidates } of unclear) {
+      const what =
+        candidates === 0 ? 'names no content' : `has ${candidates} outputs that name content, or one out of place`;
+      this.#modules.conditions.note(
+        'chain:unclear',
+        `transaction ${txid} in block ${height} is of version 137 and ${what}: it is counted, and nothing else of the block waits for it`,
+      );
+    }
   }
 
   async #compareBranches(signal: AbortSignal): Promise<'there' | 'again'> {

@@ -167,14 +167,15 @@ export interface OpenedUpkeep {
   close(): Promise<void>;
 }
 
-/** A command that works alone does nothing where folder, node and backends are not of one chain. */
-async function refuseOtherChain({ folder, node, backends }: Opened, signal: AbortSignal): Promise<void> {
+/** A command that works alone does nothing where folder, node and backends are not of one chain, nor fetches what is withheld. */
+async function prepareAlone({ folder, archive, node, backends }: Opened, signal: AbortSignal): Promise<void> {
   const bound = await folder.boundChain();
   // One that does not answer is told of, and waited for, by what runs.
   const genesis = await node.genesisHash(signal).catch(() => null);
   signal.throwIfAborted();
   if (genesis !== null && bound !== null && genesis !== bound) throw otherChain(node.name, genesis, bound);
   await refuseOtherChains(backends, genesis);
+  await archive.takeDowns.firstReading(signal);
 }
 
 /** Upkeep asks no node: its commands work without one. */
@@ -187,9 +188,8 @@ export async function openUpkeep(options: DaemonOptions): Promise<OpenedUpkeep> 
   try {
     const settings = { ...options.settings, nodeUrl: options.settings.nodeUrl ?? NO_NODE };
     const opened = await openArchive({ ...options, settings }, new MetricsRegistry(), closing);
-    const { archive } = opened;
-    const jobs = jobKinds(archive, settings, (signal) => refuseOtherChain(opened, signal));
-    return { upkeep: archive.upkeep, jobs, close };
+    const jobs = jobKinds(opened.archive, settings, (signal) => prepareAlone(opened, signal));
+    return { upkeep: opened.archive.upkeep, jobs, close };
   } catch (error) {
     await close();
     throw error;

@@ -25,7 +25,7 @@ export interface FetchModules {
   readonly own: OwnPlaces;
   /** Asked in this order. */
   readonly desks: readonly SourceDesk[];
-  readonly spooler: Spooler;
+  readonly spooler: Pick<Spooler, 'spool'>;
   /** null: not everybody who is configured is asked, so that nothing can be said to be lost. */
   readonly losses: LossRecord | null;
   readonly range: MissingInRange;

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
+import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfast } from '../holdfast-process.ts';
 import { backfill, folderOf, passTime, publishBlocks } from './history.ts';
 
@@ -135,6 +135,25 @@ describe('what cannot be', () => {
       },
     });
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('The chain ends at height 120') });
+  });
+
+  test('a pruned node cannot tell what is on blocks that it threw away, and that is said', async () => {
+    const node = await startNode();
+    const [blob] = publishBlocks(node, 'pruned', 3, 1);
+    passTime(node);
+    const thrownAway = [...node.chain.tree.activeBlocks()].find(({ height }) => height === (blob?.height ?? 0) + 1);
+    const message = 'Block not available (pruned data)';
+    node.faults.add({
+      fault: { kind: 'rpc-error', code: -1, message },
+      methods: ['getblock'],
+      hash: thrownAway?.hash ?? '',
+    });
+    const env = environmentOf({ node, dataDir: temporaryFolder() });
+    const ended = await holdfast(['backfill', '--from-height', String(blob?.height)], { env });
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`has thrown block ${thrownAway?.height} away`),
+    });
   });
 
   test('a node on another chain than the folder: exit code 2, and nothing is written', async () => {

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { encodeHex } from '../../../src/blob/hex.ts';
 import { parseVersionHash } from '../../../src/blob/ids.ts';
 import type { Devnode } from '../../../src/devnode/index.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
-import { nobleHasher } from '../../../src/verify/hasher.ts';
+import { hashWith, nobleHasher } from '../../../src/verify/hasher.ts';
 import { verifyBlob } from '../../../src/verify/verified-blob.ts';
-import { NEVER } from '../../sample-blobs.ts';
+import { NEVER, sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { newBucket } from '../../storage/s3/s3-fixture.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startNode } from '../archive-process.ts';
+import { startArchive, startNode, stop } from '../archive-process.ts';
 import { s3Environment } from '../backends/real-backends.ts';
 import { eventually } from '../eventually.ts';
 import { backfill, eventsIn, folderOf, type OldBlob, passTime, publishBlocks, startBackfill } from './history.ts';
@@ -96,6 +97,31 @@ describeWithServers('buckets', () => {
       }
       await store.close();
       expect(eventsIn(killed.stdout.toString()).at(-1)?.event).not.toBe('report');
+    },
+    TEST_MS,
+  );
+
+  test(
+    'bytes of a custom commitment go there as well, under their own name',
+    async () => {
+      const node = await startNode({ dialect: 'svc' });
+      const { env, options } = await s3Environment(server);
+      const daemon = await startArchive({
+        node,
+        dataDir: temporaryFolder(),
+        env: { ...env, HOLDFAST_NODE_DIALECT: 'svc' },
+      });
+      const bytes = sampleBytes('committed to by another hash', 70_000);
+      node.submitBlob(bytes, { hashType: 'keccak256', versionHash: 'ab'.repeat(32) });
+      node.mine(2);
+      const store = await S3Store.open(options);
+      const keccak = parseVersionHash(encodeHex(hashWith(nobleHasher, 'keccak256', bytes)));
+      await eventually(async () => {
+        const found = await store.getCustom({ versionHash: parseVersionHash('ab'.repeat(32)), keccak }, NEVER);
+        expect(Buffer.compare(found ?? Buffer.alloc(0), bytes)).toBe(0);
+      }, 60_000);
+      await store.close();
+      await stop(daemon);
     },
     TEST_MS,
   );

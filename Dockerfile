@@ -16,12 +16,14 @@ RUN npm pack --pack-destination /tmp \
   && find /package/dist -name '*.d.ts' -delete \
   && chmod 0755 /package/dist/cli/main.js
 
-# What it needs to run, and the list of it (CycloneDX). Types, source maps and other systems' builds of SQLite are a third of it and never loaded.
+# What it needs to run, and the list of it (CycloneDX; `--omit=dev` there would leave out what development shares). Types,
+# source maps and other systems' builds of SQLite are a third of it and never loaded.
 FROM ${NODE_IMAGE} AS dependencies
-WORKDIR /build
+WORKDIR /holdfast
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts \
-  && npm sbom --package-lock-only --omit=dev --sbom-format=cyclonedx > sbom.cdx.json \
+  && npm pkg delete devDependencies \
+  && npm sbom --sbom-format=cyclonedx > sbom.cdx.json \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
   && find node_modules/better-sqlite3/prebuilds -type f ! -name "linux-$(node -p process.arch).node" -delete \
   && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/@types/node
@@ -33,8 +35,8 @@ RUN rm -rf /usr/local/lib/node_modules /usr/local/include /opt/yarn* \
   && install -d -o 10001 -g 10001 -m 0700 /data \
   && ln -s /app/dist/cli/main.js /usr/local/bin/holdfast
 WORKDIR /app
-COPY --from=dependencies /build/node_modules node_modules
-COPY --from=dependencies /build/sbom.cdx.json .
+COPY --from=dependencies /holdfast/node_modules node_modules
+COPY --from=dependencies /holdfast/sbom.cdx.json .
 COPY --from=package /package .
 
 # Bounds of the heap, as the launcher sets them; a container is reached from outside; sorting spills beside the data.

@@ -6,7 +6,7 @@ import { COMMANDS } from '../../src/cli/run-cli.ts';
 import { FakeArchiveView } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
 import { injectable } from '../http/harness.ts';
-import { describeWithServers, SERVER_START_MS } from '../servers/availability.ts';
+import { describeWithGo } from '../servers/availability.ts';
 import { validate } from './kubernetes-schemas.ts';
 import { againstRestricted, podsOf } from './pods.ts';
 import { CHART, lint, type Manifest, refusal, render } from './rendered-chart.ts';
@@ -46,15 +46,11 @@ function routed(paths: Paths, asked: string): string | null {
   return (exact ?? longest)?.backend.service.name ?? null;
 }
 
-describeWithServers('the chart', () => {
-  test.each(WAYS)(
-    '%s: Helm finds nothing to complain about',
-    async (_name, values) => {
-      const { code, stdout, stderr } = await lint(values);
-      expect([code, `${stdout}${stderr}`]).toEqual([0, expect.stringContaining('0 chart(s) failed')]);
-    },
-    SERVER_START_MS,
-  );
+describeWithGo('the chart', () => {
+  test.each(WAYS)('%s: Helm finds nothing to complain about', async (_name, values) => {
+    const { code, stdout, stderr } = await lint(values);
+    expect([code, `${stdout}${stderr}`]).toEqual([0, expect.stringContaining('0 chart(s) failed')]);
+  });
 
   test.each(WAYS)('%s: Kubernetes takes every object', async (_name, values) => {
     const made = await render(values);

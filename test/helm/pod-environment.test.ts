@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Config, loadConfig } from '../../src/config/index.ts';
-import { describeWithServers } from '../servers/availability.ts';
+import { describeWithGo } from '../servers/availability.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type Pod, podsOf } from './pods.ts';
 import { type Manifest, render, type Values } from './rendered-chart.ts';
@@ -46,7 +46,7 @@ const ofSecretsThatAreThere = Object.entries(MATRIX).filter(
   ([, values]) => !('secret' in values && 'existing' in values.secret),
 );
 
-describeWithServers('the environment of a pod', () => {
+describeWithGo('the environment of a pod', () => {
   test.each(ofSecretsThatAreThere)('%s: the configuration loader takes it', async (_name, values) => {
     const configs = Object.values(await podsWith(values));
     expect(configs.length).toBeGreaterThan(0);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { commandsOf, PAGES, shellBlocks } from '../docs/markdown.ts';
-import { describeWithServers } from '../servers/availability.ts';
+import { describeWithGo } from '../servers/availability.ts';
 import { runCommand } from '../servers/command.ts';
 import { goBinary } from '../servers/go-binary.ts';
 import { validate } from './kubernetes-schemas.ts';
@@ -16,7 +16,7 @@ const shown = [...page.text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = 
   z.record(z.string(), z.unknown()).parse(parse(text)),
 );
 
-describeWithServers('what the page about the chart shows', () => {
+describeWithGo('what the page about the chart shows', () => {
   test.each(installs.map((words) => [words]))('%s renders', async ([, , release = '', , ...words]) => {
     const args = ['template', release, CHART, '--kube-version', '1.31.0', ...words];
     expect(await runCommand(await goBinary('helm'), args)).toMatchObject({ code: 0, stderr: '' });

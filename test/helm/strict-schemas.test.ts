@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
+import { describeWithGo } from '../servers/availability.ts';
 import { describeWithPip, FETCH_MS, pythonPackage } from '../servers/python-package.ts';
 import { type Manifest, render } from './rendered-chart.ts';
 import { MATRIX, MINIMAL } from './values-of-tests.ts';
@@ -11,7 +12,10 @@ import { MATRIX, MINIMAL } from './values-of-tests.ts';
 const RELEASES = ['v1.31.0', 'v1.36.0'];
 const schema = z.record(z.string(), z.unknown());
 
-describeWithPip('to the letter of Kubernetes', () => {
+const describeWithBoth = (name: string, suite: () => void) =>
+  describeWithGo(name, () => describeWithPip('(strict)', suite));
+
+describeWithBoth('to the letter of Kubernetes', () => {
   let folder: string;
   beforeAll(async () => {
     folder = join(await pythonPackage('kubernetes-schemas'), 'kubernetes_validate/kubernetes-json-schema');

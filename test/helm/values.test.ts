@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
-import { describeWithServers } from '../servers/availability.ts';
+import { describeWithGo } from '../servers/availability.ts';
 import { CHART, refusal } from './rendered-chart.ts';
 import { MINIMAL } from './values-of-tests.ts';
 import { VALUES_SCHEMA } from './values-schema.ts';
@@ -57,7 +57,7 @@ describe('the values of the chart', () => {
   });
 });
 
-describeWithServers('a wrong value in the chart', () => {
+describeWithGo('a wrong value in the chart', () => {
   const config = (more: object) => ({ config: { ...MINIMAL.config, ...more } });
   test.each([
     ['a setting that is not there', config({ http: { prot: 1 } }), /config.*http.*prot/s],

@@ -74,8 +74,8 @@ test('no development dependency comes along, and no package runs a script', () =
   expect(installs.filter((install) => !install.includes('--ignore-scripts'))).toEqual([]);
   expect(installs[1]).toContain('--omit=dev');
   expect(ofFinalStage('COPY')).toEqual([
-    '--from=dependencies /build/node_modules node_modules',
-    '--from=dependencies /build/sbom.cdx.json .',
+    '--from=dependencies /holdfast/node_modules node_modules',
+    '--from=dependencies /holdfast/sbom.cdx.json .',
     '--from=package /package .',
   ]);
 });

@@ -28,7 +28,7 @@ const MIB = 1_048_576;
 const blockHash = (height: number) => parseBlockHash(createHash('sha256').update(`block ${height}`).digest('hex'));
 const randomHash = () => randomBytes(32).toString('hex');
 
-function open(path: string): Catalog {
+export function open(path: string): Catalog {
   return Catalog.open({
     path,
     migrationsFolder: fileURLToPath(new URL('../../migrations', import.meta.url)),
@@ -51,7 +51,7 @@ function walkedBlock(height: number, hashOf: () => string): WalkedBlock {
 const tipOf = (catalog: Catalog) => catalog.chain.state.tip?.height ?? 0;
 
 /** Fills it up to so many occurrences, all of them stored: in bulk, for what is measured comes afterwards. */
-function fill(path: string, occurrences: number): void {
+export function fill(path: string, occurrences: number): void {
   const database = new Database(path);
   database.pragma('synchronous = OFF');
   database.pragma('cache_size = -200000');
@@ -82,7 +82,7 @@ function fill(path: string, occurrences: number): void {
 }
 
 /** Walks new blocks in groups, as the daemon does it. Microseconds an occurrence, the median of the groups. */
-function insertMicroseconds(catalog: Catalog, groups: number): number {
+export function insertMicroseconds(catalog: Catalog, groups: number): number {
   const times = Array.from({ length: groups }, () => {
     const from = tipOf(catalog) + 1;
     const group = Array.from({ length: GROUP_BLOCKS }, (_, index) => walkedBlock(from + index, randomHash));

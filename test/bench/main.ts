@@ -8,6 +8,7 @@ import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
 import { describe, type Figure } from './figure.ts';
 import { benchHistory } from './history.ts';
+import { benchHttp } from './http/http.ts';
 import { benchIpfs } from './ipfs.ts';
 import { benchReplication } from './replication.ts';
 import { benchS3 } from './s3.ts';
@@ -18,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   devnode: benchDevnode,
   history: () => benchHistory(),
   catalog: () => benchCatalog(),
+  http: benchHttp,
   s3: benchS3,
   replication: benchReplication,
   ipfs: benchIpfs,

@@ -19,11 +19,12 @@ function die(here: string): void {
   if (calls === Number(atCall)) process.kill(process.pid, 'SIGKILL');
 }
 
-const { put: localPut } = LocalStore.prototype;
-LocalStore.prototype.put = async function (...args) {
+const { keep } = LocalStore.prototype;
+LocalStore.prototype.keep = async function (...args) {
   die('before the local put');
-  await localPut.apply(this, args);
+  const kept = await keep.apply(this, args);
   die('after the local put');
+  return kept;
 };
 const { put, get } = S3Store.prototype;
 S3Store.prototype.put = async function (...args) {

@@ -2,12 +2,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { atEndOfTest } from '../cleanup.ts';
 import { ArchiveClient } from '../e2e/archive-client.ts';
 import { environmentOf, startNode } from '../e2e/archive-process.ts';
+import { s3Environment } from '../e2e/backends/real-backends.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { SERVER_START_MS } from '../servers/availability.ts';
+import { type S3Server, startS3Server } from '../servers/s3-server.ts';
+import { serverMeans } from '../servers/server-means.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { MemoryGroup } from './memory-group.ts';
 
@@ -30,13 +34,26 @@ async function fullNode() {
   return node;
 }
 
+const SLOWER = { HOLDFAST_NODE_REQUESTS: '1', HOLDFAST_REPLICAS_REQUESTS: '2' };
+
 describe.skipIf(probe === null)(`a drain under a memory limit${where}`, () => {
+  let s3: S3Server | null = null;
+  beforeAll(async () => {
+    if (serverMeans() !== null) s3 = await startS3Server();
+  }, SERVER_START_MS);
+  afterAll(async () => {
+    await s3?.stop();
+  });
+
   test.each([
-    ['384 MiB, at full speed', 384, {}],
-    ['256 MiB, at a lower one', 256, { HOLDFAST_NODE_REQUESTS: '1', HOLDFAST_REPLICAS_REQUESTS: '2' }],
+    ['384 MiB, at full speed', 384, 'folder', {}],
+    ['256 MiB, at a lower one', 256, 'folder', SLOWER],
+    ['384 MiB, at full speed, to S3', 384, 's3', {}],
+    ['256 MiB, at a lower one, to S3', 256, 's3', SLOWER],
   ] as const)(
     '%s: everything is stored, and nothing is killed',
-    async (_name, mebibytes, env) => {
+    async (_name, mebibytes, backend, given) => {
+      const env = { ...given, ...(backend === 's3' && s3 !== null ? (await s3Environment(s3)).env : {}) };
       const group = MemoryGroup.make(`holdfast-${process.pid}-${mebibytes}`, mebibytes * MIB);
       if (group === null) throw new Error('The group could be made a moment ago.');
       const node = await fullNode();
@@ -70,7 +87,7 @@ describe.skipIf(probe === null)(`a drain under a memory limit${where}`, () => {
       const peakKib = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]);
       expect(group.kills).toBe(0);
       expect(peakKib * 1_024).toBeLessThan(mebibytes * MIB);
-      process.stdout.write(`peak resident under ${mebibytes} MiB: ${Math.round(peakKib / 1_024)} MiB\n`);
+      process.stdout.write(`peak resident under ${mebibytes} MiB, ${backend}: ${Math.round(peakKib / 1_024)} MiB\n`);
     },
     TEST_MS,
   );

@@ -102,6 +102,7 @@ export class ArchiveFigures {
     const [newest] = catalog.page('newest', null, 1);
     return {
       ...catalog.totals(),
+      ...catalog.figures.setAside(),
       failing: catalog.queueSummary().failing,
       overdue: tipSeconds === null ? null : catalog.figures.overdue(tipSeconds),
       unspooledSlackSeconds: tipSeconds === null ? null : slack(catalog.figures.earliestUnspooled(tipSeconds)),

@@ -87,9 +87,10 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
   ],
   [
     'holdfast_content_blobs',
-    'Blobs by state: seen (bytes not here yet), spooled (durable), stored (proven on enough backends).',
+    'Blobs by state: seen (bytes not here yet), spooled (durable), stored (proven on enough backends), withheld (taken down), custom (bytes that match neither hash).',
     ['state'],
-    ({ content: { seen, spooled, stored } }) => labelled('state', { seen, spooled, stored }),
+    ({ content: { seen, spooled, stored, withheld, custom } }) =>
+      labelled('state', { seen, spooled, stored, withheld, custom }),
   ],
   ['holdfast_content_stored_bytes', 'Bytes of what is stored.', [], ({ content }) => one(content.storedBytes)],
   [

@@ -14,6 +14,8 @@ export class CatalogFigures {
   readonly #overdue: Database.Statement;
   readonly #queued: Database.Statement;
   readonly #lastOccurrence: Database.Statement;
+  readonly #withheld: Database.Statement;
+  readonly #custom: Database.Statement;
 
   constructor(database: Database.Database, placements: PlacementTable) {
     this.#placements = placements;
@@ -30,9 +32,18 @@ export class CatalogFigures {
       `SELECT MIN(due_seconds) AS due FROM placement INDEXED BY placement_queue
        WHERE backend_id = @id AND state <> 1 AND urgency = ${urgency} AND due_seconds > 0`;
     this.#queued = database.prepare(`SELECT MIN(due) FROM (${due(0)} UNION ALL ${due(1)})`).pluck();
+    this.#withheld = database
+      .prepare('SELECT COUNT(*) FROM (SELECT DISTINCT version_hash, hash_type FROM withheld)')
+      .pluck();
+    this.#custom = database.prepare('SELECT COUNT(*) FROM custom').pluck();
     this.#lastOccurrence = database.prepare(
       'SELECT block.height, median_time_seconds FROM block WHERE height = (SELECT MAX(height) FROM occurrence)',
     );
+  }
+
+  /** Taken down by operators, and unexplained bytes: a handful. */
+  setAside(): { withheld: number; custom: number } {
+    return { withheld: z.number().parse(this.#withheld.get()), custom: z.number().parse(this.#custom.get()) };
   }
 
   /** Least median time of what is listed or on chain, can still be saved, and is not durable here; null: nothing. */

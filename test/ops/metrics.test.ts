@@ -63,6 +63,14 @@ describe('a live scrape of the assembled daemon', () => {
     const { node: status } = await daemon.client.status();
     expect(value(samples, 'holdfast_node_height_blocks')).toBe(status.height);
     expect(value(samples, 'holdfast_node_up')).toBe(1);
+    const states = samples.filter(({ name }) => name === 'holdfast_content_blobs');
+    expect(Object.fromEntries(states.map(({ labels, value: count }) => [labels['state'], count]))).toEqual({
+      seen: 0,
+      spooled: 0,
+      stored: 12,
+      withheld: 0,
+      custom: 0,
+    });
     expect(value(samples, 'holdfast_local_bytes')).toBe(published.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
     expect(value(samples, 'holdfast_backend_queue_blobs', { backend: 'local' })).toBe(0);
     expect(value(samples, 'holdfast_scrape_faults_total')).toBeUndefined();

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,6 +124,43 @@ describe('the packed package', () => {
     const { stdout } = await node([join(folder, 'node_modules/holdfast/dist/cli/main.js'), '--version'], folder);
     expect(stdout.trim()).toBe(version);
   });
+
+  test(
+    'the page comes built, and the daemon of the package serves it',
+    async () => {
+      const main = join(folder, 'node_modules/holdfast/dist/cli/main.js');
+      const env = {
+        ...process.env,
+        HOLDFAST_HTTP_PORT: '0',
+        HOLDFAST_DATA_DIR: join(folder, 'data'),
+        HOLDFAST_LOG_LEVEL: 'info',
+      };
+      const daemon = spawn(process.execPath, [main, 'run', '--dev'], {
+        cwd: folder,
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      try {
+        const url = await new Promise<string>((resolve, reject) => {
+          let said = '';
+          const look = (chunk: Buffer) => {
+            said += chunk.toString();
+            const found = /listens at (http:\S+)/.exec(said)?.[1];
+            if (found !== undefined) resolve(found);
+          };
+          daemon.stdout.on('data', look);
+          daemon.stderr.on('data', look);
+          daemon.once('exit', () => reject(new Error(said)));
+        });
+        const answer = await fetch(url);
+        expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/"page\/main-\w+\.js"/)]);
+      } finally {
+        daemon.kill('SIGTERM');
+        await once(daemon, 'exit');
+      }
+    },
+    SLOW_MS,
+  );
 
   test(
     'publint and are-the-types-wrong find nothing',

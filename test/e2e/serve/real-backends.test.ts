@@ -71,6 +71,14 @@ describeWithServers('holdfast serve, on real backends', () => {
     await store.close();
   };
 
+  test('the page is there for look-up and verification, and the window is not', async () => {
+    const page = await reader.client.get('/');
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    for (const path of ['/v1/window', '/v1/events']) {
+      expect(await reader.client.problem(path)).toMatchObject({ status: 503, code: 'chain/not-walked' });
+    }
+  });
+
   test('gives every blob as the archiver does, by whatever route, and writes nothing', async () => {
     const before = await contentOf();
     for (const blob of published) {

@@ -1,6 +1,6 @@
 import { element, svg } from './element.ts';
-import { type LaidColumn, layOut, outline, type PictureLayout } from './model/picture-layout.ts';
-import { countStates, type PageBlock, type PageWindow, secondsLeft } from './model/window.ts';
+import { type LaidColumn, layOut, type Mark, outline, type PictureLayout } from './model/picture-layout.ts';
+import { countStates, type MarkState, type PageBlock, type PageWindow, secondsLeft } from './model/window.ts';
 import { count, counted, duration, STATE_WORDS } from './model/words.ts';
 
 interface PictureParts {
@@ -95,6 +95,9 @@ export class Picture {
       },
       ...background(layout),
       ...layout.columns.flatMap((column) => this.#column(column, layout)),
+      ...slackLine(layout),
+      // Nothing lies over what somebody has to look at.
+      ...layout.columns.flatMap(({ marks }) => markPaths(marks.filter(({ state }) => !isCalm(state)))),
       ...foreground(layout),
     );
     this.#stage.replaceChildren(image);
@@ -115,9 +118,7 @@ export class Picture {
       const place = { x, y: plotTop, width, height: plotBottom - plotTop + 6 };
       drawn.push(svg('rect', { class: 'chosen', 'data-height': block.height, ...place }));
     }
-    for (const [state, marks] of Map.groupBy(column.marks, (mark) => mark.state)) {
-      drawn.push(svg('path', { class: `mark ${state}`, 'data-count': marks.length, d: marks.map(outline).join('') }));
-    }
+    drawn.push(...markPaths(column.marks.filter(({ state }) => isCalm(state))));
     const middle = x + width / 2;
     if (column.hasMore) {
       drawn.push(svg('text', { class: 'more', x: middle, y: plotTop + 8, 'text-anchor': 'middle' }, '+'));
@@ -152,12 +153,25 @@ function background({ plotTop, plotBottom, plotLeft, plotRight, hours, prunedX }
   ];
 }
 
-function foreground({ plotTop, plotBottom, slack, heights, urgent, plotRight }: PictureLayout): SVGElement[] {
-  const line = slack.map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ');
+/** One path for all marks of a column that are in one state. */
+function markPaths(marks: readonly Mark[]): SVGElement[] {
+  return [...Map.groupBy(marks, ({ state }) => state)].map(([state, same]) =>
+    svg('path', { class: `mark ${state}`, 'data-count': same.length, d: same.map(outline).join('') }),
+  );
+}
+
+function isCalm(state: MarkState): boolean {
+  return state === 'final' || state === 'stored' || state === 'spooled' || state === 'withheld';
+}
+
+function slackLine({ slack }: PictureLayout): SVGElement[] {
+  const points = slack.map(({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ');
+  return [svg('polyline', { class: 'halo', points }), svg('polyline', { class: 'slack', points })];
+}
+
+function foreground({ plotTop, plotBottom, heights, urgent, plotRight }: PictureLayout): SVGElement[] {
   const side = urgent !== null && urgent.x > plotRight / 2 ? 'end' : 'start';
   return [
-    svg('polyline', { class: 'halo', points: line }),
-    svg('polyline', { class: 'slack', points: line }),
     ...heights.map(({ label, x }) =>
       svg('text', { class: 'label', x, y: plotBottom + 24, 'text-anchor': 'middle' }, label),
     ),

@@ -54,7 +54,7 @@ const tipOf = (catalog: Catalog) => catalog.chain.state.tip?.height ?? 0;
 export function fill(path: string, occurrences: number): void {
   const database = new Database(path);
   database.pragma('synchronous = OFF');
-  database.pragma('cache_size = -200000');
+  database.pragma('cache_size = -32000');
   const number = (sql: string) => Number(database.prepare(sql).pluck().get());
   const indices = database
     .prepare("SELECT name, sql FROM sqlite_schema WHERE tbl_name = 'occurrence' AND type = 'index' AND sql IS NOT NULL")

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 export const BLOCK_SECONDS = 150;
 export const HOUR_BLOCKS = 3_600 / BLOCK_SECONDS;
 const NEVER = new AbortController().signal;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 240_000;
 
 export interface SceneSetup {
   readonly node?: DevnodeOptions;

@@ -24,8 +24,11 @@ export interface FollowerModules {
   readonly activity: Activity;
 }
 
-/** Blocks that share one synced commit while the walk catches up, and the raw bytes that they may hold in memory. */
-const GROUP = { blocks: 64, bytes: 8 * 1_048_576 } as const;
+/**
+ * What shares one synced commit while the walk catches up: while it is written nothing is asked for, so that few of them
+ * are wanted; but nobody else is served either, so that none may be long. Bytes are what blocks hold in memory.
+ */
+const GROUP = { blocks: 512, occurrences: 2_048, bytes: 8 * 1_048_576 } as const;
 /** The walk is current when it is at most so many blocks behind the node. */
 const MOST_BEHIND = 2;
 /** ChainLocks come between blocks: how often one is asked for while something is not final. */
@@ -136,12 +139,14 @@ export class Follower {
     const { catalog, node } = this.#modules;
     let group: WalkedBlock[] = [];
     let bytes = 0;
+    let occurrences = 0;
     let last = catalog.chain.state.tip;
     let times: BlockTimes | null = null;
     const commit = () => {
       this.#record(group, tip);
       group = [];
       bytes = 0;
+      occurrences = 0;
     };
     try {
       for await (const { block, rawBytes } of blocksAt(first, tip.height, tip, node, signal)) {
@@ -150,7 +155,8 @@ export class Follower {
         last = { ...block, medianTimeSeconds: times.follow(block.timeSeconds) };
         group.push({ ...block, medianTimeSeconds: last.medianTimeSeconds });
         bytes += rawBytes;
-        if (group.length >= GROUP.blocks || bytes >= GROUP.bytes) commit();
+        occurrences += block.occurrences.length;
+        if (group.length >= GROUP.blocks || occurrences >= GROUP.occurrences || bytes >= GROUP.bytes) commit();
       }
       return 'walked';
     } finally {

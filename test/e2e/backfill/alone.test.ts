@@ -1,10 +1,13 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfast } from '../holdfast-process.ts';
 import { backfill, folderOf, passTime, publishBlocks } from './history.ts';
+
+// Each of these starts several processes one after the other.
+vi.setConfig({ testTimeout: 240_000 });
 
 describe('alone on a folder', () => {
   test('history below the start is fetched, stored, placed with its records, and the start does not move', async () => {

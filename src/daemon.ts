@@ -20,7 +20,7 @@ import { JobTable } from './jobs/job-table.ts';
 import { createBlobNode, createRawCalls } from './node/index.ts';
 import { declareNodeMetrics, watchedNode } from './node/metrics.ts';
 import { declareBuild } from './observability/build-metrics.ts';
-import type { Logger } from './observability/logger.ts';
+import type { LevelSwitch, Logger } from './observability/logger.ts';
 import { MetricsRegistry } from './observability/metrics.ts';
 import { readRarely } from './observability/read-rarely.ts';
 import { checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
@@ -42,6 +42,8 @@ export interface DaemonOptions {
   /** The node is the built-in emulation: said wherever somebody could take it for real. */
   readonly emulated: boolean;
   readonly log: Logger;
+  /** Of that log, where it can be changed while it runs. */
+  readonly levels?: LevelSwitch;
   /** Claimed already; it is given back with everything else. */
   readonly folder?: DataFolder;
 }
@@ -222,7 +224,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const access = await readAccess(settings);
     const served: Pick<HttpOptions, 'nowMs' | 'admin' | 'metrics' | 'onServerError'> = {
       nowMs,
-      admin: { jobs, takeDowns: archive.takeDowns },
+      admin: { jobs, takeDowns: archive.takeDowns, drain: archive.drainWith(jobs), levels: options.levels ?? null },
       metrics: declareHttpMetrics(metrics),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
     };
@@ -240,10 +242,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     closing.push(async () => {
       await http.close();
     });
-    const local = await createLocalServer(archive, archive.chainView, {
-      ...access,
-      ...served,
-    });
+    const local = await createLocalServer(archive, archive.chainView, { ...access, ...served });
     closing.push(async () => {
       await local.close();
     });

@@ -76,6 +76,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
     'src/archive/custom-view.ts',
     'src/archive/window-view.ts',
     'src/archive/errors.ts',
+    'src/archive/drain.ts',
     'src/archive/withhold/take-downs.ts',
     'src/archive/withhold/take-down-jobs.ts',
   ],

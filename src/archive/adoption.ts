@@ -48,6 +48,8 @@ export class Adoption {
   /** The same of each backend. */
   readonly #unreadAt = new Map<Site, Map<string, Listed>>();
   #isDone: boolean;
+  /** Rebuilds that somebody asked for, under way now. */
+  #rebuilding = 0;
 
   constructor(modules: AdoptionModules) {
     this.#modules = modules;
@@ -56,7 +58,7 @@ export class Adoption {
 
   /** All but what the disk does not give is indexed; of that the folder itself tells that it is there. */
   get isDone(): boolean {
-    return this.#isDone;
+    return this.#isDone && this.#rebuilding === 0;
   }
 
   get unread(): number {
@@ -66,6 +68,22 @@ export class Adoption {
   /** All that lies somewhere and could not be read. */
   get #leftOver(): readonly ContentName[] {
     return [...this.#unread, ...[...this.#unreadAt.values()].flatMap((unread) => [...unread.values()])];
+  }
+
+  /** For as long as the work takes, nothing is called absent: somebody has reason to think that the catalog is not whole. */
+  async whileRebuilding<T>(work: () => Promise<T>): Promise<T> {
+    this.#rebuilding += 1;
+    try {
+      return await work();
+    } finally {
+      this.#rebuilding -= 1;
+      this.#modules.found.ring();
+    }
+  }
+
+  /** Reads and indexes what lies in the data folder, also where that was done before. Throws what the disk says. */
+  async readFolder(signal: AbortSignal): Promise<void> {
+    await this.#adoptFolder(signal);
   }
 
   /** What lies in the data folder. Nothing there may be read back for the first time before. */

@@ -33,9 +33,11 @@ import { ContentRecords } from './content-records.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { CustomKeeper } from './custom/custom-keeper.ts';
 import { DamageWatch } from './damage-watch.ts';
+import { Drain } from './drain.ts';
 import { Fetcher } from './fetcher.ts';
 import { ArchiveFigures } from './figures.ts';
 import { LeftOver } from './left-over.ts';
+import { nodeStatus } from './node-status.ts';
 import { Placer } from './placer.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
 import type { Backend } from './replicate/backend.ts';
@@ -249,6 +251,16 @@ export class Archive implements ArchiveView {
     return this.#records.list(query);
   }
 
+  /** What a planned stop is prepared with. */
+  drainWith(jobs: ConstructorParameters<typeof Drain>[0]): Drain {
+    return new Drain(jobs, {
+      ...this.#modules,
+      replication: this.#replication,
+      poller: this.#poller,
+      fetcher: this.#fetcher,
+    });
+  }
+
   auditChain(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
     return this.#chain.audit(range, signal);
   }
@@ -260,22 +272,14 @@ export class Archive implements ArchiveView {
 
   status(): ArchiveStatus {
     const { catalog, conditions } = this.#modules;
-    const { tip, genesis, lastAnswerMs, sweptMs, entries } = this.#poller.state;
+    const { tip, genesis, sweptMs, entries } = this.#poller.state;
     const queue = catalog.queueSummary();
     const slack =
       tip === null || queue.earliest === null ? null : queue.earliest + RETENTION_SECONDS - tip.medianTimeSeconds;
     return {
       version: this.#options.version,
       emulated: this.#options.emulated,
-      node: {
-        name: this.#node.name,
-        reachable: lastAnswerMs !== null && !conditions.has('node'),
-        height: tip?.height ?? null,
-        tip: tip?.hash ?? null,
-        medianTimeSeconds: tip?.medianTimeSeconds ?? null,
-        lastAnswerAt: isoTime(lastAnswerMs),
-        calls: { ...this.#calls },
-      },
+      node: nodeStatus(this.#node.name, this.#poller.state, this.#calls, conditions.has('node')),
       chain: { genesis, ...this.#chain.status },
       list: { sweptAt: isoTime(sweptMs), entries },
       content: { ...catalog.totals(), failing: queue.failing },

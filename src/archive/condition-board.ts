@@ -14,6 +14,7 @@ export type Subject =
   | 'custom'
   | 'damage'
   | 'withheld'
+  | 'drain'
   | 'rebuild'
   | 'disk'
   | 'room'

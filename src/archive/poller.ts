@@ -62,6 +62,7 @@ export class Poller {
   /** There was a block since the last sweep. */
   #isSweepDue = false;
   #failures = 0;
+  #isPaused = false;
 
   constructor(options: PollerOptions, modules: PollerModules) {
     this.#options = options;
@@ -93,9 +94,15 @@ export class Poller {
     this.#modules.conditions.setError('node', error);
   }
 
-  /** The node answers, and is on the chain that the bytes here belong to. */
+  /** No operator forbids it; the node answers, and is on the chain that the bytes here belong to. */
   get mayFetch(): boolean {
-    return this.#chainCheckedMs !== null && !this.#isChainDoubtful;
+    return !this.#isPaused && this.#chainCheckedMs !== null && !this.#isChainDoubtful;
+  }
+
+  /** Nothing is fetched while it is paused; the list is read all the same, so that it is known what waits. */
+  pause(isPaused: boolean): void {
+    this.#isPaused = isPaused;
+    this.news.ring();
   }
 
   /** Nothing may be fetched until the node was asked for its chain again. */

@@ -15,6 +15,7 @@ const CONFIGURATION = new Set([
   'cli/no-socket',
   'jobs/bad-parameters',
   'storage/in-use',
+  'storage/not-a-folder',
   'storage/other-chain',
   'archive/other-chain',
   'archive/bad-range',

@@ -3,6 +3,7 @@ import { codeOf, HoldfastError, messageOf } from '../blob/errors.ts';
 export type StorageErrorCode =
   | 'storage/full'
   | 'storage/read-only'
+  | 'storage/not-a-folder'
   | 'storage/denied'
   | 'storage/in-use'
   | 'storage/other-chain'

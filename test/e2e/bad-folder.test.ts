@@ -28,13 +28,15 @@ describe('a data folder that cannot be used', () => {
     expect((await first.client.get('/healthz')).status).toBe(200);
   });
 
-  test('below a file: it says which path, and what to do', async () => {
+  test('a file, or below one: exit code 2, which path, and what to do', async () => {
     const file = join(temporaryFolder(), 'file');
     writeFileSync(file, '');
-    const { code, stderr } = await tryToRun(join(file, 'data'));
-    expect(code).toBe(1);
-    expect(stderr).toContain(join(file, 'data'));
-    expect(stderr).not.toMatch(/^\s+at /m);
+    const below = await tryToRun(join(file, 'data', 'deep'));
+    expect([below.code, below.stderr]).toEqual([2, expect.stringContaining(`cannot be made: ${file} is a file.`)]);
+    const itself = await tryToRun(file);
+    expect([itself.code, itself.stderr]).toEqual([2, expect.stringContaining(`The data folder ${file} is a file.`)]);
+    expect(itself.stderr).toContain('Set HOLDFAST_DATA_DIR to a folder');
+    for (const { stderr } of [below, itself]) expect(stderr).not.toMatch(/^\s+at /m);
   });
 
   test('with a catalog of a newer version: exit code 2, and it is left as it is', async () => {

@@ -58,6 +58,7 @@ export class Replication {
   /** Rings when there may be something to replicate. */
   readonly news = new Pulse();
   readonly #modules: ReplicationModules;
+  #isRunning = false;
   readonly #expiry: UnminedExpiry;
   readonly #admissions: readonly Admission[];
   readonly #replicators: readonly Replicator[];
@@ -80,6 +81,7 @@ export class Replication {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    this.#isRunning = true;
     await Promise.all([
       this.#expiry.run(signal),
       ...this.#admissions.map((admission) => admission.run(signal)),
@@ -119,10 +121,13 @@ export class Replication {
     return faults;
   }
 
-  /** Brings to these backends all that can be brought there now. */
+  /**
+   * Brings to these backends all that can be brought there now. Beside an archive that runs, which brings new blobs there
+   * by itself and for ever: until nothing is damaged there, or no more of it can be mended.
+   */
   async drain(backends: readonly string[], signal: AbortSignal): Promise<void> {
     const chosen = this.#replicators.filter(({ id }) => backends.includes(id));
-    await Promise.all(chosen.map((replicator) => replicator.drain(signal)));
+    await Promise.all(chosen.map((replicator) => replicator.drain(signal, this.#isRunning)));
   }
 
   status(): BackendStatus[] {

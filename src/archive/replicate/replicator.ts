@@ -35,6 +35,8 @@ export interface ReplicatorModules {
 }
 
 const IDLE_MS = 500;
+/** For the next damaged copy to be mended, beside everything else that goes there. */
+const PATIENCE_MS = 30_000;
 const LOOK_AHEAD = 256;
 /** Bytes under way to one backend; the largest blob always may go alone. */
 const MOST_BYTES_UNDER_WAY = 33_554_432;
@@ -85,10 +87,17 @@ export class Replicator {
     return this.#modules.site.id;
   }
 
-  /** Works until nothing is left that may be tried now. */
-  async drain(signal: AbortSignal): Promise<void> {
+  /** Works until nothing is left that may be tried now; `damagedOnly`: until nothing damaged is, or it gets no less. */
+  async drain(signal: AbortSignal, damagedOnly = false): Promise<void> {
+    const { catalog, site, steadyMs } = this.#modules;
+    let least = Number.POSITIVE_INFINITY;
+    let sinceMs = steadyMs();
     for (;;) {
       signal.throwIfAborted();
+      const damaged = damagedOnly ? catalog.replicas.damagedCount(site.id) : least;
+      if (damagedOnly && damaged < least) sinceMs = steadyMs();
+      least = Math.min(least, damaged);
+      if (damagedOnly && (damaged === 0 || steadyMs() - sinceMs > PATIENCE_MS)) return;
       const next = this.#next();
       if (next !== null) this.#start(next, signal);
       else if (this.#running.size === 0) return;

@@ -60,7 +60,7 @@ export interface RebuildReport {
 
 const MOST_LISTED = 1_000;
 
-/** What is done to an archive that stands still: check, repair, rebuild. */
+/** What is done to an archive, standing still or running: check, repair, rebuild. */
 export class Upkeep {
   readonly #modules: UpkeepModules;
   readonly #scrub: Scrub;
@@ -122,9 +122,13 @@ export class Upkeep {
   }
 
   /** Makes the catalog again from the data folder and the backends, or one of them. */
-  async rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
+  rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
+    return this.#modules.adoption.whileRebuilding(() => this.#rebuild(from, progress, signal));
+  }
+
+  async #rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
     const { adoption, replication, catalog, store } = this.#modules;
-    await adoption.adoptFolder(signal);
+    await adoption.readFolder(signal);
     const { spooled, stored } = catalog.totals();
     progress(`${store.id}: ${spooled + stored} blobs`);
     const faults: Record<string, string> = Object.fromEntries(await replication.admit(signal));

@@ -39,7 +39,7 @@ export async function run({ config, reread, own }: VerbOptions, context: CliCont
   const devnode = emulated ? await startEmulation(dataDir, folder) : null;
   try {
     const settings = { ...config.values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) };
-    const daemon = await startDaemon({ settings, version: VERSION, emulated, log, folder });
+    const daemon = await startDaemon({ settings, version: VERSION, emulated, log, levels, folder });
     const reporter = dev ? startReporter(daemon, { emulated, devnode, dataDir }, context) : null;
     const { stopSeconds: graceSeconds } = config.values;
     return await untilStopped(daemon, reporter, { log, signal: context.signal, graceSeconds });

@@ -37,7 +37,11 @@ export async function sendOnce(
 ): Promise<Submitted> {
   const hash = hashWith(options.hasher ?? nobleHasher, options.hashType ?? 'keccak256', bytes);
   const versionHash = parseVersionHash(encodeHex(hash));
-  const before = await findBlob(client, versionHash, options);
+  const before = await findBlob(client, versionHash, options).catch((error: unknown) => {
+    // A release without blobs: submitting one is what was asked for, and what is refused.
+    if (error instanceof NodeError && error.code === 'node/unsupported-operation') return null;
+    throw error;
+  });
   try {
     return await create(client, bytes, versionHash, options);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { readFile, rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -169,12 +169,23 @@ function makeWritableFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true });
   } catch (cause) {
-    let above = dirname(resolve(path));
+    let above = resolve(path);
     while (!existsSync(above)) above = dirname(above);
+    if (!statSync(above).isDirectory()) throw notAFolder(path, above, cause);
     accessSync(above, writable);
     throw cause;
   }
   accessSync(path, writable);
+}
+
+function notAFolder(path: string, file: string, cause: unknown): StorageError {
+  const says = resolve(path) === file ? 'is a file' : `cannot be made: ${file} is a file`;
+  return new StorageError('storage/not-a-folder', `The data folder ${path} ${says}.`, {
+    details: { path, file },
+    retryable: false,
+    hint: 'Set HOLDFAST_DATA_DIR to a folder; one that is not there yet is made.',
+    cause,
+  });
 }
 
 async function inUse(path: string, cause: unknown): Promise<StorageError> {

@@ -27,7 +27,7 @@ import type { ArchiveNode } from './chain/chain-node.ts';
 import { NodeGroup } from './chain/node-group.ts';
 import { ChainQuestions } from './chain-questions.ts';
 import type { ChainView } from './chain-view.ts';
-import { type ConditionBoard, notAskedYet } from './condition-board.ts';
+import type { ConditionBoard } from './condition-board.ts';
 import { isoTime } from './content-record.ts';
 import { ContentRecords } from './content-records.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
@@ -46,6 +46,7 @@ import { Replication, type ReplicationOptions } from './replicate/replication.ts
 import { Upkeep } from './replicate/upkeep.ts';
 import { Routine } from './routine.ts';
 import { Spooler } from './spooler.ts';
+import { standingConditions } from './standing-conditions.ts';
 import { WindowPictures } from './window-pictures.ts';
 import type { WindowView } from './window-view.ts';
 import { TakeDowns } from './withhold/take-downs.ts';
@@ -286,19 +287,7 @@ export class Archive implements ArchiveView {
       backends: this.#replication.status(),
       withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,
-      conditions: this.#conditions(),
+      conditions: standingConditions(conditions, this.#chain, sweptMs !== null, this.#modules.nowMs()),
     };
-  }
-
-  /** What is wrong now. Before the node first answered, that is said too. */
-  #conditions(): ArchiveStatus['conditions'] {
-    const raised = this.#modules.conditions.all();
-    const since = new Date(this.#modules.nowMs()).toISOString();
-    if (this.#modules.conditions.has('node')) return raised;
-    if (this.#poller.state.sweptMs !== null) {
-      const behind = this.#chain.behindCondition(since);
-      return behind === null ? raised : [...raised, behind];
-    }
-    return [...raised, notAskedYet(since)];
   }
 }

@@ -1,0 +1,18 @@
+import type { Condition } from './archive-view.ts';
+import type { ChainFollowing } from './chain/chain-following.ts';
+import { type ConditionBoard, notAskedYet } from './condition-board.ts';
+
+/** What is wrong now. Before the node first answered, that is said too; then, that the walk is behind. */
+export function standingConditions(
+  board: ConditionBoard,
+  chain: Pick<ChainFollowing, 'behindCondition'>,
+  hasSwept: boolean,
+  nowMs: number,
+): readonly Condition[] {
+  const raised = board.all();
+  const since = new Date(nowMs).toISOString();
+  if (board.has('node')) return raised;
+  if (!hasSwept) return [...raised, notAskedYet(since)];
+  const behind = chain.behindCondition(since);
+  return behind === null ? raised : [...raised, behind];
+}

@@ -51,6 +51,8 @@ export interface ChainAuditReport {
   readonly findingCount: number;
   /** Every height was examined, and nothing on it is pending or lost. */
   readonly isComplete: boolean;
+  /** Something is lost, or is not here though its window is over; what is pending within it is not missing yet. */
+  readonly isMissing: boolean;
 }
 
 /** What the catalog does not know by itself. */
@@ -85,6 +87,7 @@ export async function auditChain(
     const { occurrences, spooled } = await classesIn(range, snapshot, aside, signal);
     const findingCount = occurrences.pending + occurrences.lost;
     const unexamined = unexaminedIn(range, branch);
+    const findings = await findingsIn(range, findingCount, { snapshot, catalog, aside, branch }, signal);
     return {
       range,
       startHeight,
@@ -95,13 +98,19 @@ export async function auditChain(
       occurrences,
       spooled,
       unclearTransactions: snapshot.unclear(range.from, range.to),
-      findings: await findingsIn(range, findingCount, { snapshot, catalog, aside, branch }, signal),
+      findings,
       findingCount,
       isComplete: findingCount === 0 && unexamined.length === 0,
+      isMissing: occurrences.lost > 0 || findings.some(isOverdue),
     };
   } finally {
     snapshot.close();
   }
+}
+
+/** The oldest come first, so that a report cut short has them. */
+function isOverdue({ isSpooled, slackSeconds }: AuditFinding): boolean {
+  return !isSpooled && slackSeconds !== null && slackSeconds <= 0;
 }
 
 async function classesIn({ from, to }: HeightRange, snapshot: AuditSnapshot, aside: SetAside, signal: AbortSignal) {

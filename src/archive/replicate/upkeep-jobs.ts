@@ -44,7 +44,7 @@ export function upkeepJobs(archive: UpkeepOfArchive): JobKind[] {
     parameters: z.strictObject({ from: HEIGHT, to: HEIGHT }),
     async run(range: AuditRange, { signal }: JobContext): Promise<JobOutcome> {
       const found = await archive.auditChain(range, signal);
-      return { exitCode: found.findingCount > 0 ? 3 : found.isComplete ? 0 : 1, report: found };
+      return { exitCode: found.isMissing ? 3 : found.unexamined.length > 0 ? 1 : 0, report: found };
     },
   };
   const rebuild = {

@@ -64,6 +64,19 @@ describe('the audit', () => {
     ]);
   });
 
+  test('what is pending within its window is not missing; past it, it is, unless it is durable here', async () => {
+    const late = (labels: string[]) => {
+      const empty = Array.from({ length: WINDOW / SECONDS + 1 }, () => []);
+      return walk(openCatalog(), [labels, ...empty]);
+    };
+    const young = walk(openCatalog(), [['waiting'], []]);
+    expect(await audit(young)).toMatchObject({ isMissing: false, isComplete: false, occurrences: { pending: 1 } });
+    expect(await audit(late(['waiting']))).toMatchObject({ isMissing: true, occurrences: { pending: 1 } });
+    const held = late(['here']);
+    held.recordSpooled([spooled('here')]);
+    expect(await audit(held)).toMatchObject({ isMissing: false, isComplete: false, occurrences: { pending: 1 } });
+  });
+
   test('a height that was not examined is never complete', async () => {
     const catalog = walk(openCatalog(), [['a'], []]);
     store(catalog, ['a']);

@@ -11,6 +11,8 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, 'node_modules');
 const PINNED = join(MODULES, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 const OLDEST_MAJOR = 24;
+/** Types are stripped and modules compiled once: a command then starts in less than half of the time. */
+const COMPILED = join(MODULES, '.cache', 'holdfast-compiled');
 
 /** What `npm test` runs, each with the chosen Node. */
 const CHECKS = [
@@ -70,7 +72,7 @@ function run(node, words) {
   const path = `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`;
   // The fourth channel carries nothing: it closes when this process is killed, and the child stops cleanly then.
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
-  const child = spawn(node, words, { stdio, env: { ...process.env, PATH: path } });
+  const child = spawn(node, words, { stdio, env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, PATH: path } });
   const forward = (signal) => child.kill(signal);
   const parent = process.ppid;
   // npm cannot pass on its own kill -9; whoever lost it has another parent.

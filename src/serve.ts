@@ -59,7 +59,12 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
       conditions: conditions.all(),
     }));
     const stopping = new AbortController();
-    await watch.look(stopping.signal);
+    const { settled, ended } = watch.start(stopping.signal);
+    closing.push(async () => {
+      stopping.abort();
+      await ended;
+    });
+    await settled;
     refuseOtherChain(conditions);
     const reader = new StatelessReader({ sites, withheld, archiver });
     const http = await createReaderServer(
@@ -93,11 +98,6 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     });
     const { url } = await http.listen();
     log.info({ url, backends: sites.map(({ id }) => id), archiver: archiver !== null }, 'listening');
-    const watching = watch.run(stopping.signal);
-    closing.push(async () => {
-      stopping.abort();
-      await watching;
-    });
     let stopped: Promise<void> | null = null;
     return {
       url,

@@ -16,6 +16,8 @@ export interface WatchModules {
 
 const EVERY_MS = 10_000;
 const ASK_MS = 8_000;
+/** How long a start waits for backends, to refuse what belongs to another chain; later that is a condition. */
+const FIRST_LOOK_MS = 3_000;
 /** Nobody's name: whether a store without a marker answers at all. */
 const NOBODY = { hashType: 'keccak256', versionHash: parseVersionHash('0'.repeat(64)) } as const;
 
@@ -28,7 +30,34 @@ export class StatelessWatch {
     this.#modules = modules;
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  /**
+   * Looks for the first time, and goes on until the signal aborts: `ended`. `settled`: the first look is over, or took too
+   * long to be waited for; then readiness says so until it is.
+   */
+  start(signal: AbortSignal): { readonly settled: Promise<void>; readonly ended: Promise<void> } {
+    const looked = this.look(signal);
+    return { settled: this.#settled(looked), ended: looked.then(() => this.#goOn(signal)) };
+  }
+
+  async #settled(looked: Promise<void>): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      this.#modules.conditions.set('node', {
+        code: 'reader/not-asked-yet',
+        message: 'Not every backend has answered yet.',
+        hint: 'Wait some seconds; then the status names the backend that does not answer.',
+        blocksReadiness: true,
+      });
+      resolve();
+    }, FIRST_LOOK_MS);
+    try {
+      await Promise.race([looked, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #goOn(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#pause.wait(EVERY_MS, signal);
       if (!signal.aborted) await this.look(signal);
@@ -39,7 +68,13 @@ export class StatelessWatch {
   async look(signal: AbortSignal): Promise<void> {
     const { sites, withheld, archiver, conditions } = this.#modules;
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
-    const asked = await Promise.all(sites.map((site) => this.#ask(site, deadline)));
+    // Side by side: one backend that is silent until the deadline keeps no other from saying what it withholds.
+    const [asked] = await Promise.all([
+      Promise.all(sites.map((site) => this.#ask(site, deadline))),
+      this.#readWithheld(withheld, deadline),
+    ]);
+    // Whoever stops gets no answers, and that says nothing about the backends.
+    if (signal.aborted) return;
     // One that answers is enough to be of use; without any, others should be asked instead.
     const none = asked.every((answer) => answer instanceof StorageError);
     for (const [index, { id }] of sites.entries()) {
@@ -48,7 +83,6 @@ export class StatelessWatch {
       else conditions.set(`backend:${id}`, null);
     }
     this.#compareChains(asked);
-    await this.#readWithheld(withheld, deadline);
     conditions.set(
       'node',
       archiver?.isAway === true

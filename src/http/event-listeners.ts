@@ -23,6 +23,7 @@ export class EventListeners {
   readonly #feed: WindowFeed;
   readonly #limits: EventLimits;
   readonly #report: (error: unknown) => void;
+  readonly #steadyMs: () => number;
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | null = null;
   /** Of the last event that all were sent. */
@@ -30,10 +31,16 @@ export class EventListeners {
   #sentMs = 0;
   #isClosed = false;
 
-  constructor(feed: WindowFeed, limits: EventLimits, report: (error: unknown) => void) {
+  constructor(
+    feed: WindowFeed,
+    limits: EventLimits,
+    report: (error: unknown) => void,
+    steadyMs = () => performance.now(),
+  ) {
     this.#feed = feed;
     this.#limits = limits;
     this.#report = report;
+    this.#steadyMs = steadyMs;
   }
 
   get count(): number {
@@ -59,7 +66,7 @@ export class EventListeners {
     const listener: Listener = { response, behindSinceMs: null };
     if (this.#listeners.size === 0) {
       this.#sent = this.#feed.revision;
-      this.#sentMs = performance.now();
+      this.#sentMs = this.#steadyMs();
       this.#timer = setInterval(() => this.#tick(), TICK_MS);
     }
     this.#listeners.add(listener);
@@ -77,7 +84,7 @@ export class EventListeners {
   }
 
   #tick(): void {
-    const nowMs = performance.now();
+    const nowMs = this.#steadyMs();
     this.#dropStalled(nowMs);
     try {
       const changes = this.#feed.changesSince(this.#sent);
@@ -94,7 +101,7 @@ export class EventListeners {
   }
 
   #send(listener: Listener, event: Buffer): void {
-    if (!listener.response.write(event)) listener.behindSinceMs ??= performance.now();
+    if (!listener.response.write(event)) listener.behindSinceMs ??= this.#steadyMs();
   }
 
   #dropStalled(nowMs: number): void {

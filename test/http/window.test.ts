@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import { Duplex } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../../src/http/config.ts';
@@ -172,37 +172,45 @@ describe('GET /v1/events', () => {
   test('a listener that does not read is dropped, and the others are not kept waiting', async () => {
     const window = new FakeWindowView();
     const feed = new WindowFeed(new FakeArchiveView(), window, Date.now);
-    const limits = { ...DEFAULT_HTTP_LIMITS, eventStalledMs: 300 };
-    const listeners = new EventListeners(feed, limits, () => undefined);
+    const limits = { ...DEFAULT_HTTP_LIMITS, eventHeartbeatMs: Number.POSITIVE_INFINITY };
+    let steadyMs = 0;
+    const listeners = new EventListeners(
+      feed,
+      limits,
+      () => undefined,
+      () => steadyMs,
+    );
+    const responses: ServerResponse[] = [];
     const server = createServer((_, response) => {
-      response.writeHead(200);
+      responses.push(response.writeHead(200));
       listeners.add(response, listeners.greeting(undefined));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = z.object({ port: z.number() }).parse(server.address());
-    // More than a kernel takes for a reader that does not read.
-    const large = (state: 'seen' | 'stored') =>
-      Array.from({ length: 320 }, (_, height) =>
-        windowBlock(
-          height,
-          Array.from({ length: 64 }, (__, index) => windowBlob(height * 64 + index, state)),
-        ),
-      );
-    window.show(large('seen'));
-    const deaf = connect(port, '127.0.0.1');
+    const blocks = (state: 'seen' | 'stored') =>
+      Array.from({ length: 320 }, (_, height) => windowBlock(height, [windowBlob(height, state)]));
+    window.show(blocks('seen'));
+    // A connection whose far side takes nothing, not even into a kernel's buffers.
+    const deaf = new Duplex({ read: () => undefined, write: () => undefined });
     onTestFinished(() => {
       deaf.destroy();
       listeners.close();
       server.closeAllConnections();
       server.close();
     });
-    deaf.pause();
-    deaf.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    await eventually(() => expect(listeners.count).toBe(1));
+    const asked = once(server, 'request');
+    server.emit('connection', deaf);
+    deaf.push('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await asked;
+    const dropped = once(deaf, 'close');
     const { next } = await listen(`http://127.0.0.1:${port}`);
     expect((await next())?.name).toBe('window');
-    window.show(large('stored'));
+    window.show(blocks('stored'));
     expect(changeOf(await next()).changed.length).toBe(320);
+    await eventually(() => expect(responses.map((response) => response.writableNeedDrain)).toEqual([true, false]));
+    expect(listeners.count).toBe(2);
+    steadyMs += limits.eventStalledMs + 1;
+    await dropped;
     await eventually(() => expect(listeners.count).toBe(1));
     window.show([windowBlock(400)]);
     expect(changeOf(await next()).changed.map(({ height }) => height)).toEqual([400]);

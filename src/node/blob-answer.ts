@@ -13,6 +13,8 @@ export interface WantedBlob {
   readonly versionHash: VersionHash;
   /** A hint: the hash decides what the bytes are. */
   readonly sizeBytes: number;
+  /** How often it was asked for in vain; then it is asked for by itself. */
+  readonly attempts?: number;
 }
 
 /** An answer whose blobs are decoded: by the strings that stand for them in `value`. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { BlockHash } from '../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { type AnsweredBlob, blobOf, readBatch, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
+import { DataPages } from './data-pages.ts';
 import { blockHash, decode, height, seconds } from './decode.ts';
 import { unsupportedOperation } from './dialect-rules.ts';
 import { malformedAnswer, NodeError, NodeRpcError } from './errors.ts';
@@ -68,13 +69,15 @@ export function createBlobNode(options: BlobNodeOptions): RpcBlobNode {
   const { dialect = 'auto' } = options;
   const firstByteMs = options.timeouts?.firstByteMs ?? FIRST_BYTE_MS;
   const transport = withReadRetries(createTransport(options), NO_REPETITION);
-  const node = overTransport(transport, firstByteMs, dialect === 'svc');
+  const node = overTransport(transport, firstByteMs, dialect);
   if (dialect === 'auto' || wireMethod('getBlob', dialect) !== null) return node;
   const refuse = (operation: Operation) => Promise.reject(unsupportedOperation(operation, { dialect, version: null }));
   return { ...node, listBlobs: () => refuse('listBlobs'), fetchBlobs: () => refuse('getBlob') };
 }
 
-function overTransport(transport: NodeTransport, firstByteMs: number, mayBeCustom: boolean): RpcBlobNode {
+function overTransport(transport: NodeTransport, firstByteMs: number, dialect: Dialect | 'auto'): RpcBlobNode {
+  const mayBeCustom = dialect === 'svc';
+  const pages = dialect === 'syscoin-5' ? null : new DataPages(transport);
   function call(method: string, params: readonly unknown[], limitBytes: number, signal: AbortSignal): Promise<unknown> {
     const body = encodeCall(method, method, params);
     return transport.send({ effect: 'read', wallet: null, body, limitBytes, signal }, (answer) =>
@@ -99,11 +102,20 @@ function overTransport(transport: NodeTransport, firstByteMs: number, mayBeCusto
     },
     async listBlobs({ count, from }, signal) {
       const limitBytes = SMALL_ANSWER_BYTES + Math.max(count, 0) * LIST_ENTRY_BYTES;
-      return readListPage(await call(LIST, [count, from], limitBytes, signal));
+      const page = readListPage(await call(LIST, [count, from], limitBytes, signal));
+      pages?.noteListed(page, from);
+      return page;
     },
     async fetchBlobs(wanted, signal) {
-      const outcomes = await fetchBlobs(transport, wanted, firstByteMs, signal);
-      return outcomes.map((one) => (one.kind === 'bytes' ? { ...one, mayBeCustom } : one));
+      const paged = await pages?.fetch(wanted, firstByteMs, signal);
+      const others = wanted.filter(({ versionHash }) => paged?.has(versionHash) !== true);
+      const asked = await fetchBlobs(transport, others, firstByteMs, signal);
+      return wanted.map((one): BlobOutcome => {
+        const found = paged?.get(one.versionHash);
+        const outcome = found === undefined ? asked[others.indexOf(one)] : { kind: 'bytes' as const, ...found };
+        if (outcome === undefined) throw malformedAnswer('The batch came back without this answer.', {});
+        return outcome.kind === 'bytes' ? { ...outcome, mayBeCustom } : outcome;
+      });
     },
     ...chainCalls(transport),
     close: () => transport.close(),

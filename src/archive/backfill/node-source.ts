@@ -47,7 +47,8 @@ export class NodeSource implements ByteSource {
     const wanted = catalog.findWanted(versionHash);
     const asked = wanted ?? { versionHash, sizeBytes: MAX_BLOB_BYTES, medianTimeSeconds: null, txid: null };
     const begunMs = performance.now();
-    const [outcome] = await node.fetchBlobs([{ ...asked, versionHash }], signal);
+    const attempts = (wanted?.attempts ?? 0) + 1;
+    const [outcome] = await node.fetchBlobs([{ ...asked, versionHash, attempts }], signal);
     if (wanted === null) await this.#pause.wait((performance.now() - begunMs) * REST_FACTOR, signal);
     switch (outcome?.kind) {
       case 'bytes':

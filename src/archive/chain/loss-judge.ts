@@ -146,7 +146,8 @@ export class LossJudge {
 
   async #askNode(node: BlobNode, wanted: WantedBlob, hashType: HashType, signal: AbortSignal): Promise<Answer> {
     return await this.#ask(signal, hashType, async () => {
-      const [outcome] = await node.fetchBlobs([wanted], signal);
+      // By itself, as what failed before is: nobody else's bytes are to blame for this answer.
+      const [outcome] = await node.fetchBlobs([{ ...wanted, attempts: wanted.attempts + 1 }], signal);
       switch (outcome?.kind) {
         case 'bytes':
           return outcome.blob;

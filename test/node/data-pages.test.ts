@@ -1,0 +1,143 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { parseVersionHash } from '../../src/blob/ids.ts';
+import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
+import { DataPages } from '../../src/node/data-pages.ts';
+import { createBlobNode, type Dialect } from '../../src/node/index.ts';
+import type { NodeTransport } from '../../src/node/transport.ts';
+import { countCalls } from '../e2e/counted-gets.ts';
+import { sampleBytes } from '../sample-blobs.ts';
+
+const NEVER = new AbortController().signal;
+
+async function nodesOf(dialect: Dialect) {
+  const devnode = await createDevnode({ dialect, workload: null });
+  onTestFinished(() => devnode.close());
+  const credentials = { user: devnode.username, password: devnode.password };
+  const node = createBlobNode({ url: devnode.url, credentials });
+  onTestFinished(() => node.close());
+  const made = new Map<string, Uint8Array>();
+  const submit = (count: number, sizeBytes: number) => {
+    for (let one = 0; one < count; one += 1) {
+      const bytes = sampleBytes(`page ${made.size}`, sizeBytes);
+      made.set(devnode.submitBlob(bytes, { hashType: 'keccak256' }).versionHash, bytes);
+    }
+  };
+  /** As a thorough sweep reads the list: up to a page with nothing new. */
+  const sweep = async () => {
+    const { entries } = await node.listBlobs({ count: 1_000, from: 0 }, NEVER);
+    await node.listBlobs({ count: 1_000, from: entries.length }, NEVER);
+    return [...new Map(entries.map((entry) => [entry.versionHash, entry])).values()];
+  };
+  /** All of them, right; gives what the node was asked for that. */
+  const fetchAll = async (wanted: Parameters<typeof node.fetchBlobs>[0]) => {
+    const counted = counting(devnode);
+    const outcomes = await node.fetchBlobs(wanted, NEVER);
+    for (const [index, outcome] of outcomes.entries()) {
+      const expected = made.get(wanted[index]?.versionHash ?? '');
+      expect(outcome.kind === 'bytes' && Buffer.compare(outcome.blob.bytes, expected ?? Buffer.alloc(0))).toBe(0);
+    }
+    return counted();
+  };
+  return { devnode, node, submit, sweep, fetchAll };
+}
+
+function counting(devnode: Devnode) {
+  const [gets, lists] = [countCalls(devnode, 'getnevmblobdata'), countCalls(devnode, 'listnevmblobdata')];
+  return () => ({ gets: gets.count, lists: lists.count });
+}
+
+describe.each(['svc', 'syscoin-4.4'] as const)('pages with data in %s', (dialect) => {
+  test('stand for single gets, for what is in memory and what is in the store', async () => {
+    const { devnode, submit, sweep, fetchAll } = await nodesOf(dialect);
+    submit(20, 3_000);
+    devnode.chain.cache.flush();
+    submit(11, 1_000);
+    const listed = await sweep();
+    expect(listed).toHaveLength(31);
+    const all = await fetchAll(listed);
+    expect(all.gets).toBe(0);
+    expect(all.lists).toBeLessThanOrEqual(2);
+    // In any order, and only some of them.
+    const some = await fetchAll(listed.filter((_, index) => index % 3 === 0).toReversed());
+    expect(some.gets).toBe(0);
+    expect(some.lists).toBeLessThanOrEqual(3);
+  });
+
+  test('a list that has moved: what its page does not bring is got by itself', async () => {
+    const { devnode, submit, sweep, fetchAll } = await nodesOf(dialect);
+    submit(24, 500);
+    const listed = await sweep();
+    // Now in another order.
+    devnode.chain.cache.flush();
+    submit(8, 500);
+    const { gets } = await fetchAll(listed.slice(0, 12));
+    expect(gets).toBeLessThanOrEqual(12);
+    await sweep();
+    expect((await fetchAll(listed)).gets).toBe(0);
+  });
+
+  test.each([
+    { kind: 'rpc-error', code: -1, message: 'no' },
+    { kind: 'no-data' },
+    { kind: 'half-json', bytes: 4_000 },
+    { kind: 'huge-body', bytes: 64 * 1_048_576 },
+    { kind: 'odd-hex' },
+  ] as const)('a node that gives none ($kind) is asked for single blobs, and for no page again', async (fault) => {
+    const { devnode, submit, sweep, fetchAll } = await nodesOf(dialect);
+    submit(8, 500);
+    const listed = await sweep();
+    const broken = devnode.faults.add({ fault, methods: ['listnevmblobdata'] });
+    expect((await fetchAll(listed)).gets).toBe(8);
+    expect(broken.hits).toBe(1);
+    broken.remove();
+    if (fault.kind !== 'odd-hex') expect(await fetchAll(listed)).toEqual({ gets: 8, lists: 0 });
+  });
+
+  test('what failed before is asked for alone', async () => {
+    const { submit, sweep, fetchAll } = await nodesOf(dialect);
+    submit(3, 500);
+    const [one] = await sweep();
+    if (one === undefined) throw new Error('It lists three.');
+    expect(await fetchAll([{ ...one, attempts: 1 }])).toEqual({ gets: 1, lists: 0 });
+  });
+});
+
+test('release 5 is never asked for a page with data', async () => {
+  const { submit, sweep, fetchAll } = await nodesOf('syscoin-5');
+  submit(12, 500);
+  expect(await fetchAll(await sweep())).toEqual({ gets: 12, lists: 0 });
+});
+
+test('a page is bounded by bytes, and brings little that nobody wants', async () => {
+  const asked: { body: string; limitBytes: number }[] = [];
+  const transport: NodeTransport = {
+    name: 'counts',
+    send: async ({ body, limitBytes }, read) => {
+      asked.push({ body: String(body), limitBytes });
+      return read(Buffer.from('{"result":[],"error":null,"id":"listnevmblobdata"}'));
+    },
+    close: async () => {},
+  };
+  const sizes = [10, 60_000, 10, 2_000_000, 10, 2_000_000, 2_000_000, 2_000_000];
+  const entries = sizes.map((sizeBytes, at) => ({
+    versionHash: parseVersionHash(String(at).repeat(64)),
+    sizeBytes,
+    medianTimeSeconds: null,
+    txid: null,
+  }));
+  const pagesFor = async (places: number[]) => {
+    const pages = new DataPages(transport);
+    pages.noteListed({ entries, unreadable: 0 }, 0);
+    pages.noteListed({ entries: [], unreadable: 0 }, sizes.length);
+    asked.length = 0;
+    const wanted = places.flatMap((at) => entries[at] ?? []);
+    await pages.fetch(wanted, 1_000, NEVER);
+    return asked.map(({ body }) => body.replace(/.*"params":/, '').slice(0, 5));
+  };
+  // 60,000 bytes more are cheaper than a call; two million are not. Nothing came: it is not asked for another.
+  expect(await pagesFor([0, 2])).toEqual(['[3,0,']);
+  expect(await pagesFor([4, 2])).toEqual(['[1,2,']);
+  // More than 4 MiB are more than one page.
+  expect(await pagesFor([5, 6, 7])).toEqual(['[2,5,']);
+  expect(asked[0]?.limitBytes).toBeLessThan(11_000_000);
+});

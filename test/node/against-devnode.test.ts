@@ -36,6 +36,7 @@ import {
   verifyTxOutProof,
 } from '../../src/client.ts';
 import { createDevnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { countCalls } from '../e2e/counted-gets.ts';
 
 /** A token that the emulated chain starts with. */
 const GUID = 18_446_744_073_709_551_615n;
@@ -94,6 +95,24 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     const ended = await submitBlob(client, text('four'), { until: 'chain-locked', pollMs: 5, onProgress });
     expect(ended).toMatchObject({ stage: 'chain-locked' });
     expect(stages[0]).toBe('sent');
+  });
+
+  test('a node without a transaction index: the block is found among the blocks, each read once', async () => {
+    const { devnode, client } = await devnodeOf(dialect);
+    const noIndex = { kind: 'rpc-error', code: -5, message: 'No such mempool or blockchain transaction.' } as const;
+    const block = countCalls(devnode, 'getblock');
+    const onProgress = (progress: SubmissionProgress) => {
+      if (progress.kind !== 'stage') return;
+      if (progress.submission.stage === 'listed') {
+        devnode.faults.add({ fault: noIndex, methods: ['getrawtransaction'] });
+        devnode.mine(1);
+        devnode.mine(5);
+      }
+    };
+    const ended = await submitBlob(client, text('six'), { until: 'chain-locked', pollMs: 5, onProgress });
+    const mined = devnode.chain.tree.find(ended.txid ?? '');
+    expect(ended).toMatchObject({ stage: 'chain-locked', blockHash: mined?.block.hash, height: mined?.block.height });
+    expect(block.count).toBeLessThanOrEqual(dialect === 'svc' ? 6 : 0);
   });
 
   test('a dropped one is reported as dropped', async () => {

@@ -6,6 +6,7 @@ import { getBlockHash, getBlockHeader } from '../operations/blocks.ts';
 import { getBestChainLock } from '../operations/chain-info.ts';
 import { type BlobInfo, getBlobInfo } from '../operations/get-blob.ts';
 import { getTransaction } from '../operations/transactions.ts';
+import type { BlockFinder } from './block-finder.ts';
 
 /** What is looked for: a blob, and the transaction of ours that carries it, if it made one. */
 export interface Submitted {
@@ -29,12 +30,18 @@ export type Sighting =
 
 const RPC_NO_SUCH_TRANSACTION = -5;
 
-export async function look(client: NodeClient, wanted: Submitted, options: CallOptions): Promise<Sighting> {
+export async function look(
+  client: NodeClient,
+  wanted: Submitted,
+  finder: BlockFinder,
+  options: CallOptions,
+): Promise<Sighting> {
   const info = await findBlob(client, wanted.versionHash, options);
   if (info === null) return { kind: 'absent' };
   const mined = await minedEntry(client, info, wanted, options);
   if (mined !== null) {
-    const { blockHash, height } = mined.blockHash === null ? await blockOf(client, wanted.txid, options) : mined;
+    const { blockHash, height } =
+      mined.blockHash === null ? await blockOf(client, wanted.txid, finder, options) : mined;
     const locked = mined.chainLocked ?? (await isLocked(client, blockHash, options));
     return { kind: 'mined', blockHash, height, locked };
   }
@@ -70,10 +77,11 @@ async function minedEntry(
   return findBlob(client, txid, options);
 }
 
-/** The specification does not say where a blob was mined; a node with a transaction index does. */
+/** The specification does not say where a blob was mined; a node with a transaction index does, else its blocks do. */
 async function blockOf(
   client: NodeClient,
   txid: TxId | null,
+  finder: BlockFinder,
   options: CallOptions,
 ): Promise<{ blockHash: BlockHash | null; height: number | null }> {
   const unknown = { blockHash: null, height: null };
@@ -83,9 +91,9 @@ async function blockOf(
     if (blockHash === null) return unknown;
     return { blockHash, height: (await getBlockHeader(client, blockHash, options)).height };
   } catch (error) {
-    if (error instanceof NodeRpcError && error.rpcCode === RPC_NO_SUCH_TRANSACTION) return unknown;
-    throw error;
+    if (!(error instanceof NodeRpcError) || error.rpcCode !== RPC_NO_SUCH_TRANSACTION) throw error;
   }
+  return (await finder.find(client, txid, options)) ?? unknown;
 }
 
 /** Is there a ChainLock on this block or above it, on the branch that this node follows? */

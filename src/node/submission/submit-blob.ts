@@ -3,6 +3,7 @@ import type { NodeClient } from '../client.ts';
 import { NodeError } from '../errors.ts';
 import { NEVER_ABORTED } from '../post.ts';
 import { pause } from '../read-retry.ts';
+import { BlockFinder } from './block-finder.ts';
 import { DEFAULT_POLL_MS, type SendOptions, sendOnce } from './send-once.ts';
 import { isLocked, look, type Sighting, type Submitted } from './sighting.ts';
 
@@ -73,10 +74,11 @@ async function watch(
 ): Promise<Submission | DroppedSubmission> {
   const signal = options.signal ?? NEVER_ABORTED;
   const deadline = performance.now() + (options.listedWithinMs ?? DEFAULT_LISTED_WITHIN_MS);
+  const finder = new BlockFinder();
   let reached = sent;
   let strayed = 0;
   for (;;) {
-    const sighting = await lookPatiently(client, reached, options, report);
+    const sighting = await lookPatiently(client, reached, finder, options, report);
     strayed = sighting !== null && (sighting.kind === 'absent' || sighting.kind === 'adrift') ? strayed + 1 : 0;
     const waitsForList = reached.stage === 'sent' && performance.now() < deadline;
     if (strayed >= ADRIFT_LOOKS && !waitsForList) {
@@ -97,11 +99,12 @@ async function watch(
 async function lookPatiently(
   client: NodeClient,
   submitted: Submitted,
+  finder: BlockFinder,
   options: SubmitOptions,
   report: (progress: SubmissionProgress) => void,
 ): Promise<Sighting | null> {
   try {
-    return await look(client, submitted, options);
+    return await look(client, submitted, finder, options);
   } catch (error) {
     if (!(error instanceof NodeError) || !error.retryable) throw error;
     report({ kind: 'waiting', error });

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { parseVersionHash } from '../../src/blob/ids.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
 import { BLOCK_SECONDS, Scene } from './archive-on-devnode.ts';
 
@@ -77,6 +78,32 @@ test('two branches: nothing above the last common block is final, and that ends 
   scene.mine(1);
   await scene.caughtUp();
   expect(scene.archive.status().chain.finalHeight).toBe(common);
+});
+
+test('a conflict outlives a restart: before the nodes were compared again, nothing is called final', async () => {
+  const other = await twin();
+  const scene = await Scene.create({ nodes: [other] });
+  mineOnBoth(scene, other, 4, 1);
+  const common = scene.node.chain.tip.height;
+  await scene.start();
+  await scene.caughtUp();
+  other.advanceSeconds(7);
+  other.mine(3);
+  scene.mine(3, 1);
+  await scene.caughtUp();
+  await scene.until('conflict', () => scene.conditions().includes('chain/nodes-conflict'));
+  const newest = parseVersionHash(scene.blobs.at(-1)?.versionHash ?? '');
+  // Slower than the walk: what the other one says comes last.
+  const slow = other.faults.add({ fault: { kind: 'latency', ms: 1_500 }, methods: ['getblockhash'] });
+  await scene.stop();
+  await scene.start();
+  await scene.until('conflict again', () => {
+    expect(scene.archive.status().chain.finalHeight ?? 0).toBeLessThanOrEqual(common);
+    expect(scene.archive.chainView.storedAndFinal([newest]).kind).toBe('unavailable');
+    return scene.conditions().includes('chain/nodes-conflict');
+  });
+  expect(slow.hits).toBeGreaterThan(0);
+  await scene.finalUpTo(common);
 });
 
 test('a second node on another chain is ignored', async () => {

@@ -115,13 +115,14 @@ export class ChainFollowing {
     ]);
   }
 
-  /** Then what no block named is in no block. */
+  /** Then what no block named is in no block, and what is final may be called so. */
   isCurrent(): boolean {
-    return this.#follower.isCurrent();
+    return this.#follower.isCurrent() && !this.#conflicts.isUnknown;
   }
 
   /** Up to here our branch is final, and may be called so now: not above the last block that all nodes have. */
   get finalHeight(): number | null {
+    if (this.#conflicts.isUnknown) return null;
     const { finalHeight, lowestHeight } = this.#modules.catalog.chain.state;
     const common = this.#conflicts.lastCommonHeight;
     if (finalHeight === null || common === null || common >= finalHeight) return finalHeight;
@@ -164,6 +165,7 @@ export class ChainFollowing {
     if (this.isCurrent()) return null;
     const { height, startHeight } = this.status;
     const error = this.#follower.lastError;
+    if (this.#follower.isCurrent()) return notCompared(since);
     const at = startHeight === null ? 'has not begun' : `is at height ${height ?? startHeight}`;
     const tip = this.#modules.poller.state.tip?.height;
     return {
@@ -192,6 +194,17 @@ export class ChainFollowing {
     const state = final !== null && height <= final ? 'final' : 'mined';
     return { state, txid, vout, height, blockHash, medianTimeSeconds };
   }
+}
+
+function notCompared(since: string) {
+  return {
+    code: 'chain/nodes-not-compared',
+    message:
+      'Since the start not every configured node was asked which branch it follows: nothing is called final yet.',
+    hint: 'Wait; a node that does not answer is passed over when its time is up.',
+    since,
+    blocksReadiness: true,
+  };
 }
 
 function unconfirmed(txid: TxId): OccurrenceStatus {

@@ -28,8 +28,15 @@ export class ConflictWatch {
   /** Last common height with each node that parted from us, as it last answered. */
   readonly #parted = new Map<ArchiveNode, number>();
 
+  #hasAskedAll = false;
+
   constructor(modules: ConflictModules) {
     this.#modules = modules;
+  }
+
+  /** Not all were asked since the start: they may have parted while we were away. */
+  get isUnknown(): boolean {
+    return this.#modules.nodes.length > 1 && !this.#hasAskedAll;
   }
 
   /** Nothing above may be called final; null: they agree. */
@@ -42,9 +49,13 @@ export class ConflictWatch {
     while (!signal.aborted && this.#modules.nodes.length > 1) {
       const { moved } = this.#modules.follower;
       const rings = moved.rings;
+      const isFirst = !this.#hasAskedAll;
       for (const node of this.#modules.nodes) await this.#compare(node, signal);
       if (signal.aborted) return;
       this.#tell();
+      this.#hasAskedAll = true;
+      // What waits for something to be final looks again.
+      if (isFirst) moved.nudge();
       await this.#pause.wait(LEAST_MS, signal);
       if (moved.rings === rings) await moved.wait(IDLE_MS, signal);
     }

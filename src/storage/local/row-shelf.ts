@@ -38,7 +38,8 @@ const entryRow = z.object({ version_hash: z.instanceof(Buffer), hash_type: z.num
  */
 export class RowShelf {
   readonly #database: Database.Database;
-  readonly #upsert: Database.Statement;
+  readonly #insert: Database.Statement;
+  readonly #replace: Database.Statement;
   readonly #select: Database.Statement;
   readonly #measure: Database.Statement;
   readonly #page: Database.Statement;
@@ -49,9 +50,10 @@ export class RowShelf {
   constructor(path: string) {
     this.#database = openDurableDatabase(path);
     this.#database.exec(SCHEMA);
-    this.#upsert = this.#database.prepare(
-      'INSERT INTO blob (version_hash, hash_type, bytes) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET bytes = excluded.bytes',
+    this.#insert = this.#database.prepare(
+      'INSERT INTO blob (version_hash, hash_type, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     );
+    this.#replace = this.#database.prepare('UPDATE blob SET bytes = ? WHERE version_hash = ? AND hash_type = ?');
     this.#select = this.#database.prepare('SELECT bytes FROM blob WHERE version_hash = ? AND hash_type = ?').pluck();
     this.#measure = this.#database
       .prepare('SELECT length(bytes) FROM blob WHERE version_hash = ? AND hash_type = ?')
@@ -67,8 +69,10 @@ export class RowShelf {
     const putAll = this.#database.transaction((blobs: readonly VerifiedBlob[]) => {
       for (const blob of blobs) {
         const name = [key(blob), hashTypeCode(blob.hashType)] as const;
+        // Mostly it is new: only of what lies there already it matters whether it is damaged.
+        if (this.#insert.run(...name, blob.bytes).changes === 1) continue;
         this.#keepDamaged.run(...name, blob.bytes);
-        this.#upsert.run(...name, blob.bytes);
+        this.#replace.run(blob.bytes, ...name);
       }
     });
     this.#group = new GroupCommit((blobs) => putAll.immediate(blobs), GROUP_LIMIT);

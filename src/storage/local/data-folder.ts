@@ -167,6 +167,7 @@ export async function announcedDaemon(path: string): Promise<DaemonAddress | nul
 function makeWritableFolder(path: string): void {
   const writable = constants.R_OK | constants.W_OK | constants.X_OK;
   try {
+    makeEachFolder(resolve(path));
     mkdirSync(path, { recursive: true });
   } catch (cause) {
     let above = resolve(path);
@@ -176,6 +177,20 @@ function makeWritableFolder(path: string): void {
     throw cause;
   }
   accessSync(path, writable);
+}
+
+/** One at a time: where nobody can make one (`/proc`), the recursive call never returns, and no signal reaches it. */
+function makeEachFolder(path: string): void {
+  const missing: string[] = [];
+  for (let at = path; !existsSync(at); at = dirname(at)) missing.unshift(at);
+  for (const folder of missing) {
+    try {
+      mkdirSync(folder);
+    } catch (cause) {
+      // Somebody else made it in this very moment.
+      if (codeOf(cause) !== 'EEXIST') throw cause;
+    }
+  }
 }
 
 function notAFolder(path: string, file: string, cause: unknown): StorageError {

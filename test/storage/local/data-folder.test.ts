@@ -68,6 +68,13 @@ test('a marker that this version cannot read is refused, not overwritten', async
   }
 });
 
+test.runIf(process.platform === 'linux')('a folder that nobody can make is refused, not tried for ever', async () => {
+  await expect(DataFolder.claim('/proc/holdfast/data')).rejects.toMatchObject({
+    code: expect.stringMatching(/^storage\//),
+    message: expect.stringContaining('/proc/holdfast/data'),
+  });
+});
+
 test('a path that cannot be a folder says so, with the path and what to do', async () => {
   const path = join(temporaryFolder(), 'file');
   writeFileSync(path, '');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { parseBlockHash, parseNamedHash, parseTxId, parseVersionHash } from '../blob/ids.ts';
+import { MalformedError } from '../blob/errors.ts';
+import { parseBlockHash, parseNamedHash, parseTxId, parseVersionHash, type VersionHash } from '../blob/ids.ts';
 
 /** For routes without parameters or query; what a client adds of its own (a cache buster) does not matter. */
 export const NOTHING = z.object({});
@@ -33,9 +34,24 @@ export const KECCAK_COMMITMENT = z.object({
     .meta({ pattern: '^0[xX]00[0-9a-fA-F]{64}$' })
     .transform((text) => ({
       hashType: 'keccak256' as const,
-      versionHash: parseVersionHash(/^0x00([0-9a-f]{64})$/i.exec(text)?.[1] ?? `not 0x00 and 64 characters: ${text}`),
+      versionHash: parseCommitment(text),
     })),
 });
+
+function parseCommitment(text: string): VersionHash {
+  const hex = /^0x00([0-9a-f]{64})$/i.exec(text)?.[1];
+  if (hex !== undefined) return parseVersionHash(hex);
+  const shown = text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
+  throw new MalformedError(
+    'malformed/version-hash',
+    `A commitment must be 0x00 and 64 hex characters, not ${JSON.stringify(shown)}.`,
+    {
+      details: { length: text.length },
+      retryable: false,
+      hint: 'Give 0x00 and the keccak256 of the bytes; by version hash, bytes are at /v1/blobs/{version hash}.',
+    },
+  );
+}
 
 /** What live clients send: 64 hex characters; `0x` does no harm. */
 export const BARE_HASH = z.object({

@@ -172,7 +172,10 @@ describe('alternative DA', () => {
     const blake = view.add(blobOf(bytesOf(40), 'blake2s256'));
     expect((await inject(`/get/0x00${blake.versionHash}`)).statusCode).toBe(404);
     for (const name of [blob.versionHash, `0x01${blob.versionHash}`, `0x${blob.versionHash}`]) {
-      expect((await inject(`/get/${name}`)).json()).toMatchObject({ code: 'malformed/version-hash' });
+      expect((await inject(`/get/${name}`)).json()).toMatchObject({
+        code: 'malformed/version-hash',
+        detail: `A commitment must be 0x00 and 64 hex characters, not "${name}".`,
+      });
     }
   });
 });

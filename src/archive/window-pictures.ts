@@ -91,13 +91,15 @@ export class WindowPictures implements WindowView {
     this.#drawn = new Map(drawn.map((one) => [one.block.hash, one]));
     const blocks = drawn.map(({ block }) => block);
     const waiting = catalog.window.waiting(sinceSeconds, LATEST_ARRIVALS, MOST_BLOBS + 1);
+    const arrived = waiting.flatMap(({ sequence }) => (sequence === null ? [] : [sequence]));
+    const { copies } = tallyOf(catalog.window.placementsOfContents(arrived));
     const stateOf = (row: WindowRow) => (catalog.withheld.has(row) ? 'withheld' : row.state);
     return {
       retentionSeconds: RETENTION_SECONDS,
       tip: tip && { height: tip.height, medianTimeSeconds: tip.medianTimeSeconds },
       blocks,
       blocksNotDrawn: this.#notDrawn(blocks[0] ?? null, sinceSeconds),
-      waiting: columnOf(waiting, stateOf, new Map()),
+      waiting: columnOf(waiting, stateOf, copies),
       atRisk: catalog.losses.lateness(sinceSeconds, nowSeconds - alarmSeconds()).unspooled,
       backends: sumOf(drawn.flatMap(({ read }) => read.tallies)),
     };

@@ -50,6 +50,7 @@ export class WindowRows {
   readonly #below: Database.Statement;
   readonly #ofBlock: Database.Statement;
   readonly #placements: Database.Statement;
+  readonly #placementsOfContents: Database.Statement;
   readonly #listed: Database.Statement;
   readonly #arrived: Database.Statement;
   readonly #changes: Database.Statement;
@@ -80,6 +81,12 @@ export class WindowRows {
        CROSS JOIN content ON content.version_hash = o.version_hash AND content.hash_type = o.hash_type
        CROSS JOIN backend ON backend.configured = 1
        CROSS JOIN placement ON placement.backend_id = backend.id AND placement.sequence = content.sequence`,
+    );
+    this.#placementsOfContents = database.prepare(
+      `SELECT wanted.value AS sequence, backend.name AS backend, backend.counts, placement.state
+       FROM json_each(?) AS wanted
+       CROSS JOIN backend ON backend.configured = 1
+       CROSS JOIN placement ON placement.backend_id = backend.id AND placement.sequence = wanted.value`,
     );
     this.#listed = database.prepare(
       `SELECT version_hash, hash_type, txid, ${WANTED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS wanted_seconds,
@@ -123,11 +130,13 @@ export class WindowRows {
 
   /** Who is to hold the contents of this block; of the same that `ofBlock` gives. */
   placementsOf(height: number, most: number): WindowPlacement[] {
-    return this.#reading('read the replicas of a block', () =>
-      this.#placements.all(height, most).map((value) => {
-        const { sequence, backend, counts, state } = placementRow.parse(value);
-        return { sequence, backend, counts: counts === 1, state: PLACEMENT_STATES[state] ?? 'wanted' };
-      }),
+    return this.#reading('read the replicas of a block', () => this.#placements.all(height, most).map(decodePlacement));
+  }
+
+  /** Who is to hold these contents. */
+  placementsOfContents(sequences: readonly number[]): WindowPlacement[] {
+    return this.#reading('read the replicas of what waits for a block', () =>
+      this.#placementsOfContents.all(JSON.stringify(sequences)).map(decodePlacement),
     );
   }
 
@@ -139,6 +148,11 @@ export class WindowRows {
         .map(decode),
     );
   }
+}
+
+function decodePlacement(value: unknown): WindowPlacement {
+  const { sequence, backend, counts, state } = placementRow.parse(value);
+  return { sequence, backend, counts: counts === 1, state: PLACEMENT_STATES[state] ?? 'wanted' };
 }
 
 function decode(value: unknown): WindowRow {

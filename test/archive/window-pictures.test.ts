@@ -132,15 +132,19 @@ describe('the picture of the window', () => {
   });
 
   test('what is listed and in no block stands apart', () => {
-    const { catalog, pictures, mine } = scene();
+    const { catalog, pictures, mine, prove } = scene();
     mine('a');
     const time = GENESIS_SECONDS + START * BLOCK_SECONDS;
     catalog.noteListed([sighting('listed', { medianTimeSeconds: time })]);
     catalog.recordSpooled([spooled('here', 'keccak256', { medianTimeSeconds: time })]);
-    expect(pictures.picture().waiting.blobs.map(({ state, hashType }) => [state, hashType])).toEqual([
-      ['seen', null],
-      ['spooled', 'keccak256'],
+    const waiting = () =>
+      pictures.picture().waiting.blobs.map(({ state, hashType, copies }) => [state, hashType, copies]);
+    expect(waiting()).toEqual([
+      ['seen', null, 0],
+      ['spooled', 'keccak256', 0],
     ]);
+    prove('local', 'here');
+    expect(waiting()[1]).toEqual(['stored', 'keccak256', 1]);
   });
 
   test('a block with more than can be drawn says so', () => {

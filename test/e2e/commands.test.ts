@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import type { Devnode } from '../../src/devnode/index.ts';
 import { SharedByTests } from '../cleanup.ts';
 import { cli } from '../cli/cli-in-process.ts';
@@ -14,6 +15,10 @@ import { type Ended, HoldfastProcess, holdfast } from './holdfast-process.ts';
 
 const SIXTEEN = '4e41dd47d89096a2eaaff50b2c2f987d441e4d826969046f400488bd02cc3cc7';
 const NOBODY = 'ab'.repeat(32);
+
+const MINED = z.object({
+  occurrences: z.tuple([z.object({ txid: z.string(), state: z.enum(['mined', 'final']) })], z.unknown()),
+});
 
 let node: Devnode;
 let daemon: ArchiveProcess;
@@ -59,8 +64,19 @@ describe('get', () => {
     const output = join(temporaryFolder(), 'blob');
     const { code, stdout, stderr } = await ask('get', NOBODY, '-o', output);
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-    expect(stderr).toBe(`holdfast: the archive has not got ${NOBODY}.\n`);
+    expect(stderr).toBe(`holdfast: the archive has not got ${NOBODY}, as a version hash or as a mined transaction.\n`);
     expect(existsSync(output)).toBe(false);
+  });
+
+  test('takes the id of the transaction as well, and says which blob that is', async () => {
+    const txid = await eventually(async () => {
+      const { body } = await daemon.client.get(`/v1/blobs/${SIXTEEN}/record`);
+      return MINED.parse(JSON.parse(body.toString())).occurrences[0].txid;
+    });
+    const output = join(temporaryFolder(), 'blob');
+    const said = json(await ask('get', txid, '-o', output, '--json'));
+    expect(said).toEqual({ versionHash: SIXTEEN, hashType: 'blake2s256', sizeBytes: 16, file: output });
+    expect(readFileSync(output).equals(sampleBytes('sixteen blake', 16))).toBe(true);
   });
 
   test('into a folder that is not there is exit code 1, with the path, and leaves nothing', async () => {

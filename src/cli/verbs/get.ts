@@ -1,8 +1,9 @@
 import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { z } from 'zod';
 import { codeOf, messageOf } from '../../blob/errors.ts';
-import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../blob/ids.ts';
+import { type ContentName, HASH_TYPES, type NamedHash, parseNamedHash, parseVersionHash } from '../../blob/ids.ts';
 import { addressWithoutCredentials } from '../../config/index.ts';
 import { createNodeHasher } from '../../hashing/index.ts';
 import { DataFolder } from '../../storage/local/data-folder.ts';
@@ -17,14 +18,17 @@ import {
   givenTarget,
   runningDaemon,
 } from '../daemon-address.ts';
-import { askDaemon, refusal } from '../daemon-client.ts';
+import { askDaemon, readAnswer, refusal } from '../daemon-client.ts';
 import { CliError } from '../errors.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
 export function getCommand(): Command {
   return addTargetOptions(
     verb('get', 'Fetch a blob from the archive, verify it, and write it to a file.')
-      .argument('<version hash>', '64 hex characters; 0x and the 66-character form are accepted')
+      .argument(
+        '<hash or txid>',
+        'version hash (0x and the 66-character form are accepted), or id of a mined transaction',
+      )
       .option('-o, --output <file>', 'file to write; - writes to standard output', '-'),
   );
 }
@@ -47,7 +51,8 @@ export async function get(text: string, options: VerbOptions, context: CliContex
   }
   const blob = await fetchBlob(name, options, context);
   if (blob === null) {
-    context.stderr.write(`holdfast: the archive has not got ${name.versionHash}.\n`);
+    const asTransaction = name.hashType === null ? ', as a version hash or as a mined transaction' : '';
+    context.stderr.write(`holdfast: the archive has not got ${name.versionHash}${asTransaction}.\n`);
     return EXIT.missing;
   }
   if (output === '-') {
@@ -71,11 +76,24 @@ async function fetchBlob(name: NamedHash, { config, own }: VerbOptions, context:
       if (found !== null) return found;
     }
   }
-  return await fromDaemon(await findDaemon(config, context.cwd, given), name, context.signal);
+  const target = await findDaemon(config, context.cwd, given);
+  const blob = await fromDaemon(target, name, context.signal);
+  if (blob !== null || name.hashType !== null) return blob;
+  const content = await committedBy(target, name.versionHash, context.signal);
+  return content && (await fromDaemon(target, content, context.signal));
+}
+
+const committed = z.object({ hashType: z.enum(HASH_TYPES), versionHash: z.string().transform(parseVersionHash) });
+
+/** No blob has this hash: what the transaction with this id commits to. null: no walked block has such a one. */
+async function committedBy(target: DaemonTarget, txid: string, signal: AbortSignal): Promise<ContentName | null> {
+  const answer = await askDaemon(target, { path: `/v1/transactions/${txid}` }, signal);
+  if (answer.status === 404 && refusal(answer).details['code'] === 'transaction/absent') return null;
+  return readAnswer(answer, committed);
 }
 
 async function fromDaemon(target: DaemonTarget, name: NamedHash, signal: AbortSignal): Promise<VerifiedBlob | null> {
-  const shown = name.hashType === null ? name.versionHash : `01${name.versionHash}`;
+  const shown = name.hashType === 'blake2s256' ? `01${name.versionHash}` : name.versionHash;
   const answer = await askDaemon(target, { path: `/v1/blobs/${shown}` }, signal);
   if (answer.status === 404 && refusal(answer).details['code'] !== null) return null;
   if (answer.status !== 200) throw refusal(answer);

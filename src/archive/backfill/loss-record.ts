@@ -41,6 +41,8 @@ export class LossRecord {
   /** `answers`: of all the sources; the nodes are among them. */
   async judge(content: MissingContent, answers: readonly SourceAnswered[], signal: AbortSignal): Promise<void> {
     const { catalog, own, nowMs } = this.#modules;
+    // Who withholds it, or did not answer, has not said that it has not got it.
+    if (answers.some(({ answered }) => answered !== 'absent' && answered !== 'wrong-bytes')) return;
     const deadlineSeconds = this.#overdue(content);
     const upToHeight = catalog.chain.lastHeight(content);
     if (deadlineSeconds === null || upToHeight === null) return;
@@ -67,8 +69,13 @@ export class LossRecord {
 
   #record(losses: readonly Loss[]): void {
     const { catalog, activity } = this.#modules;
-    // The branch may have changed while they were asked.
-    const lost = losses.filter((loss) => catalog.chain.lastHeight(loss) === loss.upToHeight);
+    // The branch may have changed while they were asked. What is kept apart, or was taken down, is not lost.
+    const lost = losses.filter(
+      (loss) =>
+        catalog.chain.lastHeight(loss) === loss.upToHeight &&
+        !catalog.withheld.has(loss) &&
+        !catalog.custom.has(loss.versionHash),
+    );
     if (lost.length > 0) catalog.losses.record(lost);
     this.#count += lost.length;
     for (const { hashType, versionHash } of lost) activity.emit('lost', { hashType, versionHash });

@@ -213,11 +213,12 @@ export class Archive implements ArchiveView {
 
   /** Works until the signal aborts; resolves when everything under way has ended. */
   async run(signal: AbortSignal): Promise<void> {
+    const withheldKnown = this.takeDowns.firstReading(signal);
     await Promise.all([
-      this.#placeWhatIsHere(signal),
+      this.#placeWhatIsHere(withheldKnown, signal),
       this.#replication.run(signal),
       this.#poller.run(signal),
-      this.takeDowns.firstReading(signal).then(() => this.#fetcher.run(signal)),
+      withheldKnown.then(() => this.#fetcher.run(signal)),
       this.#chain.run(signal),
       this.takeDowns.run(signal),
       ...(this.custom === null ? [] : [this.custom.run(signal)]),
@@ -231,7 +232,9 @@ export class Archive implements ArchiveView {
     await Promise.all([placing, this.#replication.run(signal), this.#poller.run(signal), this.#chain.run(signal)]);
   }
 
-  async #placeWhatIsHere(signal: AbortSignal): Promise<void> {
+  async #placeWhatIsHere(withheldKnown: Promise<void>, signal: AbortSignal): Promise<void> {
+    // A catalog that is made again does not know yet what of that may not be served.
+    if (!this.#adoption.isDone) await withheldKnown;
     await this.#adoption.adoptFolder(signal);
     const keeps = !this.#replication.room.isCache;
     await Promise.all([this.#adoption.adoptBackends(signal), ...(keeps ? [this.#placer.run(signal)] : [])]);

@@ -30,6 +30,8 @@ export class DamageWatch {
   }
 
   report(backend: string, name: ContentName): void {
+    // Looked for since before it was taken down, or let go: it is not there by right.
+    if (this.#catalog.withheld.has(name) || this.#isLetGo(name)) return;
     this.#catalog.recordDamaged(backend, name);
     this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
     this.#damaged.add(keyOf(backend, name));
@@ -61,6 +63,11 @@ export class DamageWatch {
     if (this.#damaged.size === before) return;
     if (this.#damaged.size === 0) this.#conditions.set('damage', null);
     else this.#tell(`${this.#damaged.size} damaged copies are left.`);
+  }
+
+  #isLetGo({ hashType, versionHash }: ContentName): boolean {
+    const letGo = this.#catalog.unmined.letGo(versionHash);
+    return letGo.some((one) => one.hashType === hashType && one.returnedMs === null);
   }
 
   #tell(message: string): void {

@@ -76,6 +76,8 @@ export class TakeDowns {
   readonly #modules: TakeDownModules;
   readonly #pause = new Pulse();
   #readAtMs: number | null = null;
+  /** Bytes are deleted and found again in turn: what a revocation found must not be deleted after it. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(modules: TakeDownModules) {
     this.#modules = modules;
@@ -112,7 +114,11 @@ export class TakeDowns {
   }
 
   /** Throws `ArchiveError` `archive/not-withheld`. */
-  async revoke(name: NamedHash, signal: AbortSignal): Promise<RevocationReport> {
+  revoke(name: NamedHash, signal: AbortSignal): Promise<RevocationReport> {
+    return this.#inTurn(() => this.#revoke(name, signal));
+  }
+
+  async #revoke(name: NamedHash, signal: AbortSignal): Promise<RevocationReport> {
     const { catalog, archiverId, nowMs, evidence, replication, poller, log } = this.#modules;
     const all = catalog.withheld.find(name);
     const own = all.filter(({ archiver }) => archiver === archiverId);
@@ -168,17 +174,16 @@ export class TakeDowns {
     const faults: StorageError[] = [];
     for (const read of this.#sources()) {
       try {
-        for (const entry of await read(signal)) said.set(keyOf(entry), entry);
+        const entries = await read(signal);
+        for (const entry of entries) said.set(keyOf(entry), entry);
+        // At once: the next source may not answer for long.
+        this.#recordNew(entries);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof StorageError)) throw error;
         faults.push(error);
       }
     }
-    this.#record(
-      [...said.values()].filter((entry) => !this.#isKnown(entry)),
-      false,
-    );
     const [fault] = faults;
     if (fault !== undefined) {
       conditions.setError('withheld', fault, false);
@@ -198,11 +203,7 @@ export class TakeDowns {
   async readFrom(site: Site, signal: AbortSignal): Promise<void> {
     const store = recordsOf(site);
     if (store === null) return;
-    const said = await this.#saidBy(store, signal);
-    this.#record(
-      said.filter((entry) => !this.#isKnown(entry)),
-      false,
-    );
+    this.#recordNew(await this.#saidBy(store, signal));
   }
 
   #sources(): ((signal: AbortSignal) => Promise<WithheldEntry[]>)[] {
@@ -236,6 +237,13 @@ export class TakeDowns {
     return archiver === archiverId && catalog.evidence.find(withheldPath(name)) !== null;
   }
 
+  #recordNew(said: readonly WithheldEntry[]): void {
+    this.#record(
+      said.filter((entry) => !this.#isKnown(entry)),
+      false,
+    );
+  }
+
   #record(entries: readonly WithheldEntry[], evidence: boolean): void {
     const { catalog, damage } = this.#modules;
     catalog.withheld.record(entries, evidence);
@@ -243,14 +251,26 @@ export class TakeDowns {
   }
 
   async #purge(entries: readonly WithheldEntry[], signal: AbortSignal): Promise<PurgeOutcome[]> {
-    const { store, replication, log } = this.#modules;
+    const { catalog, store, replication, log } = this.#modules;
     const places = [store, ...replication.sites.map((site) => site.store)];
-    const outcomes = await purgeEverywhere(entries, places, signal);
+    const outcomes: PurgeOutcome[] = [];
+    for (const entry of entries) {
+      // It may have been revoked since the list was made.
+      const isToBe = () => catalog.withheld.find(entry).some(({ purge }) => purge);
+      const purged = await this.#inTurn(async () => (isToBe() ? await purgeEverywhere([entry], places, signal) : []));
+      outcomes.push(...purged);
+    }
     for (const outcome of outcomes) {
       if (outcome.outcome !== 'not-there')
         log.warn({ ...outcome }, 'bytes of a withheld blob were purged, or could not be');
     }
     return outcomes;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => {});
+    return turn;
   }
 }
 

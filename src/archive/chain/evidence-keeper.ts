@@ -28,6 +28,8 @@ export interface EvidenceStatus {
 export class EvidenceKeeper {
   readonly #modules: EvidenceModules;
   readonly #pause = new Pulse();
+  /** One at a time to each store: an older state must not arrive after a later one. */
+  readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(modules: EvidenceModules) {
     this.#modules = modules;
@@ -93,12 +95,26 @@ export class EvidenceKeeper {
       const due = evidence.due(store.id, GROUP);
       const last = due.at(-1);
       if (last === undefined) return;
-      for (const { path, document } of due) {
-        const place = parseRecordPath(`audit/${this.#modules.archiverId}/${path}`);
-        await store.putRecord(place, readable(document), signal);
-      }
+      for (const { path } of due) await this.#inTurn(store, () => this.#putLatest(store, path, signal));
       evidence.recordDelivered(store.id, last.sequence);
     }
+  }
+
+  /** As it is now: it may have changed since it was found to be due, and somebody else may have brought that. */
+  async #putLatest(store: RecordStore, path: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { catalog, archiverId } = this.#modules;
+    const place = parseRecordPath(`audit/${archiverId}/${path}`);
+    await store.putRecord(place, `${JSON.stringify(catalog.evidence.find(path), null, 2)}\n`, signal);
+  }
+
+  #inTurn(store: RecordStore, work: () => Promise<void>): Promise<void> {
+    const turn = (this.#turns.get(store.id) ?? Promise.resolve()).then(work);
+    this.#turns.set(
+      store.id,
+      turn.catch(() => {}),
+    );
+    return turn;
   }
 
   /** Until it is done: told meanwhile, and the archive is ready, for bytes are archived and served all the same. */
@@ -116,9 +132,4 @@ export class EvidenceKeeper {
       await this.#pause.wait(RETRY_MS, signal);
     }
   }
-}
-
-function readable(document: string): string {
-  const value: unknown = JSON.parse(document);
-  return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as moment } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { EvidenceKeeper } from '../../../src/archive/chain/evidence-keeper.ts';
 import { ConditionBoard } from '../../../src/archive/condition-board.ts';
@@ -99,4 +100,30 @@ test('a catalog that is made again takes over what the data folder holds, before
   await stop();
   expect(catalog.evidence.find('withheld/keccak256/x.json')).toEqual({ reason: 'kept' });
   expect([...bucket.documents.keys()]).toEqual([at('withheld/keccak256/x.json')]);
+});
+
+test('an older state that is slow on its way does not arrive after a later one', async () => {
+  const catalog = openCatalog();
+  const store = new WatchedStore('local');
+  const { putRecord } = store;
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  store.putRecord = async (path, document) => {
+    const isFirst = document.includes('before');
+    if (isFirst) asked.resolve();
+    if (isFirst) await goOn.promise;
+    await putRecord.call(store, path, document);
+  };
+  catalog.evidence.put('withheld/keccak256/x.json', { state: 'before' });
+  const { keeper, stop } = keep(catalog, [store]);
+  await asked.promise;
+  catalog.evidence.put('withheld/keccak256/x.json', { state: 'after' });
+  const delivering = keeper.deliverNow(NEVER);
+  // Time enough to overtake it.
+  await Promise.race([delivering, moment(100)]);
+  goOn.resolve();
+  await delivering;
+  await stop();
+  expect(JSON.parse(store.documents.get(at('withheld/keccak256/x.json')) ?? '')).toEqual({ state: 'after' });
+  expect(keeper.status.waiting).toEqual({ local: 0 });
 });

@@ -43,7 +43,7 @@ export class LocalRoom {
   #usedBytes: number;
   #disk: DiskRoom | null = null;
   #lookedMs = Number.NEGATIVE_INFINITY;
-  /** One at a time: what is let go for one blob is not counted for another. */
+  /** One at a time: what is let go for one blob is not counted for another, nor deleted when it has come again. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: LocalRoomOptions, modules: LocalRoomModules) {
@@ -101,9 +101,13 @@ export class LocalRoom {
   }
 
   /** The disk said that it is full, whatever was measured: lets go of what it can. true: something went. */
-  async relieve(signal: AbortSignal): Promise<boolean> {
-    this.#lookedMs = Number.NEGATIVE_INFINITY;
-    return this.isCache && (await this.#letGo(signal));
+  relieve(signal: AbortSignal): Promise<boolean> {
+    const turn = this.#turn.then(async () => {
+      this.#lookedMs = Number.NEGATIVE_INFINITY;
+      return this.isCache && (await this.#letGo(signal));
+    });
+    this.#turn = turn.catch(() => {});
+    return turn;
   }
 
   async #claim(bytes: number, signal: AbortSignal): Promise<boolean> {

@@ -47,6 +47,7 @@ export class RecordOutbox {
   readonly #add: Database.Statement;
   readonly #queueFirst: Database.Statement;
   readonly #isOnChain: Database.Statement;
+  readonly #queueFirstEverywhere: Database.Statement;
   readonly #dueBetween: Database.Statement;
   readonly #forget: Database.Statement;
   readonly #withdraw: Database.Statement;
@@ -66,6 +67,11 @@ export class RecordOutbox {
        ORDER BY height, transaction_index LIMIT ? ON CONFLICT DO NOTHING`,
     );
     this.#isOnChain = database.prepare('SELECT 1 FROM occurrence WHERE version_hash = ? AND hash_type = ? LIMIT 1');
+    this.#queueFirstEverywhere = database.prepare(
+      `INSERT INTO record_task (height, transaction_index, store_id)
+       SELECT height, transaction_index, id FROM (SELECT height, transaction_index FROM occurrence WHERE version_hash = ? AND hash_type = ?
+       ORDER BY height, transaction_index LIMIT ?) CROSS JOIN record_store WHERE true ON CONFLICT DO NOTHING`,
+    );
     this.#dueBetween = database
       .prepare(
         `SELECT COUNT(*) FROM unwritten_record CROSS JOIN occurrence USING (height, transaction_index)
@@ -119,10 +125,14 @@ export class RecordOutbox {
 
   /** Within the transaction that says that its bytes are here: its first occurrences are to be written, if they are not. */
   queueFirst({ hashType, versionHash }: ContentName, most: number): void {
+    // Mostly no block has it yet; these INSERTs took a tenth of a drain of small blobs though they inserted nothing.
     const key = hashKey(versionHash);
     const code = hashTypeCode(hashType);
-    // Mostly no block has it yet; this INSERT took a tenth of a drain of small blobs though it inserted nothing.
-    if (this.#isOnChain.get(key, code) !== undefined) this.#queueFirst.run(key, code, most);
+    if (this.#isOnChain.get(key, code) === undefined) return;
+    this.#queueFirst.run(key, code, most);
+    // What was walked before a store was configured waits for the others alone, and that store was filled with what was
+    // held by then.
+    this.#queueFirstEverywhere.run(key, code, most);
   }
 
   /** How many records of held content, of occurrences at these heights, are not on every backend yet. */

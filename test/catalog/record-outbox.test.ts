@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { parseBlockHash } from '../../src/blob/ids.ts';
+import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';
+
+const MOST = 16;
+const BEGINNING = { height: -1, transactionIndex: -1 };
+
+test('a store that was added between the block and the bytes gets the record as well', () => {
+  const catalog = openCatalog();
+  const blob = spooled('late');
+  const { txid } = sighting('late');
+  if (txid === null) throw new Error('a sighting has a transaction');
+  const occurrence = {
+    ...{ hashType: blob.hashType, versionHash: blob.versionHash },
+    ...{ txid, vout: 1, transactionIndex: 2, makeRecord: () => '{}' },
+  };
+  const hashes = { hash: parseBlockHash('07'.repeat(32)), previousHash: parseBlockHash('06'.repeat(32)) };
+  const times = { timeSeconds: 1, medianTimeSeconds: 1_767_000_000 };
+  catalog.chain.recordStart(7);
+  catalog.chain.recordBlocks([{ height: 7, ...hashes, ...times, occurrences: [occurrence], unclear: [] }], () => false);
+  catalog.records.useStores(['local', 's3']);
+  while (catalog.records.fillSome('s3', MOST, 100));
+  catalog.recordSpooled([blob]);
+  const due = (store: string) => catalog.records.due(store, BEGINNING, 7, 10);
+  expect([due('local').length, due('s3').length]).toEqual([1, 1]);
+  for (const store of ['local', 's3']) catalog.records.recordWritten(store, due(store));
+  expect(catalog.records.dueBetween(0, 7)).toBe(0);
+});

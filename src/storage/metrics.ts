@@ -34,17 +34,20 @@ export function declareBackendMetrics(metrics: MetricsRegistry): BackendWatch {
   };
 }
 
-const WATCHED: ReadonlySet<string> = new Set([
-  'put',
-  'get',
-  'stat',
-  'delete',
-  'putRecord',
-  'getRecord',
-  'deleteRecord',
-  'setAside',
-  'boundChain',
-  'bindTo',
+/** What each is counted as: a put is one whether it looks first or not. */
+const WATCHED: ReadonlyMap<string, string> = new Map([
+  ['put', 'put'],
+  ['putUnseen', 'put'],
+  ['get', 'get'],
+  ['stat', 'stat'],
+  ['delete', 'delete'],
+  ['purge', 'delete'],
+  ['putRecord', 'putRecord'],
+  ['getRecord', 'getRecord'],
+  ['deleteRecord', 'deleteRecord'],
+  ['setAside', 'setAside'],
+  ['boundChain', 'boundChain'],
+  ['bindTo', 'bindTo'],
 ]);
 
 /** The same store, each question of which is noted. Listings, which come in pages, are not. */
@@ -55,8 +58,9 @@ export function watchedStore<Store extends BlobStore>(store: Store, watch: Backe
       if (typeof member !== 'function') return member;
       // Bound: private fields are those of the store, not of what stands before it.
       const ask = (...words: unknown[]): unknown => Reflect.apply(member, target, words);
-      if (typeof key !== 'string' || !WATCHED.has(key)) return ask;
-      return (...words: unknown[]) => noted(target.id, key, words, ask, watch);
+      const operation = typeof key === 'string' ? WATCHED.get(key) : undefined;
+      if (operation === undefined) return ask;
+      return (...words: unknown[]) => noted(target.id, operation, words, ask, watch);
     },
   });
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { copyFile, link, opendir, stat } from 'node:fs/promises';
+import { copyFile, link, opendir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
 import type { ContentName } from '../../blob/ids.ts';
@@ -38,6 +38,19 @@ export class DamagedFiles {
       if (codeOf(error) !== 'EEXIST') throw error;
     }
     return kept;
+  }
+
+  /** Deletes all that was kept under this name. false: there was nothing. */
+  async remove({ hashType, versionHash }: ContentName): Promise<boolean> {
+    const folder = join(this.#root, hashType, versionHash);
+    try {
+      await rm(folder, { recursive: true });
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return false;
+      throw error;
+    }
+    this.#bytes = null;
+    return true;
   }
 }
 

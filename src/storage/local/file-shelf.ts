@@ -127,6 +127,13 @@ export class FileShelf {
   async delete(name: ContentName): Promise<void> {
     await rm(this.#path(name), { force: true });
   }
+
+  /** What was kept aside as well. false: there was nothing. */
+  async purge(name: ContentName): Promise<boolean> {
+    const isThere = (await this.stat(name)) !== null;
+    await this.delete(name);
+    return (await this.#damaged.remove(name)) || isThere;
+  }
 }
 
 async function openIfThere(path: string) {

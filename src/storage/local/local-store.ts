@@ -100,6 +100,15 @@ export class LocalStore implements BlobStore {
     });
   }
 
+  /** What was set aside of it as well: a damaged copy is most of what may not be kept. false: there was nothing. */
+  async purge(name: ContentName, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    return await this.#doing('delete', signal, async () => {
+      const hadRow = this.#rows.purge(name);
+      return (await this.#files.purge(name)) || hadRow;
+    });
+  }
+
   async close(): Promise<void> {
     this.#rows.close();
   }

@@ -45,6 +45,7 @@ export class RowShelf {
   readonly #page: Database.Statement;
   readonly #remove: Database.Statement;
   readonly #keepDamaged: Database.Statement;
+  readonly #removeDamaged: Database.Statement;
   readonly #group: GroupCommit<VerifiedBlob>;
 
   constructor(path: string) {
@@ -76,6 +77,7 @@ export class RowShelf {
       }
     });
     this.#group = new GroupCommit((blobs) => putAll.immediate(blobs), GROUP_LIMIT);
+    this.#removeDamaged = this.#database.prepare('DELETE FROM damaged WHERE version_hash = ? AND hash_type = ?');
     this.#remove = this.#database.prepare('DELETE FROM blob WHERE version_hash = ? AND hash_type = ?');
   }
 
@@ -114,6 +116,13 @@ export class RowShelf {
 
   delete(name: ContentName): void {
     this.#remove.run(key(name), hashTypeCode(name.hashType));
+  }
+
+  /** What was kept aside as well. false: there was nothing. */
+  purge(name: ContentName): boolean {
+    const row = [key(name), hashTypeCode(name.hashType)] as const;
+    const removed = [this.#remove, this.#removeDamaged].map((statement) => statement.run(...row).changes);
+    return removed.some((rows) => rows > 0);
   }
 
   close(): void {

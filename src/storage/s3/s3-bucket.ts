@@ -129,8 +129,8 @@ export class S3Bucket {
   /** Older versions as well, and the marks of deletion. false: there was nothing. */
   async deleteForGood(name: string, signal: AbortSignal): Promise<boolean> {
     const versions = await this.#versionsOf(name, signal);
-    if (versions === null) {
-      // This server keeps one version of everything.
+    if (versions === null || versions.length === 0) {
+      // This server keeps one version of everything; or it lists none, and that alone is no proof of absence.
       if ((await this.size(name, signal)) === null) return false;
       await this.delete(name, signal);
       return true;
@@ -141,7 +141,7 @@ export class S3Bucket {
         await this.#client.send(new this.#sdk.DeleteObjectCommand(target), { abortSignal });
       });
     }
-    return versions.length > 0;
+    return true;
   }
 
   /** null: the server knows no versions. */

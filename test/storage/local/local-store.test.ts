@@ -167,6 +167,27 @@ describe('what lies under the name of a blob and is not it', () => {
     expect((await store.get(blob, NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
   });
 
+  test('a purge deletes it with the blob', async () => {
+    const folder = temporaryFolder();
+    const first = await LocalStore.open(folder);
+    const [file, row] = [sampleBlob('spoilt', 80_000), sampleBlob('small', 100)];
+    for (const blob of [file, row]) await first.put(blob, NEVER);
+    await first.close();
+    const database = new Database(join(folder, 'blobs', 'small.sqlite'));
+    database.prepare('UPDATE blob SET bytes = ?').run(Buffer.from('spoilt'));
+    writeFileSync(join(folder, 'blobs', file.hashType, file.versionHash.slice(0, 2), file.versionHash), 'spoilt');
+    const store = await open(folder);
+    for (const blob of [file, row]) await store.put(blob, NEVER);
+    expect(existsSync(join(folder, 'blobs', 'damaged', file.hashType, file.versionHash))).toBe(true);
+    for (const blob of [file, row]) {
+      expect([await store.purge(nameOf(blob), NEVER), await store.purge(nameOf(blob), NEVER)]).toEqual([true, false]);
+      expect(await store.stat(nameOf(blob), NEVER)).toBeNull();
+    }
+    expect(existsSync(join(folder, 'blobs', 'damaged', file.hashType, file.versionHash))).toBe(false);
+    expect(database.prepare('SELECT bytes FROM damaged').pluck().all()).toEqual([]);
+    database.close();
+  });
+
   test('a small blob likewise', async () => {
     const folder = temporaryFolder();
     const store = await LocalStore.open(folder);

@@ -11,6 +11,7 @@ import { NEVER, nameOf, sampleBlob, sampleBytes } from '../../sample-blobs.ts';
 import { type Behaviour, html, misbehavingServer, object, s3Error } from '../misbehaving-server.ts';
 
 const BLOB = sampleBlob('of a misbehaving server', 50_000);
+const EMPTY = new Uint8Array();
 
 async function storeAt(endpoint: string, given: Partial<S3Options> = {}): Promise<S3Store> {
   const store = await S3Store.open(
@@ -95,6 +96,19 @@ describe('an S3 store tells what a server says', () => {
     expect((await errorOf(store.stat(nameOf(BLOB), NEVER))).code).toBe('storage/no-bucket');
   });
 
+  test('a listing of no versions is no proof that there is nothing to purge', async () => {
+    const { store, asked } = await against((one, r) => {
+      if (one.method === 'DELETE') r.writeHead(204).end();
+      else if (one.method === 'HEAD' || !one.key.startsWith('?')) object(r, one.method === 'HEAD' ? EMPTY : BLOB.bytes);
+      else if (one.key.includes('versions')) r.writeHead(200).end('<ListVersionsResult></ListVersionsResult>');
+      else r.writeHead(200).end('<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>');
+    });
+    expect(await store.purge(nameOf(BLOB), NEVER)).toBe(true);
+    expect(asked.filter(({ method }) => method === 'DELETE').map(({ key }) => key)).toEqual([
+      `blobs/${BLOB.hashType}/${BLOB.versionHash}`,
+    ]);
+  });
+
   test('an object that object lock holds', async () => {
     const { store } = await against((_, r) =>
       s3Error(r, 403, 'AccessDenied', 'Access Denied because object protected by object lock.'),
@@ -110,6 +124,17 @@ describe('an S3 store before a server that', () => {
     const error = await errorOf(store.get(nameOf(BLOB), NEVER));
     expect([error.code, error.retryable]).toEqual(['storage/timeout', true]);
     expect(error.message).toContain('did not answer within 0.15 s');
+  });
+
+  test('closes a connection once: it is asked again at once', async () => {
+    let closed = false;
+    const { store, asked } = await against((_, r) => {
+      if (closed) object(r, BLOB.bytes);
+      else r.destroy();
+      closed = true;
+    });
+    expect((await store.get(nameOf(BLOB), NEVER))?.bytes).toEqual(Buffer.from(BLOB.bytes));
+    expect(asked).toHaveLength(2);
   });
 
   test('hangs in the middle of a body: the same', async () => {

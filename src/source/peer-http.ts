@@ -11,7 +11,8 @@ export interface PeerOptions {
   readonly timeoutMs: number;
 }
 
-export const PEER: PeerOptions = { connections: 16, connectTimeoutMs: 5_000, timeoutMs: 60_000 };
+/** Each socket may be reading a blob as hex text: 4 MiB, and 2 MiB for its bytes. */
+export const PEER: PeerOptions = { connections: 8, connectTimeoutMs: 5_000, timeoutMs: 60_000 };
 
 export interface PeerReply {
   readonly status: number;

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { vi } from 'vitest';
+import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { type AtEnd, atEndOfTest } from '../cleanup.ts';
 import { eventually } from './eventually.ts';
 
@@ -26,7 +27,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** The command as a user starts it: a process of its own. It is gone at the end. */
+/** The command as the launcher starts it: a process of its own. It is gone at the end. */
 export class HoldfastProcess {
   readonly ended: Promise<Ended>;
   readonly #child: ChildProcess;
@@ -35,7 +36,7 @@ export class HoldfastProcess {
 
   constructor(words: readonly string[], { env = {}, cwd, atEnd = atEndOfTest, program = MAIN }: Surroundings = {}) {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
-    this.#child = spawn(process.execPath, [program, ...words], {
+    this.#child = spawn(process.execPath, [...NODE_FLAGS, program, ...words], {
       env: { ...Object.fromEntries(inherited), ...env },
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -6,6 +6,7 @@ import { EXIT, type ExitCode } from './cli-context.ts';
 const CONFIGURATION = new Set([
   'cli/usage',
   'cli/no-node',
+  'cli/no-folder',
   'node/invalid-argument',
   'http/port-in-use',
   'http/permission-denied',

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -26,6 +26,17 @@ describe('every command', () => {
       expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, 'm'));
     }
   });
+
+  test.each([[['check']], [['check', '--chain']]])(
+    '%j of a folder that is not there says so, and makes none',
+    async (words) => {
+      const folder = join(temporaryFolder(), 'data');
+      const { code, stdout, stderr } = await cli([...words, '--data-dir', folder]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain(`There is no data folder ${folder}`);
+      expect(existsSync(folder)).toBe(false);
+    },
+  );
 
   test('--version is that of the package', async () => {
     const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));

@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { heightOf, showChainReport } from '../check/check-chain.ts';
 import { checkReport, parseSubset, showReport } from '../check/check-report.ts';
 import { type CliContext, type ExitCode, print, printJson } from '../cli-context.ts';
+import { archiveFolder } from '../daemon-address.ts';
+import { CliError } from '../errors.ts';
 import { runJob } from '../run-job.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
@@ -22,6 +25,8 @@ export function checkCommand(): Command {
  */
 export async function check(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json } = options;
+  const folder = archiveFolder(options.config, context.cwd);
+  if (!existsSync(folder)) throw noFolder(folder);
   if (own['chain'] === true) {
     const range = { from: heightOf(own['from'], '--from'), to: heightOf(own['to'], '--to') };
     const { exitCode, report } = await runJob({ kind: 'check-chain', parameters: range }, options, context, () => {});
@@ -44,4 +49,13 @@ export async function check(options: VerbOptions, context: CliContext): Promise<
   if (json) printJson(context, report);
   else for (const line of showReport(checkReport.parse(report), repair)) print(context, line);
   return exitCode;
+}
+
+/** Checked, an archive that was made on the spot would be in the best of order. */
+function noFolder(folder: string): CliError {
+  return new CliError('cli/no-folder', `There is no data folder ${folder}, so there is nothing to check.`, {
+    details: { folder },
+    retryable: false,
+    hint: 'Set HOLDFAST_DATA_DIR to that of the archive; if it is lost, `holdfast rebuild` makes the catalog again first.',
+  });
 }

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { encodeHex } from '../../../src/blob/hex.ts';
+import { createDevnode } from '../../../src/devnode/index.ts';
 import { hashWith, nobleHasher } from '../../../src/verify/hasher.ts';
+import { countGets } from '../../e2e/counted-gets.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
-import { HOUR_BLOCKS, Scene } from '../../scenario/archive-on-devnode.ts';
+import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from '../../scenario/archive-on-devnode.ts';
 
 const TEST_MS = 60_000;
 const bytes = sampleBytes('committed to by another hash', 300);
@@ -60,6 +62,71 @@ test(
     await scene.until('walked', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
     const later = await scene.archive.auditChain({ from: 121, to: null }, new AbortController().signal);
     expect(later.occurrences).toMatchObject({ custom: 1, lost: 0 });
+  },
+  TEST_MS,
+);
+
+test(
+  'dialect svc: kept, it is asked of every other node all the same, and once more before the deadline',
+  async () => {
+    const other = await createDevnode({ dialect: 'svc', clock: { nowSeconds: () => 1_790_000_000 }, workload: null });
+    onTestFinished(() => other.close());
+    const scene = await Scene.create({
+      node: { dialect: 'svc' },
+      nodes: [other],
+      env: { HOLDFAST_NODE_DIALECT: 'svc' },
+    });
+    const mineOnBoth = (blocks: number) => {
+      for (const node of [scene.node, other])
+        for (let block = 0; block < blocks; block += 1) {
+          node.advanceSeconds(BLOCK_SECONDS);
+          node.mine();
+        }
+      expect(other.chain.tip.hash).toBe(scene.node.chain.tip.hash);
+    };
+    for (const node of [scene.node, other]) node.submitBlob(bytes, { hashType: 'keccak256', versionHash });
+    // A single get and no page: each node is asked for this blob by name.
+    const [first, second] = [countGets(scene.node, versionHash), countGets(other, versionHash)];
+    mineOnBoth(2);
+    await scene.start();
+    await scene.until('kept', async () => (await ask(scene, `/v1/custom/${versionHash}/${keccak}`)).status === 200);
+    await scene.until('both were asked', () => first.count > 0 && second.count > 0);
+    // Ten minutes are left of its window.
+    mineOnBoth(6 * HOUR_BLOCKS - 4);
+    await scene.until('at the tip', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
+    const before = first.count + second.count;
+    await scene.until('asked once more', () => first.count + second.count > before);
+    expect((await scene.record(versionHash))?.state).toBe('seen');
+    expect(scene.archive.status().content).toMatchObject({ seen: 1, stored: 0 });
+  },
+  TEST_MS,
+);
+
+test(
+  'dialect svc: bytes that match, at another node, end it; what was kept apart stays apart',
+  async () => {
+    const other = await createDevnode({ dialect: 'svc', clock: { nowSeconds: () => 1_790_000_000 }, workload: null });
+    onTestFinished(() => other.close());
+    const scene = await Scene.create({
+      node: { dialect: 'svc' },
+      nodes: [other],
+      env: { HOLDFAST_NODE_DIALECT: 'svc' },
+    });
+    const blob = scene.submit(300);
+    other.submitBlob(blob.bytes, { hashType: blob.hashType });
+    for (const node of [scene.node, other]) {
+      node.advanceSeconds(BLOCK_SECONDS);
+      node.mine();
+      // The same damage every time, and at both at first.
+      node.faults.add({ fault: { kind: 'wrong-size', byBytes: 1 }, methods: ['getnevmblobdata', 'listnevmblobdata'] });
+    }
+    const kept = join(scene.dataDir, 'custom', blob.versionHash);
+    await scene.start();
+    await scene.until('kept', () => existsSync(kept));
+    expect((await scene.record(blob.versionHash))?.state).toBe('seen');
+    other.faults.clear();
+    await scene.until('stored', async () => (await scene.record(blob.versionHash))?.state === 'stored');
+    expect(Buffer.from((await ask(scene, `/v1/blobs/${blob.versionHash}`)).body).equals(blob.bytes)).toBe(true);
   },
   TEST_MS,
 );

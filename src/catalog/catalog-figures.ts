@@ -25,8 +25,13 @@ export class CatalogFigures {
     this.#unstored = database
       .prepare('SELECT MIN(median_time_seconds) FROM content WHERE state = 1 AND median_time_seconds >= ?')
       .pluck();
+    // By subtraction: what the index says of `hash_type` alone, SQLite looks up in each row again, and history can be a
+    // million rows (half of one: 1.5 s against 25 ms, measured).
     this.#overdue = database
-      .prepare('SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds < ?')
+      .prepare(
+        `SELECT (SELECT COUNT(*) FROM seen INDEXED BY seen_by_urgency WHERE median_time_seconds < @until)
+           - (SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 1 AND median_time_seconds < @until)`,
+      )
       .pluck();
     const due = (urgency: 0 | 1) =>
       `SELECT MIN(due_seconds) AS due FROM placement INDEXED BY placement_queue
@@ -58,7 +63,7 @@ export class CatalogFigures {
 
   /** On chain, not here, deadline over: history that is not archived yet, and what is still to be judged lost. */
   overdue(tipMedianSeconds: number): number {
-    return z.number().parse(this.#overdue.get(tipMedianSeconds - RETENTION_SECONDS));
+    return z.number().parse(this.#overdue.get({ until: tipMedianSeconds - RETENTION_SECONDS }));
   }
 
   /** Least median time of what waits for this backend; null: nothing that has one. */

@@ -46,7 +46,13 @@ export class UnsavedRows {
        WHERE ${MINED} AND median_time_seconds >= ? ORDER BY median_time_seconds LIMIT ${MOST_ROWS}`,
     );
     const between = `FROM seen WHERE ${MINED} AND median_time_seconds >= ? AND median_time_seconds < ?`;
-    this.#count = database.prepare(`SELECT COUNT(*) ${between}`).pluck();
+    // By subtraction, as in CatalogFigures: of history there can be very much.
+    this.#count = database
+      .prepare(
+        `SELECT (SELECT COUNT(*) FROM seen INDEXED BY seen_by_urgency WHERE median_time_seconds >= @since AND median_time_seconds < @until)
+           - (SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 1 AND median_time_seconds >= @since AND median_time_seconds < @until)`,
+      )
+      .pluck();
     const end = (order: 'ASC' | 'DESC') =>
       database.prepare(`SELECT ${HEIGHT} ${between} ORDER BY median_time_seconds ${order} LIMIT 1`).pluck();
     this.#first = end('ASC');
@@ -71,7 +77,7 @@ export class UnsavedRows {
   /** With a median time from `since` up to, and without, `until`; null: there are none. */
   between(since: number, until: number): Stretch | null {
     return this.#reading('count what is not here', () => {
-      const blobs = z.number().parse(this.#count.get(since, until));
+      const blobs = z.number().parse(this.#count.get({ since, until }));
       if (blobs === 0) return null;
       const height = z.number().nullable();
       const from = height.parse(this.#first.get(since, until)) ?? 0;

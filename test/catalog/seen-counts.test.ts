@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
+import { RETENTION_SECONDS } from '../../src/blob/limits.ts';
+import { openCatalog, sighting } from './catalog-in-folder.ts';
+
+test('what is on chain and not here is counted by its time, and what is only listed is not', () => {
+  const catalog = openCatalog();
+  const txid = parseTxId('ab'.repeat(32));
+  const hash = (height: number) => parseBlockHash(height.toString(16).padStart(64, '0'));
+  catalog.chain.recordStart(1);
+  for (const height of [1, 2, 3]) {
+    const { versionHash } = sighting(`mined ${height}`);
+    const occurrence = { versionHash, hashType: 'keccak256' as const, txid, vout: 0, transactionIndex: 1 };
+    const times = { timeSeconds: height * 100, medianTimeSeconds: height * 100 };
+    const hashes = { height, hash: hash(height), previousHash: hash(height - 1) };
+    const occurrences = [{ ...occurrence, makeRecord: () => '{}' }];
+    catalog.chain.recordBlocks([{ ...hashes, ...times, occurrences, unclear: [] }], () => true);
+  }
+  catalog.noteListed([sighting('listed', { medianTimeSeconds: 150 }), sighting('later', { medianTimeSeconds: 250 })]);
+  const overdue = [100, 101, 201, 301].map((until) => catalog.figures.overdue(until + RETENTION_SECONDS));
+  expect(overdue).toEqual([0, 1, 2, 3]);
+  expect(catalog.losses.unsaved.between(100, 300)).toEqual({ blobs: 2, from: 1, to: 2 });
+  expect(catalog.losses.unsaved.between(201, 300)).toBeNull();
+});

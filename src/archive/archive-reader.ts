@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { type ContentName, HASH_TYPES, type NamedHash } from '../blob/ids.ts';
+import { type ContentName, HASH_TYPES, type NamedHash, type VersionHash } from '../blob/ids.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
+import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Adoption } from './adoption.ts';
 import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from './archive-view.ts';
 import type { ChainFollowing } from './chain/chain-following.ts';
@@ -92,6 +92,17 @@ export class ArchiveReader {
       file.close();
     }
     return null;
+  }
+
+  /**
+   * A small blob that lies here, read and hashed at once; null: `read` has to look, and says what is wrong. While the
+   * catalog is made anew nothing is: what may not be given out is read together with it. Throws what the disk says.
+   */
+  glance(versionHash: VersionHash): VerifiedBlob | null {
+    const { store, rehash, adoption } = this.#modules;
+    if (!adoption.isDone || this.isWithheld({ versionHash, hashType: null })) return null;
+    const found = store.small(versionHash);
+    return found === null ? null : rehash.prove(found, found.bytes, null);
   }
 
   isWithheld(name: NamedHash): boolean {

@@ -206,6 +206,8 @@ export interface ArchiveView {
   read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup>;
   /** The same without reading: null where it is not proven where it lies, and `read` has to find and prove it. */
   open?(name: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null>;
+  /** A small blob that costs less to read and prove at once than to wait for; null: `read` has to look. May throw. */
+  glance?(versionHash: VersionHash): VerifiedBlob | null;
   /** From memory, before anything is given out that is held already. */
   isWithheld?(name: NamedHash): boolean;
   /** `occurrencesAfter`: a `nextOccurrences` of this content. */

@@ -1,5 +1,5 @@
 import type { ArchiveView, ProvenBytes } from '../archive/archive-view.ts';
-import type { ContentName, NamedHash } from '../blob/ids.ts';
+import type { ContentName, NamedHash, VersionHash } from '../blob/ids.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { BlobCache } from './blob-cache.ts';
 import { type MissingBlob, readBlob } from './blob-lookup.ts';
@@ -15,7 +15,7 @@ export type BytesLookup = ServedBytes | { readonly kind: 'missing'; readonly loo
 /** From so many bytes on a file is sent in parts: a slow reader then holds a part of it, and not all. */
 const LARGE_BYTES = 131_072;
 
-export type BytesView = Pick<ArchiveView, 'read' | 'open' | 'isWithheld'>;
+export type BytesView = Pick<ArchiveView, 'read' | 'open' | 'glance' | 'isWithheld'>;
 
 /** Where routes get bytes from: memory, then a proven file, then whatever the archive finds and proves. */
 export class BlobBytes {
@@ -34,7 +34,7 @@ export class BlobBytes {
   async find(name: NamedHash, signal: AbortSignal): Promise<BytesLookup> {
     const held = this.held(name);
     if (held !== null && !(this.#isTight() && held.sizeBytes >= LARGE_BYTES)) return held;
-    return (await this.#proven(name, signal)) ?? held ?? (await this.#read(name, signal));
+    return (await this.#proven(name, signal)) ?? held ?? this.#glanced(name) ?? (await this.#read(name, signal));
   }
 
   /** Out of memory, at once; null: it is not there, or may not be given out. */
@@ -42,6 +42,30 @@ export class BlobBytes {
     if (this.#view.isWithheld?.(name) === true) return null;
     const blob = this.#cache.get(name);
     return blob === null ? null : inMemory(blob);
+  }
+
+  /** Out of memory, or small and proven at once; null: `find` has to look. */
+  atOnce(versionHash: VersionHash): (ServedBytes & { readonly kind: 'memory' }) | null {
+    const name = { versionHash, hashType: null };
+    return this.held(name) ?? this.#glanced(name);
+  }
+
+  #glanced(name: NamedHash): (ServedBytes & { readonly kind: 'memory' }) | null {
+    if (this.#view.glance === undefined || this.#view.isWithheld?.(name) === true) return null;
+    const blob = this.#glance(name.versionHash);
+    if (blob === null || blob.versionHash !== name.versionHash) return null;
+    if (name.hashType !== null && name.hashType !== blob.hashType) return null;
+    if (this.#cache.wants(blob, blob.bytes.length)) this.#cache.keep(blob);
+    return inMemory(blob);
+  }
+
+  #glance(versionHash: VersionHash): VerifiedBlob | null {
+    try {
+      return this.#view.glance?.(versionHash) ?? null;
+    } catch {
+      // `read` meets the same fault, looks elsewhere, and has the words for it.
+      return null;
+    }
   }
 
   /** A file that is proven already; null: there is none, or it is wanted in memory. */

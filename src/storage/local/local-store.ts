@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ContentName } from '../../blob/ids.ts';
+import type { ContentName, VersionHash } from '../../blob/ids.ts';
 import type { FileIdentity, UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { BlobStore, StoredEntry } from '../blob-store.ts';
 import { storageFault } from '../errors.ts';
@@ -67,6 +67,15 @@ export class LocalStore implements BlobStore {
       if (file === null) return null;
       return { blob: { hashType, versionHash, bytes: file.bytes }, identity: file.identity };
     });
+  }
+
+  /** A small blob under these 32 bytes, at once; null: none is small. Not proven: hash it before it leaves. */
+  small(versionHash: VersionHash): (UnverifiedBlob & ContentName) | null {
+    try {
+      return this.#rows.getEither(versionHash);
+    } catch (cause) {
+      throw storageFault(this.id, 'get', cause);
+    }
   }
 
   /** The file of a large blob, to be read in parts; null: it has none. The caller closes it. */

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 export interface Load {
+  readonly requests: number;
   readonly perSecond: number;
   readonly p99Ms: number;
 }
@@ -21,8 +22,9 @@ export async function wrk(url: string, script: string, seconds: number): Promise
   const words = ['-t1', '-c64', `-d${seconds}s`, '--timeout', '30s', '--latency', '-s', script, url];
   const { stdout } = await promisify(execFile)('wrk', words);
   const perSecond = Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1] ?? 0);
+  const requests = Number(/(\d+) requests in/.exec(stdout)?.[1]);
   const [, value = '', unit = ''] = /99%\s+([\d.]+)(us|ms|s)/.exec(stdout) ?? [];
   if (/Non-2xx|Socket errors: connect [1-9]/.test(stdout) || perSecond === 0) throw new Error(stdout);
   const scale = { us: 0.001, ms: 1, s: 1_000 }[unit] ?? Number.NaN;
-  return { perSecond, p99Ms: Number(value) * scale };
+  return { requests, perSecond, p99Ms: Number(value) * scale };
 }

@@ -66,6 +66,7 @@ export class CacheFill {
       isKept = copy !== null && rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
       if (isKept) isKept = catalog.replicas.cached.recordCached(entry);
     } finally {
+      room.settle(entry.sizeBytes);
       if (!isKept) room.giveBack(entry.sizeBytes);
     }
   }

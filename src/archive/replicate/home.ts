@@ -45,6 +45,8 @@ export class Home {
         const isFull = error instanceof StorageError && error.code === 'storage/full';
         if (!isFull || !room.isCache) throw error;
         if (!(await room.relieve(signal))) return await this.#writeThrough(blob, signal);
+      } finally {
+        room.settle(blob.bytes.length);
       }
     }
   }

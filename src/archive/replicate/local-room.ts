@@ -43,6 +43,11 @@ export class LocalRoom {
   #usedBytes: number;
   #disk: DiskRoom | null = null;
   #lookedMs = Number.NEGATIVE_INFINITY;
+  /** Claimed and perhaps not written yet: a look at the disk does not show it. */
+  #underWayBytes = 0;
+  /** What the last look may not have shown: then under way, or claimed since. A disk can fill within one look's time. */
+  #unseenBytes = 0;
+  #isLow = false;
   /** One at a time: what is let go for one blob is not counted for another, nor deleted when it has come again. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -70,7 +75,10 @@ export class LocalRoom {
     return this.#modules.knowsWhatIsMined();
   }
 
-  /** true: so many bytes may be written here, and are counted from now on. Rejects only when the signal aborts. */
+  /**
+   * true: so many bytes may be written here, and are counted from now on; the writer calls `settle` when it is done.
+   * Rejects only when the signal aborts.
+   */
   claim(bytes: number, signal: AbortSignal): Promise<boolean> {
     const turn = this.#turn.then(() => this.#claim(bytes, signal));
     this.#turn = turn.catch(() => {});
@@ -86,6 +94,11 @@ export class LocalRoom {
     });
     this.#turn = turn.catch(() => {});
     return turn;
+  }
+
+  /** The write for which so many bytes were claimed is over, well or not. */
+  settle(bytes: number): void {
+    this.#underWayBytes -= bytes;
   }
 
   /** What was claimed was not written. */
@@ -115,7 +128,7 @@ export class LocalRoom {
     while (!(await this.#hasRoom(bytes))) {
       if (!this.isCache || !(await this.#letGo(signal))) return false;
     }
-    this.#usedBytes += bytes;
+    this.#count(bytes);
     return true;
   }
 
@@ -126,33 +139,44 @@ export class LocalRoom {
       const gone = replicas.cached.recordEvicted(replicas.cached.evictable('stored', EVICTED_TOGETHER));
       if (!(await this.#delete(gone, signal))) return false;
     }
-    this.#usedBytes += bytes;
+    this.#count(bytes);
     return true;
+  }
+
+  #count(bytes: number): void {
+    this.#usedBytes += bytes;
+    this.#underWayBytes += bytes;
+    this.#unseenBytes += bytes;
   }
 
   async #hasRoom(bytes: number): Promise<boolean> {
     const { budgetBytes } = this.#options;
     if (this.isCache && budgetBytes !== null && this.#usedBytes + bytes > budgetBytes) return false;
-    const { freeBytes, totalBytes } = await this.#look();
-    return freeBytes - bytes >= Math.min(RESERVE.bytes, totalBytes * RESERVE.share);
+    const { freeBytes, totalBytes } = await this.#look(bytes);
+    return freeBytes - this.#unseenBytes - bytes >= limitOf(RESERVE, totalBytes);
   }
 
-  async #look(): Promise<DiskRoom> {
+  /** A look is good for a while, but neither for turning somebody away nor past the point where it is to be told. */
+  async #look(bytes: number): Promise<DiskRoom> {
     const steadyMs = this.#modules.steadyMs();
-    if (this.#disk === null || steadyMs - this.#lookedMs >= DISK_LOOK_MS) {
-      this.#disk = await this.#options.disk();
-      this.#lookedMs = steadyMs;
-      this.#tell(this.#disk);
+    if (this.#disk !== null && steadyMs - this.#lookedMs < DISK_LOOK_MS) {
+      const { freeBytes, totalBytes } = this.#disk;
+      const left = freeBytes - this.#unseenBytes - bytes;
+      if (left >= limitOf(this.#isLow ? RESERVE : ALARM, totalBytes)) return this.#disk;
     }
+    this.#unseenBytes = this.#underWayBytes;
+    this.#disk = await this.#options.disk();
+    this.#lookedMs = steadyMs;
+    this.#tell(this.#disk);
     return this.#disk;
   }
 
   #tell({ freeBytes, totalBytes }: DiskRoom): void {
-    const isLow = freeBytes < Math.min(ALARM.bytes, totalBytes * ALARM.share);
+    this.#isLow = freeBytes - this.#unseenBytes < limitOf(ALARM, totalBytes);
     const percent = Math.floor((freeBytes / totalBytes) * 100);
     this.#modules.conditions.set(
       'room',
-      isLow
+      this.#isLow
         ? {
             code: 'disk/nearly-full',
             message: `The volume of the data folder has ${Math.floor(freeBytes / 1_048_576)} MiB free (${percent} %).`,
@@ -188,4 +212,8 @@ export class LocalRoom {
     if (gone.length > 0) this.#lookedMs = Number.NEGATIVE_INFINITY;
     return gone.length > 0;
   }
+}
+
+function limitOf({ bytes, share }: { readonly bytes: number; readonly share: number }, totalBytes: number): number {
+  return Math.min(bytes, totalBytes * share);
 }

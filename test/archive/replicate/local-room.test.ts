@@ -21,3 +21,38 @@ test('nothing is given room while a full disk makes what was let go be deleted: 
   order.push('given');
   expect([await relieving, order]).toEqual([true, ['deleted', 'given']]);
 });
+
+test('a disk that fills within one look is neither filled past its reserve nor untold', async () => {
+  const MIB = 1_048_576;
+  const disk = { freeBytes: 100 * MIB, totalBytes: 100 * MIB };
+  const { replication, conditions } = await replicationScene({
+    backends: [],
+    mode: 'keep',
+    disk: async () => ({ ...disk }),
+  });
+  const { room } = replication;
+  let written = 0;
+  // The clock stands: only what was claimed tells that the first look is out of date.
+  while (await room.claim(MIB, NEVER)) {
+    disk.freeBytes -= MIB;
+    room.settle(MIB);
+    written += 1;
+  }
+  expect(written).toBe(95);
+  expect(conditions.all().map(({ code }) => code)).toContain('disk/nearly-full');
+});
+
+test('what is being written is not given twice', async () => {
+  const MIB = 1_048_576;
+  // Nothing of it has reached the disk yet, whenever somebody looks.
+  const { replication } = await replicationScene({
+    backends: [],
+    mode: 'keep',
+    disk: async () => ({ freeBytes: 10 * MIB, totalBytes: 100 * MIB }),
+  });
+  const { room } = replication;
+  for (let claimed = 0; claimed < 5; claimed += 1) expect(await room.claim(MIB, NEVER)).toBe(true);
+  expect(await room.claim(MIB, NEVER)).toBe(false);
+  room.settle(MIB);
+  expect(await room.claim(MIB, NEVER)).toBe(true);
+});

@@ -25,7 +25,7 @@ describeWithServers('a backend that is killed in the middle', () => {
     const waits = () => scene.archive.status().content.spooled >= 3 * HOUR_BLOCKS;
     await scene.until('everything of that hour is here', waits);
     expect(scene.archive.status()).toMatchObject({ content: { seen: 0 }, chain: { lost: 0 } });
-    expect(scene.conditions()).toContain('storage/unreachable');
+    await scene.until('somebody is told', () => scene.conditions().includes('storage/unreachable'));
     for (const { versionHash } of mined.slice(-5)) {
       expect((await scene.archive.read(nameOf(versionHash), NEVER)).kind).toBe('found');
     }

@@ -1,6 +1,6 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-/** Names what was skipped, and ends with one plain line that any log reader understands. */
+/** Names what was skipped or passed only at the second try; one plain line at the end, for any log reader. */
 export class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
@@ -8,6 +8,8 @@ export class SummaryReporter implements Reporter {
     const failed = tests.filter((one) => one.result().state === 'failed').length;
     const brokenModules = modules.filter((module) => module.state() === 'failed' && !hasFailedTest(module)).length;
     const lines = skipped.map((one) => `skipped: ${one.module.relativeModuleId} › ${one.fullName}`);
+    const flaky = tests.filter((one) => one.diagnostic()?.flaky === true);
+    lines.push(...flaky.map((one) => `passed only when tried again: ${one.module.relativeModuleId} › ${one.fullName}`));
     const passed = tests.length - skipped.length - failed;
     lines.push(`${passed} passed, ${failed + brokenModules + errors.length} failed, ${skipped.length} skipped`);
     process.stdout.write(`${lines.join('\n')}\n`);

@@ -13,5 +13,8 @@ export default defineConfig({
     // Tests start servers and child processes on a shared machine: a slow minute is no failure.
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Most are about processes, servers and clocks on a machine that others use too: where the whole suite is promised,
+    // what failed is tried once more, and the summary names it. What must never happen even once has `retry: 0`.
+    retry: process.env['CI'] === 'true' ? 1 : 0,
   },
 });

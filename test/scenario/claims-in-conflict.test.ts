@@ -21,7 +21,10 @@ const inConflict = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('our restart' as const) }) },
 );
 
-test('while nodes disagree, nothing above their last common block is called final', { timeout: 240_000 }, async () => {
+test('while nodes disagree, nothing above their last common block is called final', {
+  timeout: 240_000,
+  retry: 0,
+}, async () => {
   const before = fc.integer({ min: 1, max: 4 });
   const scenes = fc.asyncProperty(
     before,

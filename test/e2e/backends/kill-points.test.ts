@@ -29,6 +29,7 @@ const callsOf = (point: string) => (point.includes('commit') ? [1] : [1, 2]);
 
 test.each(POINTS.flatMap((point) => callsOf(point).map((call) => ({ point, call }))))(
   'kill -9 $point (call $call): nothing is lost, nothing is claimed that is not so',
+  { retry: 0, timeout: 60_000 },
   async ({ point, call }) => {
     const [server, node] = await Promise.all([LyingServer.start(), startNode()]);
     const published = publish(node, `kill ${point} ${call}`, BLOBS);
@@ -61,5 +62,4 @@ test.each(POINTS.flatMap((point) => callsOf(point).map((call) => ({ point, call 
     await expectAll(daemon, published);
     expect(await daemon.client.status()).toMatchObject({ content: { stored: BLOBS, seen: 0, failing: 0 } });
   },
-  60_000,
 );

@@ -9,6 +9,7 @@ import { expectAll, publish } from './real-backends.ts';
 
 test.each(LIES)(
   'a backend that does this is never believed, and delays no other: %s',
+  { retry: 0, timeout: 70_000 },
   async (lie) => {
     const [liar, honest, node] = await Promise.all([LyingServer.start(), LyingServer.start(), startNode()]);
     const env = {
@@ -44,7 +45,6 @@ test.each(LIES)(
     await untilStored(daemon, 6, 40_000);
     await expectAll(daemon, published);
   },
-  70_000,
 );
 
 test('a backend whose listing is late: nothing is called missing that it gives, nothing stored that it has not got', async () => {

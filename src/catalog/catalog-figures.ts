@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import type { PlacementTable } from './placement-table.ts';
+import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 
 const seconds = z.number().nullable();
 const row = z.object({ height: z.number(), median_time_seconds: z.number() });
@@ -19,19 +20,15 @@ export class CatalogFigures {
 
   constructor(database: Database.Database, placements: PlacementTable) {
     this.#placements = placements;
-    const earliest = (unmined: 0 | 1) =>
-      `SELECT MIN(median_time_seconds) AS median FROM seen WHERE (hash_type IS NULL) = ${unmined} AND median_time_seconds >= @since`;
-    this.#unspooled = database.prepare(`SELECT MIN(median) FROM (${earliest(0)} UNION ALL ${earliest(1)})`).pluck();
+    const parts = [MINED_DUE, LISTED_DUE, RESTING].map(
+      (part) => `SELECT MIN(median_time_seconds) AS median FROM ${part} AND median_time_seconds >= @since`,
+    );
+    this.#unspooled = database.prepare(`SELECT MIN(median) FROM (${parts.join(' UNION ALL ')})`).pluck();
     this.#unstored = database
       .prepare('SELECT MIN(median_time_seconds) FROM content WHERE state = 1 AND median_time_seconds >= ?')
       .pluck();
-    // By subtraction: what the index says of `hash_type` alone, SQLite looks up in each row again, and history can be a
-    // million rows (half of one: 1.5 s against 25 ms, measured).
     this.#overdue = database
-      .prepare(
-        `SELECT (SELECT COUNT(*) FROM seen INDEXED BY seen_by_urgency WHERE median_time_seconds < @until)
-           - (SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 1 AND median_time_seconds < @until)`,
-      )
+      .prepare(`SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', 'median_time_seconds < @until')})`)
       .pluck();
     const due = (urgency: 0 | 1) =>
       `SELECT MIN(due_seconds) AS due FROM placement INDEXED BY placement_queue

@@ -279,12 +279,12 @@ export class Catalog {
   }
 
   #transaction<T>(operation: string, work: () => T): T {
-    const putBack = this.counts.remember();
+    const putBack = [this.counts.remember(), this.#wanted.remember()];
     try {
       return this.#database.transaction(work).immediate();
     } catch (cause) {
       // The totals follow the transaction: what was rolled back was not counted.
-      putBack();
+      for (const put of putBack) put();
       throw catalogFault(operation, cause);
     }
   }

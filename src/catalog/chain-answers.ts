@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type ContentName, parseTxId, parseVersionHash, type TxId } from '../blob/ids.ts';
 import { hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { FirstUnsaved } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
 import { UNMADE_RECORD } from './record-outbox.ts';
 
@@ -19,20 +20,13 @@ const heldRow = z.object({
   median_time_seconds: z.number(),
   txid: z.instanceof(Buffer).nullable(),
 });
-const optionalHeight = z.number().nullable();
-
-/** The first occurrence of the row `of`, from the height @since on, that no recorded loss speaks for. */
-function firstOpen(of: string): string {
-  return `(SELECT MIN(height) FROM occurrence WHERE occurrence.version_hash = ${of}.version_hash AND occurrence.hash_type = ${of}.hash_type
-    AND height >= @since AND height > COALESCE((SELECT up_to_height FROM lost WHERE lost.version_hash = ${of}.version_hash AND lost.hash_type = ${of}.hash_type AND revoked_ms IS NULL), -1))`;
-}
 
 type Reading = <T>(operation: string, work: () => T) => T;
 
 /** Questions of clients to what was walked. Reads only. */
 export class ChainAnswers {
   readonly #ofBlock: Database.Statement;
-  readonly #unsaved: Database.Statement;
+  readonly #unsaved: FirstUnsaved;
   readonly #minedLately: Database.Statement;
   readonly #arrivedLately: Database.Statement;
   readonly #lowestSince: Database.Statement;
@@ -46,16 +40,7 @@ export class ChainAnswers {
     this.#ofBlock = database.prepare(
       'SELECT height, transaction_index, version_hash, hash_type, txid, vout FROM occurrence WHERE height = ? ORDER BY transaction_index',
     );
-    // What is on chain and not held is in the queue, what is held and not stored is in an index of its own: both are
-    // small while all is well, however long the chain.
-    this.#unsaved = database
-      .prepare(
-        `SELECT MIN(height) FROM (
-           SELECT ${firstOpen('seen')} AS height FROM seen WHERE (hash_type IS NULL) = 0 AND NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash)
-           UNION ALL
-           SELECT ${firstOpen('content')} AS height FROM content INDEXED BY content_unstored WHERE state = 1)`,
-      )
-      .pluck();
+    this.#unsaved = new FirstUnsaved(database);
     this.#minedLately = database.prepare(
       `SELECT content.version_hash, content.hash_type, size_bytes, occurrence.txid, block.median_time_seconds
        FROM occurrence JOIN block ON block.height = occurrence.height
@@ -89,7 +74,7 @@ export class ChainAnswers {
 
   /** From this height on: that of the first occurrence whose content is neither stored nor recorded as lost; null: there is none. */
   firstUnsavedHeight(since: number): number | null {
-    return this.#reading('look for what is not stored', () => optionalHeight.parse(this.#unsaved.get({ since })));
+    return this.#reading('look for what is not stored', () => this.#unsaved.since(since));
   }
 
   /** Held, and mined in a block from this height on; a content once for each of its occurrences, in their order. */

@@ -37,8 +37,6 @@ export class ChainIndex {
   readonly #occurrences: OccurrenceTable;
   readonly #begin: Database.Statement;
   readonly #setFinal: Database.Statement;
-  readonly #unmined: Database.Statement;
-  readonly #forgetUnlisted: Database.Statement;
   readonly #revokeLoss: Database.Statement;
   #startHeight: number | null = null;
   #tip: BlockRow | null;
@@ -52,13 +50,8 @@ export class ChainIndex {
     this.#occurrences = new OccurrenceTable(database);
     this.#begin = database.prepare('INSERT INTO walk (only, start_height) VALUES (1, ?) ON CONFLICT DO NOTHING');
     this.#setFinal = database.prepare('UPDATE walk SET final_height = ?, finality = ?');
-    const elsewhere = 'EXISTS (SELECT 1 FROM occurrence WHERE version_hash = ?)';
-    this.#unmined = database.prepare(`UPDATE seen SET hash_type = NULL WHERE version_hash = ? AND NOT ${elsewhere}`);
-    this.#forgetUnlisted = database.prepare(
-      'DELETE FROM seen WHERE version_hash = ? AND hash_type IS NULL AND size_known = 0',
-    );
     this.#revokeLoss = database.prepare(
-      `UPDATE lost SET revoked_ms = ?, revoked_because = 'left-the-branch' WHERE version_hash = ? AND revoked_ms IS NULL AND NOT ${elsewhere}`,
+      `UPDATE lost SET revoked_ms = ?, revoked_because = 'left-the-branch' WHERE version_hash = ? AND revoked_ms IS NULL AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = ?)`,
     );
     const row = database.prepare('SELECT start_height, final_height, finality FROM walk').get();
     if (row !== undefined) {
@@ -175,9 +168,8 @@ export class ChainIndex {
       this.#parts.records.forgetAbove(toHeight);
       for (const occurrence of withdrawn) this.#parts.records.withdraw(occurrence);
       for (const { versionHash } of gone.values()) {
+        this.#parts.wanted.leaveBlock(versionHash);
         const key = hashKey(versionHash);
-        this.#unmined.run(key, key);
-        this.#forgetUnlisted.run(key);
         this.#revokeLoss.run(this.#parts.nowMs(), key, key);
       }
       const blocks = this.#blocks.deleteAbove(toHeight);

@@ -16,6 +16,7 @@ import {
   REVOCATIONS,
   type Revocation,
 } from './loss-document.ts';
+import { ofMined } from './queue-parts.ts';
 import { UnsavedRows } from './unsaved-rows.ts';
 import { hashKey, type WantedBlob, type WantedTable } from './wanted-table.ts';
 
@@ -95,7 +96,9 @@ export class LossLedger {
     this.#revoke = database.prepare('UPDATE lost SET revoked_ms = ? WHERE version_hash = ? AND hash_type = ?');
     this.#forget = database.prepare('DELETE FROM lost WHERE version_hash = ? AND hash_type = ?');
     this.#unspooled = database
-      .prepare('SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds BETWEEN ? AND ?')
+      .prepare(
+        `SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', 'median_time_seconds BETWEEN @since AND @until')})`,
+      )
       .pluck();
     this.#unstored = database
       .prepare('SELECT COUNT(*) FROM content WHERE state = 1 AND unmined = 0 AND median_time_seconds < ?')
@@ -196,7 +199,7 @@ export class LossLedger {
   /** Of what can still be saved: on chain, with a median time from `sinceSeconds` up to `untilSeconds`. */
   lateness(sinceSeconds: number, untilSeconds: number): Lateness {
     return this.#parts.reading('count what is late', () => ({
-      unspooled: z.number().parse(this.#unspooled.get(sinceSeconds, untilSeconds)),
+      unspooled: z.number().parse(this.#unspooled.get({ since: sinceSeconds, until: untilSeconds })),
       unstored: z.number().parse(this.#unstored.get(untilSeconds)),
     }));
   }

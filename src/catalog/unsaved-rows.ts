@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { parseVersionHash, type VersionHash } from '../blob/ids.ts';
+import { ofMined } from './queue-parts.ts';
 
 /** A blob that is on chain and not here, and that can be had until its deadline. */
 export interface UnsavedBlob {
@@ -29,7 +30,6 @@ const blobRow = z.object({
 /** More than six hours of full blocks hold, several times over. */
 const MOST_ROWS = 20_000;
 const HEIGHT = '(SELECT MAX(height) FROM occurrence WHERE occurrence.version_hash = seen.version_hash)';
-const MINED = '(hash_type IS NULL) = 0';
 
 /** What is on chain and not here, by the chain's clock. Reads only. */
 export class UnsavedRows {
@@ -42,19 +42,17 @@ export class UnsavedRows {
   constructor(database: Database.Database, reading: <T>(operation: string, work: () => T) => T) {
     this.#reading = reading;
     this.#from = database.prepare(
-      `SELECT version_hash, ${HEIGHT} AS height, median_time_seconds, last_error_code FROM seen
-       WHERE ${MINED} AND median_time_seconds >= ? ORDER BY median_time_seconds LIMIT ${MOST_ROWS}`,
+      `${ofMined(`version_hash, ${HEIGHT} AS height, median_time_seconds, last_error_code`, 'median_time_seconds >= @since')}
+       ORDER BY median_time_seconds LIMIT ${MOST_ROWS}`,
     );
-    const between = `FROM seen WHERE ${MINED} AND median_time_seconds >= ? AND median_time_seconds < ?`;
-    // By subtraction, as in CatalogFigures: of history there can be very much.
-    this.#count = database
-      .prepare(
-        `SELECT (SELECT COUNT(*) FROM seen INDEXED BY seen_by_urgency WHERE median_time_seconds >= @since AND median_time_seconds < @until)
-           - (SELECT COUNT(*) FROM seen WHERE (hash_type IS NULL) = 1 AND median_time_seconds >= @since AND median_time_seconds < @until)`,
-      )
-      .pluck();
+    const between = 'median_time_seconds >= @since AND median_time_seconds < @until';
+    this.#count = database.prepare(`SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', between)})`).pluck();
     const end = (order: 'ASC' | 'DESC') =>
-      database.prepare(`SELECT ${HEIGHT} ${between} ORDER BY median_time_seconds ${order} LIMIT 1`).pluck();
+      database
+        .prepare(
+          `${ofMined(`${HEIGHT} AS height, median_time_seconds`, between)} ORDER BY median_time_seconds ${order} LIMIT 1`,
+        )
+        .pluck();
     this.#first = end('ASC');
     this.#last = end('DESC');
   }
@@ -62,7 +60,7 @@ export class UnsavedRows {
   /** With a median time from here on, nearest deadline first. */
   since(medianSeconds: number): UnsavedBlob[] {
     return this.#reading('read what is not here', () =>
-      this.#from.all(medianSeconds).map((value) => {
+      this.#from.all({ since: medianSeconds }).map((value) => {
         const found = blobRow.parse(value);
         return {
           versionHash: parseVersionHash(found.version_hash.toString('hex')),
@@ -80,8 +78,8 @@ export class UnsavedRows {
       const blobs = z.number().parse(this.#count.get({ since, until }));
       if (blobs === 0) return null;
       const height = z.number().nullable();
-      const from = height.parse(this.#first.get(since, until)) ?? 0;
-      return { blobs, from, to: height.parse(this.#last.get(since, until)) ?? from };
+      const from = height.parse(this.#first.get({ since, until })) ?? 0;
+      return { blobs, from, to: height.parse(this.#last.get({ since, until })) ?? from };
     });
   }
 }

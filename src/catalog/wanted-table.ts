@@ -11,6 +11,7 @@ import {
 } from '../blob/ids.ts';
 import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../blob/limits.ts';
 import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { LISTED_DUE, MINED_DUE, NEVER_MS, ofMined, RESTING } from './queue-parts.ts';
 
 /** What a list said of a blob that is not here yet. */
 export interface Sighting {
@@ -53,15 +54,8 @@ export interface FetchFailure {
 /** Whether it was asked for in vain before. */
 export type WantedKind = 'all' | 'fresh' | 'failed';
 
-/** Of what is past its deadline on the chain, and listed nowhere: nobody fetches it until a list names it. */
-const NEVER_MS = Number.MAX_SAFE_INTEGER;
-
-/** As SQL: each index serves only what says so in its words, and what rests for good is in neither. */
-const KINDS = {
-  all: `AND next_attempt_ms <> ${NEVER_MS}`,
-  fresh: `AND next_attempt_ms <> ${NEVER_MS} AND attempts = 0`,
-  failed: 'AND attempts > 0',
-} as const satisfies Record<WantedKind, string>;
+/** As SQL. What failed is in an index of its own. */
+const KINDS = { all: 'true', fresh: 'attempts = 0' } as const satisfies Record<Exclude<WantedKind, 'failed'>, string>;
 
 const row = z.object({
   version_hash: z.instanceof(Buffer),
@@ -77,16 +71,17 @@ const row = z.object({
 });
 
 /** What is in the queue; `earliest` is the lowest median time. */
-export type QueueSummary = z.output<typeof summaryRow>;
+export interface QueueSummary extends z.output<typeof summaryRow> {
+  readonly count: number;
+}
 
-const earliest = (isUnmined: 0 | 1) =>
-  `(SELECT MIN(median_time_seconds) FROM seen WHERE (hash_type IS NULL) = ${isUnmined})`;
+const earliest = (part: string) => `SELECT MIN(median_time_seconds) AS median FROM ${part}`;
 
 /** Each part by an index of its own, for it is asked for several times a second. */
-export const SUMMARY_SQL = `SELECT (SELECT COUNT(*) FROM seen) AS count, (SELECT COUNT(*) FROM seen WHERE attempts > 0) AS failing,
-  MIN(COALESCE(${earliest(0)}, ${earliest(1)}), COALESCE(${earliest(1)}, ${earliest(0)})) AS earliest`;
+export const SUMMARY_SQL = `SELECT (SELECT COUNT(*) FROM seen WHERE attempts > 0) AS failing,
+  (SELECT MIN(median) FROM (${[MINED_DUE, LISTED_DUE, RESTING].map(earliest).join(' UNION ALL ')})) AS earliest`;
 
-const summaryRow = z.object({ count: z.number(), earliest: z.number().nullable(), failing: z.number() });
+const summaryRow = z.object({ earliest: z.number().nullable(), failing: z.number() });
 
 /** A blob that failed and is listed anew is tried again after this at the latest. */
 const RELISTED_DELAY_MS = 60_000;
@@ -107,12 +102,18 @@ export class WantedTable {
   readonly #move: Database.Statement;
   readonly #addMined: Database.Statement;
   readonly #moveMined: Database.Statement;
-  readonly #next: Readonly<Record<WantedKind, Database.Statement>>;
+  readonly #leftBranch: Database.Statement;
+  readonly #forgetUnlisted: Database.Statement;
+  /** By parts of the queue, the more urgent one first. */
+  readonly #next: Readonly<Record<WantedKind, readonly Database.Statement[]>>;
   readonly #past: Database.Statement;
   readonly #find: Database.Statement;
   readonly #fail: Database.Statement;
   readonly #remove: Database.Statement;
   readonly #summary: Database.Statement;
+  readonly #count: Database.Statement;
+  /** How many rows there are; null: to be counted. Kept beside the table, for it is asked for several times a second. */
+  #rows: number | null = null;
 
   /** Rows of a process whose clock was ahead are taken for older than now, and rest for no longer than a failure may. */
   constructor(database: Database.Database, nowMs: number) {
@@ -139,13 +140,25 @@ export class WantedTable {
     this.#moveMined = database.prepare(
       'UPDATE seen SET hash_type = ?, median_time_seconds = CASE WHEN hash_type IS NULL THEN ? ELSE MAX(median_time_seconds, ?) END WHERE version_hash = ?',
     );
-    const next = (kind: WantedKind) =>
-      database.prepare(
-        `SELECT ${COLUMNS} FROM seen WHERE (next_attempt_ms <= @nowMs OR (${IS_TOO_FAR})) ${KINDS[kind]} ORDER BY (hash_type IS NULL), median_time_seconds LIMIT @limit`,
+    const mayBeTried = `(next_attempt_ms <= @nowMs OR (${IS_TOO_FAR}))`;
+    const next = (kind: keyof typeof KINDS) =>
+      [MINED_DUE, LISTED_DUE].map((part) =>
+        database.prepare(
+          `SELECT ${COLUMNS} FROM ${part} AND ${mayBeTried} AND ${KINDS[kind]} ORDER BY median_time_seconds LIMIT @limit`,
+        ),
       );
-    this.#next = { all: next('all'), fresh: next('fresh'), failed: next('failed') };
+    const failed = database.prepare(
+      `SELECT ${COLUMNS} FROM seen WHERE ${mayBeTried} AND attempts > 0 ORDER BY (hash_type IS NULL), median_time_seconds LIMIT @limit`,
+    );
+    this.#next = { all: next('all'), fresh: next('fresh'), failed: [failed] };
     this.#past = database.prepare(
-      `SELECT ${COLUMNS} FROM seen WHERE (hash_type IS NULL) = 0 AND median_time_seconds < ? ORDER BY median_time_seconds LIMIT ?`,
+      `${ofMined(COLUMNS, 'median_time_seconds < @until')} ORDER BY median_time_seconds LIMIT @limit`,
+    );
+    this.#leftBranch = database.prepare(
+      'UPDATE seen SET hash_type = NULL WHERE version_hash = @key AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = @key)',
+    );
+    this.#forgetUnlisted = database.prepare(
+      'DELETE FROM seen WHERE version_hash = ? AND hash_type IS NULL AND size_known = 0',
     );
     this.#find = database.prepare(`SELECT ${COLUMNS} FROM seen WHERE version_hash = ?`);
     this.#fail = database.prepare(
@@ -153,6 +166,7 @@ export class WantedTable {
     );
     this.#remove = database.prepare('DELETE FROM seen WHERE version_hash = ?');
     this.#summary = database.prepare(SUMMARY_SQL);
+    this.#count = database.prepare('SELECT COUNT(*) FROM seen').pluck();
   }
 
   /** true when it was not in the queue before. */
@@ -160,7 +174,7 @@ export class WantedTable {
     const key = hashKey(sighting.versionHash);
     const txid = sighting.txid === null ? null : hashKey(sighting.txid);
     const { sizeBytes, medianTimeSeconds } = sighting;
-    if (this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs, key).changes === 1) return true;
+    if (this.#added(this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs, key))) return true;
     this.#move.run(
       sighting.isTimeGuessed === true ? null : medianTimeSeconds,
       txid,
@@ -180,20 +194,23 @@ export class WantedTable {
     const code = hashTypeCode(hashType);
     const time = mined.medianTimeSeconds;
     const next = mined.isPast ? NEVER_MS : 0;
-    if (this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next).changes === 1)
-      return true;
+    if (this.#added(this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next))) return true;
     this.#moveMined.run(code, time, time, key);
     return false;
   }
 
   /** What may be tried now: what is on chain by its deadline, then what waits for a block. */
   next(nowMs: number, limit: number, which: WantedKind): WantedBlob[] {
-    return this.#next[which].all({ nowMs, limit }).map(decode);
+    const found: WantedBlob[] = [];
+    for (const part of this.#next[which]) {
+      if (found.length < limit) found.push(...part.all({ nowMs, limit: limit - found.length }).map(decode));
+    }
+    return found;
   }
 
   /** On chain, and the chain's clock has passed its deadline. */
   pastDeadline(tipMedianSeconds: number, limit: number): WantedBlob[] {
-    return this.#past.all(tipMedianSeconds - RETENTION_SECONDS, limit).map(decode);
+    return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit }).map(decode);
   }
 
   find(versionHash: VersionHash): WantedBlob | null {
@@ -206,11 +223,40 @@ export class WantedTable {
   }
 
   remove(versionHash: VersionHash): void {
-    this.#remove.run(hashKey(versionHash));
+    this.#removed(this.#remove.run(hashKey(versionHash)));
+  }
+
+  /** Blocks that had it were taken back: unless another one has it, it is only listed, or not even that. */
+  leaveBlock(versionHash: VersionHash): void {
+    const key = hashKey(versionHash);
+    this.#leftBranch.run({ key });
+    this.#removed(this.#forgetUnlisted.run(key));
   }
 
   summary(): QueueSummary {
-    return summaryRow.parse(this.#summary.get());
+    return { ...summaryRow.parse(this.#summary.get()), count: this.#counted() };
+  }
+
+  /** Gives what puts the count back to what it is now: for a transaction that is rolled back. */
+  remember(): () => void {
+    const before = this.#rows;
+    return () => {
+      this.#rows = before;
+    };
+  }
+
+  #counted(): number {
+    this.#rows ??= z.number().parse(this.#count.get());
+    return this.#rows;
+  }
+
+  #added({ changes }: Database.RunResult): boolean {
+    if (this.#rows !== null) this.#rows += changes;
+    return changes === 1;
+  }
+
+  #removed({ changes }: Database.RunResult): void {
+    if (this.#rows !== null) this.#rows -= changes;
   }
 }
 

@@ -5,6 +5,7 @@ import { hashTypeFrom } from '../sqlite/hash-type-code.ts';
 import { type BlockRow, decodeBlock } from './block-table.ts';
 import { CONTENT_STATES, type StoredState } from './content-table.ts';
 import type { PlacementState } from './placement-table.ts';
+import { LISTED_DUE } from './queue-parts.ts';
 
 /** One blob of a block, or one that waits for a block, as far as the catalog knows it. */
 export interface WindowRow extends Omit<ContentName, 'hashType'> {
@@ -91,7 +92,7 @@ export class WindowRows {
     this.#listed = database.prepare(
       `SELECT version_hash, hash_type, txid, ${WANTED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS wanted_seconds,
          0 AS is_lost, NULL AS sequence
-       FROM seen WHERE (hash_type IS NULL) = 1 AND median_time_seconds >= ? ORDER BY median_time_seconds LIMIT ?`,
+       FROM ${LISTED_DUE} AND median_time_seconds >= ? ORDER BY median_time_seconds LIMIT ?`,
     );
     this.#arrived = database.prepare(
       `SELECT version_hash, hash_type, txid, size_bytes, state, NULL AS wanted_seconds, 0 AS is_lost, sequence FROM

@@ -17,7 +17,7 @@ import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
 import { FastLane } from './fast-lane.ts';
 import { gateAnswer, patternOf } from './gate.ts';
-import { handlerOf, type Report } from './handle-request.ts';
+import { bodyOf, handlerOf, type Report } from './handle-request.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { openapiRoutes } from './openapi.ts';
@@ -25,7 +25,7 @@ import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
 import { type ReaderView, readerRoutes } from './reader-routes.ts';
 import { refuseConnection } from './refused-connection.ts';
-import type { Route, RouteAccess } from './route.ts';
+import type { RequestCount, Route, RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { BlobBytes, type BytesView } from './served-bytes.ts';
 import { statusRoutes } from './status.ts';
@@ -100,7 +100,7 @@ function appOf(
     return sendAnswer(reply, refused ?? internalError());
   });
   for (const route of routes) {
-    const { stream } = route;
+    const { stream, countRequests } = route;
     const answering = handlerOf(route, budget, report);
     const handler = stream === undefined ? answering : streamHandlerOf(stream, answering, report);
     const method = route.verb === 'GET' ? ['GET', 'HEAD'] : [route.verb];
@@ -109,6 +109,7 @@ function appOf(
       url: route.path,
       handler,
       bodyLimit: route.body?.mostBytes ?? 1,
+      ...(countRequests === undefined ? {} : { preHandler: charging(clients, countRequests) }),
     });
   }
   app.addHook('preClose', (done) => {
@@ -223,6 +224,14 @@ function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: Clie
     concurrency: 'This client has too many requests under way.',
   }[admission.why];
   return problemAnswer('http/too-many-requests', detail, { retryAfterSeconds: admission.retryAfterSeconds });
+}
+
+/** What is worth many requests counts as many. */
+function charging(clients: ClientLimits, count: RequestCount) {
+  return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
+    clients.charge(request.ip, Math.max(0, count({ query: request.query, body: bodyOf(request) }) - 1));
+    done();
+  };
 }
 
 function tokenAnswer(

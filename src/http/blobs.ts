@@ -7,7 +7,7 @@ import { notThere } from './blob-lookup.ts';
 import { parseByteRange } from './byte-range.ts';
 import { entityTagOf, isAlreadyThere, rangeStillHolds } from './entity-tag.ts';
 import { fileBody } from './file-body.ts';
-import { LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY } from './parameters.ts';
+import { LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, recordsAskedFor } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
 import { RECORD, recordOnWire } from './record-on-wire.ts';
@@ -29,6 +29,8 @@ export const RAW_WEIGHT_BYTES = MAX_BLOB_BYTES;
 export const HEX_WEIGHT_BYTES = 3 * MAX_BLOB_BYTES;
 /** A thousand records with sixteen occurrences each. */
 const LISTING_WEIGHT_BYTES = 4 * 1_048_576;
+/** So many records of a page take as long as a small request. */
+const RECORDS_A_REQUEST = 10;
 
 /** The bytes alone: what a reader without a catalog answers as well. */
 export function bytesRoute(bytes: BlobBytes, chain: Pick<ChainView, 'lost'>): Route {
@@ -73,6 +75,7 @@ export function blobRoutes(view: ArchiveView, chain: ChainView, bytes: BlobBytes
       ],
       problems: ['archive/bad-cursor'],
       weighBytes: () => LISTING_WEIGHT_BYTES,
+      countRequests: ({ query }) => recordsAskedFor(query) / RECORDS_A_REQUEST,
       parameters: NOTHING,
       query: LISTING_QUERY,
       answer(request) {

@@ -57,6 +57,12 @@ export class ClientLimits {
     return { kind: 'admitted', done };
   }
 
+  /** What it asks for is worth so many requests more than the one that was admitted; they are paid for before the next one. */
+  charge(address: string, requests: number): void {
+    const { ratePerSecond, nowMs } = this.#options;
+    if (ratePerSecond > 0) this.#clientAt(clientKey(address), nowMs()).tokens -= requests;
+  }
+
   #clientAt(key: string, nowMs: number): Client {
     const most = this.#options.ratePerSecond * BURST_SECONDS;
     const client = this.#clients.get(key) ?? { tokens: most, atMs: nowMs, underWay: 0 };

@@ -15,7 +15,7 @@ import {
   blockHeader,
   networkInfo,
 } from './rpc/chain-calls.ts';
-import { answerRpc, type RpcCall } from './rpc/envelope.ts';
+import { answerRpc, MOST_BATCH_CHARS, MOST_CALLS, type RpcCall } from './rpc/envelope.ts';
 import { type NodePassage, passOn } from './rpc/pass-through.ts';
 import type { ReplyPart } from './rpc/reply-body.ts';
 import { RpcError } from './rpc/rpc-error.ts';
@@ -26,8 +26,13 @@ import { BlockWait } from './rpc/wait-for-block.ts';
 const MOST_BODY_BYTES = 262_144;
 /** Blob bytes in one answer, whatever a batch asks for. */
 const MOST_DATA_BYTES = 16 * MAX_BLOB_BYTES;
-/** A window of small blobs, listed. */
-const LIST_WEIGHT_BYTES = 2 * 1_048_576;
+/** A batch of small answers, or a list, and the text that it is sent as. */
+const TEXT_WEIGHT_BYTES = 3 * MOST_BATCH_CHARS;
+/** What a node says is handed on up to 16 MiB: its text, and the text that it is sent as. */
+const PASSED_WEIGHT_BYTES = 3 * 16 * 1_048_576;
+const CALL_WEIGHT_BYTES = 65_536;
+/** What a byte of a body can become when it is read: `1,` is a number with its text. It stays until the last call is answered. */
+const READ_BYTES = 40;
 
 interface Method {
   readonly params: readonly RpcParam[];
@@ -131,18 +136,20 @@ export function facadeRoutes(
       query: NOTHING,
       describedBody: z.union([CALL, z.array(CALL)]),
       mostBytes: MOST_BODY_BYTES,
-      weighBytes: ({ body }) => weightOf(body),
+      weighBytes: ({ body }) => READ_BYTES * body.length + weightOf(body, passage),
+      countRequests: ({ body }) => countObjects(body),
       answer({ body, signal, report }) {
         const allowance = { bytesLeft: MOST_DATA_BYTES };
         const context = { view, chain, dialect, allowance, wait, passage, signal };
-        return answerRpc(body, async (call) => {
+        const performing = async (call: RpcCall) => {
           try {
             return await perform(call, context);
           } catch (error) {
             if (!(error instanceof RpcError)) report(error);
             throw error;
           }
-        });
+        };
+        return answerRpc(body, performing, signal);
       },
     }),
   ];
@@ -161,11 +168,25 @@ async function perform(call: RpcCall, context: CallContext): Promise<readonly Re
   return await known.perform(new RpcParams(method, known.params, params), context);
 }
 
-/** Before it is parsed: no data without `true`, and several blobs in batches and lists alone. */
-function weightOf(body: Uint8Array): number {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (!text.includes('true')) return LIST_WEIGHT_BYTES;
-  const several =
-    text.includes('[{') || text.includes('listnevmblobdata') || text.toString('latin1').trimStart()[0] === '[';
-  return several ? 3 * MOST_DATA_BYTES : HEX_WEIGHT_BYTES;
+/** Each call is one, and JSON has no other way to begin it. */
+function countObjects(body: Uint8Array): number {
+  return Math.min(
+    MOST_CALLS,
+    body.reduce((count, byte) => count + (byte === 0x7b ? 1 : 0), 0),
+  );
+}
+
+/**
+ * Before it is parsed: no data without `true`, which JSON spells in one way only. Names can be spelled with escapes, and
+ * whatever does not begin as a single call can be a batch.
+ */
+function weightOf(body: Uint8Array, passage: NodePassage | null): number {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1');
+  const names = (method: string) => text.includes('\\') || text.includes(method);
+  const isBatch = text.trimStart()[0] !== '{';
+  const hasData = text.includes('true');
+  if (hasData && (isBatch || names('listnevmblobdata'))) return 3 * MOST_DATA_BYTES;
+  if (passage !== null && [...passage.methods].some(names)) return PASSED_WEIGHT_BYTES;
+  if (hasData) return HEX_WEIGHT_BYTES;
+  return isBatch || names('listnevmblobdata') ? TEXT_WEIGHT_BYTES : CALL_WEIGHT_BYTES;
 }

@@ -15,7 +15,7 @@ const NO_BODY = new Uint8Array();
 export function handlerOf(route: Route, budget: AnswerBudget, report: Report) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = clientGoneSignal(request.raw, reply.raw);
-    const body = request.body instanceof Uint8Array ? request.body : NO_BODY;
+    const body = bodyOf(request);
     const share = await budget.take(request.method === 'HEAD' ? 0 : route.weighBytes({ body }), signal);
     if (share === null) {
       return sendAnswer(reply, problemAnswer('http/too-busy', 'Other answers are still under way to their readers.'));
@@ -25,6 +25,11 @@ export function handlerOf(route: Route, budget: AnswerBudget, report: Report) {
     share.shrinkTo(heldBy(answer));
     return sendAnswer(reply, answer);
   };
+}
+
+/** As the parser of bodies leaves it. */
+export function bodyOf({ body }: FastifyRequest): Uint8Array {
+  return body instanceof Uint8Array ? body : NO_BODY;
 }
 
 function heldBy({ body }: Answer): number {

@@ -83,6 +83,14 @@ export const LISTING_QUERY = z.strictObject({
   order: z.enum(['newest', 'oldest'], 'must be newest or oldest').default('newest'),
 });
 
+/** A page is as much work as many records. Before it is decoded: what is no number is refused, and costs nothing. */
+export function recordsAskedFor(query: unknown): number {
+  const read = z
+    .object({ limit: z.coerce.number().int().min(1).max(MAX_LISTING).catch(DEFAULT_LISTING) })
+    .safeParse(query);
+  return read.success ? read.data.limit : 1;
+}
+
 const MOST_CHECKED = 32;
 const COUNT_RULE = `must be a list of 1 to ${MOST_CHECKED} version hashes`;
 

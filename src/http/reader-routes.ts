@@ -86,10 +86,14 @@ function withoutCatalog(): Route[] {
       path: '/',
       describedBody: z.unknown(),
       mostBytes: MOST_BODY_BYTES,
-      answer: ({ body }) =>
-        answerRpc(body, async () => {
-          throw rpcFault(NO_CATALOG.message, NO_CATALOG.retryAfterSeconds);
-        }),
+      answer: ({ body, signal }) =>
+        answerRpc(
+          body,
+          async () => {
+            throw rpcFault(NO_CATALOG.message, NO_CATALOG.retryAfterSeconds);
+          },
+          signal,
+        ),
     }),
   ];
 }

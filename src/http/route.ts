@@ -67,6 +67,8 @@ export interface Route extends RouteDescription {
   readonly body: BodyRule | null;
   /** The most memory that its answer can need, bytes. */
   weighBytes(request: Pick<RouteRequest, 'body'>): number;
+  /** How many simple requests it is worth, where that is not always one; told before anything is decoded. */
+  readonly countRequests?: RequestCount;
   answer(request: RouteRequest): Answer | Promise<Answer>;
   /** Where given, a GET is answered by this. An answer: it cannot be listened to. */
   readonly stream?: (request: Pick<RouteRequest, 'header'>) => Answer | EventStream;
@@ -77,12 +79,15 @@ export interface BodyRule {
   readonly schema: z.ZodType;
 }
 
+export type RequestCount = (request: Pick<RouteRequest, 'query' | 'body'>) => number;
+
 interface RouteDefinition<Parameters, Query, Body> extends RouteDescription {
   readonly path: string;
   readonly access?: RouteAccess;
   readonly parameters: z.ZodType<Parameters>;
   readonly query: z.ZodType<Query>;
   readonly weighBytes?: (request: Pick<RouteRequest, 'body'>) => number;
+  readonly countRequests?: RequestCount;
   answer(request: DecodedRequest<Parameters, Query, Body>): Answer | Promise<Answer>;
 }
 
@@ -135,7 +140,7 @@ function routeOf<Parameters, Query, Body>(
   definition: RouteDefinition<Parameters, Query, Body>,
   decodeBody: (bytes: Uint8Array) => Body,
 ): Omit<Route, 'verb' | 'body'> {
-  const { path, access, parameters, query, says, answers, problems, weighBytes } = definition;
+  const { path, access, parameters, query, says, answers, problems, weighBytes, countRequests } = definition;
   return {
     path,
     access: access ?? 'read',
@@ -145,6 +150,7 @@ function routeOf<Parameters, Query, Body>(
     answers,
     problems,
     weighBytes: weighBytes ?? (() => SMALL_BYTES),
+    ...(countRequests === undefined ? {} : { countRequests }),
     answer: (request) =>
       definition.answer({
         parameters: parameters.parse(request.parameters),

@@ -117,6 +117,23 @@ describe('what one client may ask', () => {
     expect((await inject('/healthz')).statusCode).toBe(200);
   });
 
+  test.each([
+    [
+      'a batch counts as its calls',
+      { method: 'POST', url: '/', payload: JSON.stringify(Array(40).fill({ method: 'x' })) },
+    ],
+    ['a page counts as its records', { method: 'GET', url: '/v1/blobs?limit=400' }],
+  ] as const)('%s', async (_what, costly) => {
+    const { inject } = injectable(new FakeArchiveView(), new FakeChainView(), { limits: { ratePerSecond: 10 } });
+    expect((await inject(costly)).statusCode).toBe(200);
+    const refused = await inject('/v1/status');
+    expect([refused.statusCode, Number(refused.headers['retry-after'])]).toEqual([
+      429,
+      expect.toSatisfy((s) => s >= 2),
+    ]);
+    expect((await inject({ url: '/v1/status', remoteAddress: '10.9.8.7' })).statusCode).toBe(200);
+  });
+
   test('behind a proxy that is believed, each client has limits of its own; what others say is not heard', async () => {
     const limits = { ratePerSecond: 1 };
     const from = (client: string) => ({ url: '/v1/status', headers: { 'x-forwarded-for': client } });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Answer } from '../answer.ts';
 import { type ReplyPart, replyBody } from './reply-body.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';
@@ -13,17 +14,24 @@ export interface RpcCall {
 export type Perform = (call: RpcCall) => Promise<readonly ReplyPart[]>;
 
 /** Whole batches of a window's names fit; each call costs a look into the catalog at least. */
-const MOST_CALLS = 1_024;
+export const MOST_CALLS = 1_024;
+/** Answers of a batch besides the data of blobs: two lists of a full window. What comes behind them is refused. */
+export const MOST_BATCH_CHARS = 2 * 1_048_576;
+/** The archive works in this process too: a long batch lets others have their turn. */
+const TURN_MS = 10;
 
-/** Answers one call or a batch as a node does (recorded): status by the error, a batch always 200 with errors inside. */
-export async function answerRpc(body: Uint8Array, perform: Perform): Promise<Answer> {
+/**
+ * Answers one call or a batch as a node does (recorded): status by the error, a batch always 200 with errors inside. A
+ * batch whose client is gone is not gone on with: then it throws the signal's reason.
+ */
+export async function answerRpc(body: Uint8Array, perform: Perform, signal: AbortSignal): Promise<Answer> {
   let request: unknown;
   try {
     request = parseWire(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     return failure(new RpcError('parse', 'Parse error'), 'null');
   }
-  if (Array.isArray(request)) return answerBatch(request, perform);
+  if (Array.isArray(request)) return answerBatch(request, perform, signal);
   if (!isWireObject(request)) return failure(new RpcError('parse', 'Top-level object parse error'), 'null');
   const id = idText(request['id']);
   try {
@@ -33,17 +41,27 @@ export async function answerRpc(body: Uint8Array, perform: Perform): Promise<Ans
   }
 }
 
-async function answerBatch(requests: readonly unknown[], perform: Perform): Promise<Answer> {
+async function answerBatch(requests: readonly unknown[], perform: Perform, signal: AbortSignal): Promise<Answer> {
   if (requests.length > MOST_CALLS) {
     return failure(new RpcError('invalidRequest', `A batch has at most ${MOST_CALLS} calls here`), 'null');
   }
   const parts: ReplyPart[] = [];
+  let chars = 0;
+  let turnMs = performance.now();
   for (const request of requests) {
+    if (performance.now() - turnMs > TURN_MS) {
+      await nextTurn();
+      signal.throwIfAborted();
+      turnMs = performance.now();
+    }
     parts.push(parts.length === 0 ? '[' : ',');
     const id = isWireObject(request) ? idText(request['id']) : 'null';
     try {
       if (!isWireObject(request)) throw new RpcError('invalidRequest', 'Invalid Request object');
-      parts.push(...member(await perform(callOf(request)), id));
+      if (chars > MOST_BATCH_CHARS) throw rpcFault('The answer would be too large; send fewer calls at a time', 1);
+      const answer = member(await perform(callOf(request)), id);
+      chars += answer.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0);
+      parts.push(...answer);
     } catch (error) {
       parts.push(errorMember(asRpcError(error), id));
     }

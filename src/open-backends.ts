@@ -3,7 +3,14 @@ import { resolve } from 'node:path';
 import type { Backend, RemoteStore } from './archive/replicate/backend.ts';
 import { messageOf } from './blob/errors.ts';
 import type { BlockHash } from './blob/ids.ts';
-import { type BackendSettings, ConfigError, type S3BackendSettings, type SettingValues } from './config/index.ts';
+import {
+  addressWithCredentials,
+  type BackendSettings,
+  ConfigError,
+  type IpfsBackendSettings,
+  type S3BackendSettings,
+  type SettingValues,
+} from './config/index.ts';
 import { StorageError } from './storage/errors.ts';
 import { type BackendWatch, watchedStore } from './storage/metrics.ts';
 import type { S3Options } from './storage/s3/s3-options.ts';
@@ -12,7 +19,9 @@ import type { S3Options } from './storage/s3/s3-options.ts';
 export function backendSettings(settings: SettingValues): BackendSettings[] {
   const named: BackendSettings[] = [];
   if (settings.s3Bucket !== null) named.push({ ...s3FromSettings(settings), bucket: settings.s3Bucket });
-  if (settings.ipfsApiUrl !== null) named.push({ kind: 'ipfs', id: 'ipfs', apiUrl: settings.ipfsApiUrl });
+  if (settings.ipfsApiUrl !== null) {
+    named.push({ kind: 'ipfs', id: 'ipfs', apiUrl: settings.ipfsApiUrl, apiUrlFile: null });
+  }
   const all = [...named, ...settings.backends];
   const twice = all.find(({ id }, index) => all.findIndex((other) => other.id === id) !== index);
   if (twice !== undefined) {
@@ -101,7 +110,7 @@ async function opener(backend: BackendSettings): Promise<() => Promise<RemoteSto
         import('./storage/ipfs/ipfs-store.ts'),
         import('./storage/ipfs/ipfs-options.ts'),
       ]);
-      const options = ipfsOptions({ id: backend.id, apiUrl: backend.apiUrl });
+      const options = ipfsOptions({ id: backend.id, apiUrl: await apiUrlOf(backend) });
       return () => IpfsStore.open(options);
     }
     default:
@@ -171,8 +180,22 @@ async function s3Given(backend: S3BackendSettings): Promise<Pick<S3Options, 'buc
 async function secretOf({ id, secretAccessKey, secretAccessKeyFile }: S3BackendSettings): Promise<string | null> {
   if (secretAccessKeyFile === null) return secretAccessKey;
   if (secretAccessKey !== null) throw invalid(`The ${id} store has its secret twice.`, 'Give it, or the file with it.');
+  return await secretFileOf(id, secretAccessKeyFile);
+}
+
+async function apiUrlOf({ id, apiUrl, apiUrlFile }: IpfsBackendSettings): Promise<string> {
+  const given = apiUrlFile === null ? apiUrl : await secretFileOf(id, apiUrlFile);
+  const read = addressWithCredentials.safeParse(given);
+  if (read.success) return read.data;
+  throw invalid(
+    `The address of the ${id} store ${read.error.issues[0]?.message}.`,
+    `Mend the file ${apiUrlFile ?? 'of the configuration'}.`,
+  );
+}
+
+async function secretFileOf(id: string, path: string): Promise<string> {
   try {
-    return (await readFile(resolve(secretAccessKeyFile), 'utf8')).trim();
+    return (await readFile(resolve(path), 'utf8')).trim();
   } catch (cause) {
     throw invalid(`The secret of the ${id} store cannot be read: ${messageOf(cause)}.`, 'Name a readable file.');
   }

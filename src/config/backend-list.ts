@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { httpAddress, oneOf, text, wholeNumber } from './setting.ts';
+import { addressWithCredentials, httpAddress, oneOf, text, wholeNumber } from './setting.ts';
 
 /** As the storage room spells them; `open-backends.ts` would not compile with others. */
 export const S3_LAYOUTS = ['holdfast', 'sentinel'] as const;
@@ -39,7 +39,15 @@ const s3Backend = z.strictObject({
   objectLockMode: oneOf(S3_LOCK_MODES).default('GOVERNANCE'),
 });
 
-const ipfsBackend = z.strictObject({ kind: z.literal('ipfs'), id, apiUrl: httpAddress });
+const ipfsBackend = z
+  .strictObject({
+    kind: z.literal('ipfs'),
+    id,
+    apiUrl: addressWithCredentials.nullable().default(null),
+    /** A file that holds the address, where it carries a password. */
+    apiUrlFile: text.nullable().default(null),
+  })
+  .refine(({ apiUrl, apiUrlFile }) => (apiUrl === null) !== (apiUrlFile === null), 'must have apiUrl or apiUrlFile');
 
 export type S3BackendSettings = z.output<typeof s3Backend>;
 export type IpfsBackendSettings = z.output<typeof ipfsBackend>;

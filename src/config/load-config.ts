@@ -5,7 +5,7 @@ import { messageOf } from '../blob/errors.ts';
 import { readConfigFile } from './config-file.ts';
 import { ConfigError } from './errors.ts';
 import { nearestName } from './nearest-name.ts';
-import type { Setting } from './setting.ts';
+import { hasSecretFile, type Setting } from './setting.ts';
 import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
 
 export type Origin = 'flag' | 'environment' | 'secret file' | 'file' | 'default';
@@ -76,7 +76,7 @@ function whereGiven(
   const flag = setting.flag === null ? undefined : flags[setting.flag];
   if (flag !== undefined) return { origin: 'flag', value: flag, from: setting.flag ?? '' };
   const variable = setting.env === null ? undefined : env[setting.env];
-  const secretFile = setting.secret === true && setting.env !== null ? env[`${setting.env}_FILE`] : undefined;
+  const secretFile = hasSecretFile(setting) && setting.env !== null ? env[`${setting.env}_FILE`] : undefined;
   if (variable !== undefined && secretFile !== undefined) {
     throw new Error(`${setting.env} and ${setting.env}_FILE are both set; set one of them.`);
   }
@@ -101,7 +101,8 @@ function readSecret(setting: Setting<unknown>, path: string): string {
 }
 
 function describe(setting: Setting<unknown>, given: Given, issue: z.core.$ZodIssue | undefined): string {
-  const shown = setting.secret !== false ? '' : ` (it is ${JSON.stringify(withoutCredentials(given.value))})`;
+  const isShown = setting.secret === false || setting.secret === 'address';
+  const shown = !isShown ? '' : ` (it is ${JSON.stringify(withoutCredentials(given.value))})`;
   const within = issue === undefined || issue.path.length === 0 ? '' : `, at ${issue.path.join('.')},`;
   return `${given.from}${within} ${issue?.message ?? 'is not valid'}${shown}.`;
 }
@@ -120,10 +121,11 @@ export function addressWithoutCredentials(address: string): string {
 
 function unknownVariables(env: ConfigSources['env']): string[] {
   const known = new Set<string>([FILE_VARIABLE]);
-  for (const { env: name, secret } of Object.values(SETTINGS)) {
+  for (const setting of Object.values(SETTINGS)) {
+    const { env: name } = setting;
     if (name === null) continue;
     known.add(name);
-    if (secret === true) known.add(`${name}_FILE`);
+    if (hasSecretFile(setting)) known.add(`${name}_FILE`);
   }
   return Object.keys(env)
     .filter((name) => name.startsWith('HOLDFAST_') && !known.has(name))

@@ -10,8 +10,8 @@ export interface Setting<T> {
   readonly flag: `--${string}` | null;
   readonly schema: z.ZodType<T>;
   readonly fallback: T;
-  /** `inside`: fields of it whose names say secret. */
-  readonly secret: boolean | 'inside';
+  /** `inside`: fields of it whose names say secret. `address`: user and password, which it may carry. */
+  readonly secret: boolean | 'inside' | 'address';
   /** One sentence for people. */
   readonly says: string;
 }
@@ -33,6 +33,16 @@ export function setting<T>(key: string, schema: z.ZodType<T>, fallback: T, says:
 /** A setting that must never be shown. It can also come from the file that `<env>_FILE` names. */
 export function secret(key: string, says: string, schema: z.ZodType<string> = text): Setting<string | null> {
   return { ...setting<string | null>(key, schema.nullable(), null, says), flag: null, secret: true };
+}
+
+/** An address that may carry user and password: shown without them, and it can also come from the file of `<env>_FILE`. */
+export function address(key: string, schema: z.ZodType<string>, says: string): Setting<string | null> {
+  return { ...setting<string | null>(key, schema.nullable(), null, says), secret: 'address' };
+}
+
+/** Whether the file that `<env>_FILE` names may hold it. */
+export function hasSecretFile({ secret: kind }: Pick<Setting<unknown>, 'secret'>): boolean {
+  return kind === true || kind === 'address';
 }
 
 /** Something that is more than one value: only the configuration file holds it. */
@@ -70,9 +80,31 @@ export const wholeAddress = text.refine(
   'must be an http:// or https:// address',
 );
 
-/** The address of a server: what every backend behind HTTP is named by. */
-export const httpAddress = text.meta({ pattern: '^https?://' }).refine((value) => {
-  if (!URL.canParse(value)) return false;
-  const { protocol, search, hash } = new URL(value);
-  return (protocol === 'http:' || protocol === 'https:') && search === '' && hash === '';
-}, 'must be an http:// or https:// address without query, like http://127.0.0.1:9000');
+export const CODED_CREDENTIALS = 'must have user and password percent-encoded';
+
+/** In an address, `%` of a password stands as %25. */
+export function hasCodedCredentials(url: string): boolean {
+  const { username, password } = URL.parse(url) ?? { username: '', password: '' };
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The address of a server, which may carry user and password. */
+export const addressWithCredentials = text
+  .meta({ pattern: '^https?://' })
+  .refine((value) => {
+    if (!URL.canParse(value)) return false;
+    const { protocol, search, hash } = new URL(value);
+    return (protocol === 'http:' || protocol === 'https:') && search === '' && hash === '';
+  }, 'must be an http:// or https:// address without query, like http://127.0.0.1:9000')
+  .refine(hasCodedCredentials, CODED_CREDENTIALS);
+
+/** The address of a server that takes its credentials from settings of their own: in the address they would be passed over. */
+export const httpAddress = addressWithCredentials.refine((value) => {
+  const { username, password } = URL.parse(value) ?? { username: '', password: '' };
+  return username === '' && password === '';
+}, 'must not carry user and password: there are settings for its credentials');

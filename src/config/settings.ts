@@ -12,10 +12,23 @@ import {
 } from './backend-list.ts';
 import { cronExpression } from './cron-expression.ts';
 import { passThrough } from './pass-through.ts';
-import { fileSetting, httpAddress, oneOf, secret, setting, text, wholeAddress, wholeNumber } from './setting.ts';
+import {
+  address,
+  addressWithCredentials,
+  CODED_CREDENTIALS,
+  fileSetting,
+  hasCodedCredentials,
+  httpAddress,
+  oneOf,
+  secret,
+  setting,
+  text,
+  wholeAddress,
+  wholeNumber,
+} from './setting.ts';
 import { trustedProxies } from './trusted-proxies.ts';
 
-const nodeUrl = text.superRefine((value, context) => {
+const nodeUrl = text.meta({ pattern: 'https?://' }).superRefine((value, context) => {
   const problem = urlProblem(value);
   if (problem !== null) context.addIssue({ code: 'custom', message: problem });
 });
@@ -37,7 +50,7 @@ function oneUrlProblem(value: string): string | null {
     return 'must be an http:// or https:// address, like http://user:password@127.0.0.1:8370';
   }
   if (url.search !== '' || url.hash !== '') return 'must not have a query or a fragment';
-  return null;
+  return hasCodedCredentials(value) ? null : CODED_CREDENTIALS;
 }
 
 export const LOCAL_MODES = ['keep', 'cache'] as const;
@@ -46,10 +59,9 @@ const MOST_BYTES = 2 ** 49;
 /** The one list of what can be configured. Environment, flags, file, documentation and masking all follow from it. */
 export const SETTINGS = {
   dataDir: setting('dataDir', text, './data', 'Folder that holds blobs and catalog; one process at a time.'),
-  nodeUrl: setting(
+  nodeUrl: address(
     'node.url',
-    nodeUrl.nullable(),
-    null,
+    nodeUrl,
     'Address of the node; may carry user and password. Several: separated by spaces or commas.',
   ),
   nodeUser: setting('node.user', text.nullable(), null, 'User name for the node.'),
@@ -194,7 +206,11 @@ export const SETTINGS = {
     'Days for which nobody may delete what is written; the bucket must have object lock.',
   ),
   s3ObjectLockMode: setting('s3.objectLockMode', oneOf(S3_LOCK_MODES), 'GOVERNANCE', 'Kind of the object lock.'),
-  ipfsApiUrl: setting('ipfs.apiUrl', httpAddress.nullable(), null, 'RPC API of a Kubo node to replicate to.'),
+  ipfsApiUrl: address(
+    'ipfs.apiUrl',
+    addressWithCredentials,
+    'RPC API of a Kubo node to replicate to; may carry user and password.',
+  ),
   backends: fileSetting<readonly BackendSettings[]>(
     'backends',
     backendList,

@@ -52,6 +52,7 @@ describe('the list of more backends', () => {
     expect(refusal('backends: [{kind: s3, id: a}]')).toContain('at 0.bucket,');
     expect(refusal('backends: [{kind: ipfs, id: a, apiUrl: ftp://x}]')).toContain('at 0.apiUrl, must be an http://');
     expect(refusal('backends: [{kind: ipfs, id: local, apiUrl: http://x}]')).toContain('must not be local');
+    expect(refusal('backends: [{kind: ipfs, id: a}]')).toContain('must have apiUrl or apiUrlFile');
     expect(refusal('backends: [{kind: tape, id: a}]')).toContain('must have a kind: s3 or ipfs');
     expect(refusal('backends: [{kind: ipfs, id: a, apiUrl: http://x, pins: 1}]')).toContain('pins');
     expect(refusal('backends: {kind: ipfs}')).toContain('backends.kind');
@@ -61,5 +62,7 @@ describe('the list of more backends', () => {
     const list = 'backends: [{kind: s3, id: a, bucket: b, secretAccessKey: hush-hush}]';
     expect(JSON.stringify(showConfig(loadText(list)))).not.toContain('hush-hush');
     expect(refusal(`${list.slice(0, -2)}, region: 7}]`)).not.toContain('hush-hush');
+    const kubo = 'backends: [{kind: ipfs, id: a, apiUrl: "http://me:hush-hush@kubo:5001"}]';
+    expect(JSON.stringify(showConfig(loadText(kubo)))).toContain('http://***@kubo:5001');
   });
 });

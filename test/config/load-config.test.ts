@@ -201,8 +201,25 @@ describe('secrets', () => {
     );
   });
 
-  test('only secrets can be given by file', () => {
-    expect(inEnv('HOLDFAST_NODE_URL_FILE', 'x')).toContain('HOLDFAST_NODE_URL_FILE is not known');
+  test('only secrets, and addresses that may carry one, can be given by file', () => {
+    expect(inEnv('HOLDFAST_S3_ENDPOINT_FILE', 'x')).toContain('HOLDFAST_S3_ENDPOINT_FILE is not known');
+    const path = fileWith('http://me:secret@host:1\n');
+    const config = load({ env: { HOLDFAST_NODE_URL_FILE: path, HOLDFAST_IPFS_API_URL_FILE: path } });
+    expect(config).toMatchObject({
+      values: { nodeUrl: 'http://me:secret@host:1', ipfsApiUrl: 'http://me:secret@host:1' },
+      origins: { nodeUrl: 'secret file', ipfsApiUrl: 'secret file' },
+    });
+    expect(shown(config)).not.toContain('secret@');
+  });
+
+  test.each([
+    ['HOLDFAST_S3_ENDPOINT', 'http://me:secret@host:1', 'must not carry user and password'],
+    ['HOLDFAST_ARCHIVER_URL', 'http://me:secret@host:1', 'must not carry user and password'],
+    ['HOLDFAST_NODE_URL', 'http://me:secret%@host:1', 'must have user and password percent-encoded'],
+    ['HOLDFAST_IPFS_API_URL', 'http://me:secret%@host:1', 'must have user and password percent-encoded'],
+  ])('%s=%s is refused: its credentials would be passed over', (name, value, says) => {
+    expect(inEnv(name, value)).toContain(`${name} ${says}`);
+    expect(inEnv(name, value)).not.toContain('secret');
   });
 
   test('what is shown has the password masked, and says where it came from', () => {

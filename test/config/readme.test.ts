@@ -39,7 +39,7 @@ describe('the lines of the README for each backend are a configuration', () => {
   test('Kubo', () => {
     const [backend, ...others] = backendsOf('Kubo (IPFS)');
     expect(others).toEqual([]);
-    expect(backend).toEqual({ kind: 'ipfs', id: 'ipfs', apiUrl: 'http://kubo:5001' });
+    expect(backend).toEqual({ kind: 'ipfs', id: 'ipfs', apiUrl: 'http://kubo:5001', apiUrlFile: null });
     expect(kuboEndpoint(ipfsOptions({ apiUrl: 'http://kubo:5001' })).base.host).toBe('kubo:5001');
   });
 });

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { SETTING_NAMES, SETTINGS, type SettingName } from '../../src/config/index.ts';
+import { hasSecretFile, SETTING_NAMES, SETTINGS, type SettingName } from '../../src/config/index.ts';
 
 const cell = (text: string) => text.replaceAll('|', '\\|');
 
 function row(name: SettingName): string {
-  const { env, key, fallback, secret, says } = SETTINGS[name];
+  const { env, key, fallback, says } = SETTINGS[name];
   const shown = fallback === null ? '' : `\`${Array.isArray(fallback) ? '[]' : String(fallback)}\``;
-  const named = env === null ? '(file only)' : `\`${env}\`${secret === true ? ' or `…_FILE`' : ''}`;
+  const named = env === null ? '(file only)' : `\`${env}\`${hasSecretFile(SETTINGS[name]) ? ' or `…_FILE`' : ''}`;
   return `| ${named} | \`${key}\` | ${shown} | ${cell(says)} |`;
 }
 

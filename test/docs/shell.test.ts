@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { COMMANDS } from '../../src/cli/run-cli.ts';
-import { SETTING_NAMES, SETTINGS } from '../../src/config/index.ts';
+import { hasSecretFile, SETTING_NAMES, SETTINGS } from '../../src/config/index.ts';
 import { commandsOf, filledIn, PAGES, ROOT, shellBlocks } from './markdown.ts';
 
 /** What the documentation tells people to type is parsed as what it is: shell, then our own commands and names. */
@@ -105,9 +105,9 @@ describe('what the documentation names', () => {
   test('every setting is one of this version', () => {
     const known = new Set(['HOLDFAST_CONFIG']);
     for (const name of SETTING_NAMES) {
-      const { env, secret } = SETTINGS[name];
+      const { env } = SETTINGS[name];
       if (env !== null) known.add(env);
-      if (env !== null && secret === true) known.add(`${env}_FILE`);
+      if (env !== null && hasSecretFile(SETTINGS[name])) known.add(`${env}_FILE`);
     }
     const named = PAGES.flatMap(({ path, text }) =>
       [...text.matchAll(/\bHOLDFAST_[A-Z][A-Z0-9_]*[A-Z0-9]\b(?!…)/g)].map(([name]) => ({ path, name })),

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { cli } from '../cli/cli-in-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { ArchiveClient } from './archive-client.ts';
-import { PASSWORD, startNode, stop, untilStored } from './archive-process.ts';
+import { PASSWORD, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { eventually } from './eventually.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 
 /** The password as it is, as a URL holds it, and as it goes over the wire. */
@@ -19,6 +20,13 @@ const withPassword = (url: string, password: string) => url.replace('//', `//dev
 /** Every way in which a password can be given. */
 const WAYS: readonly (readonly [name: string, (url: string, folder: string) => Record<string, string>])[] = [
   ['in the address', (url) => ({ HOLDFAST_NODE_URL: withPassword(url, PASSWORD) })],
+  [
+    'in an address that a file holds',
+    (url, folder) => {
+      writeFileSync(join(folder, 'address'), `${withPassword(url, PASSWORD)}\n`);
+      return { HOLDFAST_NODE_URL_FILE: join(folder, 'address') };
+    },
+  ],
   [
     'by a secret file',
     (url, folder) => {
@@ -67,7 +75,7 @@ test.each(WAYS)(
     const [, url = ''] = await daemon.says(/"url":"([^"]+)"/);
     const client = new ArchiveClient(url);
     await untilStored(Object.assign(daemon, { client }), 22);
-    for (const path of ['/v1/status', '/readyz', '/v1/blobs', '/nowhere']) {
+    for (const path of ['/v1/status', '/readyz', '/metrics', '/v1/window', '/v1/blobs', '/openapi.json', '/nowhere']) {
       expectSilent((await client.get(path)).body.toString());
     }
     const commands = [['config'], ['config', '--json'], ['status'], ['status', '--json']];
@@ -85,3 +93,24 @@ test.each(WAYS)(
     }
   },
 );
+
+test('the password of a Kubo is repeated by nothing: log, API, metrics, commands', async () => {
+  const node = await startNode({ seedRecordedBlobs: true });
+  const file = join(temporaryFolder(), 'holdfast.json');
+  const kubo = withPassword('http://127.0.0.1:9', PASSWORD);
+  writeFileSync(file, JSON.stringify({ backends: [{ kind: 'ipfs', id: 'ipfs:more', apiUrl: kubo }] }));
+  const env = { HOLDFAST_CONFIG: file, HOLDFAST_IPFS_API_URL: kubo, HOLDFAST_LOG_LEVEL: 'trace' };
+  const daemon = await startArchive({ dataDir: temporaryFolder(), node, env });
+  // Both are away, and said so.
+  await eventually(async () => {
+    const told = JSON.stringify((await daemon.client.status()).conditions);
+    expect(told).toContain('ipfs:more');
+  });
+  for (const path of ['/v1/status', '/readyz', '/metrics', '/v1/window']) {
+    expectSilent((await daemon.client.get(path)).body.toString());
+  }
+  const shown = await cli(['config', '--json'], env);
+  expect(shown.stdout).toContain('http://***@127.0.0.1:9');
+  expectSilent(shown.stdout);
+  expectSilent(JSON.stringify(await stop(daemon)));
+});

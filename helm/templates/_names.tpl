@@ -35,15 +35,41 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- /* The configuration file: what the operator says, and the chart's own Kubo. */ -}}
 {{- define "holdfast.config" -}}
 {{- $config := deepCopy .Values.config }}
-{{- if .Values.kubo.enabled }}
+{{- if and .Values.kubo.enabled (not (include "holdfast.inSecret" (dict "root" . "key" "HOLDFAST_IPFS_API_URL"))) }}
 {{- $own := dict "ipfs" (dict "apiUrl" (printf "http://%s-kubo:5001" (include "holdfast.fullname" .))) }}
 {{- $config = mergeOverwrite $own $config }}
 {{- end }}
 {{- $config | toYaml }}
 {{- end }}
 
+{{- /* Not empty where the Secret has this key; takes a dict of root and key. */ -}}
+{{- define "holdfast.inSecret" -}}
+{{- $secret := .root.Values.secret }}
+{{- if or (hasKey $secret.values .key) (and (ne $secret.existing "") (has .key $secret.keys)) }}yes{{ end }}
+{{- end }}
+
+{{- /* What carries a password would stand in the ConfigMap or in a pod for all to read. The schema says so first; this, where it is skipped. */ -}}
+{{- define "holdfast.refuseCredentials" -}}
+{{- $said := "%s carries user and password, or a query, and would stand where everybody can read it: put it into a Secret (secret.values, or secret.existing with secret.keys) as %s." }}
+{{- range $key, $name := dict "node.url" "HOLDFAST_NODE_URL" "ipfs.apiUrl" "HOLDFAST_IPFS_API_URL" "s3.endpoint" "HOLDFAST_S3_SECRET_ACCESS_KEY" }}
+{{- $parts := splitList "." $key }}
+{{- $given := dig (index $parts 0) (index $parts 1) "" $.Values.config | default "" | toString }}
+{{- if regexMatch "[@?#]" $given }}{{ fail (printf $said (printf "config.%s" $key) $name) }}{{ end }}
+{{- if and $given (hasPrefix "HOLDFAST_" $name) (hasSuffix "_URL" $name) (include "holdfast.inSecret" (dict "root" $ "key" $name)) }}{{ fail (printf "config.%s and %s of the Secret are both set: give one of them." $key $name) }}{{ end }}
+{{- end }}
+{{- range $index, $one := dig "backends" list .Values.config }}
+{{- if or $one.secretAccessKey (regexMatch "[@?#]" (printf "%s%s" (default "" $one.endpoint) (default "" $one.apiUrl))) }}{{ fail (printf $said (printf "config.backends[%d]" $index) "a key of your own, and name /etc/holdfast/secrets/<key> as its apiUrlFile or secretAccessKeyFile") }}{{ end }}
+{{- end }}
+{{- range .Values.environment }}
+{{- if regexMatch "://.*@" .value }}{{ fail (printf $said (printf "environment %s" .name) .name) }}{{ end }}
+{{- end }}
+{{- range .Values.backfill.arguments }}
+{{- if regexMatch "://.*@" . }}{{ fail (printf $said "an address in backfill.arguments" "SOURCE_A, say, and write $(SOURCE_A) in its place") }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{- /* Not empty where bytes lie outside of the archiver's volume. */ -}}
 {{- define "holdfast.hasBackend" -}}
 {{- $config := include "holdfast.config" . | fromYaml }}
-{{- if or (dig "s3" "bucket" "" $config) (dig "ipfs" "apiUrl" "" $config) (dig "backends" list $config) }}yes{{ end }}
+{{- if or (dig "s3" "bucket" "" $config) (dig "ipfs" "apiUrl" "" $config) (dig "backends" list $config) (include "holdfast.inSecret" (dict "root" . "key" "HOLDFAST_IPFS_API_URL")) }}yes{{ end }}
 {{- end }}

@@ -28,7 +28,8 @@ checksum/secret: {{ toJson .root.Values.secret.values | sha256sum }}
 {{- end }}
 
 {{- define "holdfast.environment" -}}
-{{- $values := .root.Values -}}
+{{- $root := .root -}}
+{{- $values := $root.Values -}}
 - name: HOLDFAST_CONFIG
   value: /etc/holdfast/config/holdfast.yaml
 - name: HOLDFAST_DATA_DIR
@@ -44,6 +45,10 @@ checksum/secret: {{ toJson .root.Values.secret.values | sha256sum }}
 {{- else if or (eq $key "read-tokens") (eq $key "admin-tokens") }}
 - name: HOLDFAST_HTTP_{{ $key | upper | replace "-" "_" }}_FILE
   value: /etc/holdfast/secrets/{{ $key }}
+{{- else if regexMatch "^[A-Z]" $key }}
+- name: {{ $key }}
+  valueFrom:
+    secretKeyRef: { name: {{ include "holdfast.secretName" $root }}, key: {{ $key }} }
 {{- end }}
 {{- end }}
 {{- if $values.privateAuthorities }}

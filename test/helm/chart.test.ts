@@ -176,6 +176,14 @@ describeWithGo('the chart', () => {
 
   test.each([
     [{}, 'config.node.url is not set'],
+    [
+      { ...MINIMAL, secret: { values: { HOLDFAST_NODE_URL: 'http://b' } } },
+      'config.node.url and HOLDFAST_NODE_URL of the Secret are both set',
+    ],
+    [
+      { secret: { existing: 'a', keys: ['HOLDFAST_NODE_URL'] } },
+      'networkPolicy.egressPorts is empty, and the chart cannot read the port of HOLDFAST_NODE_URL',
+    ],
     [{ ...MINIMAL, readers: { enabled: true } }, 'readers.enabled needs a backend'],
     [{ ...MINIMAL, backfill: { enabled: true } }, 'backfill.enabled needs a backend'],
     [{ ...MINIMAL, ingress: { enabled: true } }, 'ingress.enabled needs ingress.hosts'],

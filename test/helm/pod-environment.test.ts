@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -31,7 +31,12 @@ function loaded(made: readonly Manifest[], { spec }: Pod): Config {
   const root = mounted(made);
   const [container] = spec.containers;
   const env = Object.fromEntries(
-    (container?.env ?? []).map(({ name, value }) => [name, value.replace('/etc/holdfast', root)]),
+    (container?.env ?? []).map((variable) => [
+      variable.name,
+      'value' in variable
+        ? variable.value.replace('/etc/holdfast', root)
+        : readFileSync(join(root, 'secrets', variable.valueFrom.secretKeyRef.key), 'utf8'),
+    ]),
   );
   return loadConfig({ env, flags: {}, file: undefined, cwd: root });
 }
@@ -67,6 +72,21 @@ describeWithGo('the environment of a pod', () => {
     expect(archiver?.origins).toMatchObject({ nodePassword: 'secret file', s3Bucket: 'file' });
     expect(reader?.values).toMatchObject({ archiverUrl: 'http://blobs-holdfast-archiver:8080', s3Bucket: 'blobs' });
     expect(reader?.values.withheldFile).toMatch(/config\/withheld$/);
+  });
+
+  test('addresses with passwords come out of the Secret, and stand nowhere else', async () => {
+    const values = MATRIX['addresses and a proxy with passwords'];
+    const { archiver } = await podsWith(values);
+    expect(archiver?.values).toMatchObject({
+      nodeUrl: values.secret.values.HOLDFAST_NODE_URL,
+      ipfsApiUrl: values.secret.values.HOLDFAST_IPFS_API_URL,
+    });
+    const made = await render(values);
+    const open = JSON.stringify(made.filter(({ kind }) => kind !== 'Secret'));
+    expect(open).not.toMatch(/horse|staple|battery|correct|me:peer/);
+    expect(open).toContain('"secretKeyRef":{"name":"blobs-holdfast","key":"HTTPS_PROXY"}');
+    // Their ports are reachable all the same.
+    expect(JSON.stringify(made.filter(({ kind }) => kind === 'NetworkPolicy'))).toMatch(/8371.*8372.*5003/);
   });
 
   test('the job keeps its folder small, whatever the archiver does', async () => {

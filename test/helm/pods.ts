@@ -9,10 +9,15 @@ const securityContext = z.looseObject({
   runAsUser: z.number().optional(),
   capabilities: z.object({ drop: z.array(z.string()).default([]), add: z.array(z.string()).default([]) }).optional(),
 });
+const plainVariable = z.strictObject({ name: z.string(), value: z.string() });
+const variableOfSecret = z.strictObject({
+  name: z.string(),
+  valueFrom: z.strictObject({ secretKeyRef: z.strictObject({ name: z.string(), key: z.string() }) }),
+});
 const container = z.looseObject({
   name: z.string(),
   args: z.array(z.string()).default([]),
-  env: z.array(z.strictObject({ name: z.string(), value: z.string() })).default([]),
+  env: z.array(z.union([plainVariable, variableOfSecret])).default([]),
   ports: z.array(z.looseObject({ hostPort: z.number().optional() })).default([]),
   securityContext,
   volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),

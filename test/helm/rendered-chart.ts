@@ -34,8 +34,8 @@ export function lint(values: Values): Promise<CommandEnd> {
   return helm(['lint', '--strict', CHART], values);
 }
 
-export function template(values: Values, release = 'blobs'): Promise<CommandEnd> {
-  return helm(['template', release, CHART, '--namespace', 'archive'], values);
+export function template(values: Values, release = 'blobs', more: readonly string[] = []): Promise<CommandEnd> {
+  return helm(['template', release, CHART, '--namespace', 'archive', ...more], values);
 }
 
 /** Everything that the chart makes with these values. */
@@ -49,8 +49,8 @@ export async function render(values: Values, release?: string): Promise<Manifest
 }
 
 /** What Helm says against these values. */
-export async function refusal(values: Values): Promise<string> {
-  const { code, stderr } = await template(values);
+export async function refusal(values: Values, more: readonly string[] = []): Promise<string> {
+  const { code, stderr } = await template(values, 'blobs', more);
   if (code === 0) throw new Error('The values were accepted.');
   return stderr;
 }

@@ -62,4 +62,16 @@ export const MATRIX = {
     networkPolicy: { from: [{ namespaceSelector: {} }], egressPorts: [8443] },
     serviceAccount: { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/blobs' } },
   },
+  'addresses and a proxy with passwords': {
+    config: { s3 },
+    secret: {
+      values: {
+        HOLDFAST_NODE_URL: 'http://me:horse@one:8371, http://me:staple@two:8372',
+        HOLDFAST_IPFS_API_URL: 'http://me:battery@kubo:5003',
+        HTTPS_PROXY: 'http://me:correct@proxy:3128',
+        SOURCE_A: 'https://me:peer@archive.example',
+      },
+    },
+    backfill: { enabled: true, arguments: ['--source', 'peer=$(SOURCE_A)'] },
+  },
 } as const;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SETTING_NAMES, SETTINGS, type SettingName } from '../../src/config/index.ts';
+import { hasSecretFile, SETTING_NAMES, SETTINGS, type SettingName } from '../../src/config/index.ts';
 
 /** What the chart's values may be: its own by hand, `config` and `secret` by the one list of settings. */
 
@@ -36,23 +36,27 @@ export const OF_THE_CHART: readonly SettingName[] = [
   'token',
 ];
 const isSecret = (setting: SettingName) => SETTINGS[setting].secret === true;
-export const SECRET_NAMES = SETTING_NAMES.filter(isSecret)
+/** Secrets, and addresses that may carry one. */
+export const SECRET_NAMES = SETTING_NAMES.filter((setting) => hasSecretFile(SETTINGS[setting]))
   .filter((setting) => !OF_THE_CHART.includes(setting))
   .map((setting) => SETTINGS[setting].env ?? '');
 export const IN_CONFIG = SETTING_NAMES.filter((setting) => !isSecret(setting) && !OF_THE_CHART.includes(setting));
 
 /** Helm's regular expressions cannot look ahead. */
 const NO_SETTING = { not: { pattern: '^HOLDFAST_' } };
-const OTHER_SECRETS = '^[a-z][-._a-z0-9]*$';
+/** Files of the configuration's own; and environment variables: proxies, the chain of AWS, addresses for a backfill. */
+const OTHER_SECRETS = '^([a-z][-._a-z0-9]*|([A-Z]+_PROXY|AWS|SOURCE)(_[A-Z0-9_]+)?)$';
 const secretKey = z.union([z.enum(SECRET_NAMES), z.string().regex(new RegExp(OTHER_SECRETS))]);
 const secretValue = z.string().min(1);
+const NO_PASSWORD = { not: { pattern: '://.*@' } };
+const plainText = z.string().meta(NO_PASSWORD);
 const environment = z.strictObject({
   // Settings belong under config, where the schema knows them.
   name: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
     .meta(NO_SETTING),
-  value: z.string(),
+  value: plainText,
 });
 
 /** `s3.bucket` → `{s3: {bucket}}`, as the configuration file has it. */
@@ -116,7 +120,7 @@ const values = z.strictObject({
   }),
   backfill: z.strictObject({
     enabled: z.boolean(),
-    arguments: z.array(z.string()),
+    arguments: z.array(plainText),
     folderSize: quantity,
     resources,
     backoffLimit: z.int().min(0),
@@ -159,4 +163,32 @@ const values = z.strictObject({
   }),
 });
 
-export const VALUES_SCHEMA = z.toJSONSchema(values, { target: 'draft-7', io: 'input' });
+/** A sentence in place of the value that must be: what Helm says of a constant does not repeat what was given. */
+const IN_A_SECRET = {
+  const:
+    'no password, which would stand in a ConfigMap: give it in a Secret, as HOLDFAST_NODE_URL, HOLDFAST_IPFS_API_URL, HOLDFAST_S3_SECRET_ACCESS_KEY, or as a file of your own that apiUrlFile or secretAccessKeyFile names',
+};
+
+/** Everything under `config` lands in a ConfigMap: an address there carries no user, password or query, a backend no secret. */
+function refuseSecrets(schema: z.core.JSONSchema.BaseSchema, path: readonly (string | number)[]): void {
+  if (path.includes('backends') && path.at(-1) === 'secretAccessKey') {
+    Object.assign(schema, { if: { not: { type: 'string' } }, else: IN_A_SECRET });
+  }
+  const { pattern } = schema;
+  if (pattern === undefined || !pattern.includes('https?://')) return;
+  delete schema.pattern;
+  // One after the other: what Helm says of a pattern repeats the value.
+  const refused = { pattern: '[@?#]' };
+  Object.assign(schema, {
+    allOf: [
+      { if: { not: refused }, else: IN_A_SECRET },
+      { if: refused, else: { pattern } },
+    ],
+  });
+}
+
+export const VALUES_SCHEMA = z.toJSONSchema(values, {
+  target: 'draft-7',
+  io: 'input',
+  override: ({ jsonSchema, path }) => refuseSecrets(jsonSchema, path),
+});

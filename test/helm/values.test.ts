@@ -57,8 +57,65 @@ describe('the values of the chart', () => {
   });
 });
 
+const config = (more: object) => ({ config: { ...MINIMAL.config, ...more } });
+
+/** Everywhere where a password could be written that then stands in a ConfigMap or a pod; and where it belongs. */
+const EXPOSED: readonly (readonly [name: string, values: object, place: RegExp, belongs: string | null])[] = [
+  ['node.url', config({ node: { url: 'http://me:hunter2@node:8370' } }), /node.*url/s, 'HOLDFAST_NODE_URL'],
+  ['one of two nodes', config({ node: { url: 'http://a, http://hunter2@b' } }), /node.*url/s, 'HOLDFAST_NODE_URL'],
+  ['node.url without its scheme', config({ node: { url: 'me:hunter2@node' } }), /node.*url/s, 'HOLDFAST_NODE_URL'],
+  ['a query of node.url', config({ node: { url: 'http://node?key=hunter2' } }), /node.*url/s, 'HOLDFAST_NODE_URL'],
+  ['ipfs.apiUrl', config({ ipfs: { apiUrl: 'http://me:hunter2@kubo' } }), /ipfs.*apiUrl/s, 'HOLDFAST_IPFS_API_URL'],
+  [
+    's3.endpoint',
+    config({ s3: { endpoint: 'http://me:hunter2@minio' } }),
+    /s3.*endpoint/s,
+    'HOLDFAST_S3_SECRET_ACCESS_KEY',
+  ],
+  [
+    'the secret of one more bucket',
+    config({ backends: [{ kind: 's3', id: 'a', bucket: 'b', secretAccessKey: 'hunter2' }] }),
+    /backends/,
+    'secretAccessKeyFile',
+  ],
+  [
+    'the address of one more Kubo',
+    config({ backends: [{ kind: 'ipfs', id: 'a', apiUrl: 'http://me:hunter2@kubo' }] }),
+    /backends/,
+    'apiUrlFile',
+  ],
+  [
+    'a proxy',
+    { ...MINIMAL, environment: [{ name: 'HTTPS_PROXY', value: 'http://me:hunter2@proxy' }] },
+    /environment/,
+    null,
+  ],
+  [
+    'a source of the backfill',
+    { ...config({ s3: { bucket: 'b' } }), backfill: { arguments: ['--source', 'peer=https://me:hunter2@peer'] } },
+    /backfill/,
+    null,
+  ],
+];
+
+describeWithGo('a password in a plain value of the chart', () => {
+  test.each(EXPOSED)('%s: the schema refuses it without repeating it', async (_name, values, place, belongs) => {
+    const said = await refusal({ ...values });
+    expect(said).toMatch(place);
+    expect(said).toContain('values don');
+    if (belongs !== null) expect(said).toContain(belongs);
+    expect(said).not.toContain('hunter2');
+  });
+
+  test.each(EXPOSED)('%s: the template names the Secret where nobody asks the schema', async (_name, values, place) => {
+    const said = await refusal({ ...values }, ['--skip-schema-validation']);
+    expect(said).toMatch(place);
+    expect(said).toContain('put it into a Secret');
+    expect(said).not.toContain('hunter2');
+  });
+});
+
 describeWithGo('a wrong value in the chart', () => {
-  const config = (more: object) => ({ config: { ...MINIMAL.config, ...more } });
   test.each([
     ['a setting that is not there', config({ http: { prot: 1 } }), /config.*http.*prot/s],
     ['a setting that the chart sets itself', config({ dataDir: '/elsewhere' }), /config.*dataDir/s],

@@ -16,13 +16,14 @@ export function handlerOf(route: Route, budget: AnswerBudget, report: Report) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = clientGoneSignal(request.raw, reply.raw);
     const body = bodyOf(request);
-    const share = await budget.take(request.method === 'HEAD' ? 0 : route.weighBytes({ body }), signal);
+    // For HEAD as well: what is told of bytes is told of bytes that were read and hashed.
+    const share = await budget.take(route.weighBytes({ body }), signal);
     if (share === null) {
       return sendAnswer(reply, problemAnswer('http/too-busy', 'Other answers are still under way to their readers.'));
     }
     holdUntilSent(reply, share);
     const answer = await answerOf(route, request, body, signal, report);
-    share.shrinkTo(heldBy(answer));
+    share.shrinkTo(request.method === 'HEAD' ? 0 : heldBy(answer));
     return sendAnswer(reply, answer);
   };
 }

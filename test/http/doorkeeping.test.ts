@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { AnswerBudget } from '../../src/http/answer-budget.ts';
 import { ClientLimits } from '../../src/http/client-limits.ts';
 import { TokenList } from '../../src/http/token-list.ts';
+import { eventually } from '../e2e/eventually.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
@@ -197,5 +198,23 @@ describe('the budget of answers', () => {
     expect(new Set([...late, 503]).size).toBeLessThanOrEqual(2);
     for (const reader of readers) reader.socket.destroy();
     await expect.poll(async () => (await fetch(`${url}${path}`)).status).toBe(200);
+  });
+
+  test('HEAD has its part of it too: what it tells of, was read', async () => {
+    const { view, blob, path } = viewWith(2_000_000);
+    const letGo = Promise.withResolvers<void>();
+    let reading = 0;
+    view.reading = async () => {
+      reading += 1;
+      await letGo.promise;
+      return { kind: 'found', blob };
+    };
+    const { url } = await running(view, { answerBytes: 8_000_000, answerWaitMs: 50 });
+    const heads = Array.from({ length: 20 }, async () => (await fetch(`${url}${path}`, { method: 'HEAD' })).status);
+    // Most of them are told to come again while three are read.
+    await eventually(async () => expect(await Promise.race(heads)).toBe(503));
+    expect(reading).toBeLessThanOrEqual(4);
+    letGo.resolve();
+    expect((await Promise.all(heads)).filter((status) => status === 200)).toHaveLength(reading);
   });
 });

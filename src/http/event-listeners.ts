@@ -56,9 +56,13 @@ export class EventListeners {
    * archive throws.
    */
   greeting(lastRevision: string | undefined): Buffer {
-    const changes = lastRevision === undefined ? null : this.#feed.changesSince(lastRevision);
-    if (changes !== null) return this.#event('change', changes);
-    return this.#event('window', this.#feed.whole());
+    return this.#news(lastRevision ?? '');
+  }
+
+  /** What is new since that revision; where that cannot be told, the whole. */
+  #news(since: string): Buffer {
+    const changes = this.#feed.changesSince(since);
+    return changes === null ? this.#event('window', this.#feed.whole()) : this.#event('change', changes);
   }
 
   /** From now on it is sent every change, until it goes or falls behind. Its head is sent already. */
@@ -87,12 +91,11 @@ export class EventListeners {
     const nowMs = this.#steadyMs();
     this.#dropStalled(nowMs);
     try {
-      const changes = this.#feed.changesSince(this.#sent);
+      const event = this.#news(this.#sent);
       const isDue = nowMs - this.#sentMs >= this.#limits.eventHeartbeatMs;
-      if (changes === null || (this.#feed.revision === this.#sent && !isDue)) return;
+      if (this.#feed.revision === this.#sent && !isDue) return;
       this.#sent = this.#feed.revision;
       this.#sentMs = nowMs;
-      const event = this.#event('change', changes);
       for (const listener of this.#listeners) this.#send(listener, event);
     } catch (error) {
       this.#report(error);

@@ -13,6 +13,8 @@ import {
 
 /** However many ask, the window is looked at no oftener. */
 const LOOK_MS = 1_000;
+/** Who is further behind gets the whole, which is made once for all: each of these is made by itself. */
+const MOST_BEHIND = 30;
 
 interface KnownBlock {
   readonly block: WindowBlock;
@@ -58,13 +60,14 @@ export class WindowFeed {
     return this.#once('', () => ({ ...frame, blocks: [...this.#blocks.values()].map(({ wire }) => wire) }));
   }
 
-  /** What changed since that revision, as JSON; null: it is none of ours, and takes the whole. */
+  /** What changed since that revision, as JSON; null: it is none of ours, or too old, and takes the whole. */
   changesSince(revision: string): Buffer | null {
     const frame = this.#look();
     const [epoch, digits = ''] = revision.split('.');
     const since = Number(digits);
     if (epoch !== this.#epoch || !/^\d{1,15}$/.test(digits) || since > this.#number) return null;
-    return this.#once(digits, () => {
+    if (since < this.#number - MOST_BEHIND) return null;
+    return this.#once(String(since), () => {
       const heights = [...this.#blocks.keys()];
       const changed = [...this.#blocks.values()].filter((block) => block.since > since).map(({ wire }) => wire);
       return { ...frame, lowest: heights.at(0) ?? null, highest: heights.at(-1) ?? null, changed };

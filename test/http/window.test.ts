@@ -126,6 +126,25 @@ describe('GET /v1/events', () => {
     }
   });
 
+  test('who is far behind gets the whole, which is made once for all of them', async () => {
+    const clock = { ms: 0 };
+    const window = new FakeWindowView();
+    const feed = new WindowFeed(new FakeArchiveView(), window, () => clock.ms);
+    const ids: string[] = [];
+    for (let height = 0; height < 200; height += 1) {
+      window.show([windowBlock(height)]);
+      clock.ms += 2_000;
+      feed.whole();
+      ids.push(feed.revision);
+    }
+    const given = ids.map((id) => feed.changesSince(id));
+    expect(given.slice(0, 150)).toEqual(ids.slice(0, 150).map(() => null));
+    expect(given.at(-2)).not.toBeNull();
+    // However a number is spelled, it is made once.
+    const [epoch, number] = (ids.at(-2) ?? '').split('.');
+    expect(feed.changesSince(`${epoch}.000${number}`)).toBe(given.at(-2));
+  });
+
   test('a changed condition is news, another call to the node is none', async () => {
     const { url, view, window } = await served({ eventHeartbeatMs: 60_000 });
     const { next } = await listen(url);

@@ -16,7 +16,7 @@ import { customRoutes } from './custom.ts';
 import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
 import { FastLane } from './fast-lane.ts';
-import { gateAnswer, patternOf } from './gate.ts';
+import { gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
 import { bodyOf, handlerOf, type Report } from './handle-request.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
@@ -205,6 +205,8 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
       gateAnswer({ method, url, httpVersion, headers, routed: !request.is404 }, paths) ??
       tokenAnswer(request, access, doorkeepers);
     if (answer === null) {
+      // Only now: a body that is refused need not be sent.
+      if (isWaitingForLeave(headers, httpVersion)) reply.raw.writeContinue();
       done();
       return;
     }

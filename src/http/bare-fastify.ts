@@ -2,6 +2,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import { type HttpLimits, type HttpOptions, MAX_HEADER_BYTES, MAX_URL_CHARS, TIMEOUT_CHECK_MS } from './config.ts';
 import { hasBody } from './gate.ts';
 import { problemAnswer } from './problem.ts';
+import { refuseTunnel } from './refused-connection.ts';
 import { requestIdFrom } from './request-id.ts';
 import { sendAnswer } from './send-answer.ts';
 
@@ -42,10 +43,12 @@ export function bareFastify(
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.server.maxConnections = limits.maxConnections;
-  // Node answers these two by itself, without a body. A client that waits for leave to send one gets its answer instead.
+  // Node would give leave, or refuse, by itself and without a body. The gate has a say first.
   for (const event of ['checkContinue', 'checkExpectation'] as const) {
     app.server.on(event, (request, response) => app.server.emit('request', request, response));
   }
+  // And these it would only hang up on.
+  app.server.on('connect', (_request, socket) => refuseTunnel(socket));
   return app;
 }
 

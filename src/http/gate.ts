@@ -44,6 +44,11 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }
 
+/** Does the client send its body only when it is told to (RFC 9110 10.1.1)? */
+export function isWaitingForLeave(headers: IncomingHttpHeaders, httpVersion: string): boolean {
+  return httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue' && hasBody(headers);
+}
+
 function unroutedAnswer({ method, url }: GateRequest, paths: readonly GatePath[]): Answer {
   const path = url.split(/[?#]/, 1)[0] ?? '';
   const taking = paths.filter(({ pattern }) => pattern.test(path));

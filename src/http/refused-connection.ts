@@ -21,6 +21,16 @@ export function refuseConnection(
   socket.end(onTheWire(answerTo(error)), () => socket.destroy());
 }
 
+/** CONNECT: nobody gets from here to anywhere else. */
+export function refuseTunnel(socket: Duplex): void {
+  const answer = problemAnswer('http/method-not-allowed', 'CONNECT is not a method here.', {
+    headers: { allow: 'GET' },
+  });
+  // What else has come on it is not read.
+  socket.on('error', () => socket.destroy());
+  socket.end(onTheWire(answer), () => socket.destroy());
+}
+
 function answerTo(error: unknown): ProblemAnswer {
   switch (codeOf(error)) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':

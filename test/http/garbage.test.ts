@@ -60,7 +60,17 @@ describe('garbage', () => {
     expect(JSON.parse(body)).toMatchObject({ code: 'http/body-not-allowed' });
   });
 
-  test('a client that asks leave to send a body gets its answer instead', async () => {
+  test('a client that asks leave to send a body gets it where a body is read', async () => {
+    const { port } = await running(new FakeArchiveView());
+    const client = await RawClient.open(port);
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 26\r\n';
+    client.send(`${head}Expect: 100-continue\r\n\r\n`);
+    await client.until((text) => text.startsWith('HTTP/1.1 100 Continue\r\n\r\n'));
+    client.send('{"method":"getblockcount"}');
+    expect(await client.closed()).toContain('"result":12');
+  });
+
+  test('and elsewhere its answer instead', async () => {
     const { status } = await answerTo(
       'POST /v1/blobs HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n',
     );
@@ -71,6 +81,11 @@ describe('garbage', () => {
     const { status, text } = await answerTo('PROPFIND /v1/blobs HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     expect(status).toBe('405');
     expect(text.toLowerCase()).toContain('allow: get, head, options');
+  });
+
+  test('nobody is connected to anywhere else', async () => {
+    const { status, body } = await answerTo('CONNECT evil.example:443 HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect([status, JSON.parse(body)]).toMatchObject(['405', { code: 'http/method-not-allowed' }]);
   });
 
   test('an offer to speak something else is not taken up', async () => {

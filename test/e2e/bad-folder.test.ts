@@ -7,7 +7,7 @@ import { environmentOf, startArchive, startNode, stop, untilStored } from './arc
 import { countGets } from './counted-gets.ts';
 import { eventually } from './eventually.ts';
 import { holdfast } from './holdfast-process.ts';
-import { CAN_MOUNT, coverReadOnly, MountedFolder } from './mounted-folder.ts';
+import { coverReadOnly, MountedFolder, testWithMounts } from './mounted-folder.ts';
 
 const MIB = 1_048_576;
 const NOWHERE = { url: 'http://127.0.0.1:9' };
@@ -61,7 +61,7 @@ describe('a data folder that cannot be used', () => {
     expect(stderr).toContain('Move the file away');
   });
 
-  test.skipIf(!CAN_MOUNT)('read-only: it says so, with the path and what to do', async () => {
+  testWithMounts('read-only: it says so, with the path and what to do', async () => {
     const volume = new MountedFolder(8 * MIB);
     volume.setWritable(false);
     for (const dataDir of [volume.path, join(volume.path, 'data')]) {
@@ -72,7 +72,7 @@ describe('a data folder that cannot be used', () => {
     }
   });
 
-  test.skipIf(!CAN_MOUNT)('read-only, where a daemon has run before: it says so as well', async () => {
+  testWithMounts('read-only, where a daemon has run before: it says so as well', async () => {
     const volume = new MountedFolder(16 * MIB);
     await stop(await startArchive({ dataDir: volume.path, node: NOWHERE }));
     volume.setWritable(false);
@@ -84,7 +84,7 @@ describe('a data folder that cannot be used', () => {
 });
 
 describe('a data folder that fails later', () => {
-  test.skipIf(!CAN_MOUNT)('becomes read-only: /readyz says so, nothing is lost, and it goes on by itself', async () => {
+  testWithMounts('becomes read-only: /readyz says so, nothing is lost, and it goes on by itself', async () => {
     const dataDir = temporaryFolder();
     const node = await startNode();
     const gets = countGets(node);
@@ -106,37 +106,34 @@ describe('a data folder that fails later', () => {
     await eventually(async () => expect((await daemon.client.readiness()).status).toBe(200));
   });
 
-  test.skipIf(!CAN_MOUNT)(
-    'is full: /readyz says so, no blob is fetched twice, and it goes on when there is room',
-    async () => {
-      const volume = new MountedFolder(10 * MIB);
-      const node = await startNode();
-      const gets = countGets(node);
-      const daemon = await startArchive({ dataDir: volume.path, node });
-      const blobs = Array.from({ length: 8 }, (_, index) =>
-        node.submitLabelled({ label: `large ${index}`, sizeBytes: 2 * MIB, hashType: 'keccak256' }),
-      );
-      node.mine();
-      const told = await eventually(async () => {
-        const { status, conditions } = await daemon.client.readiness();
-        const full = conditions.find(({ code }) => code === 'storage/full');
-        expect({ status, isTold: full !== undefined }).toEqual({ status: 503, isTold: true });
-        return full;
-      });
-      expect(told?.hint).toMatch(/room|space/);
-      const { content, node: seen } = await daemon.client.status();
-      expect(content.stored + content.spooled).toBeLessThan(blobs.length);
-      expect(seen.reachable).toBe(true);
-      for (const { versionHash } of blobs) expect([200, 503]).toContain((await daemon.client.blob(versionHash)).status);
+  testWithMounts('is full: /readyz says so, no blob is fetched twice, and it goes on when there is room', async () => {
+    const volume = new MountedFolder(10 * MIB);
+    const node = await startNode();
+    const gets = countGets(node);
+    const daemon = await startArchive({ dataDir: volume.path, node });
+    const blobs = Array.from({ length: 8 }, (_, index) =>
+      node.submitLabelled({ label: `large ${index}`, sizeBytes: 2 * MIB, hashType: 'keccak256' }),
+    );
+    node.mine();
+    const told = await eventually(async () => {
+      const { status, conditions } = await daemon.client.readiness();
+      const full = conditions.find(({ code }) => code === 'storage/full');
+      expect({ status, isTold: full !== undefined }).toEqual({ status: 503, isTold: true });
+      return full;
+    });
+    expect(told?.hint).toMatch(/room|space/);
+    const { content, node: seen } = await daemon.client.status();
+    expect(content.stored + content.spooled).toBeLessThan(blobs.length);
+    expect(seen.reachable).toBe(true);
+    for (const { versionHash } of blobs) expect([200, 503]).toContain((await daemon.client.blob(versionHash)).status);
 
-      volume.resize(64 * MIB);
-      await untilStored(daemon, blobs.length);
-      expect(gets.count).toBe(blobs.length);
-      await eventually(async () => expect((await daemon.client.readiness()).status).toBe(200));
-    },
-  );
+    volume.resize(64 * MIB);
+    await untilStored(daemon, blobs.length);
+    expect(gets.count).toBe(blobs.length);
+    await eventually(async () => expect((await daemon.client.readiness()).status).toBe(200));
+  });
 
-  test.skipIf(!CAN_MOUNT)('is full: a stop is obeyed at once, and the next start goes on', async () => {
+  testWithMounts('is full: a stop is obeyed at once, and the next start goes on', async () => {
     const volume = new MountedFolder(7 * MIB);
     const node = await startNode();
     const daemon = await startArchive({ dataDir: volume.path, node });

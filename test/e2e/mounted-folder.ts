@@ -3,6 +3,7 @@ import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { testWhere } from '../promised.ts';
 
 function mount(...words: string[]): boolean {
   return spawnSync('mount', words, { stdio: 'ignore' }).status === 0;
@@ -42,9 +43,6 @@ export function coverReadOnly(path: string): { lift(): void } {
   return { lift };
 }
 
-/** Only root may mount, and not in every container. */
-export const CAN_MOUNT = canMount();
-
 function canMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-mount-'));
@@ -53,3 +51,6 @@ function canMount(): boolean {
   rmdirSync(folder);
   return can;
 }
+
+/** A test that mounts: only root may, and not in every container. */
+export const testWithMounts = testWhere(canMount(), 'nothing can be mounted here');

@@ -4,9 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { privateAuthority } from '../servers/private-authority.ts';
-
-const authority = privateAuthority();
+import { describeWithOpenssl, privateAuthority } from '../servers/private-authority.ts';
 
 /** Asks in a process of its own: Node reads NODE_EXTRA_CA_CERTS at its start. Gives the answer or the error's code. */
 async function askedWith(env: Record<string, string>, url: string): Promise<string> {
@@ -22,19 +20,21 @@ async function askedWith(env: Record<string, string>, url: string): Promise<stri
   return stdout;
 }
 
-test.skipIf(authority === null)('a node behind a private certificate authority', async () => {
-  if (authority === null) return;
-  onTestFinished(() => authority.remove());
-  const server = createServer({ cert: readFileSync(authority.certFile), key: readFileSync(authority.keyFile) });
-  server.on('request', (_request, response) => response.end('{"result":126,"error":null,"id":"holdfast"}'));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
+describeWithOpenssl('a node behind a private certificate authority', () => {
+  test('is trusted by NODE_EXTRA_CA_CERTS, and not without', async () => {
+    const authority = privateAuthority();
+    onTestFinished(() => authority.remove());
+    const server = createServer({ cert: readFileSync(authority.certFile), key: readFileSync(authority.keyFile) });
+    server.on('request', (_request, response) => response.end('{"result":126,"error":null,"id":"holdfast"}'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const address = server.address();
+    const url = `https://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+    expect(await askedWith({ NODE_EXTRA_CA_CERTS: authority.certFile }, url)).toBe('126');
+    expect(await askedWith({}, url)).toMatch(/^node\/unreachable .*SELF_SIGNED/);
   });
-  const address = server.address();
-  const url = `https://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
-  expect(await askedWith({ NODE_EXTRA_CA_CERTS: authority.certFile }, url)).toBe('126');
-  expect(await askedWith({}, url)).toMatch(/^node\/unreachable .*SELF_SIGNED/);
 });

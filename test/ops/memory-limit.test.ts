@@ -2,27 +2,22 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { atEndOfTest } from '../cleanup.ts';
 import { ArchiveClient } from '../e2e/archive-client.ts';
 import { environmentOf, startNode } from '../e2e/archive-process.ts';
 import { s3Environment } from '../e2e/backends/real-backends.ts';
 import { eventually } from '../e2e/eventually.ts';
-import { SERVER_START_MS } from '../servers/availability.ts';
+import { describeWithServers, SERVER_START_MS } from '../servers/availability.ts';
 import { type S3Server, startS3Server } from '../servers/s3-server.ts';
-import { serverMeans } from '../servers/server-means.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { MemoryGroup } from './memory-group.ts';
+import { describeWithMemoryGroups, MemoryGroup } from './memory-group.ts';
 
 const MIB = 1_048_576;
 const TEST_MS = 300_000;
 const BLOBS = 160;
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-
-const probe = MemoryGroup.make(`holdfast-probe-${process.pid}`, 64 * MIB);
-probe?.remove();
-const where = probe === null ? ' (skipped: this user may not make a memory control group)' : '';
 
 /** As many full blobs as fill a third of a gigabyte, waiting at the node. */
 async function fullNode() {
@@ -36,59 +31,66 @@ async function fullNode() {
 
 const SLOWER = { HOLDFAST_NODE_REQUESTS: '1', HOLDFAST_REPLICAS_REQUESTS: '2' };
 
-describe.skipIf(probe === null)(`a drain under a memory limit${where}`, () => {
-  let s3: S3Server | null = null;
-  beforeAll(async () => {
-    if (serverMeans() !== null) s3 = await startS3Server();
-  }, SERVER_START_MS);
-  afterAll(async () => {
-    await s3?.stop();
+async function drainUnder(mebibytes: number, env: Readonly<Record<string, string>>, backend: string): Promise<void> {
+  const group = MemoryGroup.make(`holdfast-${process.pid}-${mebibytes}`, mebibytes * MIB);
+  if (group === null) throw new Error('The group could be made a moment ago.');
+  const node = await fullNode();
+  const [program = '', ...words] = group.around([process.execPath, ...NODE_FLAGS, MAIN, 'run']);
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
+  const child = spawn(program, words, {
+    env: { ...Object.fromEntries(inherited), ...environmentOf({ dataDir: temporaryFolder(), node, env }) },
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const ended = once(child, 'exit');
+  atEndOfTest(async () => {
+    child.kill('SIGKILL');
+    await ended;
+    group.remove();
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const url = await eventually(() => {
+    const found = /"url":"([^"]+)"/.exec(output)?.[1];
+    if (found === undefined) throw new Error(`not listening: ${output}`);
+    return found;
+  }, 60_000);
+  const client = new ArchiveClient(url);
+  await eventually(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${output}`);
+    const { content } = await client.status();
+    expect(content).toMatchObject({ stored: BLOBS, seen: 0, spooled: 0 });
+  }, TEST_MS - 60_000);
+  const peakKib = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]);
+  expect(group.kills).toBe(0);
+  expect(peakKib * 1_024).toBeLessThan(mebibytes * MIB);
+  process.stdout.write(`peak resident under ${mebibytes} MiB, ${backend}: ${Math.round(peakKib / 1_024)} MiB\n`);
+}
 
-  test.each([
-    ['384 MiB, at full speed', 384, 'folder', {}],
-    ['256 MiB, at a lower one', 256, 'folder', SLOWER],
-    ['384 MiB, at full speed, to S3', 384, 's3', {}],
-    ['256 MiB, at a lower one, to S3', 256, 's3', SLOWER],
-  ] as const)(
+const PACES = [
+  ['384 MiB, at full speed', 384, {}],
+  ['256 MiB, at a lower one', 256, SLOWER],
+] as const;
+
+describeWithMemoryGroups('a drain under a memory limit', () => {
+  test.each(PACES)(
     '%s: everything is stored, and nothing is killed',
-    async (_name, mebibytes, backend, given) => {
-      const env = { ...given, ...(backend === 's3' && s3 !== null ? (await s3Environment(s3)).env : {}) };
-      const group = MemoryGroup.make(`holdfast-${process.pid}-${mebibytes}`, mebibytes * MIB);
-      if (group === null) throw new Error('The group could be made a moment ago.');
-      const node = await fullNode();
-      const [program = '', ...words] = group.around([process.execPath, ...NODE_FLAGS, MAIN, 'run']);
-      const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
-      const child = spawn(program, words, {
-        env: { ...Object.fromEntries(inherited), ...environmentOf({ dataDir: temporaryFolder(), node, env }) },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      const ended = once(child, 'exit');
-      atEndOfTest(async () => {
-        child.kill('SIGKILL');
-        await ended;
-        group.remove();
-      });
-      let output = '';
-      child.stdout.on('data', (chunk: Buffer) => {
-        output += chunk.toString();
-      });
-      const url = await eventually(() => {
-        const found = /"url":"([^"]+)"/.exec(output)?.[1];
-        if (found === undefined) throw new Error(`not listening: ${output}`);
-        return found;
-      }, 60_000);
-      const client = new ArchiveClient(url);
-      await eventually(async () => {
-        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${output}`);
-        const { content } = await client.status();
-        expect(content).toMatchObject({ stored: BLOBS, seen: 0, spooled: 0 });
-      }, TEST_MS - 60_000);
-      const peakKib = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]);
-      expect(group.kills).toBe(0);
-      expect(peakKib * 1_024).toBeLessThan(mebibytes * MIB);
-      process.stdout.write(`peak resident under ${mebibytes} MiB, ${backend}: ${Math.round(peakKib / 1_024)} MiB\n`);
-    },
+    (_name, mebibytes, env) => drainUnder(mebibytes, env, 'folder'),
     TEST_MS,
   );
+
+  describeWithServers('to S3', () => {
+    let s3: S3Server;
+    beforeAll(async () => {
+      s3 = await startS3Server();
+    }, SERVER_START_MS);
+    afterAll(() => s3?.stop());
+
+    test.each(PACES)(
+      '%s: everything is stored, and nothing is killed',
+      async (_name, mebibytes, env) => drainUnder(mebibytes, { ...env, ...(await s3Environment(s3)).env }, 's3'),
+      TEST_MS,
+    );
+  });
 });

@@ -1,13 +1,12 @@
 import { accessSync, constants } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core';
-import { describe, type SuiteFactory, vi } from 'vitest';
+import { vi } from 'vitest';
 import type { AtEnd } from '../cleanup.ts';
+import { describeWhere } from '../promised.ts';
 
 // A browser starts in seconds, where several tests share two cores.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-/** Nothing is skipped where the whole suite is promised to run. */
-const PROMISED = process.env['CI'] === 'true';
 const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 function chromiumPath(): string | null {
@@ -24,11 +23,8 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** A suite that needs a real browser: skipped by name where Chromium is not there, failing there with CI=true. */
-export function describeInBrowser(name: string, suite: SuiteFactory): void {
-  if (chromiumPath() !== null || PROMISED) describe(name, suite);
-  else describe.skip(`${name} (skipped: no Chromium is here; set CHROMIUM_PATH)`, suite);
-}
+/** A suite that needs a real browser. */
+export const describeInBrowser = describeWhere(chromiumPath() !== null, 'no Chromium is here; set CHROMIUM_PATH');
 
 export async function launchChromium(atEnd: AtEnd): Promise<Browser> {
   const executablePath = chromiumPath();

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, type SuiteFactory } from 'vitest';
-import { PROMISED } from './availability.ts';
+import { describeWhere } from '../promised.ts';
 import { ChildServer } from './child-server.ts';
 import { answers, mustRun, runCommand } from './command.ts';
 import { BASE_SETTINGS, nodeBaseImage } from './node-base-image.ts';
@@ -23,11 +22,11 @@ export function engineMeans(): EngineMeans | null {
   return isRootOnDebian && tools.every(([command, word]) => answers(command, [word])) ? 'own' : null;
 }
 
-/** A suite that builds and runs images: skipped by name where no engine can be had, failing there with CI=true. */
-export function describeWithEngine(name: string, suite: SuiteFactory): void {
-  if (engineMeans() !== null || PROMISED) describe(name, suite);
-  else describe.skip(`${name} (skipped: no Docker engine answers, and none can be started: it takes root on Debian with docker.io and debootstrap)`, suite); // biome-ignore format: one sentence
-}
+/** A suite that builds and runs images. */
+export const describeWithEngine = describeWhere(
+  engineMeans() !== null,
+  'no Docker engine answers, and none can be started: it takes root on Debian with docker.io and debootstrap',
+);
 
 export interface DockerEngine {
   /** What `docker` and testcontainers find it by. */

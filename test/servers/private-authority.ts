@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describeWhere } from '../promised.ts';
+import { answers } from './command.ts';
 
 export interface PrivateAuthority {
   readonly certFile: string;
@@ -9,19 +11,15 @@ export interface PrivateAuthority {
   remove(): void;
 }
 
-/** A certificate for 127.0.0.1 that nobody trusts who is not told to, valid for a day; null without OpenSSL's command. */
-export function privateAuthority(): PrivateAuthority | null {
+/** A suite that makes certificates. */
+export const describeWithOpenssl = describeWhere(answers('openssl', ['version']), 'openssl is not installed');
+
+/** A certificate for 127.0.0.1 that nobody trusts who is not told to, valid for a day. */
+export function privateAuthority(): PrivateAuthority {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-tls-'));
   const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
   const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '1'];
   const files = ['-keyout', keyFile, '-out', certFile];
-  try {
-    execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, ...subject], {
-      stdio: 'ignore',
-    });
-  } catch {
-    rmSync(folder, { recursive: true, force: true });
-    return null;
-  }
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, ...subject], { stdio: 'ignore' });
   return { certFile, keyFile, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -3,8 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, type SuiteFactory } from 'vitest';
-import { PROMISED } from './availability.ts';
+import { describeWhere } from '../promised.ts';
 import { buildingLock } from './building-lock.ts';
 import { answers, mustRun } from './command.ts';
 import { cacheFolder } from './go-binary.ts';
@@ -20,12 +19,10 @@ const PINNED = ['--no-deps', '--only-binary', ':all:', '--require-hashes'];
 /** Thousands of small files are unpacked, on a busy machine. */
 export const FETCH_MS = 600_000;
 
-/** A suite that needs such a package: skipped by name where Python has no pip, failing there with CI=true. */
-export function describeWithPip(name: string, suite: SuiteFactory): void {
-  const hasPip = process.platform === 'linux' && answers('python3', ['-m', 'pip', '--version']);
-  if (hasPip || PROMISED) describe(name, suite);
-  else describe.skip(`${name} (skipped: Python with pip is not here)`, suite);
-}
+const HAS_PIP = process.platform === 'linux' && answers('python3', ['-m', 'pip', '--version']);
+
+/** A suite that needs such a package. */
+export const describeWithPip = describeWhere(HAS_PIP, 'Python with pip is not here');
 
 /** The folder that it is installed in; fetched at the first call on a machine. */
 export async function pythonPackage(name: PythonPackage): Promise<string> {

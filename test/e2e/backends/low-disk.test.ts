@@ -1,16 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchive, startNode } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
-import { CAN_MOUNT, MountedFolder } from '../mounted-folder.ts';
+import { MountedFolder, testWithMounts } from '../mounted-folder.ts';
 import { LyingServer } from './lying-server.ts';
 import { expectAll, type Published } from './real-backends.ts';
 
 const MIB = 1_048_576;
 
-test.skipIf(!CAN_MOUNT)(
+testWithMounts(
   'one of two backends dead and the disk nearly full: ingest goes on, within what the disk has',
   async () => {
     const [healthy, node] = [await LyingServer.start(), await startNode()];

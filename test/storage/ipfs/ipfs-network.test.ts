@@ -5,13 +5,10 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { environmentWithoutProxy, type ForwardProxy, startForwardProxy } from '../../servers/forward-proxy.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
-import { privateAuthority } from '../../servers/private-authority.ts';
+import { describeWithOpenssl, privateAuthority } from '../../servers/private-authority.ts';
 import { startTlsFront } from '../../servers/tls-front.ts';
 
 const PUT_ONCE = fileURLToPath(new URL('./put-once.ts', import.meta.url));
-
-const authority = privateAuthority();
-afterAll(() => authority?.remove());
 
 describeWithServers('an IPFS store in a network', () => {
   let server: KuboServer;
@@ -47,10 +44,10 @@ describeWithServers('an IPFS store in a network', () => {
     expect(passed).toEqual([]);
   });
 
-  test.skipIf(authority === null)(
-    'trusts a private authority by NODE_EXTRA_CA_CERTS, also through a proxy',
-    async () => {
-      if (authority === null) return;
+  describeWithOpenssl('(certificates)', () => {
+    test('trusts a private authority by NODE_EXTRA_CA_CERTS, also through a proxy', async () => {
+      const authority = privateAuthority();
+      onTestFinished(() => authority.remove());
       const front = await startTlsFront(authority, new URL(server.apiUrl));
       onTestFinished(() => front.stop());
       await expect(putOnce({}, front.url)).rejects.toThrow(/storage\/tls/);
@@ -59,6 +56,6 @@ describeWithServers('an IPFS store in a network', () => {
       const { url, passed } = await proxy();
       expect(await putOnce({ ...trust, HTTPS_PROXY: url }, front.url)).toBe('Kubo 0.42.0, read back 300000');
       expect(new Set(passed)).toEqual(new Set([new URL(front.url).host]));
-    },
-  );
+    });
+  });
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseBlockHash } from '../../../src/blob/ids.ts';
 import { announcedDaemon, DataFolder } from '../../../src/storage/local/data-folder.ts';
+import { testOnLinux } from '../../promised.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const GENESIS = parseBlockHash('ab'.repeat(32));
@@ -68,7 +69,7 @@ test('a marker that this version cannot read is refused, not overwritten', async
   }
 });
 
-test.runIf(process.platform === 'linux')('a folder that nobody can make is refused, not tried for ever', async () => {
+testOnLinux('a folder that nobody can make is refused, not tried for ever', async () => {
   await expect(DataFolder.claim('/proc/holdfast/data')).rejects.toMatchObject({
     code: expect.stringMatching(/^storage\//),
     message: expect.stringContaining('/proc/holdfast/data'),

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeDurableFolder, writeDurably } from '../../../src/storage/local/durable-file.ts';
+import { describeWhere } from '../../promised.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type WatchedSync, watchSyncs } from './watched-syncs.ts';
 
@@ -10,7 +11,9 @@ function pathsBelow(folder: string, syncs: readonly WatchedSync[]): string[] {
   return syncs.map(({ path }) => path).filter((path) => path.startsWith(folder));
 }
 
-describe.skipIf(!existsSync('/proc/self/fd'))('what is synced, and when', () => {
+const describeWithDescriptors = describeWhere(existsSync('/proc/self/fd'), 'there is no /proc/self/fd');
+
+describeWithDescriptors('what is synced, and when', () => {
   test('a file is synced under its temporary name, renamed, and then its folder is synced', async () => {
     const folder = temporaryFolder();
     const path = join(folder, 'final');

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { environmentWithoutProxy, type ForwardProxy, startForwardProxy } from '../../servers/forward-proxy.ts';
-import { privateAuthority } from '../../servers/private-authority.ts';
+import { describeWithOpenssl, type PrivateAuthority, privateAuthority } from '../../servers/private-authority.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { newBucket } from './s3-fixture.ts';
 
@@ -46,15 +46,13 @@ describeWithServers('an S3 store in a network', () => {
   });
 });
 
-const authority = privateAuthority();
-afterAll(() => authority?.remove());
-
-describe.skipIf(authority === null)('an S3 store before a server with a certificate of its own authority', () => {
+describeWithOpenssl('an S3 store before a server with a certificate of its own authority', () => {
   describeWithServers('(real server)', () => {
     let server: S3Server;
     let bucket: string;
+    let authority: PrivateAuthority;
     beforeAll(async () => {
-      if (authority === null) return;
+      authority = privateAuthority();
       server = await startS3Server({ certificate: authority });
       bucket = `tls-bucket`;
       // Made by a process that trusts it: this one does not.
@@ -63,7 +61,10 @@ describe.skipIf(authority === null)('an S3 store before a server with a certific
       const env = { ...process.env, NODE_EXTRA_CA_CERTS: authority.certFile };
       await promisify(execFile)(process.execPath, args, { env });
     }, SERVER_START_MS);
-    afterAll(() => server?.stop());
+    afterAll(async () => {
+      await server?.stop();
+      authority?.remove();
+    });
 
     test('says that it does not trust it, and what to set', async () => {
       expect(await putOnce(server, bucket, {})).toMatch(
@@ -72,7 +73,7 @@ describe.skipIf(authority === null)('an S3 store before a server with a certific
     });
 
     test('trusts it by NODE_EXTRA_CA_CERTS, also through a proxy', async () => {
-      const trust = { NODE_EXTRA_CA_CERTS: authority?.certFile ?? '' };
+      const trust = { NODE_EXTRA_CA_CERTS: authority.certFile };
       expect(await putOnce(server, bucket, trust)).toBe('read back 300000');
       const { url, passed } = await proxy();
       expect(await putOnce(server, bucket, { ...trust, HTTPS_PROXY: url })).toBe('read back 300000');

@@ -221,28 +221,23 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     );
     declareScheduleMetrics(metrics, () => work.schedule.states);
     const jobs = new JobTable(jobKinds(archive, settings, null), { log: log.child({ room: 'jobs' }), nowMs });
-    const access = await readAccess(settings);
-    const served: Pick<HttpOptions, 'nowMs' | 'admin' | 'metrics' | 'onServerError'> = {
+    const served: Omit<HttpOptions, 'host' | 'port'> = {
       nowMs,
+      window: archive.windowView,
+      ...(archive.custom === null ? {} : { custom: archive.custom }),
+      passage: nodePassage(settings, closing),
+      page: openPage(log.child({ room: 'page' })),
+      ...(await readAccess(settings)),
       admin: { jobs, takeDowns: archive.takeDowns, drain: archive.drainWith(jobs), levels: options.levels ?? null },
       metrics: declareHttpMetrics(metrics),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
     };
-    const passage = nodePassage(settings, closing);
-    const http = await createHttpServer(archive, archive.chainView, {
-      host: settings.httpHost,
-      port: settings.httpPort,
-      window: archive.windowView,
-      ...(archive.custom === null ? {} : { custom: archive.custom }),
-      passage,
-      page: openPage(log.child({ room: 'page' })),
-      ...access,
-      ...served,
-    });
+    const { httpHost: host, httpPort: port } = settings;
+    const http = await createHttpServer(archive, archive.chainView, { ...served, host, port });
     closing.push(async () => {
       await http.close();
     });
-    const local = await createLocalServer(archive, archive.chainView, { ...access, ...served });
+    const local = await createLocalServer(archive, archive.chainView, served);
     closing.push(async () => {
       await local.close();
     });

@@ -47,6 +47,16 @@ async function withSilentBackend() {
   return { setup, daemon, ask, running, env: environmentOf(setup) };
 }
 
+test('the socket has every route that the port has', async () => {
+  const setup = { dataDir: temporaryFolder(), node: await startNode() };
+  const daemon = await startArchive(setup);
+  const described = z.object({ paths: z.record(z.string(), z.unknown()) });
+  const overPort = described.parse(JSON.parse((await daemon.client.get('/openapi.json')).body.toString()));
+  const near = described.parse((await overSocket(setup.dataDir)('/openapi.json')).body);
+  expect(Object.keys(near.paths)).toEqual(Object.keys(overPort.paths));
+  expect(Object.keys(near.paths)).toContain('/v1/custom/{versionHash}/{keccak}');
+});
+
 describe('a job that takes long', () => {
   test('ends with the command that asked for it, when that is interrupted: exit code 130', async () => {
     const { env, running, ask } = await withSilentBackend();

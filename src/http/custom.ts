@@ -7,21 +7,26 @@ import { NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { defineRoute, type Route } from './route.ts';
 
+export const CUSTOM_PATH = '/v1/custom/:versionHash/:keccak';
+
 const HASH = z
   .string()
   .meta({ pattern: '^[0-9a-fA-F]{64}$' })
   .transform((text) => parseVersionHash(text));
 
+/** Both hashes of a custom commitment. */
+export const CUSTOM_NAME = z.object({ versionHash: HASH, keccak: HASH });
+
 /** Bytes that match neither hash: by a name of their own, on no other route, and never called verified. */
 export function customRoutes(view: CustomView): Route[] {
   return [
     defineRoute({
-      path: '/v1/custom/:versionHash/:keccak',
+      path: CUSTOM_PATH,
       says: 'Bytes of a custom commitment (dialect svc): they have this keccak256, and match the version hash by no hash.',
       answers: [{ mediaType: 'application/octet-stream', schema: null }],
       problems: ['malformed/version-hash', 'custom/absent', 'blob/withheld', 'blob/store-fault'],
       weighBytes: () => RAW_WEIGHT_BYTES,
-      parameters: z.object({ versionHash: HASH, keccak: HASH }),
+      parameters: CUSTOM_NAME,
       query: NOTHING,
       async answer({ parameters: { versionHash, keccak }, signal }) {
         const found = await view.read(versionHash, keccak, signal);

@@ -4,6 +4,7 @@ import { bytesRoute } from './blobs.ts';
 import { proofRoute } from './chain.ts';
 import { clientBytesRoutes } from './compatibility.ts';
 import type { HttpOptions } from './config.ts';
+import { CUSTOM_NAME, CUSTOM_PATH } from './custom.ts';
 import { metricsRoutes } from './metrics.ts';
 import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
@@ -78,6 +79,7 @@ function withoutCatalog(): Route[] {
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid/data', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/blocks/:at', parameters: BLOCK }),
+    defineRoute({ ...refused, says, path: CUSTOM_PATH, parameters: CUSTOM_NAME }),
     defineRoute({ ...refused, says, path: '/lastblock' }),
     definePostRoute({ ...refused, says, path: '/check_vh', body: CHECKED_HASHES, mostBytes: 8_192 }),
     defineRawPostRoute({

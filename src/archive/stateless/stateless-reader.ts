@@ -56,7 +56,10 @@ export class StatelessReader {
       isDamaged ||= search.isDamaged;
       fault ??= search.fault;
     }
-    if (this.#modules.archiver !== null) return await this.#modules.archiver.read(name, signal);
+    const upstream = (await this.#modules.archiver?.read(name, signal)) ?? null;
+    // A backend that did not answer, or has a damaged copy under that name, contradicts "absent", whoever says it.
+    const isDoubtful = upstream?.kind === 'absent' && (fault !== null || isDamaged);
+    if (upstream !== null && !isDoubtful) return upstream;
     if (fault !== null) return unavailable('store-fault', 'A backend does not answer, and no other has it.', 10);
     if (isDamaged) return unavailable('damaged', 'The copy in the backend is damaged.', 30);
     return unavailable('cannot-tell', 'No backend has it here, and this reader has no archiver to ask.', 30);
@@ -75,6 +78,7 @@ export class StatelessReader {
   /** The first final occurrences, as archivers wrote them down; bytes are fetched too, for a record says their number. */
   async proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup> {
     const lookup = await this.read(name, signal);
+    if (lookup.kind === 'withheld') return lookup;
     if (lookup.kind !== 'found') return notProven('not-walked', 'The bytes cannot be had here; ask the archiver.', 30);
     const { blob } = lookup;
     const records = new Map<string, OccurrenceRecord>();

@@ -147,6 +147,7 @@ describeWithServers('holdfast serve, on real backends', () => {
       `/v1/transactions/${ABSENT}`,
       `/v1/transactions/${ABSENT}/data`,
       '/v1/blocks/1',
+      `/v1/custom/${ABSENT}/${ABSENT}`,
       '/lastblock',
     ]) {
       const { status, headers, body } = await reader.client.get(path);
@@ -195,7 +196,9 @@ describeWithServers('holdfast serve, on real backends', () => {
           const { status, body } = await reader.client.blob(blob?.versionHash ?? '');
           expect([status, body.includes('an order')]).toEqual([451, false]);
         });
-        expect((await reader.client.get(`/vh/${blob?.versionHash}`)).status).toBe(451);
+        for (const path of [`/vh/${blob?.versionHash}`, `/v1/blobs/${blob?.versionHash}/proof`]) {
+          expect([path, (await reader.client.get(path)).status]).toEqual([path, 451]);
+        }
         await store.putRecord(path, JSON.stringify({ ...record, revokedAt: '2026-01-02T00:00:00.000Z' }), NEVER);
         await eventually(async () => expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200));
       });

@@ -134,7 +134,9 @@ function verdictOf({ outcome, steps }: CheckedBlob): HTMLElement {
 }
 
 function noRecord(): HTMLElement {
-  return element('p', { class: 'quiet' }, 'This reader keeps no records; an archiver shows states and replicas.');
+  const says =
+    'What answered is a reader without a catalog: it keeps no records and knows no transactions. An archiver shows states and replicas, and what a transaction commits to.';
+  return element('p', { class: 'quiet' }, says);
 }
 
 function recordOf(record: BlobRecord): HTMLElement[] {

@@ -24,8 +24,9 @@ export async function lookUp(text: string, api: ArchiveApi, signal: AbortSignal)
   try {
     return { name, txid: null, record: await recordOf(name, api, signal) };
   } catch (error) {
-    if (!(error instanceof Refused) || !NOT_A_BLOB.includes(error.code) || name.hashType !== null) throw error;
-    const found = await asTransaction(name, api, signal);
+    if (!(error instanceof Refused)) throw error;
+    const canBeTransaction = NOT_A_BLOB.includes(error.code) && name.hashType === null;
+    const found = canBeTransaction ? await asTransaction(name, api, signal) : null;
     if (found !== null) return found;
     if (error.code === NO_RECORDS) return { name, txid: null, record: null };
     throw error;
@@ -37,10 +38,20 @@ async function asTransaction(name: NamedHash, api: ArchiveApi, signal: AbortSign
   const txid = parseTxId(name.versionHash);
   try {
     const { hashType, versionHash } = decodeTransaction(await api.json(`v1/transactions/${txid}`, { signal }), txid);
-    const content = { hashType, versionHash };
-    return { name: content, txid, record: await recordOf(content, api, signal) };
+    const name = { hashType, versionHash };
+    return { name, txid, record: await recordOrNone(name, api, signal) };
   } catch (error) {
     if (error instanceof Refused && error.status !== 401) return null;
+    throw error;
+  }
+}
+
+/** Where readers stand beside the archiver that served this page, records are asked of them as bytes are. */
+async function recordOrNone(name: NamedHash, api: ArchiveApi, signal: AbortSignal): Promise<BlobRecord | null> {
+  try {
+    return await recordOf(name, api, signal);
+  } catch (error) {
+    if (error instanceof Refused && error.code === NO_RECORDS) return null;
     throw error;
   }
 }

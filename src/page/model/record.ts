@@ -26,7 +26,7 @@ export interface RecordOccurrence {
 export interface BlobRecord {
   readonly versionHash: VersionHash;
   readonly hashType: HashType | null;
-  readonly state: 'seen' | 'spooled' | 'stored' | 'unknown';
+  readonly state: 'seen' | 'spooled' | 'stored' | 'withheld' | 'unknown';
   readonly sizeBytes: number;
   readonly seenAt: string;
   readonly spooledAt: string | null;
@@ -50,7 +50,7 @@ export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecor
   return {
     versionHash,
     hashType,
-    state: record.word('state', ['seen', 'spooled', 'stored']),
+    state: record.word('state', ['seen', 'spooled', 'stored', 'withheld']),
     sizeBytes: record.number('sizeBytes'),
     seenAt: record.text('seenAt'),
     spooledAt: record.textOrNull('spooledAt'),

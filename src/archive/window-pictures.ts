@@ -155,6 +155,7 @@ function alarmSeconds(): number {
 
 function stateIn(row: WindowRow, blockSeconds: number, nowSeconds: number): WindowBlobState {
   if (row.state !== 'seen') return row.state;
+  if (row.isCustom) return 'custom';
   if (row.isLost) return 'lost';
   return nowSeconds - (row.wantedSeconds ?? blockSeconds) >= alarmSeconds() ? 'at-risk' : 'seen';
 }

@@ -2,9 +2,10 @@ import type { BlockHash, HashType, TxId, VersionHash } from '../blob/ids.ts';
 
 /**
  * `at-risk`: on chain, not durable here, and the alarm's share of its window is over. `lost`: nobody had the bytes when
- * their deadline passed. `withheld`: taken down by an operator; nobody looks for it.
+ * their deadline passed. `withheld`: taken down by an operator; nobody looks for it. `custom`: all that a node gave matches
+ * neither hash; it is kept apart, and proves nothing.
  */
-export type WindowBlobState = 'seen' | 'at-risk' | 'spooled' | 'stored' | 'lost' | 'withheld';
+export type WindowBlobState = 'seen' | 'at-risk' | 'spooled' | 'stored' | 'lost' | 'withheld' | 'custom';
 
 export interface WindowBlob {
   readonly versionHash: VersionHash;

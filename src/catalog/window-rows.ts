@@ -18,6 +18,8 @@ export interface WindowRow extends Omit<ContentName, 'hashType'> {
   /** That of its newest occurrence, where its bytes are still wanted; null: they are not. */
   readonly wantedSeconds: number | null;
   readonly isLost: boolean;
+  /** Bytes that match neither hash are kept of it. */
+  readonly isCustom: boolean;
   /** Names it in the placements; null: its bytes never were here. */
   readonly sequence: number | null;
 }
@@ -38,6 +40,7 @@ const windowRow = z.object({
   state: z.number().nullable(),
   wanted_seconds: z.number().nullable(),
   is_lost: z.number(),
+  is_custom: z.number(),
   sequence: z.number().nullable(),
 });
 const placementRow = z.object({ sequence: z.number(), backend: z.string(), counts: z.number(), state: z.number() });
@@ -68,7 +71,8 @@ export class WindowRows {
       .pluck();
     this.#ofBlock = database.prepare(
       `SELECT o.version_hash, o.hash_type, o.txid, COALESCE(content.size_bytes, ${WANTED_SIZE}) AS size_bytes,
-         content.state, seen.median_time_seconds AS wanted_seconds, lost.version_hash IS NOT NULL AS is_lost, content.sequence
+         content.state, seen.median_time_seconds AS wanted_seconds, lost.version_hash IS NOT NULL AS is_lost, content.sequence,
+         EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = o.version_hash) AS is_custom
        FROM occurrence AS o
        LEFT JOIN content ON content.version_hash = o.version_hash AND content.hash_type = o.hash_type
        LEFT JOIN seen ON seen.version_hash = o.version_hash
@@ -91,11 +95,11 @@ export class WindowRows {
     );
     this.#listed = database.prepare(
       `SELECT version_hash, hash_type, txid, ${WANTED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS wanted_seconds,
-         0 AS is_lost, NULL AS sequence
+         0 AS is_lost, 0 AS is_custom, NULL AS sequence
        FROM ${LISTED_DUE} AND median_time_seconds >= ? ORDER BY median_time_seconds LIMIT ?`,
     );
     this.#arrived = database.prepare(
-      `SELECT version_hash, hash_type, txid, size_bytes, state, NULL AS wanted_seconds, 0 AS is_lost, sequence FROM
+      `SELECT version_hash, hash_type, txid, size_bytes, state, NULL AS wanted_seconds, 0 AS is_lost, 0 AS is_custom, sequence FROM
          (SELECT * FROM content ORDER BY sequence DESC LIMIT ?) AS latest
        WHERE state > 0 AND median_time_seconds >= ? AND NOT EXISTS
          (SELECT 1 FROM occurrence WHERE occurrence.version_hash = latest.version_hash AND occurrence.hash_type = latest.hash_type)
@@ -166,6 +170,7 @@ function decode(value: unknown): WindowRow {
     state: CONTENT_STATES[found.state ?? 0] ?? 'seen',
     wantedSeconds: found.wanted_seconds,
     isLost: found.is_lost === 1,
+    isCustom: found.is_custom === 1,
     sequence: found.sequence,
   };
 }

@@ -8,7 +8,7 @@ const BLOB = z.object({
   hashType: z.enum(HASH_TYPES).nullable(),
   txid: z.string().nullable(),
   sizeBytes: z.int().nullable(),
-  state: z.enum(['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld']),
+  state: z.enum(['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom']),
   copies: z.int(),
 });
 const COLUMN = z.object({ blobs: z.array(BLOB), hasMore: z.boolean() });

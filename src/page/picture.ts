@@ -207,7 +207,7 @@ export function describeBlock(window: PageWindow, block: PageBlock): string {
 
 /** What the forms and colours mean. */
 export function legend(): HTMLElement[] {
-  const states = ['final', 'stored', 'spooled', 'seen', 'at-risk', 'lost', 'withheld'] as const;
+  const states = ['final', 'stored', 'spooled', 'seen', 'at-risk', 'lost', 'withheld', 'custom'] as const;
   return [
     ...states.map((state) => {
       const place = { state, x: 2, y: 2, width: 10, height: 10 };

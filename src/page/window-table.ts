@@ -2,7 +2,7 @@ import { element, refill } from './element.ts';
 import { countStates, type MarkState, type PageWindow, secondsLeft } from './model/window.ts';
 import { count, duration, STATE_WORDS } from './model/words.ts';
 
-const COLUMNS: readonly MarkState[] = ['final', 'stored', 'spooled', 'seen', 'at-risk', 'lost', 'withheld'];
+const COLUMNS: readonly MarkState[] = ['final', 'stored', 'spooled', 'seen', 'at-risk', 'lost', 'withheld', 'custom'];
 
 /** The same as the picture, as numbers; built only while it is open. */
 export function showTable(details: HTMLDetailsElement, body: HTMLTableSectionElement, window: PageWindow): void {

@@ -104,6 +104,15 @@ describe('the picture of the window', () => {
     expect(states()).toEqual([['spooled']]);
   });
 
+  test('what has bytes that match neither hash is shown so, until the right ones are here', () => {
+    const { catalog, mine, spool, states } = scene();
+    mine('odd');
+    catalog.custom.record({ versionHash: nameOf('odd').versionHash, keccak: nameOf('its bytes').versionHash }, 9);
+    expect(states()).toEqual([['custom']]);
+    spool('odd');
+    expect(states()).toEqual([['spooled']]);
+  });
+
   test('what is withheld is shown so, and is not at risk however long it is not here', () => {
     const { catalog, pictures, mine, spool, states } = scene();
     mine('down', 'other');

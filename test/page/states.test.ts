@@ -70,7 +70,7 @@ describeInBrowser('what an operator sees', () => {
     expect(await watched.page.locator('#picture .flag').count()).toBe(2);
     await watched.page.getByText('The window as a table').click();
     const row = watched.page.locator('#window-table tr', { hasText: '12,020' });
-    expect((await row.innerText()).split(/\s+/).slice(-4)).toEqual(['0', '3', '0', '0']);
+    expect((await row.innerText()).split(/\s+/).slice(-5)).toEqual(['0', '3', '0', '0', '0']);
     await watched.screenshot('at-risk-light');
     await watched.expectAccessible();
     watched.expectQuiet();
@@ -236,7 +236,12 @@ describeInBrowser('what an operator sees', () => {
     await watched.page.getByText(CONDITION.message).waitFor();
     expect(await watched.lookUp(blob.versionHash)).toBe('pending');
     expect(await watched.text('#look-up-result')).toContain('their keccak256 is the version hash');
+    expect(await watched.text('#look-up-result')).toContain('a reader without a catalog: it keeps no records');
     await watched.screenshot('reader');
+    // The chain's own form of the name says the hash type, and finds it all the same.
+    const other = view.add(blobOf(bytesOf(501), 'blake2s256'));
+    expect(await watched.lookUp(`01${other.versionHash}`)).toBe('pending');
+    expect(await watched.text('#look-up-result')).toContain('their blake2s256 is the version hash');
     await watched.expectAccessible();
     watched.expectQuiet(/status of 503/);
   });

@@ -132,6 +132,8 @@ export function outline({ state, x, y, width, height }: Mark): string {
       return box(x, y + height * 0.4, width, height * 0.6);
     case 'withheld':
       return box(x, y + height * 0.38, width, Math.max(1, height * 0.24));
+    case 'custom':
+      return `M${round(x + width / 2)} ${round(y)}l${round(width / 2)} ${round(height / 2)}l${round(-width / 2)} ${round(height / 2)}l${round(-width / 2)} ${round(-height / 2)}z`;
     case 'lost':
       return `M${round(x)} ${round(y)}l${round(width)} ${round(height)}M${round(x + width)} ${round(y)}l${round(-width)} ${round(height)}`;
     default:

@@ -1,7 +1,7 @@
 import { Fields } from './fields.ts';
 import { decodeStatus, type PageStatus } from './status.ts';
 
-const SENT_STATES = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld'] as const;
+const SENT_STATES = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom'] as const;
 /** `final` is what is stored and in a final block. `unknown` is a word that this page has not learned. */
 export type MarkState = (typeof SENT_STATES)[number] | 'final' | 'unknown';
 

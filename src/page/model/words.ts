@@ -9,6 +9,7 @@ export const STATE_WORDS: Readonly<Record<MarkState, string>> = {
   'at-risk': 'at risk',
   lost: 'lost',
   withheld: 'withheld',
+  custom: 'custom, unverified',
   unknown: 'unknown',
 };
 

@@ -11,7 +11,7 @@ import { bytes, counted, duration, rate, shortHash } from '../../../src/page/mod
 import { FakeArchiveView, HEALTHY } from '../../http/fake-archive-view.ts';
 import { FakeWindowView, windowBlob, windowBlock } from '../../http/fake-window-view.ts';
 
-const STATES: readonly WindowBlobState[] = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld'];
+const STATES: readonly WindowBlobState[] = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom'];
 const state = fc.constantFrom(...STATES);
 const blocks = fc
   .tuple(

@@ -1,4 +1,5 @@
-import type { Catalog } from '../../catalog/catalog.ts';
+import type { BlockHash } from '../../blob/ids.ts';
+import type { ChainIndex } from '../../catalog/chain-index.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { Poller } from '../poller.ts';
 import { Pulse } from '../pulse.ts';
@@ -6,11 +7,13 @@ import type { ArchiveNode } from './chain-node.ts';
 import type { Follower } from './follower.ts';
 import { relationTo } from './fork.ts';
 
+type ComparedNode = Pick<ArchiveNode, 'name' | 'genesisHash' | 'blockHashAt'>;
+
 export interface ConflictModules {
-  readonly nodes: readonly ArchiveNode[];
-  readonly catalog: Catalog;
-  readonly poller: Poller;
-  readonly follower: Follower;
+  readonly nodes: readonly ComparedNode[];
+  readonly catalog: { readonly chain: Pick<ChainIndex, 'state' | 'blockAt'> };
+  readonly poller: { readonly state: Pick<Poller['state'], 'genesis'> };
+  readonly follower: Pick<Follower, 'moved'>;
   readonly conditions: ConditionBoard;
 }
 
@@ -20,60 +23,81 @@ const IDLE_MS = 30_000;
 
 /**
  * Do all nodes follow the branch that we walk? Different hashes at one height are a conflict; to lag is none. While
- * there is one, nothing above the last common block may be called final.
+ * there is one, nothing above the last common block may be called final; nor is anything above the block at which they
+ * were compared, because they may have parted since, or the walk may have changed its branch.
  */
 export class ConflictWatch {
   readonly #modules: ConflictModules;
   readonly #pause = new Pulse();
   /** Last common height with each node that parted from us, as it last answered. */
-  readonly #parted = new Map<ArchiveNode, number>();
-
-  #hasAskedAll = false;
+  #parted: ReadonlyMap<ComparedNode, number> = new Map();
+  /** Our cursor when all nodes were last compared with it. */
+  #comparedAt: { readonly height: number; readonly hash: BlockHash } | null = null;
 
   constructor(modules: ConflictModules) {
     this.#modules = modules;
   }
 
-  /** Not all were asked since the start: they may have parted while we were away. */
+  /** They were not compared since the start, or with another branch than that which is walked now. */
   get isUnknown(): boolean {
-    return this.#modules.nodes.length > 1 && !this.#hasAskedAll;
+    // With one node there is nobody to disagree with.
+    return this.#modules.nodes.length > 1 && !this.#isOnOurBranch(this.#comparedAt);
   }
 
-  /** Nothing above may be called final; null: they agree. */
+  /** Nothing above may be called final; null: there is one node alone, or it is unknown. */
   get lastCommonHeight(): number | null {
-    return this.#parted.size === 0 ? null : Math.min(...this.#parted.values());
+    if (this.#comparedAt === null) return null;
+    return Math.min(this.#comparedAt.height, ...this.#parted.values());
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // With one node there is nobody to disagree with.
     while (!signal.aborted && this.#modules.nodes.length > 1) {
       const { moved } = this.#modules.follower;
-      const rings = moved.rings;
-      const isFirst = !this.#hasAskedAll;
-      for (const node of this.#modules.nodes) await this.#compare(node, signal);
+      const { rings } = moved;
+      await this.#compareAll(signal);
       if (signal.aborted) return;
-      this.#tell();
-      this.#hasAskedAll = true;
       // What waits for something to be final looks again.
-      if (isFirst) moved.nudge();
+      moved.nudge();
       await this.#pause.wait(LEAST_MS, signal);
       if (moved.rings === rings) await moved.wait(IDLE_MS, signal);
     }
   }
 
-  async #compare(node: ArchiveNode, signal: AbortSignal): Promise<void> {
+  async #compareAll(signal: AbortSignal): Promise<void> {
+    const { nodes, catalog } = this.#modules;
+    const { tip } = catalog.chain.state;
+    if (tip === null) return;
+    const parted = new Map<ComparedNode, number>();
+    for (const node of nodes) {
+      const common = await this.#commonHeight(node, signal);
+      if (common !== null) parted.set(node, common);
+    }
+    // The walk went over to another branch meanwhile: some were compared with what it left.
+    if (signal.aborted || !this.#isOnOurBranch(tip)) return;
+    // All at once: between two answers neither the old picture nor the new one is whole.
+    this.#parted = parted;
+    this.#comparedAt = tip;
+    this.#tell();
+  }
+
+  /** null: it has not parted from us. */
+  async #commonHeight(node: ComparedNode, signal: AbortSignal): Promise<number | null> {
     try {
       const relation = await relationTo(node, this.#modules.catalog.chain, signal);
       const isConflict = relation.kind === 'forked' && (await this.#isOnOurChain(node, signal));
-      if (isConflict) this.#parted.set(node, relation.lastCommonHeight);
-      else this.#parted.delete(node);
+      return isConflict ? relation.lastCommonHeight : null;
     } catch {
       // No answer decides nothing: what it said last holds until it answers again.
+      return this.#parted.get(node) ?? null;
     }
   }
 
+  #isOnOurBranch(block: { readonly height: number; readonly hash: BlockHash } | null): boolean {
+    return block !== null && this.#modules.catalog.chain.blockAt(block.height)?.hash === block.hash;
+  }
+
   /** One that is on another chain altogether is no witness, and is ignored. */
-  async #isOnOurChain(node: ArchiveNode, signal: AbortSignal): Promise<boolean> {
+  async #isOnOurChain(node: ComparedNode, signal: AbortSignal): Promise<boolean> {
     return (await node.genesisHash(signal)) === this.#modules.poller.state.genesis;
   }
 
@@ -85,7 +109,7 @@ export class ConflictWatch {
         ? null
         : {
             code: 'chain/nodes-conflict',
-            message: `${names.join(', ')} follows another branch than the one that is walked: the last common block is at height ${this.lastCommonHeight}. Nothing above it is called final.`,
+            message: `${names.join(', ')} follows another branch than the one that is walked: the last common block is at height ${Math.min(...this.#parted.values())}. Nothing above it is called final.`,
             hint: 'Find out which node is wrong, and take it out of HOLDFAST_NODE_URL. A short disagreement ends by itself.',
             blocksReadiness: false,
           },

@@ -1,0 +1,140 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { ConflictWatch } from '../../../src/archive/chain/conflict-watch.ts';
+import { ConditionBoard } from '../../../src/archive/condition-board.ts';
+import { Pulse } from '../../../src/archive/pulse.ts';
+import { type BlockHash, parseBlockHash } from '../../../src/blob/ids.ts';
+import type { ChainIndex } from '../../../src/catalog/chain-index.ts';
+import { createLogger } from '../../../src/observability/logger.ts';
+
+const GENESIS = hashOf('a', 0);
+const SILENT = new Error('It does not answer.');
+
+function hashOf(branch: string, height: number): BlockHash {
+  return parseBlockHash(`${branch.charCodeAt(0).toString(16)}${height.toString(16)}`.padStart(64, '0'));
+}
+
+/** Blocks of a branch up to a height; it left branch a after `fork`. */
+class Branch {
+  readonly name: string;
+  height: number;
+  letter: string;
+  fork: number;
+  isSilent = false;
+
+  constructor(name: string, letter: string, height: number, fork = 0) {
+    this.name = name;
+    this.letter = letter;
+    this.height = height;
+    this.fork = fork;
+  }
+
+  at(height: number): BlockHash | null {
+    if (height > this.height) return null;
+    return hashOf(height <= this.fork ? 'a' : this.letter, height);
+  }
+
+  async blockHashAt(height: number): Promise<BlockHash | null> {
+    if (this.isSilent) throw SILENT;
+    return this.at(height);
+  }
+
+  async genesisHash(): Promise<BlockHash> {
+    if (this.isSilent) throw SILENT;
+    return GENESIS;
+  }
+}
+
+function scene(walked: Branch, nodes: readonly Branch[]) {
+  const chain = {
+    get state() {
+      const hash = walked.at(walked.height);
+      const tip = hash === null ? null : { height: walked.height, hash };
+      return { startHeight: 1, lowestHeight: 1, tip, finalHeight: walked.height } as unknown as ChainIndex['state'];
+    },
+    blockAt: (height: number) => {
+      const hash = walked.at(height);
+      return (hash === null ? null : { height, hash }) as ReturnType<ChainIndex['blockAt']>;
+    },
+  };
+  const moved = new Pulse();
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
+  const watch = new ConflictWatch({
+    nodes,
+    catalog: { chain },
+    poller: { state: { genesis: GENESIS } },
+    follower: { moved },
+    conditions,
+  });
+  const stopping = new AbortController();
+  const start = () => {
+    const running = watch.run(stopping.signal);
+    onTestFinished(async () => {
+      stopping.abort();
+      await running;
+    });
+  };
+  return { watch, conditions, moved, start };
+}
+
+test('what was walked since the nodes were compared is not called final: they may have parted there', async () => {
+  const walked = new Branch('us', 'a', 10);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  const { watch, moved, start, conditions } = scene(walked, [first, second]);
+  expect(watch.isUnknown).toBe(true);
+  start();
+  await expect.poll(() => watch.isUnknown).toBe(false);
+  expect(watch.lastCommonHeight).toBe(10);
+  // Far past the fork, before anybody was asked again.
+  walked.height = 40;
+  expect(watch.lastCommonHeight).toBe(10);
+  moved.ring();
+  await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(20);
+  expect(conditions.has('chain:conflict')).toBe(true);
+});
+
+test('while the walk goes over to the other branch, the conflict is never forgotten', async () => {
+  const walked = new Branch('us', 'b', 40, 20);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  const { watch, moved, start } = scene(walked, [first, second]);
+  start();
+  await expect.poll(() => watch.lastCommonHeight).toBe(20);
+  // Now the first one agrees; the second has not been asked when that is known.
+  let highest = 0;
+  const { blockHashAt } = second;
+  second.blockHashAt = async (height) => {
+    highest = Math.max(highest, watch.isUnknown ? 0 : (watch.lastCommonHeight ?? Number.POSITIVE_INFINITY));
+    return await blockHashAt.call(second, height);
+  };
+  walked.letter = 'a';
+  expect(watch.isUnknown).toBe(true);
+  moved.ring();
+  await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
+  expect([watch.lastCommonHeight, highest]).toEqual([20, 0]);
+  // The walk rolls back to the fork, where all agree, and climbs again.
+  walked.height = 20;
+  moved.ring();
+  await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
+  walked.height = 40;
+  expect(watch.lastCommonHeight).toBe(20);
+});
+
+test('a node that falls silent has not changed its mind', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  const { watch, moved, start } = scene(walked, [first, second]);
+  start();
+  await expect.poll(() => watch.lastCommonHeight).toBe(20);
+  second.isSilent = true;
+  let asked = 0;
+  const { blockHashAt } = first;
+  first.blockHashAt = (height) => {
+    asked += 1;
+    return blockHashAt.call(first, height);
+  };
+  walked.height = 35;
+  moved.ring();
+  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(0);
+  moved.ring();
+  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(1);
+  expect(watch.lastCommonHeight).toBe(20);
+});

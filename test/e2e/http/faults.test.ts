@@ -10,6 +10,8 @@ import { type ArchiveProcess, startArchive, startNode, untilStored } from '../ar
 
 const LABEL = 'asked for while things break';
 const SIZE_BYTES = 2_097_152;
+/** 64 MiB of hex. */
+const ANSWERS = 16;
 const ABSENT = 'ab'.repeat(32);
 
 let node: Devnode;
@@ -48,7 +50,8 @@ test('killed in the middle of an answer: the client gets less than was announced
       resolve();
     });
   });
-  socket.write(`GET /vh/${hash} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  // One answer may be in the sockets' buffers whole; so many are not.
+  socket.write(`GET /vh/${hash} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(ANSWERS));
   await begun;
   const closed = new Promise((resolve) => socket.once('close', resolve));
   daemon.kill('SIGKILL');
@@ -57,11 +60,17 @@ test('killed in the middle of an answer: the client gets less than was announced
   socket.on('data', (chunk) => got.push(Buffer.from(chunk)));
   socket.resume();
   await closed;
-  const all = Buffer.concat(got);
-  const body = all.subarray(all.indexOf('\r\n\r\n') + 4);
-  expect(all.toString('latin1', 0, 1_000)).toContain(`content-length: ${2 * SIZE_BYTES}`);
-  expect(body.length).toBeLessThan(2 * SIZE_BYTES);
-  expect(Buffer.from(sampleBytes(LABEL, SIZE_BYTES)).toString('hex').startsWith(body.toString('latin1'))).toBe(true);
+  const right = Buffer.from(Buffer.from(sampleBytes(LABEL, SIZE_BYTES)).toString('hex'));
+  let rest = Buffer.concat(got);
+  expect(rest.length).toBeLessThan(ANSWERS * right.length);
+  while (rest.length > 0) {
+    const end = rest.indexOf('\r\n\r\n');
+    if (end < 0) break;
+    expect(rest.toString('latin1', 0, end)).toContain(`content-length: ${right.length}`);
+    const body = rest.subarray(end + 4, end + 4 + right.length);
+    expect(body.equals(right.subarray(0, body.length))).toBe(true);
+    rest = rest.subarray(end + 4 + body.length);
+  }
   const again = await startArchive({ dataDir, node });
   expect((await again.client.blob(hash)).body.equals(sampleBytes(LABEL, SIZE_BYTES))).toBe(true);
 });

@@ -20,6 +20,7 @@ import { gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
 import { bodyOf, handlerOf, type Report } from './handle-request.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
+import { connectionsWithin } from './open-files.ts';
 import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
@@ -83,7 +84,7 @@ function appOf(
   if ((options.trustProxy ?? null) === null && (options.readTokens ?? null) === null) {
     openFastLane(app.server, new FastLane({ bytes, clients, budget, metrics: options.metrics ?? null }));
   }
-  const connections = new OpenConnections(app.server);
+  const connections = new OpenConnections(app.server, connectionsWithin(limits.maxConnections));
 
   standAtTheGate(app, routes, {
     clients,

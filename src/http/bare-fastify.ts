@@ -42,7 +42,6 @@ export function bareFastify(
   // What a body is, its route says; Content-Type decides nothing.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.server.maxConnections = limits.maxConnections;
   // Node would give leave, or refuse, by itself and without a body. The gate has a say first.
   for (const event of ['checkContinue', 'checkExpectation'] as const) {
     app.server.on(event, (request, response) => app.server.emit('request', request, response));

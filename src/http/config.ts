@@ -9,7 +9,7 @@ import type { TokenList } from './token-list.ts';
 
 /** Bounds on what clients can make the server hold. */
 export interface HttpLimits {
-  /** Further connections are closed at once. */
+  /** Further ones take the places of those that are idle longest; fewer where the system gives few handles. */
   readonly maxConnections: number;
   /** For the head of a request, from its first byte (or from the connection). */
   readonly headersTimeoutMs: number;
@@ -38,7 +38,7 @@ export interface HttpLimits {
 }
 
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
-  maxConnections: 1_024,
+  maxConnections: 4_096,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 20_000,
   keepAliveTimeoutMs: 65_000,

@@ -12,11 +12,15 @@ interface Connection extends Duplex {
  * counts as idle, so that `server.close()` would cut it short.
  */
 export class OpenConnections {
+  /** Those at the front have been idle longest. */
   readonly #answers = new Map<Connection, Set<ServerResponse>>();
+  readonly #most: number;
   #draining = false;
   #whenEmpty: (() => void) | null = null;
 
-  constructor(server: Server) {
+  /** `most`: who comes then takes the place of the one that is idle longest; where none is, it is turned away. */
+  constructor(server: Server, most: number) {
+    this.#most = most;
     // What `server.close()` calls.
     server.closeIdleConnections = () => undefined;
     server.on('connection', (socket) => this.#opened(socket));
@@ -51,7 +55,7 @@ export class OpenConnections {
   }
 
   #opened(socket: Connection): void {
-    if (this.#draining) {
+    if (this.#draining || !this.#makeRoom()) {
       socket.destroy();
       return;
     }
@@ -62,13 +66,27 @@ export class OpenConnections {
     });
   }
 
+  /** false: all that are open are being answered. */
+  #makeRoom(): boolean {
+    if (this.#answers.size < this.#most) return true;
+    for (const [socket, answers] of this.#answers) {
+      if (answers.size > 0) continue;
+      this.#answers.delete(socket);
+      socket.destroy();
+      return true;
+    }
+    return false;
+  }
+
   #asked(socket: Connection, answer: ServerResponse): void {
     const answers = this.#answers.get(socket);
     answers?.add(answer);
     if (this.#draining) sayClose(answer);
     answer.once('close', () => {
       answers?.delete(answer);
-      if (this.#draining && answers?.size === 0) socket.destroySoon?.();
+      if (answers?.size !== 0 || !this.#answers.delete(socket)) return;
+      this.#answers.set(socket, answers);
+      if (this.#draining) socket.destroySoon?.();
     });
   }
 

@@ -19,6 +19,7 @@ export interface ArchiveSetup {
   readonly node: { readonly url: string };
   readonly env?: Readonly<Record<string, string>>;
   readonly words?: readonly string[];
+  readonly openFiles?: number;
   readonly atEnd?: AtEnd;
 }
 
@@ -43,8 +44,9 @@ export function environmentOf({ dataDir, node, env }: ArchiveSetup): Record<stri
 
 /** `holdfast run`, started and listening. */
 export async function startArchive(setup: ArchiveSetup): Promise<ArchiveProcess> {
-  const { words = [], atEnd = atEndOfTest } = setup;
-  const daemon = new HoldfastProcess(['run', ...words], { env: environmentOf(setup), atEnd });
+  const { words = [], atEnd = atEndOfTest, openFiles } = setup;
+  const limited = openFiles === undefined ? {} : { openFiles };
+  const daemon = new HoldfastProcess(['run', ...words], { env: environmentOf(setup), atEnd, ...limited });
   const [, url = ''] = await daemon.says(/"url":"([^"]+)"/);
   return Object.assign(daemon, { client: new ArchiveClient(url) });
 }

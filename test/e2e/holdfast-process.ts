@@ -18,6 +18,8 @@ export interface Surroundings {
   readonly atEnd?: AtEnd;
   /** Default: the command itself. */
   readonly program?: string;
+  /** Handles that it may have, as `ulimit -n` says it. */
+  readonly openFiles?: number;
 }
 
 export interface Ended {
@@ -34,9 +36,13 @@ export class HoldfastProcess {
   readonly #stdout: Buffer[] = [];
   readonly #stderr: Buffer[] = [];
 
-  constructor(words: readonly string[], { env = {}, cwd, atEnd = atEndOfTest, program = MAIN }: Surroundings = {}) {
+  constructor(words: readonly string[], surroundings: Surroundings = {}) {
+    const { env = {}, cwd, atEnd = atEndOfTest, program = MAIN, openFiles } = surroundings;
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
-    this.#child = spawn(process.execPath, [...NODE_FLAGS, program, ...words], {
+    const command = [process.execPath, ...NODE_FLAGS, program, ...words];
+    const limited = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`];
+    const [first = '', ...rest] = [...limited, ...command];
+    this.#child = spawn(first, rest, {
       env: { ...Object.fromEntries(inherited), ...env },
       cwd,
       stdio: ['ignore', 'pipe', 'pipe'],

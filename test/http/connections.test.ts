@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { MAX_BLOB_BYTES } from '../../src/blob/limits.ts';
+import { connectionsWithin } from '../../src/http/open-files.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { running } from './harness.ts';
 import { get, headAndBody, RawClient } from './raw-client.ts';
@@ -63,14 +64,40 @@ describe('connections', () => {
     await once(signal, 'abort');
   });
 
-  test('beyond the limit none is taken, and those that are open go on', async () => {
-    const { port } = await running(new FakeArchiveView(), { maxConnections: 1 });
+  test('beyond the limit the one that is idle longest makes room', async () => {
+    const { port } = await running(new FakeArchiveView(), { maxConnections: 2 });
+    const alive = async (client: RawClient, times: number) => {
+      client.send(get('/healthz'));
+      await client.until((text) => text.split('"alive"').length > times);
+    };
+    const [first, second] = [await RawClient.open(port), await RawClient.open(port)];
+    await alive(first, 1);
+    await alive(second, 1);
+    await alive(first, 2);
+    const third = await RawClient.open(port);
+    await alive(third, 1);
+    await second.closed();
+    await alive(first, 3);
+    await alive(third, 2);
+  });
+
+  test('and where all of them are being answered, who comes is turned away', async () => {
+    const { view, blob, path } = viewWith(10);
+    const read = heldRead(view);
+    const { port } = await running(view, { maxConnections: 1 });
     const first = await RawClient.open(port);
-    first.send(get('/healthz'));
-    await first.until((text) => text.includes('alive'));
+    first.send(get(path));
+    await read.begun;
     expect(await (await RawClient.open(port)).closed()).toBe('');
-    first.send(get('/nothing'));
-    expect(await first.until((text) => text.includes('no-such-route'))).toContain('404 Not Found');
+    read.finish({ kind: 'found', blob });
+    expect(await first.until((text) => text.includes('etag'))).toContain('200 OK');
+  });
+
+  test('few handles are few connections, so that files and backends have theirs', () => {
+    expect(connectionsWithin(4_096, 1_000_000)).toBe(4_096);
+    expect(connectionsWithin(4_096, 1_024)).toBe(341);
+    expect(connectionsWithin(4_096, Number.POSITIVE_INFINITY)).toBe(4_096);
+    expect(connectionsWithin(1, 0)).toBe(1);
   });
 });
 

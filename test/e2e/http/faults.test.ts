@@ -75,18 +75,6 @@ test('killed in the middle of an answer: the client gets less than was announced
   expect((await again.client.blob(hash)).body.equals(sampleBytes(LABEL, SIZE_BYTES))).toBe(true);
 });
 
-test('a thousand idle connections: those that are open are answered, more are turned away, and it goes on', async () => {
-  const idle = await Promise.all(Array.from({ length: 1_000 }, open));
-  expect((await daemon.client.blob(hash)).status).toBe(200);
-  const [first] = idle;
-  if (first === undefined) throw new Error('no connection');
-  const answered = new Promise<string>((resolve) => first.once('data', (data) => resolve(String(data))));
-  first.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
-  expect(await answered).toMatch(/^HTTP\/1\.1 200/);
-  for (const socket of idle) socket.destroy();
-  expect((await daemon.client.get('/healthz')).status).toBe(200);
-});
-
 test('the index points at nothing: 503 until the bytes are there again, never 404', async () => {
   node.faults.add({ fault: { kind: 'work-queue-full' }, methods: ['getnevmblobdata'] });
   rmSync(join(dataDir, 'blobs', 'keccak256', hash.slice(0, 2), hash));

@@ -1,6 +1,16 @@
 #!/usr/bin/env node
 import { EXIT } from './cli-context.ts';
-import { runCli } from './run-cli.ts';
+
+/** As `engines` of the package says; npm only warns of it. */
+const OLDEST_NODE_MAJOR = 24;
+if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE_MAJOR) {
+  process.stderr.write(
+    `holdfast: This is Node ${process.versions.node}, and holdfast needs ${OLDEST_NODE_MAJOR} or newer.\n  Install it (https://nodejs.org), or run the image, which brings its own.\n`,
+  );
+  process.exit(EXIT.usage);
+}
+// Loaded only now: an older Node fails in the midst of it, with a stack for an answer.
+const { runCli } = await import('./run-cli.ts');
 
 /** A terminal, npm and the launcher may each pass the same key press on: repeats within this time are one. */
 const SAME_SIGNAL_MS = 1_000;

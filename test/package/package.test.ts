@@ -125,6 +125,25 @@ describe('the packed package', () => {
     expect(stdout.trim()).toBe(version);
   });
 
+  test('on a Node that is too old it says so, and loads nothing that would fail there', async () => {
+    const main = join(folder, 'node_modules/holdfast/dist/cli/main.js');
+    const old = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.18.1" } });';
+    const refused = await node(['--import', `data:text/javascript,${old}`, main, 'run'], folder).catch(
+      (error) => error,
+    );
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toMatch(
+      /^holdfast: This is Node 20\.18\.1, and holdfast needs 24 or newer\.\n {2}Install it/,
+    );
+    const { engines } = z
+      .object({ engines: z.object({ node: z.string() }) })
+      .parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+    expect(engines.node).toBe('>=24');
+    // What is imported at once is loaded before anything can be said.
+    const source = await readFile(main, 'utf8');
+    expect([...source.matchAll(/^import .*from '([^']+)'/gm)].map(([, from]) => from)).toEqual(['./cli-context.js']);
+  });
+
   test(
     'the page comes built, and the daemon of the package serves it',
     async () => {

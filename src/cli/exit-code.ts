@@ -17,6 +17,7 @@ const CONFIGURATION = new Set([
   'jobs/bad-parameters',
   'storage/in-use',
   'storage/not-a-folder',
+  'storage/unusable-folder',
   'storage/other-chain',
   'archive/other-chain',
   'archive/bad-range',

@@ -4,6 +4,7 @@ export type StorageErrorCode =
   | 'storage/full'
   | 'storage/read-only'
   | 'storage/not-a-folder'
+  | 'storage/unusable-folder'
   | 'storage/denied'
   | 'storage/in-use'
   | 'storage/other-chain'

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
+import { testOnLinux } from '../promised.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
 import { countGets } from './counted-gets.ts';
@@ -66,10 +67,17 @@ describe('a data folder that cannot be used', () => {
     volume.setWritable(false);
     for (const dataDir of [volume.path, join(volume.path, 'data')]) {
       const { code, stderr } = await tryToRun(dataDir);
-      expect(code).toBe(1);
+      expect(code).toBe(2);
       expect(stderr).toMatch(new RegExp(`The local store at ${dataDir} is read-only`));
       expect(stderr).toContain('Mount the data folder writable, or set HOLDFAST_DATA_DIR');
     }
+  });
+
+  testOnLinux('that nobody can make: it says so, and not that it tries again', async () => {
+    const { code, stderr } = await tryToRun('/proc/holdfast/data');
+    expect(code).toBe(1);
+    expect(stderr).toContain('The local store at /proc/holdfast/data failed');
+    expect(stderr).toContain('set HOLDFAST_DATA_DIR to another folder; then start again');
   });
 
   testWithMounts('read-only, where a daemon has run before: it says so as well', async () => {
@@ -77,7 +85,7 @@ describe('a data folder that cannot be used', () => {
     await stop(await startArchive({ dataDir: volume.path, node: NOWHERE }));
     volume.setWritable(false);
     const { code, stderr } = await tryToRun(volume.path);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stderr).toContain('read-only');
     expect(stderr).toContain('HOLDFAST_DATA_DIR');
   });

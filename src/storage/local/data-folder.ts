@@ -57,7 +57,7 @@ export class DataFolder {
       return new DataFolder(path, lockExclusively(join(path, LOCK)));
     } catch (cause) {
       if (codeOf(cause) === 'SQLITE_BUSY') throw await inUse(path, cause);
-      throw storageFault('local', 'claim', cause, path);
+      throw unusable(path, cause);
     }
   }
 
@@ -189,6 +189,28 @@ function makeEachFolder(path: string): void {
     } catch (cause) {
       // Somebody else made it in this very moment.
       if (codeOf(cause) !== 'EEXIST') throw cause;
+    }
+  }
+}
+
+/** At the start nothing goes on by itself: who may not write the folder has to change something, and start again. */
+function unusable(path: string, cause: unknown): StorageError {
+  const fault = storageFault('local', 'claim', cause, path);
+  const { message, details } = fault;
+  switch (fault.code) {
+    case 'storage/not-a-folder':
+      return fault;
+    case 'storage/read-only':
+    case 'storage/denied':
+      return new StorageError('storage/unusable-folder', message, {
+        details,
+        retryable: false,
+        hint: fault.hint,
+        cause,
+      });
+    default: {
+      const hint = 'Look at the disk and the system log, or set HOLDFAST_DATA_DIR to another folder; then start again.';
+      return new StorageError(fault.code, message, { details, retryable: false, hint, cause });
     }
   }
 }

@@ -38,6 +38,6 @@ export function prepareJob(kind: JobKind, given: unknown): (context: JobContext)
   throw new JobError('jobs/bad-parameters', `${field === '' ? 'The body' : `The field ${field}`}: ${says}.`, {
     details: { kind: kind.kind, field },
     retryable: false,
-    hint: 'Correct it; the holdfast command of the same name lists what there is.',
+    hint: `Correct it; \`holdfast ${kind.kind} --help\` says what it takes.`,
   });
 }

@@ -89,7 +89,7 @@ describe('commands beside a daemon', () => {
   test('a backend that there is not is exit code 2, with those that there are', async () => {
     const { code, stderr } = await holdfast(['check', '--backend', 's4'], { env });
     expect(code).toBe(2);
-    expect(stderr).toContain('No backend is named s4; name one of local');
+    expect(stderr).toContain('no backend is named s4; there is local');
   });
 
   test('get and status need no token on the machine itself', async () => {

@@ -20,7 +20,7 @@ export function upkeepJobs(archive: UpkeepOfArchive): JobKind[] {
   const backend = z
     .string()
     .refine((name) => upkeep.places.includes(name), {
-      error: ({ input }) => `No backend is named ${String(input)}; name one of ${upkeep.places.join(', ')}`,
+      error: ({ input }) => `no backend is named ${String(input)}; there is ${upkeep.places.join(', ')}`,
     })
     .nullable()
     .default(null);

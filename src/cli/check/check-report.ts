@@ -44,13 +44,17 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
       : `${backend}: could not be asked: ${fault}`,
   );
   for (const [backend, count] of Object.entries(report.waiting)) {
-    if (count > 0) lines.push(`${backend}: ${count} blobs wait for their first copy there`);
+    if (count > 0)
+      lines.push(`${backend}: ${count === 1 ? '1 blob waits' : `${count} blobs wait`} for a first copy there`);
   }
   for (const { backend, missingRecords } of report.backends) {
     if (missingRecords > 0)
-      lines.push(`${backend}: ${missingRecords} occurrence records missing; holdfast run writes them again`);
+      lines.push(
+        `${backend}: ${missingRecords} occurrence ${missingRecords === 1 ? 'record' : 'records'} missing; holdfast run writes them again`,
+      );
   }
-  if (report.repaired > 0) lines.push(`${report.repaired} copies were brought back`);
+  if (report.repaired > 0)
+    lines.push(`${report.repaired === 1 ? '1 copy was' : `${report.repaired} copies were`} brought back`);
   for (const { backend, hashType, versionHash, elsewhere } of report.left) {
     lines.push(`${elsewhere ? 'damaged' : 'LOST   '} ${backend} ${hashType} ${versionHash}`);
   }
@@ -58,8 +62,14 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   return [...lines, ...nextCommand(report, repaired)];
 }
 
-function nextCommand({ left, leftCount }: CheckReport, repaired: boolean): string[] {
-  if (leftCount === 0) return ['Everything is as the catalog says.'];
+function nextCommand({ left, leftCount, waiting, backends }: CheckReport, repaired: boolean): string[] {
+  if (leftCount === 0) {
+    if (backends.some(({ fault }) => fault !== null)) return ['Of what could be asked, nothing is missing or damaged.'];
+    const isWaiting = Object.values(waiting).some((count) => count > 0);
+    if (isWaiting) return ['Nothing is missing or damaged. Next: holdfast run, which places what waits.'];
+    const isMissing = backends.some(({ missingRecords }) => missingRecords > 0);
+    return isMissing ? ['Every blob is as the catalog says.'] : ['Everything is as the catalog says.'];
+  }
   if (!repaired) return ['Next: holdfast check --repair'];
   if (left.some(({ elsewhere }) => !elsewhere)) {
     return [

@@ -5,8 +5,11 @@ import type { CliContext } from './cli-context.ts';
 
 const parsed = z.record(z.string(), z.union([z.string(), z.boolean()]));
 
-/** A command with what every verb has: `--json`, `--config`, and a flag for each setting that is no secret. */
-export function verb(name: string, says: string): Command {
+/**
+ * A command with what every verb has: `--json`, `--config`, and a flag for each setting that is no secret. The help of
+ * `config` lists them all; that of any other verb tells where they are listed.
+ */
+export function verb(name: string, says: string, { listsSettings = false } = {}): Command {
   const command = new Command(name).description(says);
   command.addOption(new Option('--json', 'print JSON for programs'));
   command.addOption(new Option('--config <file>', 'configuration file, YAML or JSON (HOLDFAST_CONFIG)'));
@@ -14,7 +17,14 @@ export function verb(name: string, says: string): Command {
     const { flag, says: description, env, fallback } = SETTINGS[setting];
     if (flag === null) continue;
     const shown = fallback === null ? env : `${env}, default ${fallback}`;
-    command.addOption(new Option(`${flag} <value>`, `${description} (${shown})`).helpGroup('Settings:'));
+    const option = new Option(`${flag} <value>`, `${description} (${shown})`).helpGroup('Settings:');
+    command.addOption(option.hideHelp(!listsSettings));
+  }
+  if (!listsSettings) {
+    command.addHelpText(
+      'after',
+      '\nEvery setting is a flag too, like --data-dir <value>: `holdfast config --help` lists them.',
+    );
   }
   return command;
 }

@@ -16,6 +16,9 @@ describe('every command', () => {
       expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${verb} `));
       expect(stdout).toContain('--json');
       expect(stdout).not.toContain('--node-password');
+      // Its own options, not some fifty settings, but for the one command that is about these.
+      expect(stdout.includes('--scrub-days')).toBe(verb === 'config');
+      expect(stdout.includes('holdfast config --help')).toBe(verb !== 'config');
     },
   );
 

@@ -4,7 +4,9 @@ import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-c
 import { type VerbOptions, verb } from '../verb-options.ts';
 
 export function configCommand(): Command {
-  return verb('config', 'Show the effective configuration, secrets masked, and where each value comes from.');
+  return verb('config', 'Show the effective configuration, secrets masked, and where each value comes from.', {
+    listsSettings: true,
+  });
 }
 
 export async function config({ config, json }: VerbOptions, context: CliContext): Promise<ExitCode> {

@@ -4,6 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
+import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
 import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Adoption } from './adoption.ts';
 import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from './archive-view.ts';
@@ -81,16 +82,36 @@ export class ArchiveReader {
 
   /** A file that this process has hashed since it last changed; null: read and prove it. */
   async open({ versionHash, hashType }: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null> {
-    const { rehash, store } = this.#modules;
+    const { store } = this.#modules;
     for (const type of hashType === null ? HASH_TYPES : [hashType]) {
       const name = { hashType: type, versionHash };
-      if (!rehash.knows(name) || this.isWithheld(name)) continue;
-      const file = await store.openFile(name, signal).catch(faultless);
-      if (file === null) continue;
-      const identity = file.identity();
-      if (rehash.holds(name, identity)) return new ProvenFile(name, file, identity);
-      file.close();
+      if (!this.#mayBeProven(name)) continue;
+      const proven = this.#proven(name, await store.openFile(name, signal).catch(faultless));
+      if (proven !== null) return proven;
     }
+    return null;
+  }
+
+  /** The same, of either hash type, for a file that was read lately. Throws what the disk says. */
+  openAtOnce(versionHash: VersionHash): ProvenBytes | null {
+    for (const hashType of HASH_TYPES) {
+      const name = { hashType, versionHash };
+      if (!this.#mayBeProven(name)) continue;
+      const proven = this.#proven(name, this.#modules.store.openFileAtOnce(name));
+      if (proven !== null) return proven;
+    }
+    return null;
+  }
+
+  #mayBeProven(name: ContentName): boolean {
+    return this.#modules.rehash.knows(name) && !this.isWithheld(name);
+  }
+
+  #proven(name: ContentName, file: OpenBlobFile | null): ProvenBytes | null {
+    if (file === null) return null;
+    const identity = file.identity();
+    if (this.#modules.rehash.holds(name, identity)) return new ProvenFile(name, file, identity);
+    file.close();
     return null;
   }
 

@@ -21,10 +21,18 @@ export class ProvenFile implements ProvenBytes {
   }
 
   async read(into: Uint8Array, position: number): Promise<void> {
-    const bytes = await this.#file.read(into, position);
+    this.#refuseChanged(into.length, await this.#file.read(into, position));
+  }
+
+  readAtOnce(into: Uint8Array, position: number): void {
+    this.#refuseChanged(into.length, this.#file.readAtOnce(into, position));
+  }
+
+  /** Behind the reading: a writer sets the times before it writes, so that whoever read any of it sees them. */
+  #refuseChanged(wantedBytes: number, readBytes: number): void {
     const now = this.#file.identity();
     const same =
-      bytes === into.length &&
+      readBytes === wantedBytes &&
       now.sizeBytes === this.#proven.sizeBytes &&
       now.mtimeNs === this.#proven.mtimeNs &&
       now.ctimeNs === this.#proven.ctimeNs;

@@ -82,7 +82,7 @@ function appOf(
   const clients = new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() });
   // Who asks, and whether it may, takes more to say there.
   if ((options.trustProxy ?? null) === null && (options.readTokens ?? null) === null) {
-    openFastLane(app.server, new FastLane({ bytes, clients, budget, metrics: options.metrics ?? null }));
+    openFastLane(app.server, new FastLane({ bytes, clients, budget, metrics: options.metrics ?? null, report }));
   }
   const connections = new OpenConnections(app.server, connectionsWithin(limits.maxConnections));
 

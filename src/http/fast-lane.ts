@@ -1,10 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { parseVersionHash, type VersionHash } from '../blob/ids.ts';
+import type { ProvenBytes } from '../archive/archive-view.ts';
+import { type ContentName, parseVersionHash, type VersionHash } from '../blob/ids.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import { IMMUTABLE } from './answer.ts';
 import type { AnswerBudget } from './answer-budget.ts';
 import type { ClientLimits } from './client-limits.ts';
 import { entityTagOf } from './entity-tag.ts';
+import { FileSender } from './file-sender.ts';
+import type { Report } from './handle-request.ts';
 import type { HttpMetrics } from './metrics.ts';
+import { partBytes } from './part-size.ts';
 import { requestIdFrom } from './request-id.ts';
 import type { BlobBytes } from './served-bytes.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
@@ -14,6 +19,7 @@ export interface FastLaneModules {
   readonly clients: ClientLimits;
   readonly budget: AnswerBudget;
   readonly metrics: HttpMetrics | null;
+  readonly report: Report;
 }
 
 const ROUTE = '/v1/blobs/:versionHash';
@@ -23,9 +29,10 @@ const UNCOMMON = ['range', 'if-none-match', 'transfer-encoding', 'content-length
 const STANDING = Object.entries(STANDING_HEADERS).flat();
 
 /**
- * The commonest request of all, for whole bytes that are in memory, or small and proven at once, without the framework:
- * that takes longer than giving them out (measured: test/bench/http). It does what the gate and the route do, and nothing else takes it: where tokens are asked
- * for, or a proxy says who asks, the common way does.
+ * The commonest request of all, for whole bytes that are in memory, in a file that is proven and was read lately, or small
+ * and proven at once, without the framework: that takes longer than giving them out (measured: test/bench/http). It does
+ * what the gate and the route do, and nothing else takes it: where tokens are asked for, or a proxy says who asks, the
+ * common way does.
  */
 export class FastLane {
   readonly #modules: FastLaneModules;
@@ -37,44 +44,94 @@ export class FastLane {
   /** true: it is answered. false: nothing has been done yet. */
   takes(request: IncomingMessage, response: ServerResponse): boolean {
     const { method, url = '', headers, httpVersion } = request;
-    const { bytes, clients, budget, metrics } = this.#modules;
     const hash = method === 'GET' ? hashIn(url) : null;
     if (hash === null || httpVersion !== '1.1' || headers.host === undefined) return false;
     if (UNCOMMON.some((name) => headers[name] !== undefined)) return false;
-    const held = bytes.atOnce(hash);
-    const share = held === null ? null : budget.takeSpare(held.sizeBytes);
-    if (held === null || share === null) return false;
-    const admission = clients.admit(request.socket.remoteAddress ?? '');
-    if (admission.kind === 'refused') {
-      share.giveBack();
-      // The common way asks again, and is refused as well: it has the words.
-      return false;
-    }
-    const begunMs = performance.now();
-    response.once('close', () => {
-      admission.done();
-      share.giveBack();
-      metrics?.answered(ROUTE, 'GET', 200, (performance.now() - begunMs) / 1_000);
-    });
-    const { bytes: body } = held.blob;
-    response.writeHead(200, [
-      ...STANDING,
-      'etag',
-      entityTagOf(held),
-      'cache-control',
-      IMMUTABLE,
-      'accept-ranges',
-      'bytes',
-      'content-type',
-      'application/octet-stream',
-      'x-request-id',
-      requestIdFrom(headers['x-request-id']),
-      'content-length',
-      String(body.length),
-    ]);
-    response.end(body);
+    const { bytes } = this.#modules;
+    const held = bytes.held({ versionHash: hash, hashType: null });
+    if (held !== null) return this.#givesMemory(held.blob, request, response);
+    const file = bytes.fileAtOnce(hash);
+    if (file !== null) return this.#givesFile(file, request, response);
+    const glanced = bytes.glanced({ versionHash: hash, hashType: null });
+    return glanced !== null && this.#givesMemory(glanced.blob, request, response);
+  }
+
+  #givesMemory(blob: VerifiedBlob, request: IncomingMessage, response: ServerResponse): boolean {
+    const leave = this.#enter(blob.bytes.length, request);
+    if (leave === null) return false;
+    this.#countWhenSent(response, leave);
+    writeHead(response, blob, blob.bytes.length, requestIdFrom(request.headers['x-request-id']));
+    response.end(blob.bytes);
     return true;
   }
+
+  #givesFile(file: ProvenBytes, request: IncomingMessage, response: ServerResponse): boolean {
+    const { socket } = response;
+    // Without it, it stands behind another answer on its connection, and would have to wait with its part.
+    const leave = socket === null ? null : this.#enter(partBytes(), request);
+    const sender = leave === null ? null : this.#begun(file);
+    if (socket === null || leave === null || sender === null) {
+      leave?.();
+      file.close();
+      return false;
+    }
+    this.#countWhenSent(response, leave);
+    const requestId = requestIdFrom(request.headers['x-request-id']);
+    writeHead(response, file, file.sizeBytes, requestId);
+    sender.sendTo(response, socket, (error) => this.#modules.report(error, requestId));
+    return true;
+  }
+
+  #begun(file: ProvenBytes): FileSender | null {
+    try {
+      return FileSender.begin(file, this.#modules.bytes.warm);
+    } catch {
+      // Changed just now, or unreadable: the common way reads and hashes it again, or says what is wrong.
+      return null;
+    }
+  }
+
+  /** Gives what is to be called when it is over. null: the common way asks again, and has the words for a refusal. */
+  #enter(heldBytes: number, { socket }: IncomingMessage): (() => void) | null {
+    const { budget, clients } = this.#modules;
+    const share = budget.takeSpare(heldBytes);
+    if (share === null) return null;
+    const admission = clients.admit(socket.remoteAddress ?? '');
+    if (admission.kind === 'refused') {
+      share.giveBack();
+      return null;
+    }
+    return () => {
+      admission.done();
+      share.giveBack();
+    };
+  }
+
+  #countWhenSent(response: ServerResponse, leave: () => void): void {
+    const begunMs = performance.now();
+    response.once('close', () => {
+      leave();
+      this.#modules.metrics?.answered(ROUTE, 'GET', 200, (performance.now() - begunMs) / 1_000);
+    });
+  }
+}
+
+function writeHead(response: ServerResponse, name: ContentName, sizeBytes: number, requestId: string): void {
+  response.writeHead(200, [
+    ...STANDING,
+    'etag',
+    entityTagOf(name),
+    'cache-control',
+    IMMUTABLE,
+    'accept-ranges',
+    'bytes',
+    'content-type',
+    'application/octet-stream',
+    'x-request-id',
+    requestId,
+    'content-length',
+    String(sizeBytes),
+  ]);
 }
 
 function hashIn(url: string): VersionHash | null {

@@ -2,22 +2,7 @@ import { Readable } from 'node:stream';
 import type { ProvenBytes } from '../archive/archive-view.ts';
 import { encodeHexInto } from '../blob/hex.ts';
 import type { AnswerParts } from './answer.ts';
-
-/** Parts of files under way to readers, all clients together: the more of them, the smaller each. */
-let underWay = 0;
-const FEW = 16;
-const MANY = 96;
-const LARGE_PART_BYTES = 524_288;
-const PART_BYTES = 131_072;
-const SMALL_PART_BYTES = 32_768;
-
-/** What one answer holds in memory when there are many: a part with its reader, and the next one. */
-const HELD_BYTES = 2 * SMALL_PART_BYTES;
-
-function partBytes(): number {
-  if (underWay <= FEW) return LARGE_PART_BYTES;
-  return underWay <= MANY ? PART_BYTES : SMALL_PART_BYTES;
-}
+import { HELD_BYTES, partBegun, partBytes, partEnded } from './part-size.ts';
 
 export interface FileSpan {
   readonly first: number;
@@ -35,7 +20,7 @@ export function fileBody(file: ProvenBytes, { first, lengthBytes, asHex }: FileS
     stream() {
       let at = first;
       const end = first + lengthBytes;
-      underWay += 1;
+      partBegun();
       return new Readable({
         highWaterMark: 1,
         read() {
@@ -53,7 +38,7 @@ export function fileBody(file: ProvenBytes, { first, lengthBytes, asHex }: FileS
           );
         },
         destroy(error, done) {
-          underWay -= 1;
+          partEnded();
           file.close();
           done(error);
         },

@@ -3,6 +3,7 @@ import type { ContentName, NamedHash, VersionHash } from '../blob/ids.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { BlobCache } from './blob-cache.ts';
 import { type MissingBlob, readBlob } from './blob-lookup.ts';
+import { WarmFiles } from './warm-files.ts';
 
 /** Bytes to be sent: in memory, or in a file that is read while they are sent. Both are proven. */
 export type ServedBytes = ContentName & { readonly sizeBytes: number } & (
@@ -15,13 +16,18 @@ export type BytesLookup = ServedBytes | { readonly kind: 'missing'; readonly loo
 /** From so many bytes on a file is sent in parts: a slow reader then holds a part of it, and not all. */
 const LARGE_BYTES = 131_072;
 
-export type BytesView = Pick<ArchiveView, 'read' | 'open' | 'glance' | 'isWithheld'>;
+/** Large blobs are read whole, to be kept in memory, only while so few are: a rush for them goes to their files. */
+const MOST_READS = 2;
+
+export type BytesView = Pick<ArchiveView, 'read' | 'open' | 'openAtOnce' | 'glance' | 'isWithheld'>;
 
 /** Where routes get bytes from: memory, then a proven file, then whatever the archive finds and proves. */
 export class BlobBytes {
   readonly #view: BytesView;
   readonly #cache: BlobCache;
   readonly #isTight: () => boolean;
+  readonly warm = new WarmFiles();
+  #reads = 0;
 
   /** `isTight`: so much is held by slow readers that large blobs are better sent in parts. */
   constructor(view: BytesView, cache: BlobCache, isTight: () => boolean = () => false) {
@@ -34,7 +40,7 @@ export class BlobBytes {
   async find(name: NamedHash, signal: AbortSignal): Promise<BytesLookup> {
     const held = this.held(name);
     if (held !== null && !(this.#isTight() && held.sizeBytes >= LARGE_BYTES)) return held;
-    return (await this.#proven(name, signal)) ?? held ?? this.#glanced(name) ?? (await this.#read(name, signal));
+    return (await this.#proven(name, signal)) ?? held ?? this.glanced(name) ?? (await this.#read(name, signal));
   }
 
   /** Out of memory, at once; null: it is not there, or may not be given out. */
@@ -44,13 +50,24 @@ export class BlobBytes {
     return blob === null ? null : inMemory(blob);
   }
 
-  /** Out of memory, or small and proven at once; null: `find` has to look. */
-  atOnce(versionHash: VersionHash): (ServedBytes & { readonly kind: 'memory' }) | null {
-    const name = { versionHash, hashType: null };
-    return this.held(name) ?? this.#glanced(name);
+  /** A large file that is proven already and in the system's memory; null: `find` has to look. Who gets it closes it. */
+  fileAtOnce(versionHash: VersionHash): ProvenBytes | null {
+    if (!this.warm.has(versionHash)) return null;
+    const file = this.#openAtOnce(versionHash);
+    return file === null ? null : this.#worthParts(file);
   }
 
-  #glanced(name: NamedHash): (ServedBytes & { readonly kind: 'memory' }) | null {
+  #openAtOnce(versionHash: VersionHash): ProvenBytes | null {
+    try {
+      return this.#view.openAtOnce?.(versionHash) ?? null;
+    } catch {
+      // As with a glance.
+      return null;
+    }
+  }
+
+  /** Small, and read and proven at once; null: `find` has to look. */
+  glanced(name: NamedHash): (ServedBytes & { readonly kind: 'memory' }) | null {
     if (this.#view.glance === undefined || this.#view.isWithheld?.(name) === true) return null;
     const blob = this.#glance(name.versionHash);
     if (blob === null || blob.versionHash !== name.versionHash) return null;
@@ -70,18 +87,30 @@ export class BlobBytes {
 
   /** A file that is proven already; null: there is none, or it is wanted in memory. */
   async #proven(name: NamedHash, signal: AbortSignal): Promise<ServedBytes | null> {
-    const file = (await this.#view.open?.(name, signal)) ?? null;
+    const opened = (await this.#view.open?.(name, signal)) ?? null;
+    const file = opened === null ? null : this.#worthParts(opened);
     if (file === null) return null;
-    if (file.sizeBytes < LARGE_BYTES || (!this.#isTight() && this.#cache.wants(file, file.sizeBytes))) {
-      file.close();
-      return null;
-    }
     const { hashType, versionHash, sizeBytes } = file;
+    this.warm.noteRead(versionHash);
     return { kind: 'file', hashType, versionHash, sizeBytes, file };
   }
 
+  /** null: it is small, or wanted in memory, and closed. */
+  #worthParts(file: ProvenBytes): ProvenBytes | null {
+    if (file.sizeBytes >= LARGE_BYTES && !this.#isWanted(file)) return file;
+    file.close();
+    return null;
+  }
+
+  #isWanted(file: ProvenBytes): boolean {
+    return !this.#isTight() && this.#reads < MOST_READS && this.#cache.wants(file, file.sizeBytes);
+  }
+
   async #read(name: NamedHash, signal: AbortSignal): Promise<BytesLookup> {
-    const lookup = await readBlob(this.#view, name, signal);
+    this.#reads += 1;
+    const lookup = await readBlob(this.#view, name, signal).finally(() => {
+      this.#reads -= 1;
+    });
     if (lookup.kind !== 'found') return { kind: 'missing', lookup };
     const { blob } = lookup;
     if (this.#cache.wants(blob, blob.bytes.length)) {

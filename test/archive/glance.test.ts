@@ -1,8 +1,10 @@
+import { renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { StorageError } from '../../src/storage/errors.ts';
 import { eventually } from '../e2e/eventually.ts';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { archiveScene } from './archive-under-test.ts';
 
@@ -43,6 +45,46 @@ test('what was damaged since it was given is not given again, however often it w
   expect(archive.glance(blob.versionHash)).toBeNull();
 });
 
+test('a large blob is opened at once only as long as its file is the one that was proven', async () => {
+  const { archive, dataDir } = await stored();
+  const { hashType, versionHash, bytes } = large;
+  expect(archive.openAtOnce(small[0]?.versionHash ?? versionHash)).toBeNull();
+  await archive.read({ hashType, versionHash }, NEVER);
+  const file = archive.openAtOnce(versionHash);
+  const read = Buffer.alloc(1_000);
+  file?.readAtOnce(read, 70_000);
+  expect(read.equals(Buffer.from(bytes.subarray(70_000, 71_000)))).toBe(true);
+  const path = join(dataDir, 'blobs', hashType, versionHash.slice(0, 2), versionHash);
+  const spoilt = Buffer.from(bytes);
+  spoilt.writeUInt8(spoilt.readUInt8(500) ^ 1, 500);
+  writeFileSync(path, spoilt);
+  expect(() => file?.readAtOnce(read, 0)).toThrow(StorageError);
+  file?.close();
+  expect(archive.openAtOnce(versionHash)).toBeNull();
+  rmSync(path);
+  expect(archive.openAtOnce(versionHash)).toBeNull();
+});
+
+test('a file that was cut short, or replaced by one of the same bytes, is not the one that was proven', async () => {
+  const { archive, dataDir } = await stored();
+  const { hashType, versionHash, bytes } = large;
+  await archive.read({ hashType, versionHash }, NEVER);
+  const path = join(dataDir, 'blobs', hashType, versionHash.slice(0, 2), versionHash);
+  const file = archive.openAtOnce(versionHash);
+  writeFileSync(`${path}.new`, bytes);
+  renameSync(`${path}.new`, path);
+  expect(archive.openAtOnce(versionHash)).toBeNull();
+  // It lies under no name any more, which is a change too.
+  expect(() => file?.readAtOnce(Buffer.alloc(10), 0)).toThrow(StorageError);
+  file?.close();
+  await archive.read({ hashType, versionHash }, NEVER);
+  const again = archive.openAtOnce(versionHash);
+  expect(again).not.toBeNull();
+  truncateSync(path, 1_000);
+  expect(() => again?.readAtOnce(Buffer.alloc(10), 0)).toThrow(StorageError);
+  again?.close();
+});
+
 test('what is withheld is not given from the moment that it is', async () => {
   const { archive, catalog } = await stored();
   const [blob, other] = small;
@@ -55,6 +97,10 @@ test('what is withheld is not given from the moment that it is', async () => {
   );
   expect(archive.glance(versionHash)).toBeNull();
   expect(archive.glance(other.versionHash)).not.toBeNull();
+  await archive.read(large, NEVER);
+  archive.openAtOnce(large.versionHash)?.close();
+  catalog.withheld.record([{ ...nameOf(large), archiver: 'file', reason: 'an order', atMs: 1, purge: false }], false);
+  expect(archive.openAtOnce(large.versionHash)).toBeNull();
 });
 
 test('before the catalog is whole nothing is: what it does not know may be withheld', async () => {

@@ -25,8 +25,8 @@ import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, Wan
 import { WindowRows } from './window-rows.ts';
 import { WithheldLedger } from './withheld-ledger.ts';
 
-/** Of SQLite's own; the file cache of the system does the rest. */
-const CACHE_BYTES = 16 * 1024 * 1024;
+/** Of SQLite's own; the file cache of the system does the rest. The log holds as much before it is written back. */
+const MEMORY = { cacheBytes: 16 * 1024 * 1024, logBytes: 16 * 1024 * 1024 } as const;
 
 /**
  * The SQLite index. Each method is one durable transaction; a claim (`spooled`, `stored`) is written only by the
@@ -116,7 +116,7 @@ export class Catalog {
   }
 
   static open(options: CatalogOptions): Catalog {
-    const database = openDurableDatabase(options.path, { cacheBytes: CACHE_BYTES });
+    const database = openDurableDatabase(options.path, MEMORY);
     try {
       migrate(database, readMigrations(options.migrationsFolder));
       return new Catalog(database, options);

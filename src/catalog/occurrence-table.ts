@@ -74,7 +74,15 @@ export class OccurrenceTable {
       `${JOINED} WHERE version_hash = ? AND hash_type = ? AND (occurrence.height, transaction_index) > (?, ?)
        ORDER BY occurrence.height, transaction_index LIMIT ?`,
     );
-    this.#byTxid = database.prepare(`${JOINED} WHERE txid = ?`);
+    // One stretch of the index after the other, newest first: see its migration.
+    this.#byTxid = database.prepare(
+      `WITH RECURSIVE stretch (number) AS (SELECT (SELECT MAX(height) FROM block) >> 12 UNION ALL
+         SELECT number - 1 FROM stretch WHERE number > (SELECT MIN(height) FROM block) >> 12)
+       SELECT ${COLUMNS}, block.hash, block.median_time_seconds FROM stretch
+       CROSS JOIN occurrence INDEXED BY occurrence_by_txid ON occurrence.height >> 12 = stretch.number
+         AND substr(txid, 1, 8) = substr(@key, 1, 8) AND txid = @key
+       CROSS JOIN block ON block.height = occurrence.height LIMIT 1`,
+    );
     this.#first = database
       .prepare('SELECT MIN(height) FROM occurrence WHERE version_hash = ? AND hash_type = ?')
       .pluck();
@@ -119,7 +127,7 @@ export class OccurrenceTable {
   }
 
   ofTransaction(txid: TxId): PlacedOccurrence | null {
-    const found = this.#byTxid.get(hashKey(txid));
+    const found = this.#byTxid.get({ key: hashKey(txid) });
     return found === undefined ? null : decodePlaced(found);
   }
 

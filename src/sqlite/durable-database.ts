@@ -8,6 +8,8 @@ const MINIMUM_VERSION = [3, 51, 3] as const;
 export interface OpenOptions {
   readonly pageSizeBytes?: number;
   readonly cacheBytes?: number;
+  /** So much is gathered in the write-ahead log before its pages go to where they belong. Absent: SQLite's own, 4 MB. */
+  readonly logBytes?: number;
 }
 
 /**
@@ -31,6 +33,10 @@ export function openDurableDatabase(path: string, options: OpenOptions = {}): Da
     database.pragma('foreign_keys = ON');
     database.pragma('busy_timeout = 5000');
     if (options.cacheBytes !== undefined) database.pragma(`cache_size = -${Math.ceil(options.cacheBytes / 1024)}`);
+    if (options.logBytes !== undefined) {
+      const pageBytes = Number(database.pragma('page_size', { simple: true }));
+      database.pragma(`wal_autocheckpoint = ${Math.ceil(options.logBytes / pageBytes)}`);
+    }
     assertDurable(database, path);
     return database;
   } catch (cause) {

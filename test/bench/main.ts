@@ -2,7 +2,7 @@
  * `npm run bench [-- --json] [-- name …]`: ratios against a limit measured in the same run. The machine is shared:
  * run it again before believing one figure.
  */
-import { benchCatalog } from './chain-catalog.ts';
+import { benchCatalogApart } from './chain-catalog.ts';
 import { benchClient } from './client.ts';
 import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
@@ -18,7 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   client: benchClient,
   devnode: benchDevnode,
   history: () => benchHistory(),
-  catalog: () => benchCatalog(),
+  catalog: benchCatalogApart,
   http: benchHttp,
   s3: benchS3,
   replication: benchReplication,

@@ -185,7 +185,8 @@ export class ChainFollowing {
     const last = found[PAGE - 1];
     if (found.length > PAGE && last !== undefined) return { occurrences: page, next: placeText(last) };
     // Listed is not on chain: the transaction can wait, or its block was taken back.
-    if (listedTxid !== null && chain.ofTransaction(listedTxid) === null) page.push(unconfirmed(listedTxid));
+    const isHere = page.some(({ txid }) => txid === listedTxid);
+    if (listedTxid !== null && !isHere && chain.ofTransaction(listedTxid) === null) page.push(unconfirmed(listedTxid));
     return { occurrences: page, next: null };
   }
 

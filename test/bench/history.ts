@@ -5,57 +5,44 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
-import { loadConfig } from '../../src/config/index.ts';
-import { startDaemon } from '../../src/daemon.ts';
 import { createBlobNode } from '../../src/node/index.ts';
-import { createLogger } from '../../src/observability/logger.ts';
-import type { Figure } from './figure.ts';
+import { NODE_FLAGS } from '../../src/node-flags.mjs';
+import { describe, type Figure } from './figure.ts';
+import { startAndReadLine, stopProcess } from './process-line.ts';
 
 /** As many as the walk asks for ahead. */
 const LOOK_AHEAD = 4;
 const NEVER = new AbortController().signal;
 const started = z.object({ url: z.string(), height: z.number() });
-
-const DEVNODE = `
-const { parentPort, workerData } = require('node:worker_threads');
-import(workerData.devnode).then(async ({ createDevnode }) => {
-  const node = await createDevnode({ clock: { nowSeconds: () => 1790000000 }, workload: null });
-  let number = 0;
-  for (let block = 0; block < workerData.blocks; block += 1) {
-    for (let blob = 0; blob < workerData.blobs; blob += 1) {
-      number += 1;
-      node.submitLabelled({ label: 'history ' + number, sizeBytes: 16, hashType: 'keccak256' });
-    }
-    node.advanceSeconds(150);
-    node.mine();
-  }
-  const url = node.url.replace('//', '//' + node.username + ':' + node.password + '@');
-  parentPort.postMessage({ url, height: node.chain.tip.height });
-});`;
+const walked = z.object({
+  blocks: z.number(),
+  seconds: z.number(),
+  cpuSeconds: z.number(),
+  peakMemoryBytes: z.number(),
+});
 
 export async function benchHistory(blocks = 3_000, blobs = 12): Promise<Figure[]> {
-  const devnode = new URL('../../src/devnode/index.ts', import.meta.url).href;
-  const worker = new Worker(DEVNODE, { eval: true, workerData: { devnode, blocks, blobs } });
+  const devnode = await startAndReadLine('history-node.ts', [String(blocks), String(blobs)]);
   const dataDir = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
   try {
-    const message: unknown = await new Promise((resolve, reject) =>
-      worker.once('message', resolve).once('error', reject),
-    );
-    const { url, height } = started.parse(message);
+    const { url, height } = started.parse(JSON.parse(devnode.line));
     // Before and after: what else the machine does hits both.
     const before = await bareRate(url, height);
-    const walk = await walkRate(url, height, dataDir);
+    const daemon = await startAndReadLine('history-process.ts', [url, dataDir, String(height)], NODE_FLAGS);
+    const walk = walked.parse(JSON.parse(daemon.line));
+    await stopProcess(daemon);
     const bare = (before + (await bareRate(url, height))) / 2;
+    const rate = walk.blocks / walk.seconds;
     return [
       { name: 'history: bare getblock', value: bare, unit: 'blocks/s' },
-      { name: 'history: the walk, recorded durably', value: walk, unit: 'blocks/s' },
-      { name: 'history: the walk by bare getblock', value: walk / bare, unit: '', least: 0.8 },
-      { name: 'history: memory of this process', value: process.memoryUsage().rss / 1_048_576, unit: 'MiB' },
+      { name: 'history: the walk, recorded durably', value: rate, unit: 'blocks/s' },
+      { name: 'history: the walk by bare getblock', value: rate / bare, unit: '', least: 0.8 },
+      { name: 'history: CPU of the daemon', value: walk.cpuSeconds, unit: 's' },
+      { name: 'history: most memory of the daemon', value: walk.peakMemoryBytes / 1_048_576, unit: 'MiB', most: 300 },
     ];
   } finally {
-    await worker.terminate();
+    await stopProcess(devnode);
     rmSync(dataDir, { recursive: true, force: true });
   }
 }
@@ -79,31 +66,7 @@ async function bareRate(url: string, height: number): Promise<number> {
   return height / seconds;
 }
 
-async function walkRate(url: string, height: number, dataDir: string): Promise<number> {
-  const env = {
-    HOLDFAST_DATA_DIR: dataDir,
-    HOLDFAST_NODE_URL: url,
-    HOLDFAST_HTTP_PORT: '0',
-    HOLDFAST_START_HEIGHT: '1',
-  };
-  const { values: settings } = loadConfig({ env, flags: {}, file: undefined, cwd: dataDir });
-  const log = createLogger('silent', process.stdout);
-  const begun = performance.now();
-  const daemon = await startDaemon({ settings, version: 'bench', emulated: false, log });
-  let first: number | null = null;
-  await new Promise<void>((resolve) => {
-    daemon.archive.activity.on('walked', (walked) => {
-      first ??= performance.now();
-      if (walked.height >= height) resolve();
-    });
-  });
-  const seconds = (performance.now() - (first ?? begun)) / 1_000;
-  await daemon.stop();
-  return height / seconds;
-}
-
 if (import.meta.main) {
   const [blocks, blobs] = process.argv.slice(2).map(Number);
-  for (const { name, value, unit } of await benchHistory(blocks, blobs))
-    process.stdout.write(`${name}: ${value.toFixed(2)} ${unit}\n`);
+  for (const figure of await benchHistory(blocks, blobs)) process.stdout.write(`${describe(figure)}\n`);
 }

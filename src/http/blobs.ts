@@ -11,7 +11,7 @@ import { LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, recordsAskedFor } fro
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
 import { RECORD, recordOnWire } from './record-on-wire.ts';
-import { defineRoute, type Route, type RouteRequest } from './route.ts';
+import { defineRoute, type GoodAnswer, type Route, type RouteRequest } from './route.ts';
 import type { BlobBytes, ServedBytes } from './served-bytes.ts';
 
 export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
@@ -32,12 +32,20 @@ const LISTING_WEIGHT_BYTES = 4 * 1_048_576;
 /** So many records of a page take as long as a small request. */
 const RECORDS_A_REQUEST = 10;
 
+const OCTETS = { mediaType: 'application/octet-stream', schema: null } as const;
+/** Of routes that answer `bytesAnswer`. */
+export const BYTES_ANSWERS: readonly GoodAnswer[] = [
+  OCTETS,
+  { ...OCTETS, status: 206 },
+  { status: 304, mediaType: null, schema: null },
+];
+
 /** The bytes alone: what a reader without a catalog answers as well. */
 export function bytesRoute(bytes: BlobBytes, chain: Pick<ChainView, 'lost'>): Route {
   return defineRoute({
     path: '/v1/blobs/:versionHash',
     says: 'The bytes of a blob, by version hash.',
-    answers: [{ mediaType: 'application/octet-stream', schema: null }],
+    answers: BYTES_ANSWERS,
     problems: [...LOOKUP_PROBLEMS, 'blob/lost', 'http/range-not-satisfiable'],
     weighBytes: () => RAW_WEIGHT_BYTES,
     parameters: NAMED_HASH,

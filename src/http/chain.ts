@@ -4,7 +4,7 @@ import type { ChainView, MinedOccurrence } from '../archive/chain-view.ts';
 import { HASH_TYPES } from '../blob/ids.ts';
 import { jsonAnswer } from './answer.ts';
 import { cannotTellAnswer, missingAnswer, notThere } from './blob-lookup.ts';
-import { bytesAnswer, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
+import { BYTES_ANSWERS, bytesAnswer, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
 import { BLOCK, NAMED_HASH, NOTHING, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
@@ -68,8 +68,15 @@ export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobByte
     defineRoute({
       path: '/v1/transactions/:txid/data',
       says: 'The bytes of the blob that a transaction commits to.',
-      answers: [{ mediaType: 'application/octet-stream', schema: null }],
-      problems: ['malformed/txid', 'transaction/absent', 'blob/lost', ...CHAIN_PROBLEMS, ...LOOKUP_PROBLEMS],
+      answers: BYTES_ANSWERS,
+      problems: [
+        'malformed/txid',
+        'transaction/absent',
+        'blob/lost',
+        'http/range-not-satisfiable',
+        ...CHAIN_PROBLEMS,
+        ...LOOKUP_PROBLEMS,
+      ],
       weighBytes: () => RAW_WEIGHT_BYTES,
       parameters: TRANSACTION,
       query: NOTHING,

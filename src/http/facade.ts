@@ -4,7 +4,7 @@ import type { ChainView } from '../archive/chain-view.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { HEX_WEIGHT_BYTES } from './blobs.ts';
 import { NOTHING } from './parameters.ts';
-import { defineRawPostRoute, type Route } from './route.ts';
+import { defineRawPostRoute, type GoodAnswer, type Route } from './route.ts';
 import { type BlobCallModules, type DataAllowance, type FacadeDialect, getBlob, listBlobs } from './rpc/blob-calls.ts';
 import {
   bestBlockHash,
@@ -115,8 +115,14 @@ const CALL = z.object({
 const REPLY = z.object({
   result: z.unknown(),
   error: z.object({ code: z.int(), message: z.string() }).nullable(),
-  id: z.union([z.string(), z.number(), z.null()]),
+  id: z.union([z.string(), z.number(), z.boolean(), z.null()]),
 });
+
+/** A batch is 200, whatever is in it; a single call has the status of its error. */
+export const RPC_ANSWERS: readonly GoodAnswer[] = [
+  { mediaType: 'application/json', schema: z.union([REPLY, z.array(REPLY)]) },
+  ...[400, 404, 500, 503].map((status) => ({ status, mediaType: 'application/json', schema: REPLY })),
+];
 
 /** What a client of the node finds here, by changing its URL. */
 export function facadeRoutes(
@@ -130,7 +136,7 @@ export function facadeRoutes(
     defineRawPostRoute({
       path: '/',
       says: `JSON-RPC as a node answers it: ${[...METHODS.keys()].join(', ')}. Errors have the statuses and codes of a node; 503 is a fault.`,
-      answers: [{ mediaType: 'application/json', schema: z.union([REPLY, z.array(REPLY)]) }],
+      answers: RPC_ANSWERS,
       problems: [],
       parameters: NOTHING,
       query: NOTHING,

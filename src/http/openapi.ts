@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { jsonAnswer } from './answer.ts';
 import { NOTHING } from './parameters.ts';
 import { PROBLEMS, type ProblemCode } from './problem-table.ts';
-import { defineRoute, type Route } from './route.ts';
+import { defineRoute, type GoodAnswer, type Route } from './route.ts';
 
 /** Every route can answer these, whatever is asked. */
 const ALWAYS: readonly ProblemCode[] = [
@@ -10,7 +10,9 @@ const ALWAYS: readonly ProblemCode[] = [
   'http/bad-url',
   'http/malformed-request',
   'http/unauthorized',
+  'http/request-timeout',
   'http/uri-too-long',
+  'http/headers-too-large',
   'http/too-many-requests',
   'http/internal',
   'http/temporary-fault',
@@ -18,6 +20,16 @@ const ALWAYS: readonly ProblemCode[] = [
 ];
 const ADMIN: readonly ProblemCode[] = ['http/admin-closed'];
 const WITH_BODY: readonly ProblemCode[] = ['http/bad-json', 'http/bad-body', 'http/body-too-large'];
+const WITHOUT_BODY: readonly ProblemCode[] = ['http/body-not-allowed'];
+/** What an answer of these statuses is; the others say what went wrong in their own form. */
+const GOOD: Readonly<Record<number, string>> = {
+  200: 'What was asked for.',
+  206: 'The part that was asked for.',
+  304: 'The client has it already.',
+};
+const PROBLEM_CONTENT = {
+  'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+};
 
 const PROBLEM = z.looseObject({
   type: z.string(),
@@ -97,24 +109,29 @@ function describeBody(schema: z.ZodType): object {
 }
 
 function describeAnswers({ answers, problems, body, access }: Route): object {
-  const good = answers.map(({ mediaType, schema }) => [
-    mediaType,
-    { schema: schema === null ? { type: 'string' } : schemaOf(schema, 'output') },
-  ]);
-  const codes = [...problems, ...(access === 'admin' ? ADMIN : []), ...ALWAYS, ...(body === null ? [] : WITH_BODY)];
-  const byStatus = Map.groupBy(new Set(codes), (code) => PROBLEMS[code].status);
+  const always = [...ALWAYS, ...(access === 'admin' ? ADMIN : []), ...(body === null ? WITHOUT_BODY : WITH_BODY)];
+  const codes = Map.groupBy(new Set([...problems, ...always]), (code): number => PROBLEMS[code].status);
+  const given = Map.groupBy(answers, ({ status = 200 }) => status);
+  const statuses = [...new Set([...given.keys(), ...codes.keys()])].toSorted((a, b) => a - b);
+  return Object.fromEntries(
+    statuses.map((status) => [status, describeStatus(status, given.get(status) ?? [], codes.get(status) ?? [])]),
+  );
+}
+
+function describeStatus(status: number, answers: readonly GoodAnswer[], codes: readonly ProblemCode[]): object {
+  const problems = codes.map((code) => `${code}: ${PROBLEMS[code].title}`);
+  const own = answers.length === 0 ? [] : [GOOD[status] ?? 'An error in the form of this route.'];
+  const content = answers.flatMap(({ mediaType, schema }) =>
+    mediaType === null ? [] : [[mediaType, contentOf(schema)]],
+  );
   return {
-    200: { description: 'What was asked for.', content: Object.fromEntries(good) },
-    ...Object.fromEntries(
-      byStatus.entries().map(([status, found]) => [
-        status,
-        {
-          description: found.map((code) => `${code}: ${PROBLEMS[code].title}`).join('; '),
-          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-        },
-      ]),
-    ),
+    description: [...own, ...problems].join('; '),
+    content: { ...Object.fromEntries(content), ...(codes.length === 0 ? {} : PROBLEM_CONTENT) },
   };
+}
+
+function contentOf(schema: z.ZodType | null): object {
+  return { schema: schema === null ? { type: 'string' } : schemaOf(schema, 'output') };
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): object {

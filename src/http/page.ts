@@ -36,6 +36,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 };
 const INDEX = 'index.html';
 const PAGE_WEIGHT_BYTES = 524_288;
+const NOT_CHANGED = { status: 304, mediaType: null, schema: null } as const;
 const FILE = z.object({ file: z.string().meta({ pattern: '^[a-z]+-[0-9A-Z]{8}\\.(js|css)$' }) });
 
 /** The page for people, and the files that it is made of. No token is needed to load it: it asks for one. */
@@ -46,7 +47,11 @@ export function pageRoutes(source: PageSource): Route[] {
       path: '/',
       access: 'public',
       says: 'The page for people: the window as a picture, look-up and verification in the browser.',
-      answers: [{ mediaType: 'text/html', schema: null }],
+      answers: [
+        { mediaType: 'text/html', schema: null },
+        { status: 503, mediaType: 'text/html', schema: null },
+        NOT_CHANGED,
+      ],
       problems: [],
       parameters: NOTHING,
       query: NOTHING,
@@ -57,7 +62,7 @@ export function pageRoutes(source: PageSource): Route[] {
       path: '/page/:file',
       access: 'public',
       says: 'A file of the page; its name changes with its bytes.',
-      answers: [{ mediaType: 'text/javascript', schema: null }],
+      answers: [{ mediaType: 'text/javascript', schema: null }, { mediaType: 'text/css', schema: null }, NOT_CHANGED],
       problems: ['http/no-such-route'],
       parameters: FILE,
       query: NOTHING,

@@ -5,6 +5,7 @@ import { proofRoute } from './chain.ts';
 import { clientBytesRoutes } from './compatibility.ts';
 import type { HttpOptions } from './config.ts';
 import { CUSTOM_NAME, CUSTOM_PATH } from './custom.ts';
+import { RPC_ANSWERS } from './facade.ts';
 import { metricsRoutes } from './metrics.ts';
 import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
@@ -86,6 +87,8 @@ function withoutCatalog(): Route[] {
       ...refused,
       says: 'JSON-RPC is refused: every call is answered -32603, for it takes the catalog of an archiver.',
       path: '/',
+      answers: RPC_ANSWERS,
+      problems: [],
       describedBody: z.unknown(),
       mostBytes: MOST_BODY_BYTES,
       answer: ({ body, signal }) =>

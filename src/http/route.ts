@@ -27,7 +27,10 @@ export interface DecodedRequest<Parameters, Query, Body> extends Omit<RouteReque
 
 /** For the description of the API: what a good answer carries. */
 export interface GoodAnswer {
-  readonly mediaType: string;
+  /** 200 where it is not given. */
+  readonly status?: number;
+  /** null: it has no body. */
+  readonly mediaType: string | null;
   /** null: bytes or text that no schema describes. */
   readonly schema: z.ZodType | null;
 }

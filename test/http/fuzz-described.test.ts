@@ -8,6 +8,7 @@ import type { ChainUnavailableReason } from '../../src/archive/chain-view.ts';
 import { routesOf } from '../../src/http/app.ts';
 import { PROBLEMS } from '../../src/http/index.ts';
 import { describeRoutes } from '../../src/http/openapi.ts';
+import { DescribedAnswers, mediaTypeOf } from './described-answers.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { running } from './harness.ts';
@@ -27,18 +28,7 @@ const GOOD_BYTES = new Set(
   BLOBS.flatMap(({ bytes }) => [sha(bytes), sha(Buffer.from(Buffer.from(bytes).toString('hex')))]),
 );
 
-const METHOD = z.object({
-  parameters: z.array(
-    z.object({ name: z.string(), in: z.string(), schema: z.looseObject({ pattern: z.string().optional() }) }),
-  ),
-  responses: z.record(z.string(), z.object({ content: z.record(z.string(), z.unknown()) })),
-});
-const PATHS = z
-  .record(z.string(), z.record(z.string(), METHOD))
-  .parse(describeRoutes(routesOf(view, chain, { nowMs: () => 0 }), '0').paths);
-const OPERATIONS = Object.entries(PATHS).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([verb, described]) => ({ path, verb: verb.toUpperCase(), described })),
-);
+const DESCRIBED = new DescribedAnswers(describeRoutes(routesOf(view, chain, { nowMs: () => 0 }), '0'));
 
 const known = fc.constantFrom(
   ...BLOBS.flatMap(({ versionHash }) => [versionHash, `0x${versionHash}`, `0x00${versionHash}`, `01${versionHash}`]),
@@ -75,16 +65,18 @@ const body = fc.oneof(
   json(fc.jsonValue()),
   fc.string(),
 );
-const request = fc.constantFrom(...OPERATIONS).chain((operation) => {
-  const values = operation.described.parameters.map(({ schema }) =>
-    fc.option(fitting(schema.pattern), { nil: '', freq: 6 }),
-  );
-  return fc.record({
-    operation: fc.constant(operation),
-    values: fc.tuple(...values),
-    body: operation.verb === 'POST' ? body : fc.constant(''),
-  });
-});
+/** Made once: to make what a pattern allows takes longer than to ask. */
+const request = fc.oneof(
+  ...DESCRIBED.operations.map((operation) =>
+    fc.record({
+      operation: fc.constant(operation),
+      values: fc.tuple(
+        ...operation.method.parameters.map(({ schema }) => fc.option(fitting(schema.pattern), { nil: '', freq: 6 })),
+      ),
+      body: operation.verb === 'POST' ? body : fc.constant(''),
+    }),
+  ),
+);
 const REASONS: readonly UnavailableReason[] = ['not-fetched-yet', 'damaged', 'store-fault', 'cannot-tell'];
 const TROUBLES: readonly ChainUnavailableReason[] = [
   'not-walked',
@@ -102,7 +94,7 @@ type Request = typeof request extends fc.Arbitrary<infer T> ? T : never;
 function pathOf({ operation, values }: Request): string | null {
   let path = operation.path;
   const query = new URLSearchParams();
-  for (const [index, { name, in: place }] of operation.described.parameters.entries()) {
+  for (const [index, { name, in: place }] of operation.method.parameters.entries()) {
     const value = (values[index] ?? '').toWellFormed();
     if (place === 'path' && (value === '' || /^\.+$/.test(value))) return null;
     if (place === 'path') path = path.replace(`{${name}}`, () => encodeURIComponent(value));
@@ -140,13 +132,14 @@ test('any request that the description allows, and many that it does not, gets r
       const sent = operation.verb === 'POST' ? { body: asked.body } : {};
       const answer = await client.request({ method: operation.verb, path, ...sent });
       const bytes = Buffer.from(await answer.body.arrayBuffer());
-      const type = String(answer.headers['content-type']);
+      const type = mediaTypeOf(answer.headers['content-type']);
+      const given = { status: answer.statusCode, mediaType: type, body: bytes };
+      // Listening to events has no window here, and says so as all others do.
+      expect(DESCRIBED.complaint(operation, given)).toBeNull();
       if (operation.path === '/') {
-        expect([200, 400, 404, 500, 503]).toContain(answer.statusCode);
         checkReply(bytes.toString(), reason !== null || why !== null);
         return;
       }
-      expect(Object.keys(operation.described.responses)).toContain(String(answer.statusCode));
       expect(answer.statusCode).not.toBe(500);
       if (answer.statusCode !== 200) {
         expect(type).toBe('application/problem+json');
@@ -155,7 +148,6 @@ test('any request that the description allows, and many that it does not, gets r
         expect(new Map<string, { status: number }>(Object.entries(PROBLEMS)).get(code)?.status).toBe(answer.statusCode);
         return;
       }
-      expect(Object.keys(operation.described.responses['200']?.content ?? {})).toContain(type);
       if (operation.verb === 'HEAD') return;
       expect(bytes.length).toBeGreaterThan(0);
       if (operation.path === '/check_vh') {

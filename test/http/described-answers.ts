@@ -1,0 +1,86 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { z } from 'zod';
+
+const CONTENT = z.record(z.string(), z.object({ schema: z.record(z.string(), z.unknown()) }));
+const METHOD = z.looseObject({
+  parameters: z.array(
+    z.object({ name: z.string(), in: z.string(), schema: z.looseObject({ pattern: z.string().optional() }) }),
+  ),
+  responses: z.record(z.string(), z.object({ description: z.string().min(1), content: CONTENT })),
+});
+const DESCRIPTION = z.looseObject({
+  paths: z.record(z.string(), z.record(z.string(), METHOD)),
+  components: z.looseObject({ schemas: z.record(z.string(), z.record(z.string(), z.unknown())) }),
+});
+
+export interface DescribedOperation {
+  readonly path: string;
+  /** In upper case. */
+  readonly verb: string;
+  readonly method: z.output<typeof METHOD>;
+}
+
+export interface GivenAnswer {
+  readonly status: number;
+  readonly mediaType: string;
+  readonly body: Buffer;
+}
+
+/** What the description of the API says of answers, to hold real ones against. */
+export class DescribedAnswers {
+  readonly operations: readonly DescribedOperation[];
+  /** Which of them were seen: `GET /v1/status 200 application/json`. */
+  readonly seen = new Set<string>();
+  readonly #ajv: Ajv2020;
+  readonly #compiled = new Map<string, ValidateFunction>();
+
+  constructor(description: unknown) {
+    const { paths, components } = DESCRIPTION.parse(description);
+    this.operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([verb, method]) => ({ path, verb: verb.toUpperCase(), method })),
+    );
+    this.#ajv = new Ajv2020({ strict: true, strictTypes: false, validateFormats: false, allowUnionTypes: true });
+    for (const [name, schema] of Object.entries(components.schemas)) {
+      this.#ajv.addSchema(schema, `#/components/schemas/${name}`);
+    }
+  }
+
+  /** What is not as described; null: all of it is. */
+  complaint({ path, verb, method }: DescribedOperation, { status, mediaType, body }: GivenAnswer): string | null {
+    const where = `${verb} ${path} ${status} ${mediaType}`;
+    const response = method.responses[String(status)];
+    if (response === undefined) return `${where}: no such status is described`;
+    this.seen.add(where);
+    if (status === 304) return body.length === 0 ? null : `${where}: it has a body`;
+    const content = response.content[mediaType];
+    if (content === undefined) return `${where}: no such media type is described`;
+    if (verb === 'HEAD') return body.length === 0 ? null : `${where}: it has a body`;
+    if (body.length === 0) return `${where}: it is empty`;
+    if (!/json$/.test(mediaType)) return null;
+    const validate = this.#validator(where, content.schema);
+    if (validate(JSON.parse(body.toString('utf8')))) return null;
+    return `${where}: ${this.#ajv.errorsText(validate.errors)} in ${body.toString('utf8').slice(0, 500)}`;
+  }
+
+  /** Every schema of every answer is one that can be held against. @throws what the compiler finds wrong */
+  compileAll(): void {
+    for (const { path, verb, method } of this.operations) {
+      for (const [status, { content }] of Object.entries(method.responses)) {
+        for (const [mediaType, { schema }] of Object.entries(content)) {
+          this.#validator(`${verb} ${path} ${status} ${mediaType}`, schema);
+        }
+      }
+    }
+  }
+
+  #validator(where: string, schema: Record<string, unknown>): ValidateFunction {
+    const known = this.#compiled.get(where) ?? this.#ajv.compile(schema);
+    this.#compiled.set(where, known);
+    return known;
+  }
+}
+
+/** Without its parameters. */
+export function mediaTypeOf(contentType: string | readonly string[] | null | undefined): string {
+  return String(contentType ?? '').split(';', 1)[0] ?? '';
+}

@@ -12,12 +12,20 @@ import type { Upkeep } from './archive/replicate/upkeep.ts';
 import { upkeepJobs } from './archive/replicate/upkeep-jobs.ts';
 import { takeDownJobs } from './archive/withhold/take-down-jobs.ts';
 import { Catalog } from './catalog/catalog.ts';
-import { nodeCredentials, nodeUrls, passedMethods, type SettingValues } from './config/index.ts';
+import type { SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
-import { createHttpServer, createLocalServer, declareHttpMetrics, type HttpOptions, readAccess } from './http/index.ts';
+import {
+  createHttpServer,
+  createLocalServer,
+  declareHttpMetrics,
+  type HttpOptions,
+  readAccess,
+  rereadTokens,
+} from './http/index.ts';
 import type { JobKind } from './jobs/job-kind.ts';
 import { JobTable } from './jobs/job-table.ts';
-import { createBlobNode, createRawCalls } from './node/index.ts';
+import { LiveSettings } from './live-settings.ts';
+import { createBlobNode } from './node/index.ts';
 import { declareNodeMetrics, watchedNode } from './node/metrics.ts';
 import { declareBuild } from './observability/build-metrics.ts';
 import type { LevelSwitch, Logger } from './observability/logger.ts';
@@ -25,6 +33,7 @@ import { MetricsRegistry } from './observability/metrics.ts';
 import { readRarely } from './observability/read-rarely.ts';
 import { checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
 import { openPage } from './open-page.ts';
+import { openPassage } from './open-passage.ts';
 import { openSource } from './open-sources.ts';
 import { declareScheduleMetrics } from './schedule/metrics.ts';
 import { scheduledWork } from './scheduled-work.ts';
@@ -51,6 +60,8 @@ export interface DaemonOptions {
 export interface Daemon {
   readonly url: string;
   readonly archive: Archive;
+  /** Secrets and tokens, out of settings and files as they are now; gives what is another. @throws HoldfastError: all stays. */
+  reload(settings: SettingValues): Promise<readonly string[]>;
   /** Stops everything under way and gives the folder back; the second call waits for the first. */
   stop(): Promise<void>;
 }
@@ -67,6 +78,7 @@ interface Opened {
   readonly catalog: Catalog;
   readonly node: ReturnType<typeof createBlobNode>;
   readonly backends: readonly Backend[];
+  readonly live: LiveSettings;
 }
 
 type Closing = (() => Promise<void> | void)[];
@@ -79,7 +91,8 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   closing.push(() => folder.release());
   const store = await LocalStore.open(folder.path);
   closing.push(() => store.close());
-  const backends = await openBackends(settings, declareBackendMetrics(metrics));
+  const live = await LiveSettings.read(settings);
+  const backends = await openBackends(live, settings, declareBackendMetrics(metrics));
   for (const backend of backends) closing.push(() => backend.store.close());
   const genesis = await folder.boundChain();
   await refuseOtherChains(backends, genesis);
@@ -103,7 +116,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const verifier = await HashThread.start(hasher);
   closing.push(() => verifier.stop());
   const watch = declareNodeMetrics(metrics);
-  const [node, ...otherNodes] = nodeOptions(settings).map((options) => watchedNode(createBlobNode(options), watch));
+  const [node, ...otherNodes] = live.nodeOptions().map((options) => watchedNode(createBlobNode(options), watch));
   if (node === undefined) throw new TypeError('the composition root was called without a node address');
   for (const one of [node, ...otherNodes]) closing.push(() => one.close());
   const periodMs = settings.scrubDays * 24 * 3_600_000;
@@ -148,7 +161,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     },
   );
   logActivity(archive.activity, log.child({ room: 'archive' }));
-  return { folder, archive, node, catalog, backends };
+  return { folder, archive, node, catalog, backends, live };
 }
 
 function closer(closing: Closing): () => Promise<void> {
@@ -207,7 +220,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     const metrics = new MetricsRegistry();
-    const { folder, archive, node, catalog } = await openArchive(options, metrics, closing);
+    const { folder, archive, node, catalog, live } = await openArchive(options, metrics, closing);
     const work = scheduledWork(settings, { archive, catalog, log, nowMs });
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
@@ -221,11 +234,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     );
     declareScheduleMetrics(metrics, () => work.schedule.states);
     const jobs = new JobTable(jobKinds(archive, settings, null), { log: log.child({ room: 'jobs' }), nowMs });
+    const passage = openPassage(live, settings.httpFacadePassThrough);
+    closing.push(() => passage?.close());
     const served: Omit<HttpOptions, 'host' | 'port'> = {
       nowMs,
       window: archive.windowView,
       ...(archive.custom === null ? {} : { custom: archive.custom }),
-      passage: nodePassage(settings, closing),
+      passage,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),
       admin: { jobs, takeDowns: archive.takeDowns, drain: archive.drainWith(jobs), levels: options.levels ?? null },
@@ -259,6 +274,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     return {
       url,
       archive,
+      reload: async (now) => {
+        const [tokens, keys] = await Promise.all([rereadTokens(served), live.prepare(now)]);
+        return [...tokens(), ...keys()];
+      },
       stop: () => {
         stopped ??= closeAll();
         return stopped;
@@ -272,23 +291,4 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
 function addressWithCredentials({ nodeUrl, nodeUser, nodePassword }: SettingValues): string | null {
   return nodeUrl?.replace('//', `//${nodeUser}:${nodePassword}@`) ?? null;
-}
-
-/** What the façade hands on, to the first node. */
-function nodePassage(settings: SettingValues, closing: Closing): NonNullable<HttpOptions['passage']> | null {
-  const [first] = nodeOptions(settings);
-  if (settings.httpFacadePassThrough === null || first === undefined) return null;
-  const calls = createRawCalls(first);
-  closing.push(() => calls.close());
-  return { methods: new Set(passedMethods(settings.httpFacadePassThrough)), call: calls.call.bind(calls) };
-}
-
-function nodeOptions(settings: SettingValues): Parameters<typeof createBlobNode>[0][] {
-  const { nodeUrl, nodeRequests, nodeDialect: dialect } = settings;
-  // Beside the fetches: the poller, the list, four blocks ahead in the walk, and one that waits for the next block.
-  const connections = nodeRequests + 7;
-  return nodeUrls(nodeUrl ?? '').map((url) => {
-    const credentials = nodeCredentials(url, settings);
-    return credentials === null ? { url, connections, dialect } : { url, connections, dialect, credentials };
-  });
 }

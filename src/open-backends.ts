@@ -13,7 +13,7 @@ import {
 } from './config/index.ts';
 import { StorageError } from './storage/errors.ts';
 import { type BackendWatch, watchedStore } from './storage/metrics.ts';
-import type { S3Options } from './storage/s3/s3-options.ts';
+import type { S3Credentials, S3Options } from './storage/s3/s3-options.ts';
 
 /** Every backend that is configured: the one of each kind that plain settings name, and the list of more. */
 export function backendSettings(settings: SettingValues): BackendSettings[] {
@@ -30,11 +30,28 @@ export function backendSettings(settings: SettingValues): BackendSettings[] {
   return all;
 }
 
+/** Access key and secret of a bucket; null: the SDK's own chain finds them. */
+export type Keys = S3Credentials | null;
+
+/** Those of now, of each backend by its id. */
+export interface LiveKeys {
+  keysOf(id: string): Keys;
+}
+
+/** @throws ConfigError for half of a pair, and for a secret that cannot be read. */
+export async function bucketKeys(settings: SettingValues): Promise<Map<string, Keys>> {
+  const keys = new Map<string, Keys>();
+  for (const backend of backendSettings(settings)) {
+    if (backend.kind === 's3') keys.set(backend.id, await keysOf(backend));
+  }
+  return keys;
+}
+
 /** Opened, and not asked anything yet: a backend that is away never keeps the archive from starting. */
-export async function openBackends(settings: SettingValues, watch: BackendWatch): Promise<Backend[]> {
+export async function openBackends(keys: LiveKeys, settings: SettingValues, watch: BackendWatch): Promise<Backend[]> {
   return await Promise.all(
     backendSettings(settings).map(async (backend) => {
-      const open = await opener(backend);
+      const open = await opener(backend, keys);
       const openAgain = async () => watchedStore(await open(), watch);
       return { id: backend.id, store: await openAgain(), openAgain };
     }),
@@ -95,14 +112,14 @@ export async function refuseOtherChains(backends: readonly Backend[], genesis: B
 }
 
 /** Libraries are loaded for what is configured only: they cost a third of a second and dozens of MiB. */
-async function opener(backend: BackendSettings): Promise<() => Promise<RemoteStore>> {
+async function opener(backend: BackendSettings, keys: LiveKeys): Promise<() => Promise<RemoteStore>> {
   switch (backend.kind) {
     case 's3': {
       const [{ S3Store }, { s3Options }] = await Promise.all([
         import('./storage/s3/s3-store.ts'),
         import('./storage/s3/s3-options.ts'),
       ]);
-      const options = s3Options(await s3Given(backend));
+      const options = s3Options(s3Given(backend, keys));
       return () => S3Store.open(options);
     }
     case 'ipfs': {
@@ -125,7 +142,8 @@ export async function openBucket(settings: SettingValues, words: BucketWords): P
   if (like?.kind !== 's3') {
     throw invalid(`No S3 backend is named ${backend}.`, 'Name one from the configuration, or leave backend= out.');
   }
-  return await (await opener({ ...like, id: `bucket ${bucket}`, bucket, prefix, layout }))();
+  const keys = await keysOf(like);
+  return await (await opener({ ...like, id: `bucket ${bucket}`, bucket, prefix, layout }, { keysOf: () => keys }))();
 }
 
 export interface BucketWords {
@@ -156,12 +174,18 @@ function s3FromSettings(settings: SettingValues): Omit<S3BackendSettings, 'bucke
   };
 }
 
-async function s3Given(backend: S3BackendSettings): Promise<Pick<S3Options, 'bucket'> & Partial<S3Options>> {
-  const { id, bucket, region, endpoint, prefix, layout, addressing, storageClass, accessKeyId } = backend;
+async function keysOf(backend: Omit<S3BackendSettings, 'bucket'>): Promise<Keys> {
+  const { id, accessKeyId } = backend;
   const secretAccessKey = await secretOf(backend);
   if ((accessKeyId === null) !== (secretAccessKey === null)) {
     throw invalid(`The ${id} store has one half of its credentials.`, 'Give access key and secret, or neither.');
   }
+  return accessKeyId === null || secretAccessKey === null ? null : { accessKeyId, secretAccessKey };
+}
+
+function s3Given(backend: S3BackendSettings, keys: LiveKeys): Pick<S3Options, 'bucket'> & Partial<S3Options> {
+  const { id, bucket, region, endpoint, prefix, layout, addressing, storageClass } = backend;
+  const atFirst = keys.keysOf(id);
   return {
     id,
     bucket,
@@ -171,13 +195,17 @@ async function s3Given(backend: S3BackendSettings): Promise<Pick<S3Options, 'buc
     layout,
     storageClass,
     ...(addressing === null ? {} : { addressing }),
-    credentials: accessKeyId === null || secretAccessKey === null ? null : { accessKeyId, secretAccessKey },
+    credentials: atFirst === null ? null : () => keys.keysOf(id) ?? atFirst,
     encryption: backend.encryption === null ? null : { algorithm: backend.encryption, keyId: backend.encryptionKeyId },
     objectLock: backend.objectLockDays === null ? null : { mode: backend.objectLockMode, days: backend.objectLockDays },
   };
 }
 
-async function secretOf({ id, secretAccessKey, secretAccessKeyFile }: S3BackendSettings): Promise<string | null> {
+async function secretOf({
+  id,
+  secretAccessKey,
+  secretAccessKeyFile,
+}: Omit<S3BackendSettings, 'bucket'>): Promise<string | null> {
   if (secretAccessKeyFile === null) return secretAccessKey;
   if (secretAccessKey !== null) throw invalid(`The ${id} store has its secret twice.`, 'Give it, or the file with it.');
   return await secretFileOf(id, secretAccessKeyFile);

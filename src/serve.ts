@@ -8,7 +8,8 @@ import { StatelessWatch } from './archive/stateless/stateless-watch.ts';
 import { WithheldNames } from './archive/stateless/withheld-names.ts';
 import { ConfigError, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
-import { createReaderServer, declareHttpMetrics, readAccess } from './http/index.ts';
+import { createReaderServer, declareHttpMetrics, readAccess, rereadTokens } from './http/index.ts';
+import { LiveSettings } from './live-settings.ts';
 import { declareBuild } from './observability/build-metrics.ts';
 import type { Logger } from './observability/logger.ts';
 import { MetricsRegistry } from './observability/metrics.ts';
@@ -27,6 +28,8 @@ export interface RunningReader {
   readonly url: string;
   /** Lets open answers finish; the second call waits for the first. */
   stop(): Promise<void>;
+  /** Secrets and tokens, out of settings and files as they are now; gives what is another. @throws HoldfastError: all stays. */
+  reload(settings: SettingValues): Promise<readonly string[]>;
 }
 
 /** Puts the stateless reader together: backends and a listener, no catalog, no data folder, nothing that writes. */
@@ -38,7 +41,9 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
   try {
     const metrics = new MetricsRegistry();
     declareBuild(metrics, { version, command: 'serve' });
-    const backends = await openBackends(settings, declareBackendMetrics(metrics));
+    const live = await LiveSettings.read(settings);
+    const backends = await openBackends(live, settings, declareBackendMetrics(metrics));
+    const access = await readAccess(settings);
     for (const { store } of backends) closing.push(() => store.close());
     if (backends.length === 0) throw noBackend();
     const verifier = await HashThread.start(await createNodeHasher());
@@ -88,7 +93,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
         port: settings.httpPort,
         nowMs: Date.now,
         page: openPage(log.child({ room: 'page' })),
-        ...(await readAccess(settings)),
+        ...access,
         metrics: declareHttpMetrics(metrics),
         onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
       },
@@ -101,6 +106,10 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     let stopped: Promise<void> | null = null;
     return {
       url,
+      reload: async (now) => {
+        const [tokens, keys] = await Promise.all([rereadTokens(access), live.prepare(now)]);
+        return [...tokens(), ...keys()];
+      },
       stop: () => {
         stopped ??= closeAll();
         return stopped;

@@ -9,7 +9,7 @@ export interface CliContext {
   /** Aborts when the user or the system asks to stop; the reason is the signal's name. */
   readonly signal: AbortSignal;
   /** Calls back whenever the supervisor asks to read the configuration again (SIGHUP without a terminal). */
-  readonly onReload?: (reload: () => void) => void;
+  readonly onReload?: (reload: () => Promise<void>) => void;
 }
 
 /** Exit codes that scripts rely on. */

@@ -18,12 +18,12 @@ const SAME_SIGNAL_MS = 1_000;
 const stopping = new AbortController();
 let firstSignalAt: number | null = null;
 
-const reloads: (() => void)[] = [];
+const reloads: (() => Promise<void>)[] = [];
 // A terminal that is closed (SIGHUP) asks for an orderly stop as well; a supervisor, who has none, asks to read again.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     if (signal === 'SIGHUP' && reloads.length > 0 && !process.stdin.isTTY && !process.stdout.isTTY) {
-      for (const reload of reloads) reload();
+      for (const reload of reloads) void reload();
       return;
     }
     firstSignalAt ??= Date.now();

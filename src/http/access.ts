@@ -14,6 +14,21 @@ export interface AccessSettings {
   readonly httpCacheBytes: number;
 }
 
+/**
+ * Reads the files of tokens again; what is returned lets in whom they name now, and gives the settings whose file changed.
+ * @throws HttpError `http/bad-tokens-file`, and then everything stays as it was.
+ */
+export async function rereadTokens(access: Pick<HttpOptions, 'readTokens' | 'adminTokens'>): Promise<() => string[]> {
+  const lists = [
+    ['http.readTokensFile', access.readTokens ?? null],
+    ['http.adminTokensFile', access.adminTokens ?? null],
+  ] as const;
+  const read = await Promise.all(
+    lists.map(async ([name, list]) => [name, list === null ? null : await list.prepare()] as const),
+  );
+  return () => read.flatMap(([name, replace]) => (replace?.() === true ? [name] : []));
+}
+
 /** @throws HttpError `http/bad-tokens-file` */
 export async function readAccess(
   settings: AccessSettings,

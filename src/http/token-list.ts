@@ -8,10 +8,12 @@ const MOST_TOKENS = 10_000;
 
 /** Tokens that are let in. Only their hashes are known here: who reads the file, or this memory, has no token. */
 export class TokenList {
-  readonly #hashes: readonly Buffer[];
+  #hashes: readonly Buffer[];
+  readonly #file: string;
 
-  private constructor(hashes: readonly Buffer[]) {
+  private constructor(hashes: readonly Buffer[], file: string) {
     this.#hashes = hashes;
+    this.#file = file;
   }
 
   /**
@@ -29,7 +31,7 @@ export class TokenList {
     });
     if (hashes.length === 0) throw badFile(file, 'it holds no token');
     if (hashes.length > MOST_TOKENS) throw badFile(file, `it holds more than ${MOST_TOKENS} tokens`);
-    return new TokenList(hashes);
+    return new TokenList(hashes, file);
   }
 
   static async read(file: string): Promise<TokenList> {
@@ -40,6 +42,19 @@ export class TokenList {
       throw badFile(file, `it cannot be read: ${messageOf(cause)}`);
     }
     return TokenList.parse(text, file);
+  }
+
+  /**
+   * Reads its file again; what is returned puts the tokens in place, and says whether they are others.
+   * @throws HttpError `http/bad-tokens-file`; those of before stay then.
+   */
+  async prepare(): Promise<() => boolean> {
+    const hashes = (await TokenList.read(this.#file)).#hashes;
+    return () => {
+      const isChanged = !Buffer.concat(this.#hashes).equals(Buffer.concat(hashes));
+      this.#hashes = hashes;
+      return isChanged;
+    };
   }
 
   /** The value of an Authorization header. RPC clients know only user and password: the password is the token then. */

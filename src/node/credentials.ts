@@ -10,9 +10,10 @@ export interface CredentialSource {
   renew(refused: string | null): Promise<boolean>;
 }
 
+/** Looked at anew for each call: who gives an object with getters replaces a password while it is in use. */
 export function basicCredentials(credentials: BasicCredentials | null): CredentialSource {
-  const header = credentials === null ? null : basic(`${credentials.user}:${credentials.password}`);
-  return { current: () => header, renew: async () => false };
+  const header = () => (credentials === null ? null : basic(`${credentials.user}:${credentials.password}`));
+  return { current: header, renew: async (refused) => header() !== refused };
 }
 
 /** The node writes a new cookie at each start: the file is looked at again when it changed, at most this often. */

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { SettingValues } from '../../config/index.ts';
 import { type Daemon, startDaemon } from '../../daemon.ts';
 import { createDevnode, type Devnode } from '../../devnode/index.ts';
 import { createLogger, LevelSwitch, type Logger } from '../../observability/logger.ts';
@@ -33,13 +34,25 @@ export async function run({ config, reread, own }: VerbOptions, context: CliCont
   const level = dev && config.origins.logLevel === 'default' ? 'warn' : config.values.logLevel;
   const levels = new LevelSwitch(level);
   const log = createLogger(levels, dev ? humanLog(context.stderr) : context.stdout);
-  context.onReload?.(reloader(config, reread, levels, log));
+  let daemon: Daemon | null = null;
+  const settingsOf = (values: SettingValues) => ({ ...values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) });
+  const running = () => {
+    const started = daemon;
+    return started === null ? null : { reload: (values: SettingValues) => started.reload(settingsOf(values)) };
+  };
+  context.onReload?.(reloader(config, { reread, levels, log, running }));
   // Claimed before the emulated chain is opened: a second process must not mine on the first one's.
   const folder = await DataFolder.claim(dataDir);
   const devnode = emulated ? await startEmulation(dataDir, folder) : null;
   try {
-    const settings = { ...config.values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) };
-    const daemon = await startDaemon({ settings, version: VERSION, emulated, log, levels, folder });
+    daemon = await startDaemon({
+      settings: settingsOf(config.values),
+      version: VERSION,
+      emulated,
+      log,
+      levels,
+      folder,
+    });
     const reporter = dev ? startReporter(daemon, { emulated, devnode, dataDir }, context) : null;
     const { stopSeconds: graceSeconds } = config.values;
     return await untilStopped(daemon, reporter, { log, signal: context.signal, graceSeconds });

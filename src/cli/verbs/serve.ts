@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { createLogger } from '../../observability/logger.ts';
-import { startReader } from '../../serve.ts';
+import { createLogger, LevelSwitch } from '../../observability/logger.ts';
+import { type RunningReader, startReader } from '../../serve.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
+import { reloader } from '../reload.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
 
@@ -9,9 +10,12 @@ export function serveCommand(): Command {
   return verb('serve', 'Answer bytes and proofs out of S3 and IPFS, without a catalog: any number of these, anywhere.');
 }
 
-export async function serve({ config }: VerbOptions, context: CliContext): Promise<ExitCode> {
-  const log = createLogger(config.values.logLevel, context.stdout);
-  const reader = await startReader({ settings: config.values, version: VERSION, log });
+export async function serve({ config, reread }: VerbOptions, context: CliContext): Promise<ExitCode> {
+  const levels = new LevelSwitch(config.values.logLevel);
+  const log = createLogger(levels, context.stdout);
+  let reader: RunningReader | null = null;
+  context.onReload?.(reloader(config, { reread, levels, log, running: () => reader }));
+  reader = await startReader({ settings: config.values, version: VERSION, log });
   const { signal } = context;
   if (!signal.aborted) await new Promise((wake) => signal.addEventListener('abort', wake, { once: true }));
   log.info({ signal: String(signal.reason) }, 'stopping');

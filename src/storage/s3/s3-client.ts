@@ -1,7 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { proxyIsNamed } from '../proxy-environment.ts';
-import type { S3Options } from './s3-options.ts';
+import type { S3Credentials, S3Options } from './s3-options.ts';
 
 /** Loaded when a backend is opened only: it costs a third of a second, and not every archiver has S3. */
 export type Sdk = typeof import('@aws-sdk/client-s3');
@@ -16,6 +16,8 @@ export async function loadSdk(): Promise<Sdk> {
  */
 const ATTEMPTS = 2;
 
+const ABOUT_TO_EXPIRE_MS = 60_000;
+
 /** What the `Date` of the last answer said, of a refusal as well. */
 export class ServerClock {
   offsetMs: number | null = null;
@@ -29,13 +31,19 @@ export class ServerClock {
   }
 }
 
+/** The SDK remembers what it was given until it expires: what is about to expire is asked for each time. */
+function credentialsOf(given: S3Credentials | (() => S3Credentials)) {
+  if (typeof given !== 'function') return given;
+  return async () => ({ ...given(), expiration: new Date(Date.now() + ABOUT_TO_EXPIRE_MS) });
+}
+
 export async function createS3Client(sdk: Sdk, options: S3Options, clock: ServerClock): Promise<S3Client> {
   const { UndiciHttpHandler } = await import('@smithy/undici-http-handler');
   const client = new sdk.S3Client({
     region: options.region,
     forcePathStyle: options.addressing === 'path',
     ...(options.endpoint === null ? {} : { endpoint: options.endpoint }),
-    ...(options.credentials === null ? {} : { credentials: options.credentials }),
+    ...(options.credentials === null ? {} : { credentials: credentialsOf(options.credentials) }),
     maxAttempts: ATTEMPTS,
     // From 3.729 on the default sends checksums that some servers refuse; what arrives is hashed by ourselves.
     requestChecksumCalculation: 'WHEN_REQUIRED',

@@ -26,8 +26,8 @@ export interface S3Options {
   readonly keyTemplate: string;
   /** `path`: `<endpoint>/<bucket>/<key>`, as most servers that are not AWS want it. */
   readonly addressing: 'path' | 'host';
-  /** null: the SDK's own chain (environment, shared files, container, instance). */
-  readonly credentials: S3Credentials | null;
+  /** A function is asked for each question. null: the SDK's own chain (environment, shared files, container, instance). */
+  readonly credentials: S3Credentials | (() => S3Credentials) | null;
   readonly encryption: { readonly algorithm: 'AES256' | 'aws:kms'; readonly keyId: string | null } | null;
   readonly storageClass: string | null;
   readonly objectLock: ObjectLock | null;

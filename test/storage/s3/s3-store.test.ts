@@ -220,8 +220,7 @@ describeWithServers('an S3 store on a real server', () => {
   test('wrong keys are a sentence without the keys in it', async () => {
     const { options } = await open();
     const secretAccessKey = 'surely-not-the-right-secret';
-    const credentials = { accessKeyId: options.credentials?.accessKeyId ?? '', secretAccessKey };
-    const store = await S3Store.open({ ...options, credentials });
+    const store = await S3Store.open({ ...options, credentials: { accessKeyId: server.accessKeyId, secretAccessKey } });
     onTestFinished(() => store.close());
     const error: unknown = await store.get(nameOf(sampleBlob('x', 1)), NEVER).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'storage/bad-credentials', retryable: false });

@@ -56,6 +56,11 @@ export class CountedNode implements ArchiveNode {
     return this.#node.blockHashAt(height, signal);
   }
 
+  blockHashesFrom(first: number, count: number, signal: AbortSignal): Promise<readonly (BlockHash | null)[]> {
+    this.calls.blockHash += count;
+    return this.#node.blockHashesFrom(first, count, signal);
+  }
+
   header(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader> {
     this.calls.header += 1;
     return this.#node.header(hash, signal);

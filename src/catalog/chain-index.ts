@@ -240,7 +240,8 @@ export class ChainIndex {
 
   #add(block: BlockRow, occurrence: WalkedOccurrence, isPast: (medianTimeSeconds: number) => boolean): boolean {
     const { height, medianTimeSeconds } = block;
-    const isHeld = this.#parts.content.isHeldAs(occurrence);
+    const standing = this.#parts.content.standing(occurrence);
+    const isHeld = standing?.isHeld === true;
     const past = isPast(medianTimeSeconds);
     // History that nobody holds gets its records queued when its bytes turn up, and they are made from the block again.
     const isWanted = isHeld || !past;
@@ -248,7 +249,7 @@ export class ChainIndex {
       this.#parts.records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
     }
     this.#occurrences.insert({ ...occurrence, height });
-    this.#parts.unmined.recordMined(occurrence, medianTimeSeconds);
+    if (standing?.isUnmined === true) this.#parts.unmined.recordMined(occurrence, medianTimeSeconds);
     if (isHeld) return false;
     const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past };
     return this.#parts.wanted.addMined(occurrence, mined, this.#parts.nowMs());
@@ -262,8 +263,9 @@ export class ChainIndex {
     const { content, records } = this.#parts;
     const before = this.#occurrences.countBetween(occurrence, since, height, RECORDED_OCCURRENCES);
     this.#occurrences.insert({ ...occurrence, height });
-    this.#parts.unmined.recordMined(occurrence, medianTimeSeconds);
-    if (before >= RECORDED_OCCURRENCES || !content.isHeldAs(occurrence)) return;
+    const standing = content.standing(occurrence);
+    if (standing?.isUnmined === true) this.#parts.unmined.recordMined(occurrence, medianTimeSeconds);
+    if (before >= RECORDED_OCCURRENCES || standing?.isHeld !== true) return;
     records.add({ height, transactionIndex: occurrence.transactionIndex }, UNMADE_RECORD);
   }
 

@@ -53,6 +53,7 @@ const row = z.object({
   stored_ms: z.number().nullable(),
   unmined: z.number(),
 });
+const standingRow = z.object({ state: z.number(), unmined: z.number() });
 const putRow = z.object({ sequence: z.number(), unmined: z.number() });
 
 const COLUMNS =
@@ -73,6 +74,7 @@ export class ContentTable {
   readonly #bySequence: Database.Statement;
   readonly #held: Database.Statement;
   readonly #heldAs: Database.Statement;
+  readonly #standing: Database.Statement;
   readonly #upsert: Database.Statement;
   readonly #setState: Database.Statement;
   readonly #remove: Database.Statement;
@@ -88,6 +90,7 @@ export class ContentTable {
     this.#heldAs = database
       .prepare('SELECT 1 FROM content WHERE version_hash = ? AND hash_type = ? AND state > 0')
       .pluck();
+    this.#standing = database.prepare('SELECT state, unmined FROM content WHERE version_hash = ? AND hash_type = ?');
     // No row comes back when the content is held already: then nothing changes.
     this.#upsert = database.prepare(
       `INSERT INTO content (${COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, NULL, COALESCE(${IS_UNMINED}, 0))
@@ -127,6 +130,14 @@ export class ContentTable {
 
   isHeldAs({ hashType, versionHash }: ContentName): boolean {
     return this.#heldAs.get(hashKey(versionHash), hashTypeCode(hashType)) !== undefined;
+  }
+
+  /** null: its bytes never were here. */
+  standing({ hashType, versionHash }: ContentName): { readonly isHeld: boolean; readonly isUnmined: boolean } | null {
+    const found = this.#standing.get(hashKey(versionHash), hashTypeCode(hashType));
+    if (found === undefined) return null;
+    const { state, unmined } = standingRow.parse(found);
+    return { isHeld: state > 0, isUnmined: unmined === 1 };
   }
 
   /** null: it was held already. `isNew`: it had no row before. */

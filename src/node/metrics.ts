@@ -35,6 +35,8 @@ export function watchedNode(node: RpcBlobNode, watch: NodeCallWatch): RpcBlobNod
     listBlobs: (page, signal) => noted('listnevmblobdata', signal, () => node.listBlobs(page, signal)),
     fetchBlobs: (wanted, signal) => noted('getnevmblobdata', signal, () => node.fetchBlobs(wanted, signal)),
     blockHashAt: (height, signal) => noted('getblockhash', signal, () => node.blockHashAt(height, signal)),
+    blockHashesFrom: (first, count, signal) =>
+      noted('getblockhash', signal, () => node.blockHashesFrom(first, count, signal)),
     header: (hash, signal) => noted('getblockheader', signal, () => node.header(hash, signal)),
     rawBlock: (hash, signal) => noted('getblock', signal, () => node.rawBlock(hash, signal)),
     bestChainLock: (signal) => noted('getbestchainlock', signal, () => node.bestChainLock(signal)),

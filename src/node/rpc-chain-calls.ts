@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { BlockHash } from '../blob/ids.ts';
+import { readBatch } from './blob-answer.ts';
 import { blockHash, bytesOfHex, decode, height, seconds } from './decode.ts';
-import { NodeRpcError } from './errors.ts';
+import { malformedAnswer, NodeRpcError } from './errors.ts';
 import { LARGE_ANSWER_BYTES, SMALL_ANSWER_BYTES } from './node-call.ts';
-import { parseJson, readEnvelope, resultOf } from './rpc-answer.ts';
-import { encodeCall } from './rpc-request.ts';
+import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
+import { encodeBatch, encodeCall } from './rpc-request.ts';
 import type { NodeTransport } from './transport.ts';
 
 export interface NodeHeader {
@@ -19,6 +20,8 @@ export interface NodeHeader {
 export interface ChainCalls {
   /** null: the branch that the node follows does not reach so high. */
   blockHashAt(height: number, signal: AbortSignal): Promise<BlockHash | null>;
+  /** The same of `count` heights from `first` on, as one batch. */
+  blockHashesFrom(first: number, count: number, signal: AbortSignal): Promise<readonly (BlockHash | null)[]>;
   header(hash: BlockHash, signal: AbortSignal): Promise<NodeHeader>;
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array>;
   bestChainLock(signal: AbortSignal): Promise<{ readonly hash: BlockHash; readonly height: number } | null>;
@@ -65,6 +68,18 @@ export function chainCalls(transport: NodeTransport): ChainCalls {
         throw error;
       }
     },
+    async blockHashesFrom(first, count, signal) {
+      const heights = Array.from({ length: count }, (_, index) => first + index);
+      const body = encodeBatch(heights.map((at) => ({ method: 'getblockhash', params: [at] })));
+      const request = { effect: 'read' as const, wallet: null, body, limitBytes: SMALL_ANSWER_BYTES, signal };
+      return await transport.send(request, (answer) => {
+        const value = parseJson(answer.toString('utf8'));
+        // A node that is starting answers a batch with one error.
+        if (!Array.isArray(value)) resultOf(readEnvelope(value), '', 'a batch');
+        const answers = readBatch(value);
+        return heights.map((_, index) => hashIn(answers.get(String(index)), String(index)));
+      });
+    },
     async header(hash, signal) {
       const found = decode(header, await call('getblockheader', [hash], signal), 'getblockheader');
       return {
@@ -92,6 +107,12 @@ export function chainCalls(transport: NodeTransport): ChainCalls {
       return decode(tip, answer, 'waitfornewblock').hash;
     },
   };
+}
+
+function hashIn(answer: RpcAnswer | undefined, id: string): BlockHash | null {
+  if (answer === undefined) throw malformedAnswer('The batch came back without this answer, or with two.', { id });
+  if (answer.error?.code === OUT_OF_RANGE) return null;
+  return decode(blockHash, resultOf(answer, id, 'getblockhash'), 'getblockhash');
 }
 
 interface Limits {

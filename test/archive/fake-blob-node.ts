@@ -90,6 +90,10 @@ export class FakeBlobNode implements ArchiveNode {
     return null;
   }
 
+  async blockHashesFrom(first: number, count: number): Promise<(BlockHash | null)[]> {
+    return await Promise.all(Array.from({ length: count }, (_, index) => this.blockHashAt(first + index)));
+  }
+
   async header(): Promise<ChainHeader> {
     throw new Error('This node has no blocks.');
   }

@@ -1,6 +1,6 @@
 /**
- * The assembled daemon in a process of its own, so that its memory is its own. Words: node address, data folder, height
- * of the node's tip. Prints one JSON line when the walk is there, and stops.
+ * The assembled daemon in a process of its own, so that its memory is its own. Words: node address, data folder, the height that
+ * counts. Prints one JSON line when the walk is there, and stops.
  */
 import { loadConfig } from '../../src/config/index.ts';
 import { startDaemon } from '../../src/daemon.ts';

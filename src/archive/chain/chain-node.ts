@@ -15,6 +15,8 @@ export interface ChainHeader {
 export interface ChainNode {
   /** null: the branch that the node follows does not reach so high. */
   blockHashAt(height: number, signal: AbortSignal): Promise<BlockHash | null>;
+  /** The same of `count` heights from `first` on, in one question. */
+  blockHashesFrom(first: number, count: number, signal: AbortSignal): Promise<readonly (BlockHash | null)[]>;
   header(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader>;
   /** As `getblock` with verbosity 0 gives it: unproven. */
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array>;

@@ -5,6 +5,7 @@ import type { WalkedBlock } from '../../catalog/walked-block.ts';
 import { BlockTimes } from './block-times.ts';
 import type { ChainNode } from './chain-node.ts';
 import { ChainError } from './errors.ts';
+import { HashesAhead } from './hashes-ahead.ts';
 import { type ProvenBlock, readBlock } from './read-block.ts';
 
 /** Blocks asked for ahead of the one that is read. */
@@ -63,11 +64,12 @@ async function* blocksBelow(
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly block: ProvenBlock; readonly rawBytes: number }> {
   const guesses = new Map<number, Promise<Guess>>();
+  const hashes = new HashesAhead(downTo, node, signal);
   let named = hashBefore;
   let next = top - 1;
   for (let height = top - 1; height >= downTo && named !== null; height -= 1) {
     for (; next >= downTo && guesses.size < LOOK_AHEAD; next -= 1) {
-      const guess = guessAt(next, next === top - 1 ? named : null, node, signal);
+      const guess = guessAt(next, next === top - 1 ? named : hashes.at(next), node, signal);
       // What fails is told when its turn comes; nobody may listen any more then.
       guess.catch(() => undefined);
       guesses.set(next, guess);
@@ -88,8 +90,13 @@ interface Guess {
   readonly bytes: Uint8Array | null;
 }
 
-async function guessAt(height: number, known: BlockHash | null, node: ChainNode, signal: AbortSignal): Promise<Guess> {
-  const hash = known ?? (await node.blockHashAt(height, signal));
+async function guessAt(
+  height: number,
+  hashAt: BlockHash | Promise<BlockHash | null>,
+  node: ChainNode,
+  signal: AbortSignal,
+): Promise<Guess> {
+  const hash = await hashAt;
   return { hash, bytes: hash === null ? null : await rawBlock(hash, height, node, signal) };
 }
 

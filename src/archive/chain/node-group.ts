@@ -78,6 +78,10 @@ export class NodeGroup implements ArchiveNode {
     return this.#first(signal, (node) => node.blockHashAt(height, signal));
   }
 
+  blockHashesFrom(first: number, count: number, signal: AbortSignal): Promise<readonly (BlockHash | null)[]> {
+    return this.#first(signal, (node) => node.blockHashesFrom(first, count, signal));
+  }
+
   /** Any node will do: a hash says what it names. */
   header(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader> {
     return this.#any(signal, (node) => node.header(hash, signal));

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { atEndOfTest } from '../cleanup.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
 import { countGets } from './counted-gets.ts';
@@ -79,4 +82,51 @@ test('two signals at once, as a terminal and a launcher send them, are one', asy
   const ended = await daemon.ended;
   expect(ended).toMatchObject({ code: 130 });
   expect(ended.stdout).toContain('"msg":"stopped"');
+});
+
+/** Asks for the same blob many times over one connection, more than sockets hold, and reads no more than the first piece. */
+async function readerThatStops(url: string, versionHash: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.on('error', () => {});
+  atEndOfTest(() => void socket.destroy());
+  socket.write(`GET /v1/blobs/${versionHash} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(30));
+  await once(socket, 'data');
+  socket.pause();
+}
+
+async function withReaderThatStops(env: Readonly<Record<string, string>>) {
+  const node = await startNode();
+  const { versionHash } = node.submitLabelled(full);
+  node.mine();
+  const setup = { dataDir: temporaryFolder(), node, env };
+  const daemon = await startArchive(setup);
+  await untilStored(daemon, 1);
+  await readerThatStops(daemon.client.url, versionHash);
+  return { daemon, setup, versionHash, gets: countGets(node) };
+}
+
+test('a stop in the middle of a download that nobody reads is clean, well within the grace period', async () => {
+  const { daemon, setup, versionHash, gets } = await withReaderThatStops({});
+  const asked = Date.now();
+  const ended = await stop(daemon);
+  expect(Date.now() - asked).toBeLessThan(20_000);
+  expect(ended).toMatchObject({ code: 143, stderr: '' });
+  expect(ended.stdout).toContain('"msg":"stopped"');
+  const again = await startArchive(setup);
+  await untilStored(again, 1);
+  expect((await again.client.blob(versionHash)).status).toBe(200);
+  expect(gets.count).toBe(0);
+});
+
+test('a stop that is held up longer than HOLDFAST_STOP_SECONDS says so and leaves; nothing is lost', async () => {
+  const { daemon, setup, versionHash, gets } = await withReaderThatStops({ HOLDFAST_STOP_SECONDS: '1' });
+  const ended = await stop(daemon);
+  expect(ended).toMatchObject({ code: 143, stderr: '' });
+  expect(ended.stdout).toContain('"graceSeconds":1,"msg":"not stopped in time');
+  expect(ended.stdout).not.toContain('"msg":"stopped"');
+  const again = await startArchive(setup);
+  await untilStored(again, 1);
+  expect((await again.client.blob(versionHash)).status).toBe(200);
+  expect(gets.count).toBe(0);
 });

@@ -4,7 +4,7 @@ import { misbehavingServer } from '../../storage/misbehaving-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
-import { eventsIn, passTime, publishBlocks, startBackfill } from './history.ts';
+import { backfill, eventsIn, passTime, publishBlocks, startBackfill } from './history.ts';
 
 const TEST_MS = 180_000;
 const PATIENCE_MS = 60_000;
@@ -89,6 +89,42 @@ test(
     run.kill('SIGINT');
     expect(await run.ended).toMatchObject({ code: 130 });
     expect((await daemon.client.status()).content.stored).toBe(0);
+  },
+  TEST_MS,
+);
+
+test(
+  'a stop of the daemon in the middle of it is clean, and told; asked again, the rest comes',
+  async () => {
+    const node = await startNode();
+    const blobs = publishBlocks(node, 'stopped', 4, 4);
+    passTime(node);
+    const setup = { node, dataDir: temporaryFolder() };
+    const daemon = await startArchive(setup);
+    let answers = 5;
+    const { endpoint, asked } = await misbehavingServer(({ path }, response) => {
+      const blob = blobs.find(({ versionHash }) => path.endsWith(versionHash));
+      answers -= 1;
+      // From then on it takes a question, and is silent.
+      if (answers < 0) return;
+      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(blob?.bytes);
+    });
+    const words = ['--from-height', String(blobs[0]?.height), '--source', `peer=${endpoint}`];
+    const run = startBackfill(setup, ...words);
+    await eventually(() => expect(asked.length).toBeGreaterThan(5), PATIENCE_MS);
+    const ended = await stop(daemon);
+    expect(ended).toMatchObject({ code: 143, stderr: '' });
+    expect(ended.stdout).toContain('"msg":"stopped"');
+    expect((await run.ended).code).toBe(1);
+
+    answers = Number.POSITIVE_INFINITY;
+    const again = await startArchive(setup);
+    const { report } = await backfill(setup, ...words);
+    expect(report).toMatchObject({ exitCode: 0, missingCount: 0 });
+    await untilStored(again, blobs.length);
+    // What had come before the stop was not asked for again.
+    const times = blobs.map(({ versionHash }) => asked.filter(({ path }) => path.endsWith(versionHash)).length);
+    expect(times.filter((count) => count === 1).length).toBeGreaterThan(0);
   },
   TEST_MS,
 );

@@ -1,5 +1,7 @@
+import { expect } from 'vitest';
 import { z } from 'zod';
 import { blobOf } from './fake-archive-view.ts';
+import { type RolluxTry, rolluxTry } from './rollux-client.ts';
 
 /** What a client that checks hashes itself makes of an answer. */
 export type Fetched =
@@ -93,4 +95,40 @@ async function bodyAt(url: string): Promise<Buffer | null> {
   } catch {
     return null;
   }
+}
+
+/** What each of them believes of one blob after asking once. */
+export interface Beliefs {
+  readonly rollux: RolluxTry;
+  readonly fetched: Fetched;
+  readonly isSafe: boolean;
+  readonly known: DaStatus;
+  readonly altDa: Fetched;
+}
+
+export async function beliefsOf(base: string, versionHash: string): Promise<Beliefs> {
+  const [rollux, fetched, [isSafe = false], [known = 'error'], altDa] = await Promise.all([
+    rolluxTry(`${base}/vh/`, versionHash),
+    daFetch(base, versionHash),
+    daCheck(base, [versionHash]),
+    daBatch(base, [versionHash]),
+    altDaFetch(base, versionHash),
+  ]);
+  return { rollux, fetched, isSafe, known, altDa };
+}
+
+/** Of a blob that is final and was stored: whatever is wrong now, nobody drops it, takes other bytes, or gives it up. */
+export function expectNotGivenUp({ rollux, fetched, known, altDa }: Beliefs, bytes: Uint8Array): void {
+  expect(rollux.kind).not.toBe('dropped');
+  for (const one of [rollux, fetched, altDa])
+    if ('bytes' in one) expect(Buffer.from(bytes).equals(one.bytes)).toBe(true);
+  expect(['final', 'confirmed', 'error']).toContain(known);
+  expect(altDa.kind).not.toBe('absent');
+}
+
+/** Of a name that nobody ever had: whatever is wrong, nobody takes it for something. */
+export function expectNotBelieved({ rollux, fetched, isSafe, known, altDa }: Beliefs): void {
+  expect([rollux.kind, fetched.kind, isSafe]).toEqual(['retried', 'failed', false]);
+  expect(['absent', 'error']).toContain(known);
+  expect(['absent', 'failed']).toContain(altDa.kind);
 }

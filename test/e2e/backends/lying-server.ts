@@ -19,6 +19,16 @@ export class LyingServer {
   /** Puts of blobs that it was asked for. */
   puts = 0;
 
+  /** What a command is told of it. */
+  get environment(): Record<string, string> {
+    return {
+      HOLDFAST_S3_ENDPOINT: this.endpoint,
+      HOLDFAST_S3_BUCKET: 'liar',
+      HOLDFAST_S3_ACCESS_KEY_ID: 'key',
+      HOLDFAST_S3_SECRET_ACCESS_KEY: 'secret',
+    };
+  }
+
   static async start(): Promise<LyingServer> {
     const server = new LyingServer();
     const { endpoint } = await misbehavingServer((asked, response) => server.#answer(asked, response));
@@ -32,7 +42,7 @@ export class LyingServer {
     if (isBlob && method === 'PUT') this.puts += 1;
     if (isBlob && this.lie !== null && this.#lied(asked, response, this.lie)) return;
     const found = this.objects.get(key);
-    if (key.startsWith('?') || key === '') this.#list(response);
+    if (key.startsWith('?') || key === '') this.#list(response, new URLSearchParams(key).get('prefix') ?? '');
     else if (method === 'PUT') this.#put(asked, response);
     else if (method === 'DELETE') {
       this.objects.delete(key);
@@ -95,8 +105,8 @@ export class LyingServer {
     }
   }
 
-  #list(response: ServerResponse): void {
-    const listed = [...this.objects].filter(([key]) => this.listsOnly?.has(key) ?? true);
+  #list(response: ServerResponse, prefix: string): void {
+    const listed = [...this.objects].filter(([key]) => key.startsWith(prefix) && (this.listsOnly?.has(key) ?? true));
     const sizes = [...listed.map(([key, { length }]) => [key, length] as const), ...this.stillLists];
     const contents = sizes.map(([key, length]) => `<Contents><Key>${key}</Key><Size>${length}</Size></Contents>`);
     response.writeHead(200, { 'content-type': 'application/xml' });

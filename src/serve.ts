@@ -76,6 +76,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
       {
         read: reader.read.bind(reader),
         proofs: reader.proofs.bind(reader),
+        record: reader.record.bind(reader),
         isWithheld: (name) => reader.refusal(name) !== null,
         status: () => ({
           version,

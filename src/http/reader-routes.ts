@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import type { ChainView } from '../archive/chain-view.ts';
-import { bytesRoute } from './blobs.ts';
+import type { NamedHash } from '../blob/ids.ts';
+import { jsonAnswer } from './answer.ts';
+import { type MissingBlob, missingAnswer } from './blob-lookup.ts';
+import { bytesRoute, LOOKUP_PROBLEMS } from './blobs.ts';
 import { proofRoute } from './chain.ts';
 import { clientBytesRoutes } from './compatibility.ts';
 import type { HttpOptions } from './config.ts';
@@ -11,6 +14,7 @@ import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
 import { BLOCK, CHECKED_HASHES, LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
+import { RECORD } from './record-on-wire.ts';
 import { definePostRoute, defineRawPostRoute, defineRoute, type Route } from './route.ts';
 import { answerRpc } from './rpc/envelope.ts';
 import { rpcFault } from './rpc/rpc-error.ts';
@@ -19,7 +23,14 @@ import { type StatusView, statusRoutes } from './status.ts';
 import { windowRoutes } from './window.ts';
 
 /** What a reader without a catalog can be asked. */
-export interface ReaderView extends BytesView, Pick<ChainView, 'proofs'>, StatusView {}
+export interface ReaderView extends BytesView, Pick<ChainView, 'proofs'>, StatusView {
+  /** What the archiver behind it says; null: there is none. */
+  record(
+    name: NamedHash,
+    after: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ readonly kind: 'found'; readonly json: unknown } | MissingBlob | null>;
+}
 
 const API_VERSION = '1.0.0';
 const MOST_BODY_BYTES = 262_144;
@@ -45,6 +56,7 @@ export function readerRoutes(
     ...(metrics === undefined ? [] : metricsRoutes(metrics)),
     ...windowRoutes(null),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
+    recordRoute(view),
     ...withoutCatalog(),
   ];
   return [...routes, ...openapiRoutes(routes, API_VERSION)];
@@ -57,6 +69,34 @@ const NO_CATALOG = {
   retryAfterSeconds: RETRY_SECONDS,
 } as const;
 
+/** It takes a catalog, and stands below the path of the bytes: no ingress could part the two. So the archiver is asked here. */
+function recordRoute(view: Pick<ReaderView, 'record'>): Route {
+  return defineRoute({
+    path: '/v1/blobs/:versionHash/record',
+    says: 'What the archiver behind this reader knows of a blob; without one, it is refused.',
+    answers: [{ mediaType: 'application/json', schema: RECORD }],
+    problems: [...LOOKUP_PROBLEMS, 'blob/lost', 'reader/needs-archiver'],
+    parameters: NAMED_HASH,
+    query: RECORD_QUERY,
+    async answer({ parameters: { versionHash: name }, query, signal }) {
+      const found = await view.record(name, query.after, signal);
+      if (found === null) return needsArchiver();
+      if (found.kind !== 'found') return missingAnswer(found, name.versionHash);
+      const record = RECORD.safeParse(found.json);
+      if (record.success && record.data.versionHash === name.versionHash) return jsonAnswer(record.data);
+      return problemAnswer('blob/cannot-tell', 'What the archiver said is no record of it.', {
+        retryAfterSeconds: RETRY_SECONDS,
+      });
+    },
+  });
+}
+
+function needsArchiver() {
+  return problemAnswer('reader/needs-archiver', NO_CATALOG.message, {
+    retryAfterSeconds: NO_CATALOG.retryAfterSeconds,
+  });
+}
+
 /** Malformed requests are told so here too; the rest of the answer is always the same. */
 function withoutCatalog(): Route[] {
   const refused = {
@@ -64,19 +104,11 @@ function withoutCatalog(): Route[] {
     problems: ['reader/needs-archiver'],
     parameters: NOTHING,
     query: NOTHING,
-    answer: () =>
-      problemAnswer('reader/needs-archiver', NO_CATALOG.message, { retryAfterSeconds: NO_CATALOG.retryAfterSeconds }),
+    answer: needsArchiver,
   } as const;
   const says = 'Not here: it takes the catalog of an archiver.';
   return [
     defineRoute({ ...refused, says, path: '/v1/blobs', query: LISTING_QUERY }),
-    defineRoute({
-      ...refused,
-      says,
-      path: '/v1/blobs/:versionHash/record',
-      parameters: NAMED_HASH,
-      query: RECORD_QUERY,
-    }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid/data', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/blocks/:at', parameters: BLOCK }),

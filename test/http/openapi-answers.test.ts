@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { ChainUnavailableReason } from '../../src/archive/chain-view.ts';
+import type { NamedHash } from '../../src/blob/ids.ts';
 import { createReaderApp } from '../../src/http/app.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
+import { recordOnWire } from '../../src/http/record-on-wire.ts';
 import { TokenList } from '../../src/http/token-list.ts';
 import { MetricsRegistry } from '../../src/observability/metrics.ts';
 import { DescribedAnswers, mediaTypeOf } from './described-answers.ts';
-import { blobOf, bytesOf, FakeArchiveView, HEALTHY } from './fake-archive-view.ts';
+import { blobOf, bytesOf, FakeArchiveView, HEALTHY, recordOf } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
 import { injectable, testOptions } from './harness.ts';
@@ -196,13 +198,24 @@ describe('every answer is as the description says', () => {
     expect(statuses).toContain(status);
   });
 
-  test('of a reader without a catalog', async () => {
+  test.each([
+    ['alone', async () => null],
+    [
+      'before an archiver',
+      async (name: NamedHash) =>
+        name.versionHash === BLOB.versionHash
+          ? { kind: 'found' as const, json: recordOnWire(recordOf(BLOB)) }
+          : { kind: 'absent' as const },
+    ],
+    ['before what is no archiver', async () => ({ kind: 'found' as const, json: { hello: 'world' } })],
+  ])('of a reader without a catalog, %s', async (_what, record) => {
     const view = new FakeArchiveView();
     view.add(BLOB);
     const chain = new FakeChainView();
     const reader = {
       read: view.read.bind(view),
       proofs: chain.proofs.bind(chain),
+      record,
       status: () => ({ version: '1', conditions: [] }),
     };
     const { fastify } = createReaderApp(reader, { ...testOptions(), page: { files: async () => PAGE } });

@@ -223,6 +223,7 @@ describeInBrowser('what an operator sees', () => {
     const reader = {
       read: view.read.bind(view),
       proofs: async () => noProof,
+      record: async () => null,
       status: () => ({ version: '0.1.0', conditions: [CONDITION] }),
     };
     const server = await createReaderServer(reader, { ...testOptions(), page: PAGE });

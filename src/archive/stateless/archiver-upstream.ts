@@ -19,6 +19,8 @@ export interface UpstreamOptions {
 
 const CONNECTIONS = 32;
 const TIMEOUT_MS = 30_000;
+/** A page of occurrences, and what is known of each backend. */
+const RECORD_BYTES = 4 * 1_048_576;
 const PROOF_BYTES = 16 * 1_048_576;
 const PROBLEM = z.looseObject({
   code: z.string(),
@@ -26,6 +28,9 @@ const PROBLEM = z.looseObject({
   sources: z.array(z.string()).optional(),
 });
 const PROOFS = z.object({ records: z.array(z.unknown()).max(64) });
+
+/** What an archiver says of a blob, not decoded: the room of HTTP knows its form. */
+export type RecordAnswer = { readonly kind: 'found'; readonly json: unknown } | Exclude<BlobLookup, { kind: 'found' }>;
 
 interface Answered {
   readonly status: number;
@@ -71,6 +76,13 @@ export class ArchiverUpstream {
       message: 'The archiver gave no records.',
       retryAfterSeconds: 10,
     };
+  }
+
+  /** A claim, which no proof goes with. `after`: the page of its occurrences. */
+  async record(name: NamedHash, after: string | undefined, signal: AbortSignal): Promise<RecordAnswer> {
+    const query = after === undefined ? '' : `?${new URLSearchParams({ after })}`;
+    const answered = await this.#get(`/v1/blobs/${spelled(name)}/record${query}`, RECORD_BYTES, signal);
+    return answered.status === 200 ? { kind: 'found', json: jsonOf(answered.body) } : meaningOf(answered);
   }
 
   async close(): Promise<void> {

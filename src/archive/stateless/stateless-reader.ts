@@ -9,7 +9,7 @@ import type { ChainUnavailableReason, ProofLookup } from '../chain-view.ts';
 import { firstGood } from '../replicate/first-good.ts';
 import type { Site } from '../replicate/site.ts';
 import { recordsOf } from '../replicate/site-records.ts';
-import type { ArchiverUpstream } from './archiver-upstream.ts';
+import type { ArchiverUpstream, RecordAnswer } from './archiver-upstream.ts';
 import { isProven, proofsByPrefix } from './prefix-proofs.ts';
 import type { WithheldNames } from './withheld-names.ts';
 
@@ -99,6 +99,18 @@ export class StatelessReader {
     if (this.#modules.archiver !== null) return await this.#provenUpstream(this.#modules.archiver, blob, signal);
     if (fault !== null) return notProven('store-fault', 'A backend does not answer, and no other has a record.', 10);
     return notProven('not-final', 'No backend has a record of it; it may not be final yet.', 60);
+  }
+
+  /** What the archiver says of it; null: there is none to ask. */
+  async record(name: NamedHash, after: string | undefined, signal: AbortSignal): Promise<RecordAnswer | null> {
+    const { archiver } = this.#modules;
+    if (archiver === null) return null;
+    const answer = await archiver.record(name, after, signal);
+    if (answer.kind !== 'absent') return answer;
+    // Absent is what the backends say as well, or it is not said.
+    const lookup = await this.read(name, signal);
+    if (lookup.kind !== 'found') return lookup;
+    return unavailable('cannot-tell', 'A backend has it, and the archiver knows nothing of it yet.', 30);
   }
 
   async #provenUpstream(archiver: ArchiverUpstream, blob: VerifiedBlob, signal: AbortSignal): Promise<ProofLookup> {

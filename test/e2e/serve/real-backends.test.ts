@@ -173,8 +173,18 @@ describeWithServers('holdfast serve, on real backends', () => {
     expect(await behind.client.problem(`/v1/blobs/${ABSENT}`)).toMatchObject({ status: 404, code: 'blob/absent' });
     const [one] = published;
     expect((await behind.client.get(`/v1/blobs/${one?.versionHash}/proof`)).status).toBe(200);
+    // What takes a catalog at a path of bytes: no ingress could route it apart.
+    const record = await behind.client.get(`/v1/blobs/${one?.versionHash}/record`);
+    const itself = await archiver.client.get(`/v1/blobs/${one?.versionHash}/record`);
+    expect([record.status, JSON.parse(record.body.toString())]).toEqual([200, JSON.parse(itself.body.toString())]);
+    expect(await behind.client.problem(`/v1/blobs/${ABSENT}/record`)).toMatchObject({
+      status: 404,
+      code: 'blob/absent',
+    });
     const lonely = await startReader({ ...env, HOLDFAST_ARCHIVER_URL: 'http://127.0.0.1:9' });
-    expect(await lonely.client.problem(`/v1/blobs/${one?.versionHash}`)).toMatchObject({ status: 503 });
+    for (const path of ['', '/record']) {
+      expect(await lonely.client.problem(`/v1/blobs/${one?.versionHash}${path}`)).toMatchObject({ status: 503 });
+    }
   });
 
   test(

@@ -5,6 +5,7 @@ import { RETENTION_SECONDS } from '../blob/limits.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
 import type { ContentTable } from './content-table.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
+import { PartedNodes } from './parted-nodes.ts';
 import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
 import type { UnminedLedger } from './unmined-ledger.ts';
 import type { TakenBack, WalkedBlock, WalkedOccurrence, WalkState } from './walked-block.ts';
@@ -32,6 +33,7 @@ const walkRow = z.object({
 
 /** The branch that was walked, and what is on it. Every method is one durable transaction. */
 export class ChainIndex {
+  readonly parted: PartedNodes;
   readonly #parts: ChainParts;
   readonly #blocks: BlockTable;
   readonly #occurrences: OccurrenceTable;
@@ -46,6 +48,7 @@ export class ChainIndex {
 
   constructor(database: Database.Database, parts: ChainParts) {
     this.#parts = parts;
+    this.parted = new PartedNodes(database, parts);
     this.#blocks = new BlockTable(database);
     this.#occurrences = new OccurrenceTable(database);
     this.#begin = database.prepare('INSERT INTO walk (only, start_height) VALUES (1, ?) ON CONFLICT DO NOTHING');

@@ -104,6 +104,15 @@ test('a conflict outlives a restart: before the nodes were compared again, nothi
   });
   expect(slow.hits).toBeGreaterThan(0);
   await scene.finalUpTo(common);
+  // Nor does it end because the other one does not answer at the next start.
+  await scene.stop();
+  await other.goAway();
+  await scene.start();
+  await scene.until('conflict, from memory', () => {
+    expect(scene.archive.status().chain.finalHeight ?? 0).toBeLessThanOrEqual(common);
+    return scene.conditions().includes('chain/nodes-conflict');
+  });
+  await scene.finalUpTo(common);
 });
 
 test('a second node on another chain is ignored', async () => {

@@ -1,5 +1,6 @@
 import type { BlockHash } from '../../blob/ids.ts';
 import type { ChainIndex } from '../../catalog/chain-index.ts';
+import type { PartedNodes } from '../../catalog/parted-nodes.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { Poller } from '../poller.ts';
 import { Pulse } from '../pulse.ts';
@@ -11,7 +12,9 @@ type ComparedNode = Pick<ArchiveNode, 'name' | 'genesisHash' | 'blockHashAt'>;
 
 export interface ConflictModules {
   readonly nodes: readonly ComparedNode[];
-  readonly catalog: { readonly chain: Pick<ChainIndex, 'state' | 'blockAt'> };
+  readonly catalog: {
+    readonly chain: Pick<ChainIndex, 'state' | 'blockAt'> & { readonly parted: Pick<PartedNodes, 'all' | 'replace'> };
+  };
   readonly poller: { readonly state: Pick<Poller['state'], 'genesis'> };
   readonly follower: Pick<Follower, 'moved'>;
   readonly conditions: ConditionBoard;
@@ -20,6 +23,8 @@ export interface ConflictModules {
 /** However fast blocks come, each node is asked no more often than this. */
 const LEAST_MS = 2_000;
 const IDLE_MS = 30_000;
+/** Until they are compared, readers wait for that. */
+const UNKNOWN_MS = 250;
 
 /**
  * Do all nodes follow the branch that we walk? Different hashes at one height are a conflict; to lag is none. While
@@ -29,13 +34,16 @@ const IDLE_MS = 30_000;
 export class ConflictWatch {
   readonly #modules: ConflictModules;
   readonly #pause = new Pulse();
-  /** Last common height with each node that parted from us, as it last answered. */
-  #parted: ReadonlyMap<ComparedNode, number> = new Map();
+  /** Last common height with each node that parted from us, by its name, as it last answered; perhaps in an earlier run. */
+  #parted: ReadonlyMap<string, number>;
   /** Our cursor when all nodes were last compared with it. */
   #comparedAt: { readonly height: number; readonly hash: BlockHash } | null = null;
 
   constructor(modules: ConflictModules) {
     this.#modules = modules;
+    const before = modules.catalog.chain.parted.all();
+    const names = new Set(modules.nodes.map(({ name }) => name));
+    this.#parted = new Map([...before].filter(([name]) => names.has(name)));
   }
 
   /** They were not compared since the start, or with another branch than that which is walked now. */
@@ -52,28 +60,36 @@ export class ConflictWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#modules.nodes.length > 1) {
-      const { moved } = this.#modules.follower;
+      const { conditions, follower } = this.#modules;
+      const { moved } = follower;
       const { rings } = moved;
-      await this.#compareAll(signal);
+      try {
+        await this.#compareAll(signal);
+        conditions.set('chain:compared', null);
+      } catch (error) {
+        conditions.setError('chain:compared', error);
+      }
       if (signal.aborted) return;
       // What waits for something to be final looks again.
       moved.nudge();
-      await this.#pause.wait(LEAST_MS, signal);
-      if (moved.rings === rings) await moved.wait(IDLE_MS, signal);
+      await this.#pause.wait(this.isUnknown ? UNKNOWN_MS : LEAST_MS, signal);
+      if (moved.rings === rings && !this.isUnknown) await moved.wait(IDLE_MS, signal);
     }
   }
 
   async #compareAll(signal: AbortSignal): Promise<void> {
-    const { nodes, catalog } = this.#modules;
+    const { nodes, catalog, poller } = this.#modules;
     const { tip } = catalog.chain.state;
-    if (tip === null) return;
-    const parted = new Map<ComparedNode, number>();
+    // Before our own chain is known, none can be told to be on another one.
+    if (tip === null || poller.state.genesis === null) return;
+    const parted = new Map<string, number>();
     for (const node of nodes) {
       const common = await this.#commonHeight(node, signal);
-      if (common !== null) parted.set(node, common);
+      if (common !== null) parted.set(node.name, common);
     }
     // The walk went over to another branch meanwhile: some were compared with what it left.
     if (signal.aborted || !this.#isOnOurBranch(tip)) return;
+    if (!areSame(parted, this.#parted)) catalog.chain.parted.replace(parted);
     // All at once: between two answers neither the old picture nor the new one is whole.
     this.#parted = parted;
     this.#comparedAt = tip;
@@ -88,7 +104,7 @@ export class ConflictWatch {
       return isConflict ? relation.lastCommonHeight : null;
     } catch {
       // No answer decides nothing: what it said last holds until it answers again.
-      return this.#parted.get(node) ?? null;
+      return this.#parted.get(node.name) ?? null;
     }
   }
 
@@ -102,7 +118,7 @@ export class ConflictWatch {
   }
 
   #tell(): void {
-    const names = [...this.#parted.keys()].map(({ name }) => name);
+    const names = [...this.#parted.keys()];
     this.#modules.conditions.set(
       'chain:conflict',
       names.length === 0
@@ -115,4 +131,8 @@ export class ConflictWatch {
           },
     );
   }
+}
+
+function areSame(some: ReadonlyMap<string, number>, others: ReadonlyMap<string, number>): boolean {
+  return some.size === others.size && [...some].every(([name, height]) => others.get(name) === height);
 }

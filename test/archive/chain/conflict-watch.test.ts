@@ -44,8 +44,16 @@ class Branch {
   }
 }
 
-function scene(walked: Branch, nodes: readonly Branch[]) {
+function scene(walked: Branch, nodes: readonly Branch[], kept = new Map<string, number>()) {
+  const parted = {
+    all: () => new Map(kept),
+    replace: (heights: ReadonlyMap<string, number>) => {
+      kept.clear();
+      for (const [name, height] of heights) kept.set(name, height);
+    },
+  };
   const chain = {
+    parted,
     get state() {
       const hash = walked.at(walked.height);
       const tip = hash === null ? null : { height: walked.height, hash };
@@ -57,11 +65,12 @@ function scene(walked: Branch, nodes: readonly Branch[]) {
     },
   };
   const moved = new Pulse();
+  const state: { genesis: BlockHash | null } = { genesis: GENESIS };
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
   const watch = new ConflictWatch({
     nodes,
     catalog: { chain },
-    poller: { state: { genesis: GENESIS } },
+    poller: { state },
     follower: { moved },
     conditions,
   });
@@ -73,13 +82,14 @@ function scene(walked: Branch, nodes: readonly Branch[]) {
       await running;
     });
   };
-  return { watch, conditions, moved, start };
+  return { watch, conditions, moved, state, start };
 }
 
 test('what was walked since the nodes were compared is not called final: they may have parted there', async () => {
   const walked = new Branch('us', 'a', 10);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
-  const { watch, moved, start, conditions } = scene(walked, [first, second]);
+  const kept = new Map<string, number>();
+  const { watch, moved, start, conditions } = scene(walked, [first, second], kept);
   expect(watch.isUnknown).toBe(true);
   start();
   await expect.poll(() => watch.isUnknown).toBe(false);
@@ -90,6 +100,7 @@ test('what was walked since the nodes were compared is not called final: they ma
   moved.ring();
   await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(20);
   expect(conditions.has('chain:conflict')).toBe(true);
+  expect(kept).toEqual(new Map([['second', 20]]));
 });
 
 test('while the walk goes over to the other branch, the conflict is never forgotten', async () => {
@@ -136,5 +147,35 @@ test('a node that falls silent has not changed its mind', async () => {
   await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(0);
   moved.ring();
   await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(1);
+  expect(watch.lastCommonHeight).toBe(20);
+});
+
+test('nor has one that does not answer after a restart; one that is not configured any more has no say', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  second.isSilent = true;
+  const kept = new Map([
+    ['second', 20],
+    ['taken out', 5],
+  ]);
+  const { watch, start, conditions } = scene(walked, [first, second], kept);
+  start();
+  await expect.poll(() => watch.isUnknown).toBe(false);
+  expect(watch.lastCommonHeight).toBe(20);
+  expect(conditions.has('chain:conflict')).toBe(true);
+});
+
+test('before our own chain is known, a node on another branch is not taken for one of another chain', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  const kept = new Map([['second', 20]]);
+  const { watch, state, start } = scene(walked, [first, second], kept);
+  state.genesis = null;
+  start();
+  let waited = 0;
+  await expect.poll(() => ++waited).toBeGreaterThan(10);
+  expect([watch.isUnknown, kept.get('second')]).toEqual([true, 20]);
+  state.genesis = GENESIS;
+  await expect.poll(() => watch.isUnknown).toBe(false);
   expect(watch.lastCommonHeight).toBe(20);
 });

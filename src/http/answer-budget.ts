@@ -4,6 +4,14 @@ export interface BudgetShare {
   shrinkTo(bytes: number): void;
   /** A second call does nothing. */
   giveBack(): void;
+  /** From now on it waits for its reader alone. `cut` ends that, where others wait and it has had its time. */
+  sending(cut: () => void): void;
+}
+
+interface Sending {
+  readonly sinceMs: number;
+  readonly heldBytes: () => number;
+  readonly cut: () => void;
 }
 
 interface Waiting {
@@ -12,16 +20,21 @@ interface Waiting {
 }
 
 const SPARE_SHARE = 0.25;
+/** How often is looked for answers that keep others waiting. */
+const RELIEF_MS = 500;
 
 /**
  * The memory that answers may hold, all clients together: a reader that does not read holds its answer's bytes, and a
- * thousand of them must not hold a thousand. What does not fit waits its turn, first come first served, for a while.
+ * thousand of them must not hold a thousand. What does not fit waits its turn, first come first served, for a while. Who
+ * takes longer than that to read an answer loses it to those who wait: otherwise a few that never read would keep out all.
  */
 export class AnswerBudget {
   readonly #totalBytes: number;
   readonly #waitMs: number;
   #free: number;
   readonly #waiting = new Set<Waiting>();
+  readonly #sending = new Set<Sending>();
+  #relief: NodeJS.Timeout | null = null;
 
   constructor(totalBytes: number, waitMs: number) {
     this.#totalBytes = totalBytes;
@@ -54,6 +67,7 @@ export class AnswerBudget {
     const { promise, resolve } = Promise.withResolvers<BudgetShare | null>();
     const waiting: Waiting = { bytes, admit: resolve };
     this.#waiting.add(waiting);
+    this.#relief ??= setInterval(() => this.#relieve(), Math.min(RELIEF_MS, this.#waitMs));
     const giveUp = () => {
       this.#waiting.delete(waiting);
       resolve(null);
@@ -65,6 +79,7 @@ export class AnswerBudget {
     try {
       return await promise;
     } finally {
+      if (this.#waiting.size === 0) this.#stopRelief();
       clearTimeout(timer);
       signal.removeEventListener('abort', giveUp);
     }
@@ -79,7 +94,37 @@ export class AnswerBudget {
       this.#free += freed;
       if (freed > 0) this.#admit();
     };
-    return { shrinkTo, giveBack: () => shrinkTo(0) };
+    let sent: Sending | null = null;
+    return {
+      shrinkTo,
+      giveBack: () => {
+        if (sent !== null) this.#sending.delete(sent);
+        shrinkTo(0);
+      },
+      sending: (cut) => {
+        if (held === 0) return;
+        sent = { sinceMs: performance.now(), heldBytes: () => held, cut };
+        this.#sending.add(sent);
+      },
+    };
+  }
+
+  /** Cuts as many as those who wait need: of those that have had their time, the largest. */
+  #relieve(): void {
+    let needed = [...this.#waiting].reduce((sum, { bytes }) => sum + bytes, -this.#free);
+    const overdueMs = performance.now() - this.#waitMs;
+    const overdue = [...this.#sending].filter(({ sinceMs }) => sinceMs <= overdueMs);
+    for (const sent of overdue.toSorted((a, b) => b.heldBytes() - a.heldBytes())) {
+      if (needed <= 0) return;
+      needed -= sent.heldBytes();
+      this.#sending.delete(sent);
+      sent.cut();
+    }
+  }
+
+  #stopRelief(): void {
+    if (this.#relief !== null) clearInterval(this.#relief);
+    this.#relief = null;
   }
 
   #admit(): void {

@@ -21,7 +21,7 @@ export interface HttpLimits {
   readonly stalledTimeoutMs: number;
   /** Memory of answers that are made or under way, bytes, all clients together. */
   readonly answerBytes: number;
-  /** How long an answer waits for its part of that. */
+  /** How long an answer waits for its part of that; who takes longer to read one loses it to those who wait. */
   readonly answerWaitMs: number;
   /** Requests a second of one client over time; 0: no limit. */
   readonly ratePerSecond: number;

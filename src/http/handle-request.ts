@@ -24,6 +24,8 @@ export function handlerOf(route: Route, budget: AnswerBudget, report: Report) {
     holdUntilSent(reply, share);
     const answer = await answerOf(route, request, body, signal, report);
     share.shrinkTo(request.method === 'HEAD' ? 0 : heldBy(answer));
+    // Cut, its reader has less than was announced, and knows it.
+    share.sending(() => reply.raw.destroy());
     return sendAnswer(reply, answer);
   };
 }

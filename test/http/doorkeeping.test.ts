@@ -200,6 +200,24 @@ describe('the budget of answers', () => {
     await expect.poll(async () => (await fetch(`${url}${path}`)).status).toBe(200);
   });
 
+  test('who has had its time to read loses its answer to those who wait, and nobody else does', async () => {
+    const budget = new AnswerBudget(100, 20);
+    const cuts: string[] = [];
+    const sent = async (name: string, bytes: number) => {
+      const share = await budget.take(bytes, never);
+      share?.sending(() => {
+        cuts.push(name);
+        share.giveBack();
+      });
+    };
+    await sent('small', 10);
+    await sent('large', 60);
+    const waiting = budget.take(50, never).then((share) => share ?? budget.take(50, never));
+    await waiting;
+    expect(cuts).toEqual(['large']);
+    expect([budget.heldBytes, budget.waiting]).toEqual([60, 0]);
+  });
+
   test('HEAD has its part of it too: what it tells of, was read', async () => {
     const { view, blob, path } = viewWith(2_000_000);
     const letGo = Promise.withResolvers<void>();

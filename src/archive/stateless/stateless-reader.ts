@@ -104,6 +104,8 @@ export class StatelessReader {
   /** What the archiver says of it; null: there is none to ask. */
   async record(name: NamedHash, after: string | undefined, signal: AbortSignal): Promise<RecordAnswer | null> {
     const { archiver } = this.#modules;
+    const refusal = this.refusal(name);
+    if (refusal?.kind === 'withheld') return refusal;
     if (archiver === null) return null;
     const answer = await archiver.record(name, after, signal);
     if (answer.kind !== 'absent') return answer;

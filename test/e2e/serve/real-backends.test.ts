@@ -206,8 +206,9 @@ describeWithServers('holdfast serve, on real backends', () => {
           const { status, body } = await reader.client.blob(blob?.versionHash ?? '');
           expect([status, body.includes('an order')]).toEqual([451, false]);
         });
-        for (const path of [`/vh/${blob?.versionHash}`, `/v1/blobs/${blob?.versionHash}/proof`]) {
-          expect([path, (await reader.client.get(path)).status]).toEqual([path, 451]);
+        const ofBlob = `/v1/blobs/${blob?.versionHash}`;
+        for (const taken of [`/vh/${blob?.versionHash}`, `${ofBlob}/proof`, `${ofBlob}/record`]) {
+          expect([taken, (await reader.client.get(taken)).status]).toEqual([taken, 451]);
         }
         await store.putRecord(path, JSON.stringify({ ...record, revokedAt: '2026-01-02T00:00:00.000Z' }), NEVER);
         await eventually(async () => expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200));

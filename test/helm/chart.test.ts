@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { COMMANDS } from '../../src/cli/run-cli.ts';
+import { SETTINGS } from '../../src/config/index.ts';
 import { FakeArchiveView } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
 import { injectable } from '../http/harness.ts';
@@ -160,6 +161,16 @@ describeWithGo('the chart', () => {
     expect(rule?.['spec']).toEqual(parse(readFileSync(`${CHART}/../config/prometheus/alerts.yaml`, 'utf8')));
   });
 
+  test('an archiver that may stop in less time gets it', async () => {
+    const values = {
+      config: { ...MINIMAL.config, stop: { seconds: 5 } },
+      archiver: { terminationGracePeriodSeconds: 10 },
+    };
+    const [set] = byKind(await render(values), 'StatefulSet');
+    expect(set?.['spec']).toMatchObject({ template: { spec: { terminationGracePeriodSeconds: 10 } } });
+    expect(SETTINGS.stopSeconds.fallback).toBe(25);
+  });
+
   test('blobs outlive the release', async () => {
     const sets = byKind(await render(MATRIX['its own Kubo']), 'StatefulSet');
     expect(sets).toHaveLength(2);
@@ -187,6 +198,14 @@ describeWithGo('the chart', () => {
     ],
     [{ ...MINIMAL, readers: { enabled: true } }, 'readers.enabled needs a backend'],
     [{ ...MINIMAL, backfill: { enabled: true } }, 'backfill.enabled needs a backend'],
+    [
+      { ...MINIMAL, archiver: { terminationGracePeriodSeconds: 20 } },
+      'archiver.terminationGracePeriodSeconds (20) must be more than config.stop.seconds (25)',
+    ],
+    [
+      { config: { ...MINIMAL.config, stop: { seconds: 60 } } },
+      'archiver.terminationGracePeriodSeconds (60) must be more than config.stop.seconds (60)',
+    ],
     [{ ...MINIMAL, ingress: { enabled: true } }, 'ingress.enabled needs ingress.hosts'],
     [{ ...MINIMAL, secret: { existing: 'a' } }, 'secret.existing is set without secret.keys'],
     [{ ...MINIMAL, secret: { existing: 'a', keys: ['b'], values: { b: 'c' } } }, 'are both set'],

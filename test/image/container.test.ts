@@ -11,6 +11,8 @@ import { BuiltImage } from './built-image.ts';
 
 const BUILD_MS = 900_000;
 const RUN_MS = 180_000;
+/** Compiled program, production dependencies, their bill of materials. */
+const MOST_ADDED_MIB = 50;
 const VOLUME = 'holdfast-under-test';
 /** What `devnode --recorded-blobs` begins with. */
 const RECORDED = 22;
@@ -51,6 +53,15 @@ describeWithEngine('the image', () => {
     await image?.docker('volume', 'rm', '--force', VOLUME);
     await image?.remove();
   }, RUN_MS);
+
+  test('is little more than its base: what it adds is small', async () => {
+    const { stdout } = await image.docker('history', '--human=false', '--format', '{{.Size}}', image.name);
+    const [, ...added] = stdout.trim().split('\n').map(Number).reverse();
+    const addedMib = added.reduce((sum, bytes) => sum + bytes, 0) / 1_048_576;
+    process.stdout.write(`the image adds ${addedMib.toFixed(1)} MiB to its base\n`);
+    expect(addedMib).toBeGreaterThan(5);
+    expect(addedMib).toBeLessThan(MOST_ADDED_MIB);
+  });
 
   async function startNode(): Promise<string> {
     const words = ['devnode', '--host', '0.0.0.0', '--recorded-blobs', '--blocks-every', '1s', '--no-workload'];
@@ -114,7 +125,7 @@ describeWithEngine('the image', () => {
       '--env',
       'HOLDFAST_NODE_URL=http://a:1',
     ]);
-    expect(code).toBeGreaterThan(0);
+    expect(code).toBe(2);
     expect(stderr).toContain('/data may not be accessed by this user');
   });
 

@@ -1,10 +1,9 @@
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, type SuiteFactory, test } from 'vitest';
 import { describeWithCommand } from '../../ops/with-command.ts';
-import { SERVER_START_MS } from '../../servers/availability.ts';
+import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
-import { serverMeans } from '../../servers/server-means.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
 import { expectAll, ipfsEnvironment, publish, s3Environment, untilDrained } from '../backends/real-backends.ts';
@@ -14,11 +13,13 @@ import { freePort, startPrometheus } from './prometheus.ts';
 const TEST_MS = 240_000;
 const WAIT_MS = 60_000;
 
-describeWithCommand('prometheus', 'years in some minutes', () => {
+const describeWithBoth = (name: string, suite: SuiteFactory) =>
+  describeWithServers(name, () => describeWithCommand('prometheus', '(scraped)', suite));
+
+describeWithBoth('years in some minutes', () => {
   let s3: S3Server;
   let kubo: KuboServer;
   beforeAll(async () => {
-    if (serverMeans() === null) throw new Error('Neither a Docker engine nor Go is here to run backends.');
     [s3, kubo] = await Promise.all([startS3Server(), startKubo()]);
   }, SERVER_START_MS);
   afterAll(async () => {

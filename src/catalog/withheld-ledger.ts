@@ -76,7 +76,8 @@ export class WithheldLedger {
   }
 
   has(name: NamedHash): boolean {
-    return this.find(name).length > 0;
+    // Asked before anything is given out, and mostly nothing is withheld.
+    return this.#byHash.has(name.versionHash) && this.find(name).length > 0;
   }
 
   /** How many contents are withheld. */

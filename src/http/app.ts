@@ -6,6 +6,7 @@ import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget } from './answer-budget.ts';
 import { bareFastify, closeBehindBody } from './bare-fastify.ts';
+import { openBareLane } from './bare-lane.ts';
 import { BlobCache } from './blob-cache.ts';
 import { blobRoutes } from './blobs.ts';
 import { chainRoutes } from './chain.ts';
@@ -80,9 +81,11 @@ function appOf(
   );
   const { ratePerSecond, concurrentPerClient: concurrent } = limits;
   const clients = new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() });
-  // Who asks, and whether it may, takes more to say there.
+  // Who asks, and whether it may, takes more to say elsewhere.
   if ((options.trustProxy ?? null) === null && (options.readTokens ?? null) === null) {
-    openFastLane(app.server, new FastLane({ bytes, clients, budget, metrics: options.metrics ?? null, report }));
+    const modules = { bytes, clients, budget, metrics: options.metrics ?? null, report, limits };
+    openFastLane(app.server, new FastLane(modules));
+    if (options.isLocal !== true) openBareLane(app.server, { ...modules, connections: () => connections });
   }
   const connections = new OpenConnections(app.server, connectionsWithin(limits.maxConnections));
 
@@ -217,7 +220,8 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
 }
 
 function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: ClientLimits): Answer | null {
-  const admission = clients.admit(request.ip);
+  // Over a local socket nobody has an address, whatever its type says.
+  const admission = clients.admit(request.ip ?? '');
   if (admission.kind === 'admitted') {
     reply.raw.once('close', admission.done);
     return null;

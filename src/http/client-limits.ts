@@ -87,7 +87,8 @@ export class ClientLimits {
 
 /** A home or a rented machine has a whole /64 of IPv6: each of its addresses would be a client of its own. */
 function clientKey(address: string): string {
-  if (!isIPv6(address)) return address;
+  // The test for one is not cheap, and without a colon it is none.
+  if (!address.includes(':') || !isIPv6(address)) return address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
   const [head = '', tail] = (address.split('%', 1)[0] ?? '').split('::');

@@ -22,7 +22,8 @@ export interface FastLaneModules {
   readonly report: Report;
 }
 
-const ROUTE = '/v1/blobs/:versionHash';
+/** As the metrics name it. */
+export const BYTES_ROUTE = '/v1/blobs/:versionHash';
 const PATH = /^\/v1\/blobs\/([0-9a-f]{64})$/;
 /** Any of these makes it a request for the common way: it asks for more than all of the bytes. */
 const UNCOMMON = ['range', 'if-none-match', 'transfer-encoding', 'content-length', 'expect', 'upgrade'] as const;
@@ -111,7 +112,7 @@ export class FastLane {
     const begunMs = performance.now();
     response.once('close', () => {
       leave();
-      this.#modules.metrics?.answered(ROUTE, 'GET', 200, (performance.now() - begunMs) / 1_000);
+      this.#modules.metrics?.answered(BYTES_ROUTE, 'GET', 200, (performance.now() - begunMs) / 1_000);
     });
   }
 }

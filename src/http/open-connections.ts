@@ -6,6 +6,9 @@ interface Connection extends Duplex {
   destroySoon?(): void;
 }
 
+/** What has to be known of an answer: is its head out, and may another follow it on its connection? */
+type UnderWay = Pick<ServerResponse, 'headersSent' | 'shouldKeepAlive'>;
+
 /**
  * Which connections are open, and what is being answered on each. Node's own idea of an idle connection is wrong both ways:
  * one that never said a word counts as busy, and one whose answer is handed over but still under way to a slow reader
@@ -13,7 +16,7 @@ interface Connection extends Duplex {
  */
 export class OpenConnections {
   /** Those at the front have been idle longest. */
-  readonly #answers = new Map<Connection, Set<ServerResponse>>();
+  readonly #answers = new Map<Connection, Set<UnderWay>>();
   readonly #most: number;
   #draining = false;
   #whenEmpty: (() => void) | null = null;
@@ -30,6 +33,11 @@ export class OpenConnections {
 
   isAnswering(socket: Connection): boolean {
     return (this.#answers.get(socket)?.size ?? 0) > 0;
+  }
+
+  /** An answer of which node knows nothing, and whose head is out. What it gives is to be called when that is over. */
+  sending(socket: Connection): () => void {
+    return this.#note(socket, { headersSent: true, shouldKeepAlive: true });
   }
 
   /**
@@ -79,15 +87,26 @@ export class OpenConnections {
   }
 
   #asked(socket: Connection, answer: ServerResponse): void {
-    const answers = this.#answers.get(socket);
-    answers?.add(answer);
+    answer.once('close', this.#note(socket, answer));
     if (this.#draining) sayClose(answer);
-    answer.once('close', () => {
-      answers?.delete(answer);
-      if (answers?.size !== 0 || !this.#answers.delete(socket)) return;
-      this.#answers.set(socket, answers);
-      if (this.#draining) socket.destroySoon?.();
-    });
+  }
+
+  /** Gives what is to be called when the answer is over. */
+  #note(socket: Connection, answer: UnderWay): () => void {
+    this.#answers.get(socket)?.add(answer);
+    return () => {
+      this.#answers.get(socket)?.delete(answer);
+      this.#answered(socket);
+    };
+  }
+
+  /** From now on it is idle, if nothing more is being answered on it. */
+  #answered(socket: Connection): void {
+    const answers = this.#answers.get(socket);
+    if (answers?.size !== 0) return;
+    this.#answers.delete(socket);
+    this.#answers.set(socket, answers);
+    if (this.#draining) socket.destroySoon?.();
   }
 
   #cut(): number {
@@ -101,6 +120,6 @@ export class OpenConnections {
 }
 
 /** Node then writes `Connection: close`, and the client does not count on this connection any more. */
-function sayClose(answer: ServerResponse): void {
+function sayClose(answer: UnderWay): void {
   if (!answer.headersSent) answer.shouldKeepAlive = false;
 }

@@ -43,6 +43,10 @@ export class RawClient {
     return this.received.toString('latin1');
   }
 
+  get isClosed(): boolean {
+    return this.socket.closed;
+  }
+
   /** Until so much of it is there. */
   async until(found: (text: string) => boolean): Promise<string> {
     while (!found(this.text)) {

@@ -13,7 +13,8 @@ export function holds({ value, least, most }: Figure): boolean {
 
 export function describe(figure: Figure): string {
   const { name, value, unit, least, most } = figure;
-  const promise = least !== undefined ? ` (≥ ${least})` : most !== undefined ? ` (≤ ${most})` : '';
+  const limit = least !== undefined ? `≥ ${least}` : most !== undefined ? `≤ ${most}` : null;
+  const promise = limit === null ? '' : ` (${limit}: ${holds(figure) ? 'kept' : 'NOT KEPT'})`;
   const shown = value >= 1_000 ? Math.round(value).toLocaleString('en') : value.toFixed(value >= 100 ? 0 : 2);
   return `${holds(figure) ? ' ' : '!'} ${name.padEnd(60)} ${shown.padStart(10)} ${unit}${promise}`;
 }

@@ -14,6 +14,8 @@ import { NODE_FLAGS } from '../../../src/node-flags.mjs';
 import type { Figure } from '../figure.ts';
 import { benchCheckVh } from './check-vh.ts';
 import { startNginx } from './nginx.ts';
+import { processFigure } from './process-figure.ts';
+import { benchSlowReaders } from './slow-readers.ts';
 import { type Load, writePaths, wrk } from './wrk.ts';
 
 const MAIN = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
@@ -21,6 +23,7 @@ const LARGE = { name: '2 MiB', sizeBytes: 2_097_152, count: 24 };
 const SMALL = { name: '1 KiB', sizeBytes: 1_024, count: 2_000 };
 const ROUNDS = 3;
 const SECONDS = 3;
+const CPU = 'process_cpu_seconds_total';
 
 interface Daemon {
   readonly url: string;
@@ -83,21 +86,15 @@ async function compared(ours: string, theirs: string, script: string): Promise<C
   await wrk(ours, script, 1);
   const rounds: Compared[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const before = await cpuSeconds(ours);
+    const before = await processFigure(ours, CPU);
     const mine = await wrk(ours, script, SECONDS);
-    const cpuMicroseconds = (1e6 * ((await cpuSeconds(ours)) - before)) / mine.requests;
+    const cpuMicroseconds = (1e6 * ((await processFigure(ours, CPU)) - before)) / mine.requests;
     const its = await wrk(theirs, script, SECONDS);
     rounds.push({ ratio: mine.perSecond / its.perSecond, ours: mine, theirs: its, cpuMicroseconds });
   }
   const [middle] = rounds.toSorted((a, b) => a.ratio - b.ratio).slice(ROUNDS >> 1);
   if (middle === undefined) throw new Error('There were rounds.');
   return middle;
-}
-
-/** What the daemon has used since its start, as it tells it. */
-async function cpuSeconds(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^process_cpu_seconds_total (\S+)/m.exec(text)?.[1]);
 }
 
 function figures(what: string, { ratio, ours, theirs, cpuMicroseconds }: Compared, least: number): Figure[] {
@@ -152,6 +149,7 @@ async function benchBytes(): Promise<Figure[]> {
           const least = name === LARGE.name ? leastLarge : leastSmall;
           found.push(...figures(`${name} ${where}`, await compared(daemon.url, nginx.url, script(name)), least));
         }
+        if (cacheBytes > 0) found.push(...(await benchSlowReaders(daemon.url, paths.get(LARGE.name) ?? [])));
       } finally {
         await daemon.stop();
       }

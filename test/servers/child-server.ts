@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 
 export interface ChildServerOptions {
   readonly command: string;
@@ -48,6 +49,11 @@ export class ChildServer {
     }
   }
 
+  /** null: it is not running. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
   async stop(): Promise<void> {
     await this.#end('SIGTERM');
   }
@@ -61,7 +67,7 @@ export class ChildServer {
     this.#child = null;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
     const closed = once(child, 'close');
-    const harder = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    const harder = globalThis.setTimeout(() => child.kill('SIGKILL'), STOP_MS);
     child.kill(signal);
     await closed;
     clearTimeout(harder);
@@ -106,6 +112,22 @@ export class OutputLines {
 
   tail(): string {
     return this.#text.slice(-4_000);
+  }
+}
+
+const CONNECT_PAUSE_MS = 20;
+
+/** Resolves when somebody takes connections at this port. Whoever starts a server bounds how long that may take. */
+export async function untilConnects(port: number): Promise<void> {
+  for (const begun = performance.now(); performance.now() - begun < READY_MS; ) {
+    const socket = connect(port, '127.0.0.1');
+    const isTaken = await new Promise<boolean>((resolve) => {
+      socket.once('connect', () => resolve(true));
+      socket.once('error', () => resolve(false));
+    });
+    socket.destroy();
+    if (isTaken) return;
+    await setTimeout(CONNECT_PAUSE_MS);
   }
 }
 

@@ -9,6 +9,8 @@ import { refuseToStart, serverMeans } from './server-means.ts';
 
 /** A real Kubo of this test run. */
 export interface KuboServer {
+  /** As it was started; null in a container. */
+  readonly pid: number | null;
   readonly apiUrl: string;
   readonly gatewayUrl: string;
   /** `/ip4/…/tcp/…`, for another node to connect to. */
@@ -56,6 +58,7 @@ async function startBinary(options: KuboServerOptions): Promise<KuboServer> {
     isReady: (output) => output.until('Daemon is ready'),
   });
   return {
+    pid: child.pid,
     apiUrl: `http://127.0.0.1:${api}`,
     gatewayUrl: `http://127.0.0.1:${gateway}`,
     swarmAddress: `/ip4/127.0.0.1/tcp/${swarm}`,
@@ -98,6 +101,7 @@ async function startContainer(): Promise<KuboServer> {
     .withWaitStrategy(Wait.forLogMessage('Daemon is ready'))
     .start();
   return {
+    pid: null,
     apiUrl: `http://${container.getHost()}:${api}`,
     gatewayUrl: `http://${container.getHost()}:${gateway}`,
     // Nodes in containers meet on their own network, not through the ports of the host.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ChildServer, freePort } from './child-server.ts';
+import { ChildServer, freePort, untilConnects } from './child-server.ts';
 import { goBinary } from './go-binary.ts';
 import { refuseToStart, serverMeans } from './server-means.ts';
 
@@ -10,6 +10,8 @@ import { refuseToStart, serverMeans } from './server-means.ts';
 export interface S3Server {
   /** Which one it is: `versitygw`, `minio`. */
   readonly engine: string;
+  /** As it was started; null in a container. */
+  readonly pid: number | null;
   readonly endpoint: string;
   readonly region: string;
   readonly accessKeyId: string;
@@ -26,6 +28,8 @@ export interface S3Server {
 export interface S3ServerOptions {
   /** Keeps versions of objects, as object lock asks for. */
   readonly versioning?: boolean;
+  /** As servers do that are asked from afar. versitygw closes each connection unless it is told: the hard case, for tests. */
+  readonly keepAlive?: boolean;
   readonly certificate?: { readonly certFile: string; readonly keyFile: string };
 }
 
@@ -55,15 +59,21 @@ async function startVersitygw(options: S3ServerOptions): Promise<S3Server> {
     command,
     args: [
       ...['--port', `127.0.0.1:${port}`],
+      ...(options.keepAlive === true ? ['--keep-alive'] : []),
       ...(certificate === undefined ? [] : ['--cert', certificate.certFile, '--key', certificate.keyFile]),
       'posix',
       ...(options.versioning === true ? ['--versioning-dir', versions] : []),
       objects,
     ],
     env: { ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey },
-    isReady: (output) => output.until('service listening on'),
+    // It says so a moment before it does.
+    isReady: async (output) => {
+      await output.until('service listening on');
+      await untilConnects(port);
+    },
   });
   return {
+    pid: child.pid,
     engine: 'versitygw',
     endpoint: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     region: 'us-east-1',
@@ -95,6 +105,7 @@ async function startMinio(): Promise<S3Server> {
     .withWaitStrategy(Wait.forHttp('/minio/health/ready', 9_000))
     .start();
   return {
+    pid: null,
     engine: 'minio',
     endpoint: `http://${container.getHost()}:${port}`,
     region: 'us-east-1',

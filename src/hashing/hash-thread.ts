@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { HashType } from '../blob/ids.ts';
+import { noteHandedOver, ownsMemory } from '../blob/lent-memory.ts';
 import { hashWith } from '../verify/hasher.ts';
 import { type UnverifiedBlob, type VerifiedBlob, type Verifier, verifyBlobElsewhere } from '../verify/verified-blob.ts';
 import { hashReply } from './hash-message.ts';
@@ -59,16 +60,14 @@ export class HashThread implements Verifier {
   }
 
   async #hash(hashType: HashType, bytes: Uint8Array): Promise<Hashed> {
-    const { buffer } = bytes;
-    const owned = buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength;
-    if (this.#failure !== null || !owned || bytes.length < WORTH_A_THREAD_BYTES) {
+    if (this.#failure !== null || bytes.length < WORTH_A_THREAD_BYTES || !ownsMemory(bytes)) {
       return { digest: hashWith(this.#hasher, hashType, bytes), bytes };
     }
     this.#lastId += 1;
     const id = this.#lastId;
     return await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, hashType, bytes }, [buffer]);
+      this.#worker.postMessage({ id, hashType, bytes }, [bytes.buffer]);
     });
   }
 
@@ -77,6 +76,7 @@ export class HashThread implements Verifier {
     if (reply === 'ready') return;
     const waiting = this.#waiting.get(reply.id);
     this.#waiting.delete(reply.id);
+    noteHandedOver(reply.bytes);
     waiting?.resolve(reply);
   }
 

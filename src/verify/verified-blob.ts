@@ -1,5 +1,6 @@
 import { encodeHex } from '../blob/hex.ts';
 import { type ContentName, HASH_TYPES, type HashType, type VersionHash } from '../blob/ids.ts';
+import { giveBackMemory } from '../blob/lent-memory.ts';
 import { type BlobHasher, hashWith } from './hasher.ts';
 
 /** Bytes that somebody says have this version hash. Nothing may store or serve them. */
@@ -47,11 +48,8 @@ const WORTH_GIVING_BACK_BYTES = 65_536;
  * instead keeps dozens of MiB resident while blobs stream through.
  */
 export function forgetBytes({ bytes }: VerifiedBlob): void {
-  const { buffer } = bytes;
   // Few bytes are the collector's small change, and giving them back costs more than they are.
-  if (bytes.length < WORTH_GIVING_BACK_BYTES) return;
-  // Buffers may share a pool; only bytes that own their memory can give it back.
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength && !buffer.detached) buffer.transfer(0);
+  if (bytes.length >= WORTH_GIVING_BACK_BYTES) giveBackMemory(bytes);
 }
 
 /** Verification that need not happen on this thread. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import { lendMemory } from '../../blob/lent-memory.ts';
 import { proxyIsNamed } from '../proxy-environment.ts';
 import type { IpfsOptions, KuboEndpoint } from './ipfs-options.ts';
 import { KuboRefusal, NotKuboAnswer } from './kubo-error.ts';
@@ -51,7 +52,7 @@ export class KuboStream {
       'content-type': `multipart/form-data; boundary=${boundary}`,
       'content-length': String(parts.reduce((length, part) => length + part.length, 0)),
     };
-    const { body, trailers } = await this.#ask(command, query, signal, form, Readable.from(parts));
+    const { body, trailers } = await this.#ask(command, query, signal, form, inOne(parts));
     const bytes = await readUpTo(body, MAX_MESSAGE_BYTES);
     throwStreamError(trailers);
     return bytes;
@@ -90,7 +91,7 @@ export class KuboStream {
     query: URLSearchParams,
     signal: AbortSignal,
     more: Readonly<Record<string, string>> = {},
-    body: Readable | null = null,
+    body: Buffer | Readable | null = null,
   ): Promise<Dispatcher.ResponseData> {
     const { base, headers } = this.#endpoint;
     const answer = await this.#dispatcher.request({
@@ -106,21 +107,43 @@ export class KuboStream {
   }
 }
 
+/** A stream costs more than copying little. */
+const COPIED_BYTES = 65_536;
+
+function inOne(parts: readonly Uint8Array[]): Buffer | Readable {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  return length <= COPIED_BYTES ? Buffer.concat(parts, length) : Readable.from(parts);
+}
+
 function throwStreamError(trailers: Readonly<Record<string, string>>): void {
   const broken = trailers['x-stream-error'];
   if (broken !== undefined && broken !== '') throw new KuboRefusal(500, broken);
 }
 
-async function readUpTo(body: AsyncIterable<Buffer>, limitBytes: number): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
+/** By events: `for await` takes half as long again over a body of 2 MiB. What comes beyond the limit is not read. */
+async function readUpTo(body: Readable, limitBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
   let read = 0;
-  for await (const chunk of body) {
-    const wanted = chunk.subarray(0, limitBytes - read);
-    chunks.push(wanted);
-    read += wanted.length;
-    if (read >= limitBytes) break;
+  await new Promise<void>((resolve, reject) => {
+    body.once('error', reject);
+    body.once('end', resolve);
+    body.once('close', () => reject(new Error('the connection was closed')));
+    body.on('data', (chunk: Uint8Array) => {
+      const wanted = chunk.subarray(0, limitBytes - read);
+      chunks.push(wanted);
+      read += wanted.length;
+      if (read < limitBytes) return;
+      resolve();
+      body.destroy();
+    });
+  });
+  const whole = Buffer.from(lendMemory(read), 0, read);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
   }
-  return Buffer.concat(chunks, read);
+  return whole;
 }
 
 function messageIn(body: Uint8Array): string {

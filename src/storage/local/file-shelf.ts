@@ -1,7 +1,8 @@
-import { open, opendir, readdir, rm, stat } from 'node:fs/promises';
+import { opendir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
 import { type ContentName, HASH_TYPES, parseVersionHash } from '../../blob/ids.ts';
+import { lendMemory } from '../../blob/lent-memory.ts';
 import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
 import type { FileIdentity, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { StoredEntry } from '../blob-store.ts';
@@ -63,36 +64,30 @@ export class FileShelf {
   }
 
   async get(name: ContentName, signal: AbortSignal): Promise<ReadFile | null> {
-    const handle = await openIfThere(this.#path(name));
-    if (handle === null) return null;
+    const file = await this.openFile(name);
+    if (file === null) return null;
     try {
-      const before = await handle.stat({ bigint: true });
+      const before = file.identity();
       // A damaged folder can hold anything under a blob's name; no blob is larger than this.
-      const length = Number(before.size < BigInt(MAX_BLOB_BYTES + 1) ? before.size : BigInt(MAX_BLOB_BYTES + 1));
-      const bytes = Buffer.allocUnsafeSlow(length);
+      const length = Math.min(Number(before.sizeBytes), MAX_BLOB_BYTES + 1);
+      const bytes = Buffer.from(lendMemory(length), 0, length);
       let read = 0;
       while (read < length) {
         signal.throwIfAborted();
-        const { bytesRead } = await handle.read(bytes, read, length - read, read);
+        const bytesRead = await file.read(read === 0 ? bytes : bytes.subarray(read), read);
         if (bytesRead === 0) break;
         read += bytesRead;
       }
-      const after = await handle.stat({ bigint: true });
-      const changed =
-        after.mtimeNs !== before.mtimeNs || after.ctimeNs !== before.ctimeNs || after.size !== before.size;
+      const after = file.identity();
+      const isSteady =
+        after.mtimeNs === before.mtimeNs && after.ctimeNs === before.ctimeNs && after.sizeBytes === before.sizeBytes;
       return {
         bytes: read === length ? bytes : bytes.subarray(0, read),
-        identity: {
-          device: after.dev,
-          inode: after.ino,
-          // Changed under our hands: an identity that no record can equal, so that the bytes are hashed.
-          sizeBytes: changed || read !== length ? -1n : after.size,
-          mtimeNs: after.mtimeNs,
-          ctimeNs: after.ctimeNs,
-        },
+        // Changed under our hands: an identity that no record can equal, so that the bytes are hashed.
+        identity: isSteady && read === length ? after : { ...after, sizeBytes: -1n },
       };
     } finally {
-      await handle.close();
+      file.close();
     }
   }
 
@@ -137,15 +132,6 @@ export class FileShelf {
     const isThere = (await this.stat(name)) !== null;
     await this.delete(name);
     return (await this.#damaged.remove(name)) || isThere;
-  }
-}
-
-async function openIfThere(path: string) {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null;
-    throw error;
   }
 }
 

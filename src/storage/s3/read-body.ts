@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { messageOf } from '../../blob/errors.ts';
+import { lendMemory } from '../../blob/lent-memory.ts';
 import { NotS3Answer, TruncatedBody } from './s3-error.ts';
 
 /**
@@ -10,7 +11,7 @@ import { NotS3Answer, TruncatedBody } from './s3-error.ts';
 export async function readBody(body: unknown, announced: number | undefined, limit: number): Promise<Uint8Array> {
   if (!(body instanceof Readable)) throw new NotS3Answer('the answer has no body');
   const wanted = Math.min(announced ?? limit, limit);
-  const whole = announced === undefined ? null : Buffer.allocUnsafeSlow(wanted);
+  const whole = announced === undefined ? null : Buffer.from(lendMemory(wanted), 0, wanted);
   const chunks: Uint8Array[] = [];
   let read = 0;
   const take = (chunk: unknown): boolean => {

@@ -41,8 +41,8 @@ const LOOK_AHEAD = 256;
 /** Bytes under way to one backend; the largest blob always may go alone. */
 const MOST_BYTES_UNDER_WAY = 33_554_432;
 const GROUP_LIMIT = 256;
-/** Nobody waits for the record of a copy: a synced commit, which holds up everything else here, takes many. */
-const LINGER_MS = 100;
+/** While others are on their way, nobody waits for the record of a copy: a synced commit holds up everything else here. */
+const LINGER_MS = 250;
 const RETRY_MS = { first: 1_000, most: 300_000 } as const;
 
 /**
@@ -59,6 +59,7 @@ export class Replicator {
   /** Requests to the backend: what only waits for its commit is not one any more. */
   #requestsUnderWay = 0;
   #bytesUnderWay = 0;
+  #recordedMs = Number.NEGATIVE_INFINITY;
   #queue: QueuedCopy[] = [];
 
   constructor(options: ReplicatorOptions, modules: ReplicatorModules) {
@@ -133,7 +134,7 @@ export class Replicator {
     const { sequence, entry } = queued;
     this.#underWay.add(sequence);
     const work = this.#ask(queued, signal)
-      .then(() => this.#commits.add(entry))
+      .then(() => this.#prove(entry))
       .catch((error: unknown) => {
         if (!signal.aborted) this.#failed(queued, error);
       })
@@ -210,8 +211,17 @@ export class Replicator {
     throw notKept(entry, site.id, finding.kind);
   }
 
+  /** Resolves when it is recorded: at once, where nothing else comes that could share the commit. */
+  #prove(entry: ContentEntry): Promise<void> {
+    const isRecorded = this.#commits.add(entry);
+    const isLast = this.#requestsUnderWay === 0 && this.#queue.length === 0;
+    if (isLast && this.#modules.steadyMs() - this.#recordedMs >= LINGER_MS) this.#commits.flush();
+    return isRecorded;
+  }
+
   #record(entries: readonly ContentEntry[]): void {
-    const { catalog, site, damage, activity, conditions } = this.#modules;
+    const { catalog, site, damage, activity, conditions, steadyMs } = this.#modules;
+    this.#recordedMs = steadyMs();
     const stored = catalog.recordProven(site.id, entries);
     for (const entry of entries) damage.healed(site.id, entry);
     activity.emit('proven', site.id, entries);

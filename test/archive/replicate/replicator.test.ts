@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
@@ -46,6 +46,30 @@ describe('a copy counts when it was read back, and only then', () => {
     backend.asked.length = 0;
     await made.drain('s3');
     expect(backend.asked).toEqual([`put ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`]);
+  });
+});
+
+describe('the record of what was read back', () => {
+  test('waits for no company where none comes', async () => {
+    const made = await scene();
+    await made.spool(BLOB);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    await made.drain('s3');
+    expect(made.catalog.totals()).toMatchObject({ stored: 1 });
+  });
+
+  test('shares one synced commit with what is under way beside it', async () => {
+    const made = await scene();
+    const blobs = Array.from({ length: 12 }, (_, index) => sampleBlob(`beside ${index}`, 1_000));
+    for (const blob of blobs) await made.spool(blob);
+    const groups: number[] = [];
+    made.activity.on('proven', (_backend, entries) => groups.push(entries.length));
+    await made.drain('s3');
+    expect(groups.reduce((sum, count) => sum + count, 0)).toBe(12);
+    expect(groups.length).toBeLessThan(6);
   });
 });
 

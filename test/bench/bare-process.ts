@@ -1,13 +1,16 @@
 /**
- * The bare client of one kind of store in a process of its own, as cold as the archive's: puts and fetches back so many
- * blobs of a size, so many at a time. Told by one line of JSON as its argument; prints one when it is done.
+ * The bare client of one kind of store in a process of its own, as cold as the archive's: so many blobs of a size, so
+ * many at a time; put only, fetched back as well, or hashed besides, on one thread of its own. Told by one line of JSON
+ * as its argument; prints one when it is done.
  */
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { create } from 'kubo-rpc-client';
 import { z } from 'zod';
 import { blobCid } from '../../src/blob/cid.ts';
+import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { blobMaker, timed } from './by-turns.ts';
+import { cpuSeconds } from './cpu-time.ts';
 
 const told = z.object({
   endpoint: z.string(),
@@ -15,6 +18,7 @@ const told = z.object({
   region: z.string(),
   accessKeyId: z.string(),
   secretAccessKey: z.string(),
+  work: z.enum(['put', 'get', 'hash']),
   sizeBytes: z.int(),
   count: z.int(),
   atOnce: z.int(),
@@ -22,7 +26,7 @@ const told = z.object({
 
 interface Bare {
   put(blob: VerifiedBlob): Promise<unknown>;
-  get(blob: VerifiedBlob): Promise<unknown>;
+  get(blob: VerifiedBlob): Promise<Uint8Array>;
 }
 
 function bareS3({ endpoint, region, accessKeyId, secretAccessKey }: z.infer<typeof told>, Bucket: string): Bare {
@@ -37,7 +41,11 @@ function bareS3({ endpoint, region, accessKeyId, secretAccessKey }: z.infer<type
   const key = (blob: VerifiedBlob) => ({ Bucket, Key: `bare/${blob.versionHash}` });
   return {
     put: (blob) => client.send(new PutObjectCommand({ ...key(blob), Body: blob.bytes })),
-    get: async (blob) => (await client.send(new GetObjectCommand(key(blob)))).Body?.transformToByteArray(),
+    async get(blob) {
+      const { Body } = await client.send(new GetObjectCommand(key(blob)));
+      if (Body === undefined) throw new Error('an answer without a body');
+      return await Body.transformToByteArray();
+    },
   };
 }
 
@@ -51,11 +59,20 @@ function bareKubo({ endpoint }: z.infer<typeof told>): Bare {
 
 const work = told.parse(JSON.parse(process.argv[2] ?? '{}'));
 const bare = work.bucket === null ? bareKubo(work) : bareS3(work, work.bucket);
-const newBlobs = await blobMaker(work.count, work.sizeBytes);
-const both = await timed(newBlobs(), work.atOnce, async (blob) => {
+const blobs = (await blobMaker(work.count, work.sizeBytes))();
+const hashing = work.work === 'hash' ? await HashThread.start(await createNodeHasher()) : null;
+// The hashing thread keeps no process alive.
+const alive = setInterval(() => {}, 60_000);
+const cpuBefore = cpuSeconds();
+const milliseconds = await timed(blobs, work.atOnce, async (blob) => {
   await bare.put(blob);
-  await bare.get(blob);
+  if (work.work === 'put') return;
+  const bytes = await bare.get(blob);
+  const { versionHash, hashType } = blob;
+  if (hashing !== null && (await hashing.verify({ versionHash, hashType, bytes })) === null)
+    throw new Error('other bytes');
 });
-const put = await timed(newBlobs(), work.atOnce, bare.put);
-process.stdout.write(`${JSON.stringify({ bothMs: both, putMs: put })}\n`);
+process.stdout.write(`${JSON.stringify({ seconds: milliseconds / 1_000, cpuSeconds: cpuSeconds() - cpuBefore })}\n`);
+await hashing?.stop();
+clearInterval(alive);
 process.disconnect?.();

@@ -46,16 +46,21 @@ export async function shareOf(ours: () => Promise<number>, limit: () => Promise<
 
 /** Makes new random blobs before anything is measured, always in the same memory: what is left grows by the store. */
 export async function blobMaker(count: number, sizeBytes: number): Promise<() => VerifiedBlob[]> {
-  const hasher = await createNodeHasher();
+  const make = await oneBlobMaker();
   const buffers = Array.from({ length: count }, () => new Uint8Array(sizeBytes));
-  const make = (buffer: Uint8Array): VerifiedBlob => {
+  return () => buffers.map(make);
+}
+
+/** Makes one new random blob in the memory that it is given. */
+export async function oneBlobMaker(): Promise<(buffer: Uint8Array) => VerifiedBlob> {
+  const hasher = await createNodeHasher();
+  return (buffer) => {
     const bytes = randomFillSync(buffer);
     const versionHash = parseVersionHash(encodeHex(hasher.keccak256(bytes)));
     const blob = verifyBlob({ versionHash, hashType: 'keccak256', bytes }, hasher);
     if (blob === null) throw new Error('A blob did not verify against its own hash.');
     return blob;
   };
-  return () => buffers.map(make);
 }
 
 const MEMORY_ROUNDS = 12;

@@ -3,6 +3,7 @@
  * run it again before believing one figure.
  */
 import { benchCatalogApart } from './chain-catalog.ts';
+import { benchCheckListing } from './check-listing.ts';
 import { benchClient } from './client.ts';
 import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
@@ -10,7 +11,7 @@ import { describe, type Figure } from './figure.ts';
 import { benchHistory } from './history.ts';
 import { benchHttp } from './http/http.ts';
 import { benchIpfs } from './ipfs.ts';
-import { benchReplication } from './replication.ts';
+import { benchReplicationToKubo, benchReplicationToS3 } from './replication.ts';
 import { benchS3 } from './s3.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
@@ -21,7 +22,9 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   catalog: benchCatalogApart,
   http: benchHttp,
   s3: benchS3,
-  replication: benchReplication,
+  'replication-s3': benchReplicationToS3,
+  'replication-ipfs': benchReplicationToKubo,
+  'check-listing': benchCheckListing,
   ipfs: benchIpfs,
 };
 

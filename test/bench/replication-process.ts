@@ -1,29 +1,61 @@
 /**
- * The assembled archive in a process of its own, so that its memory is its own. Words: `fill` or `check`. Configured by
- * the environment. Prints one JSON line when it is done.
+ * The archive's own parts in a process of their own, so that their memory and CPU are their own. Told by one line of
+ * JSON: `fill` spools blobs, as a daemon does that fetched them, and brings them to the backend; `check` compares the
+ * listing of a prepared folder. Configured by the environment. Prints one JSON line when it is done.
  */
+import { z } from 'zod';
+import { weighOutsideMemory } from '../../src/cli/outside-memory.ts';
 import { loadConfig } from '../../src/config/index.ts';
 import { openUpkeep } from '../../src/daemon.ts';
 import { createLogger } from '../../src/observability/logger.ts';
+import { forgetBytes } from '../../src/verify/verified-blob.ts';
+import { oneBlobMaker, timed } from './by-turns.ts';
+import { cpuSeconds } from './cpu-time.ts';
+import { openReplication } from './open-replication.ts';
 
-const [work = ''] = process.argv.slice(2);
+weighOutsideMemory();
+const told = z.discriminatedUnion('work', [
+  z.object({ work: z.literal('fill'), sizeBytes: z.int(), count: z.int() }),
+  z.object({ work: z.literal('check') }),
+]);
+const asked = told.parse(JSON.parse(process.argv[2] ?? '{}'));
 const { values: settings } = loadConfig({ env: process.env, flags: {}, file: undefined, cwd: process.cwd() });
 const log = createLogger('error', process.stderr);
-const { upkeep, close } = await openUpkeep({ settings, version: 'bench', emulated: false, log });
 const { signal } = new AbortController();
 // The hashing thread keeps no process alive.
 const alive = setInterval(() => {}, 60_000);
-await upkeep.admit(signal);
-const begun = performance.now();
-let left = 0;
-if (work === 'fill') await upkeep.fill(signal);
-else {
-  const report = await upkeep.check({ subset: null, backend: null, repair: false }, () => {}, signal);
-  left = report.leftCount;
+
+async function fill({ sizeBytes, count }: { readonly sizeBytes: number; readonly count: number }) {
+  const archive = await openReplication(settings, log);
+  await archive.admit(signal);
+  const make = await oneBlobMaker();
+  const numbers = Array.from({ length: count }, (_, index) => index);
+  await timed(numbers, sizeBytes > 65_536 ? 4 : 64, async () => {
+    const blob = make(new Uint8Array(sizeBytes));
+    await archive.spool(blob, signal);
+    forgetBytes(blob);
+  });
+  const cpuBefore = cpuSeconds();
+  const begun = performance.now();
+  await archive.drain(signal);
+  const seconds = (performance.now() - begun) / 1_000;
+  const left = count - archive.stored();
+  return { seconds, left, cpuSeconds: cpuSeconds() - cpuBefore, close: archive.close };
 }
-const seconds = (performance.now() - begun) / 1_000;
+
+async function check() {
+  const { upkeep, close } = await openUpkeep({ settings, version: 'bench', emulated: false, log });
+  await upkeep.admit(signal);
+  const cpuBefore = cpuSeconds();
+  const begun = performance.now();
+  const { leftCount } = await upkeep.check({ subset: null, backend: null, repair: false }, () => {}, signal);
+  const seconds = (performance.now() - begun) / 1_000;
+  return { seconds, left: leftCount, cpuSeconds: cpuSeconds() - cpuBefore, close };
+}
+
+const { close, ...outcome } = await (asked.work === 'fill' ? fill(asked) : check());
 const { maxRSS } = process.resourceUsage();
-process.stdout.write(`${JSON.stringify({ seconds, left, peakMemoryBytes: maxRSS * 1_024 })}\n`);
+process.stdout.write(`${JSON.stringify({ ...outcome, peakMemoryBytes: maxRSS * 1_024 })}\n`);
 await close();
 clearInterval(alive);
 process.disconnect?.();

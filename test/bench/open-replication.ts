@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Activity } from '../../src/archive/activity.ts';
+import { ConditionBoard } from '../../src/archive/condition-board.ts';
+import { DamageWatch } from '../../src/archive/damage-watch.ts';
+import { Pulse } from '../../src/archive/pulse.ts';
+import { Replication } from '../../src/archive/replicate/replication.ts';
+import { Spooler } from '../../src/archive/spooler.ts';
+import { parseBlockHash } from '../../src/blob/ids.ts';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import type { SettingValues } from '../../src/config/index.ts';
+import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
+import { LiveSettings } from '../../src/live-settings.ts';
+import type { Logger } from '../../src/observability/logger.ts';
+import { MetricsRegistry } from '../../src/observability/metrics.ts';
+import { openBackends } from '../../src/open-backends.ts';
+import { DataFolder } from '../../src/storage/local/data-folder.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { declareBackendMetrics } from '../../src/storage/metrics.ts';
+import { RehashRule, type VerifiedBlob } from '../../src/verify/verified-blob.ts';
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
+const GENESIS = parseBlockHash('ab'.repeat(32));
+
+/** A daemon's way from a verified blob to its backends, on its own settings, without the node that blobs come from. */
+export async function openReplication(settings: SettingValues, log: Logger) {
+  const nowMs = Date.now;
+  const folder = await DataFolder.claim(settings.dataDir);
+  await folder.settleMode('cache', true);
+  await folder.bindTo(GENESIS);
+  const store = await LocalStore.open(folder.path);
+  const backends = await openBackends(
+    await LiveSettings.read(settings),
+    settings,
+    declareBackendMetrics(new MetricsRegistry()),
+  );
+  const ids = backends.map(({ id }) => id);
+  const catalog = Catalog.open({
+    path: join(folder.path, 'catalog.sqlite'),
+    migrationsFolder: MIGRATIONS,
+    backends: ids,
+    localIsCache: true,
+    replicasRequired: settings.replicasRequired,
+    nowMs,
+  });
+  const hasher = await createNodeHasher();
+  const verifier = await HashThread.start(hasher);
+  const conditions = new ConditionBoard(log, nowMs);
+  const activity = new Activity();
+  const modules = { backends, store, catalog, verifier, conditions, activity, log, nowMs };
+  const replication = new Replication(
+    {
+      requests: settings.replicasRequests,
+      bytesPerSecond: settings.replicasBytesPerSecond,
+      local: { mode: 'cache', budgetBytes: settings.localBytes, disk: () => folder.room() },
+    },
+    {
+      ...modules,
+      damage: new DamageWatch(catalog, conditions, new Pulse(), [store.id, ...ids]),
+      rehash: new RehashRule(hasher, { entries: 10_000, periodMs: settings.scrubDays * 86_400_000, nowMs }),
+      chain: async () => GENESIS,
+      poller: {
+        state: { genesis: null, tip: null, lastAnswerMs: null, sweptMs: null, entries: null },
+        isListed: () => false,
+      },
+      knowsWhatIsMined: () => true,
+    },
+  );
+  const spooler = new Spooler({ ...modules, home: replication.home });
+  return {
+    async admit(signal: AbortSignal): Promise<void> {
+      const [fault] = await replication.admit(signal);
+      if (fault !== undefined) throw new Error(fault.join(': '));
+    },
+    spool(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+      const facts = { sizeBytes: blob.bytes.length, txid: null, medianTimeSeconds: 0, firstSeenMs: 0 };
+      return spooler.spool(blob, facts, signal);
+    },
+    drain: (signal: AbortSignal) => replication.drain(ids, signal),
+    stored: () => catalog.totals().stored,
+    async close(): Promise<void> {
+      await verifier.stop();
+      catalog.close();
+      for (const { store: remote } of backends) await remote.close();
+      await store.close();
+      await folder.release();
+    },
+  };
+}

@@ -19,6 +19,7 @@ const inConflict = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('their restart' as const) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('our restart' as const) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('our restart without them' as const) }) },
 );
 
 test('while nodes disagree, nothing above their last common block is called final', {
@@ -56,6 +57,17 @@ test('while nodes disagree, nothing above their last common block is called fina
           else if (what.do === 'our restart') {
             await scene.stop();
             await scene.start();
+          } else if (what.do === 'our restart without them') {
+            await scene.stop();
+            await other.goAway();
+            await scene.start();
+            scene.mine(2, 1);
+            // What they said before has to hold while they say nothing.
+            await scene.until('walked alone', async () => {
+              await expectNothingFinalAbove(scene, common);
+              return scene.archive.status().chain.height === scene.node.chain.tip.height && conflict();
+            });
+            await other.comeBack();
           } else {
             await other.goAway();
             scene.mine(1, 1);

@@ -28,9 +28,9 @@ const MOST_BYTES = 65_536;
 const KEEP_ALIVE_GRACE_MS = 1_000;
 
 /**
- * Small blobs on connections on which nothing but them is asked for, without node's HTTP: that is a third to a half
- * of what they cost (measured: test/bench/http). The first chunk that is anything but one plain request for a blob that is given at
- * once goes, with its connection and for good, to node: nothing is parsed here of which a byte is not understood.
+ * Small blobs on connections on which nothing but them is asked for, without node's HTTP: that is a third to a half of what
+ * they cost (measured: test/bench/http). The first chunk that is anything but one plain request for a blob that is given
+ * at once goes, with its connection and for good, to node: nothing is parsed here of which a byte is not understood.
  */
 export function openBareLane(server: Server, modules: BareLaneModules): void {
   const common = server.listeners('connection');

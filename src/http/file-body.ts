@@ -15,7 +15,7 @@ export interface FileSpan {
 export function fileBody(file: ProvenBytes, { first, lengthBytes, asHex }: FileSpan): AnswerParts {
   return {
     lengthBytes: asHex ? 2 * lengthBytes : lengthBytes,
-    heldBytes: asHex ? 2 * HELD_BYTES : HELD_BYTES,
+    heldBytes: HELD_BYTES,
     drop: () => file.close(),
     stream() {
       let at = first;
@@ -28,7 +28,9 @@ export function fileBody(file: ProvenBytes, { first, lengthBytes, asHex }: FileS
             this.push(null);
             return;
           }
-          const part = Buffer.allocUnsafeSlow(Math.min(partBytes(), end - at));
+          // Its text, twice as long, is what waits for the reader.
+          const most = asHex ? partBytes() / 2 : partBytes();
+          const part = Buffer.allocUnsafeSlow(Math.min(most, end - at));
           file.read(part, at).then(
             () => {
               at += part.length;

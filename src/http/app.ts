@@ -26,7 +26,7 @@ import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
 import { type ReaderView, readerRoutes } from './reader-routes.ts';
-import { refuseConnection } from './refused-connection.ts';
+import { isTooLate, refuseConnection } from './refused-connection.ts';
 import type { RequestCount, Route, RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { BlobBytes, type BytesView } from './served-bytes.ts';
@@ -76,9 +76,10 @@ function appOf(
 ): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const report = reporter(options);
-  const app = bareFastify(limits, options, (error, socket) =>
-    refuseConnection(error, socket, connections.isAnswering(socket)),
-  );
+  const app = bareFastify(limits, options, (error, socket) => {
+    const isTaken = isTooLate(error) ? connections.hasBegun(socket) : connections.isAnswering(socket);
+    refuseConnection(error, socket, isTaken);
+  });
   const { ratePerSecond, concurrentPerClient: concurrent } = limits;
   const clients = new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() });
   // Who asks, and whether it may, takes more to say elsewhere.

@@ -40,6 +40,12 @@ export class OpenConnections {
     return this.#note(socket, { headersSent: true, shouldKeepAlive: true });
   }
 
+  /** Has anything of an answer that is under way gone out, or to go out before what would be written now? */
+  hasBegun(socket: Connection): boolean {
+    const answers = [...(this.#answers.get(socket) ?? [])];
+    return answers.length > 1 || answers.some(({ headersSent }) => headersSent);
+  }
+
   /**
    * Closes idle connections at once and the others as soon as they are answered; after `graceMs` it cuts what is left,
    * and says how many answers that were.

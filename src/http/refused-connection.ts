@@ -5,15 +5,16 @@ import { type ProblemAnswer, problemAnswer } from './problem.ts';
 import { requestIdFrom } from './request-id.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
+/** Did the request not come in time? Then it may have been begun with, and nothing of its answer is out. */
+export function isTooLate(error: unknown): boolean {
+  return codeOf(error) === 'ERR_HTTP_REQUEST_TIMEOUT';
+}
+
 /**
  * Ends a connection on which no request could be read. `isAnswering`: an answer is under way on it, and anything written
  * now would land in the middle of that answer's bytes; so it is only cut, and the client sees that it is short.
  */
-export function refuseConnection(
-  error: unknown,
-  socket: Duplex & { destroySoon?(): void },
-  isAnswering: boolean,
-): void {
+export function refuseConnection(error: unknown, socket: Duplex, isAnswering: boolean): void {
   if (isAnswering || !socket.writable || codeOf(error) === 'ECONNRESET') {
     socket.destroy();
     return;

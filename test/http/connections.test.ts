@@ -52,6 +52,16 @@ describe('connections', () => {
     expect(JSON.parse(body)).toMatchObject({ code: 'http/request-timeout', status: 408 });
   });
 
+  test('nor one whose body does not come', async () => {
+    const { port, reported } = await running(new FakeArchiveView(), { headersTimeoutMs: 10, requestTimeoutMs: 20 });
+    const client = await RawClient.open(port);
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{');
+    const { head, body } = headAndBody(await client.closed());
+    expect(head).toMatch(/^HTTP\/1\.1 408 /);
+    expect(JSON.parse(body)).toMatchObject({ code: 'http/request-timeout', status: 408 });
+    expect(reported).toEqual([]);
+  });
+
   test('a reader that stops reading is cut off', async () => {
     const { view, blob, path } = unreadable();
     const read = heldRead(view);

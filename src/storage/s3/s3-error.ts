@@ -26,12 +26,14 @@ export function explainS3(cause: unknown): FaultMeaning {
   if (cause instanceof TruncatedBody) return TRUNCATED;
   if (cause instanceof NotS3Answer) return NOT_S3;
   const { name, status } = answerOf(cause);
-  const said = MEANINGS[name] ?? (name === 'AccessDenied' && LOCK_WORDS.test(messageOf(cause)) ? LOCKED : null);
+  const said = MEANINGS[name] ?? (LOCK_CODES.has(name) && LOCK_WORDS.test(messageOf(cause)) ? LOCKED : null);
   if (said !== null && said !== undefined) return said;
   if (status === null) return connectionFault(cause) ?? (isParseFault(cause) ? NOT_S3 : FAILED);
   return byStatus(status, cause);
 }
 
+/** AWS says the first, MinIO the second; the words say what of. */
+const LOCK_CODES: ReadonlySet<string> = new Set(['AccessDenied', 'InvalidRequest']);
 const LOCK_WORDS = /object.?lock|retention|worm|legal hold/i;
 
 function isParseFault(cause: unknown): boolean {

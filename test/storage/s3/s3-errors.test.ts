@@ -109,10 +109,11 @@ describe('an S3 store tells what a server says', () => {
     ]);
   });
 
-  test('an object that object lock holds', async () => {
-    const { store } = await against((_, r) =>
-      s3Error(r, 403, 'AccessDenied', 'Access Denied because object protected by object lock.'),
-    );
+  test.each([
+    { by: 'AWS', status: 403, name: 'AccessDenied', says: 'Access Denied because object protected by object lock.' },
+    { by: 'MinIO', status: 400, name: 'InvalidRequest', says: 'Object is WORM protected and cannot be overwritten' },
+  ])('an object that object lock holds, as $by says it', async ({ status, name, says }) => {
+    const { store } = await against((_, r) => s3Error(r, status, name, says));
     const error = await errorOf(store.delete(nameOf(BLOB), NEVER));
     expect([error.code, error.retryable]).toEqual(['storage/locked', false]);
   });

@@ -31,7 +31,7 @@ export interface KuboServerOptions {
 export async function startKubo(options: KuboServerOptions = {}): Promise<KuboServer> {
   switch (serverMeans()) {
     case 'docker':
-      return await startContainer();
+      return await startContainer(options);
     case 'go':
       return await startBinary(options);
     case null:
@@ -87,12 +87,14 @@ function set(target: unknown, [first, ...rest]: readonly string[], value: unknow
 
 const KUBO_IMAGE = 'ipfs/kubo:v0.42.0';
 
-async function startContainer(): Promise<KuboServer> {
+async function startContainer({ config = {} }: KuboServerOptions): Promise<KuboServer> {
   const { GenericContainer, Wait } = await import('testcontainers');
   const [api, gateway, swarm] = [await freePort(), await freePort(), await freePort()];
   const container = await new GenericContainer(KUBO_IMAGE)
     .withEnvironment({ IPFS_PROFILE: 'test' })
-    .withCopyContentToContainer([{ content: LISTEN_EVERYWHERE, target: '/container-init.d/listen.sh', mode: 0o755 }])
+    .withCopyContentToContainer([
+      { content: `${LISTEN_EVERYWHERE}${configuring(config)}`, target: '/container-init.d/listen.sh', mode: 0o755 },
+    ])
     .withExposedPorts(
       { container: 5_001, host: api },
       { container: 8_080, host: gateway },
@@ -119,6 +121,12 @@ async function startContainer(): Promise<KuboServer> {
       await container.stop();
     },
   };
+}
+
+function configuring(config: Readonly<Record<string, unknown>>): string {
+  return Object.entries(config)
+    .map(([name, value]) => `ipfs config --json ${name} '${JSON.stringify(value)}'\n`)
+    .join('');
 }
 
 /** The test profile listens on the container's own loopback only, where no published port leads. */

@@ -36,7 +36,7 @@ export interface S3ServerOptions {
 export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
   switch (serverMeans()) {
     case 'docker':
-      return await startMinio();
+      return await startMinio(options);
     case 'go':
       return await startVersitygw(options);
     case null:
@@ -92,22 +92,33 @@ async function startVersitygw(options: S3ServerOptions): Promise<S3Server> {
 /** A release by its tag, not `latest`: what passes today passes tomorrow. */
 const MINIO_IMAGE = 'minio/minio:RELEASE.2025-09-07T16-13-09Z';
 
-async function startMinio(): Promise<S3Server> {
+const CERTIFICATES = '/certificates';
+
+function minioFiles({ certFile, keyFile }: NonNullable<S3ServerOptions['certificate']>) {
+  return [
+    { source: certFile, target: `${CERTIFICATES}/public.crt` },
+    { source: keyFile, target: `${CERTIFICATES}/private.key` },
+  ];
+}
+
+async function startMinio({ certificate }: S3ServerOptions): Promise<S3Server> {
   const { GenericContainer, Wait } = await import('testcontainers');
   const accessKeyId = 'holdfast-test';
   const secretAccessKey = randomBytes(16).toString('hex');
   const port = await freePort();
+  const ready = Wait.forHttp('/minio/health/ready', 9_000);
   const container = await new GenericContainer(MINIO_IMAGE)
     .withEnvironment({ MINIO_ROOT_USER: accessKeyId, MINIO_ROOT_PASSWORD: secretAccessKey })
-    .withCommand(['server', '/data'])
+    .withCommand(['server', ...(certificate === undefined ? [] : ['--certs-dir', CERTIFICATES]), '/data'])
+    .withCopyFilesToContainer(certificate === undefined ? [] : minioFiles(certificate))
     // A fixed port, so that it is the same after a restart.
     .withExposedPorts({ container: 9_000, host: port })
-    .withWaitStrategy(Wait.forHttp('/minio/health/ready', 9_000))
+    .withWaitStrategy(certificate === undefined ? ready : ready.usingTls().allowInsecure())
     .start();
   return {
     pid: null,
     engine: 'minio',
-    endpoint: `http://${container.getHost()}:${port}`,
+    endpoint: `${certificate === undefined ? 'http' : 'https'}://${container.getHost()}:${port}`,
     region: 'us-east-1',
     accessKeyId,
     secretAccessKey,

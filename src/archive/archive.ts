@@ -191,7 +191,7 @@ export class Archive implements ArchiveView {
       chain: this.#chain,
     });
     const beside = { poller: this.#poller, adoption: this.#adoption, chain: this.#chain };
-    this.backfill = new Backfill({ ...parts, ...beside, sites, spooler });
+    this.backfill = new Backfill({ ...parts, ...beside, sites, spooler, replication });
     this.chainView = new ChainQuestions({
       ...parts,
       ...beside,

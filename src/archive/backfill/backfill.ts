@@ -26,6 +26,7 @@ export interface BackfillModules {
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly sites: readonly Site[];
+  readonly replication: { admit(signal: AbortSignal): Promise<unknown> };
   readonly adoption: { readonly isDone: boolean };
   readonly spooler: Spooler;
   readonly verifier: Verifier;
@@ -69,6 +70,8 @@ export class Backfill {
     const desks = await this.#open(parameters, context);
     try {
       const range = await this.#walk(parameters, context);
+      // By now the chain is known. What the archive's own backends hold is asked of them before it is fetched from others.
+      if (!parameters.dryRun) await this.#modules.replication.admit(context.signal);
       return await this.#fill(parameters, range, desks, context);
     } finally {
       await Promise.all(desks.map((desk) => desk.close()));

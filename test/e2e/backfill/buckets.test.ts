@@ -130,8 +130,9 @@ describeWithServers('buckets', () => {
     'a bucket of another chain: exit code 2, and nothing is written',
     async () => {
       const { env } = await s3Environment(server);
-      const first = await oldBlobs('chain one');
-      await backfill({ ...first, dataDir: temporaryFolder(), env }, '--source', 'node');
+      const { node, blobs, from } = await oldBlobs('chain one');
+      const source = ['--source', `dir=${folderOf(blobs)}`];
+      expect(await backfill({ node, dataDir: temporaryFolder(), env }, ...from, ...source)).toMatchObject({ code: 0 });
       const other = await startNode({ seed: 'chain two' });
       const run = startBackfill({ node: other, dataDir: temporaryFolder(), env });
       expect(await run.ended).toMatchObject({ code: 2, stderr: expect.stringContaining('belongs to the chain') });

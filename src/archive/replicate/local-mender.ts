@@ -84,9 +84,16 @@ export class LocalMender {
     const { found, bad } = await copies.find(entry, signal, store.id);
     damage.reportClaimed(entry, bad);
     if (found === null) return false;
-    // What is replaced in place has its room already.
-    if (room.isCache && (await store.stat(entry, signal)) !== null) room.giveBack(entry.sizeBytes);
-    return (await home.put(found.blob, signal)) === store.id && (await this.#isProven(entry, signal));
+    // What is replaced in place has its room already, and keeps it when it is not replaced.
+    const before = room.isCache ? await store.stat(entry, signal) : null;
+    if (before !== null) room.giveBack(entry.sizeBytes);
+    let isHere = false;
+    try {
+      isHere = (await home.put(found.blob, signal)) === store.id;
+    } finally {
+      if (before !== null && !isHere) room.takeBack(entry.sizeBytes);
+    }
+    return isHere && (await this.#isProven(entry, signal));
   }
 
   async #isProven(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {

@@ -106,6 +106,11 @@ export class LocalRoom {
     this.#usedBytes -= bytes;
   }
 
+  /** What was given back is still there. */
+  takeBack(bytes: number): void {
+    this.#usedBytes += bytes;
+  }
+
   /** As `claim`, for what need not be here: only older blobs that are stored elsewhere give way to it. */
   claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
     const turn = this.#turn.then(() => this.#claimSpare(bytes, signal));
@@ -203,13 +208,19 @@ export class LocalRoom {
     return false;
   }
 
-  /** true: there was something to delete. */
+  /** true: there was something to delete. What the disk refuses to delete is counted on, and keeps none of the others. */
   async #delete(gone: readonly ContentEntry[], signal: AbortSignal): Promise<boolean> {
+    let refusal: { readonly error: unknown } | null = null;
     for (const entry of gone) {
-      await this.#modules.store.delete(entry, signal);
-      this.#usedBytes -= entry.sizeBytes;
+      try {
+        await this.#modules.store.delete(entry, signal);
+        this.#usedBytes -= entry.sizeBytes;
+      } catch (error) {
+        refusal ??= { error };
+      }
     }
     if (gone.length > 0) this.#lookedMs = Number.NEGATIVE_INFINITY;
+    if (refusal !== null) throw refusal.error;
     return gone.length > 0;
   }
 }

@@ -59,6 +59,20 @@ test('bytes that came wrong once from a good disk are not called damaged', async
   expect([found?.from, bad]).toEqual(['local', []]);
 });
 
+test('a copy that could not be replaced in place keeps its room in the books', async () => {
+  const { replication, damage, store, entry, path } = await stored(LARGE, { mode: 'cache' });
+  writeFileSync(path, 'spoilt');
+  damage.reportClaimed(entry(), (await replication.copies.find(LARGE, NEVER)).bad);
+  expect(replication.room.cachedBytes).toBe(80_000);
+  const { keep } = store;
+  store.keep = async () => {
+    throw new Error('EIO');
+  };
+  await replication.mender.mendSome(NEVER);
+  expect(replication.room.cachedBytes).toBe(80_000);
+  store.keep = keep;
+});
+
 describe('a cache', () => {
   const offer = async (scene: Awaited<ReturnType<typeof stored>>, blob = LARGE) => {
     const { found } = await scene.replication.copies.find(blob, NEVER);

@@ -56,3 +56,21 @@ test('what is being written is not given twice', async () => {
   room.settle(MIB);
   expect(await room.claim(MIB, NEVER)).toBe(true);
 });
+
+test('what cannot be deleted keeps none of the others, and stays counted', async () => {
+  const { replication, store, spool } = await replicationScene({ backends: [new MemoryBackend('s3')] });
+  await replication.admit(NEVER);
+  const blobs = ['first', 'second', 'third'].map((label) => sampleBlob(label, 500));
+  for (const blob of blobs) await spool(blob);
+  await replication.drain(['s3'], NEVER);
+  expect(replication.room.cachedBytes).toBe(1_500);
+  const { delete: plainly } = store;
+  store.delete = async (name, signal) => {
+    if (name.versionHash === blobs[0]?.versionHash) throw new Error('EIO');
+    await plainly.call(store, name, signal);
+  };
+  await expect(replication.room.relieve(NEVER)).rejects.toThrow('EIO');
+  expect(replication.room.cachedBytes).toBe(500);
+  // And the next one has its turn.
+  expect(await replication.room.claim(500, NEVER)).toBe(true);
+});

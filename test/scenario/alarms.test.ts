@@ -26,6 +26,31 @@ describe('alarms by age, on the chain’s clock', () => {
     }
   });
 
+  test('the same, where it is here but on no backend yet', async () => {
+    // Nothing listens there.
+    const env = {
+      HOLDFAST_S3_ENDPOINT: 'http://127.0.0.1:9',
+      HOLDFAST_S3_BUCKET: 'bucket',
+      HOLDFAST_S3_ACCESS_KEY_ID: 'key',
+      HOLDFAST_S3_SECRET_ACCESS_KEY: 'secret',
+    };
+    const scene = await Scene.create({ env });
+    await scene.start();
+    scene.mine(1, 1);
+    await scene.until('spooled', () => scene.archive.status().content.spooled === 1);
+    expect(codes(scene, 'chain/unstored')).toEqual([]);
+    for (const [hours, percent] of [
+      [3.4, 50],
+      [1.5, 75],
+      [0.9, 90],
+    ] as const) {
+      scene.mine(Math.round(hours * HOUR_BLOCKS));
+      const code = `chain/unstored-${percent}`;
+      await scene.until(code, () => scene.conditions().includes(code));
+      expect(codes(scene, 'chain/unstored')).toEqual([code]);
+    }
+  });
+
   test('blocks without a blob are told of after as many as the operator says, until there is one', async () => {
     const scene = await Scene.create({ env: { HOLDFAST_ALARM_SILENT_BLOCKS: '20' } });
     await scene.start();

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { testOnLinux } from '../../promised.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type ArchiveProcess, startArchive, startNode, untilStored } from '../archive-process.ts';
@@ -55,7 +56,7 @@ function residentBytes({ pid }: ArchiveProcess): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024;
 }
 
-test.runIf(process.platform === 'linux')(
+testOnLinux(
   'thousands of idle connections cost little, and keep nobody from right bytes',
   async () => {
     const { daemon, isRight } = await archive();
@@ -73,7 +74,7 @@ test.runIf(process.platform === 'linux')(
   120_000,
 );
 
-test.runIf(process.platform === 'linux')(
+testOnLinux(
   'where there are few handles, idle connections take none that files and nodes need',
   async () => {
     const { node, daemon, isRight } = await archive(256);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { testOnLinux } from '../../promised.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchive, startNode, untilStored } from '../archive-process.ts';
@@ -49,7 +50,7 @@ function slowReader({ client }: ReaderProcess, path: string): Socket {
   return socket;
 }
 
-test.runIf(process.platform === 'linux')(
+testOnLinux(
   'a thousand readers that do not read hold what answers may hold, and others still get their bytes',
   async () => {
     const { bucket, hashes } = await bucketOf(BLOBS);

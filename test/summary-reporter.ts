@@ -7,13 +7,23 @@ export class SummaryReporter implements Reporter {
     const skipped = tests.filter((one) => one.result().state === 'skipped');
     const failed = tests.filter((one) => one.result().state === 'failed').length;
     const brokenModules = modules.filter((module) => module.state() === 'failed' && !hasFailedTest(module)).length;
-    const lines = skipped.map((one) => `skipped: ${one.module.relativeModuleId} › ${one.fullName}`);
+    const lines = skipped.map((one) => `skipped: ${nameOf(one)}`);
     const flaky = tests.filter((one) => one.diagnostic()?.flaky === true);
-    lines.push(...flaky.map((one) => `passed only when tried again: ${one.module.relativeModuleId} › ${one.fullName}`));
+    lines.push(...flaky.map((one) => `passed only when tried again: ${nameOf(one)}${firstErrorOf(one)}`));
     const passed = tests.length - skipped.length - failed;
     lines.push(`${passed} passed, ${failed + brokenModules + errors.length} failed, ${skipped.length} skipped`);
     process.stdout.write(`${lines.join('\n')}\n`);
   }
+}
+
+function nameOf({ module, fullName }: TestCase): string {
+  return `${module.relativeModuleId} › ${fullName}`;
+}
+
+/** Why it failed first: nothing else prints that. */
+function firstErrorOf(test: TestCase): string {
+  const [error] = test.result().errors ?? [];
+  return error === undefined ? '' : `\n${error.stack ?? error.message}`;
 }
 
 function hasFailedTest(module: TestModule): boolean {

@@ -109,6 +109,7 @@ export class EvidenceKeeper {
   }
 
   #inTurn(store: RecordStore, work: () => Promise<void>): Promise<void> {
+    // Whoever asked is told what fails; the next one has its turn all the same.
     const turn = (this.#turns.get(store.id) ?? Promise.resolve()).then(work);
     this.#turns.set(
       store.id,

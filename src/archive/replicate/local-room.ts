@@ -48,7 +48,8 @@ export class LocalRoom {
   /** What the last look may not have shown: then under way, or claimed since. A disk can fill within one look's time. */
   #unseenBytes = 0;
   #isLow = false;
-  /** One at a time: what is let go for one blob is not counted for another, nor deleted when it has come again. */
+  /** One at a time: what is let go for one blob is not counted for another, nor deleted when it has come again.
+   * What fails is told to whoever asked; the next one has its turn all the same. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: LocalRoomOptions, modules: LocalRoomModules) {

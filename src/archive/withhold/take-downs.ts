@@ -269,6 +269,7 @@ export class TakeDowns {
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#turn.then(work);
+    // Whoever asked is told what fails; the next one has its turn all the same.
     this.#turn = turn.catch(() => {});
     return turn;
   }

@@ -3,7 +3,7 @@ import { ConflictWatch } from '../../../src/archive/chain/conflict-watch.ts';
 import { ConditionBoard } from '../../../src/archive/condition-board.ts';
 import { Pulse } from '../../../src/archive/pulse.ts';
 import { type BlockHash, parseBlockHash } from '../../../src/blob/ids.ts';
-import type { ChainIndex } from '../../../src/catalog/chain-index.ts';
+import type { BlockRow } from '../../../src/catalog/block-table.ts';
 import { createLogger } from '../../../src/observability/logger.ts';
 
 const GENESIS = hashOf('a', 0);
@@ -44,6 +44,13 @@ class Branch {
   }
 }
 
+function rowAt(branch: Branch, height: number): BlockRow | null {
+  const hash = branch.at(height);
+  const previousHash = branch.at(height - 1);
+  if (hash === null || previousHash === null) return null;
+  return { height, hash, previousHash, timeSeconds: height, medianTimeSeconds: height };
+}
+
 function scene(walked: Branch, nodes: readonly Branch[], kept = new Map<string, number>()) {
   const parted = {
     all: () => new Map(kept),
@@ -55,14 +62,9 @@ function scene(walked: Branch, nodes: readonly Branch[], kept = new Map<string, 
   const chain = {
     parted,
     get state() {
-      const hash = walked.at(walked.height);
-      const tip = hash === null ? null : { height: walked.height, hash };
-      return { startHeight: 1, lowestHeight: 1, tip, finalHeight: walked.height } as unknown as ChainIndex['state'];
+      return { startHeight: 1, lowestHeight: 1, tip: rowAt(walked, walked.height), finalHeight: walked.height };
     },
-    blockAt: (height: number) => {
-      const hash = walked.at(height);
-      return (hash === null ? null : { height, hash }) as ReturnType<ChainIndex['blockAt']>;
-    },
+    blockAt: (height: number) => rowAt(walked, height),
   };
   const moved = new Pulse();
   const state: { genesis: BlockHash | null } = { genesis: GENESIS };

@@ -3,7 +3,7 @@ import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export interface SourceFile {
-  /** From the top of the repository, with `/`: `src/archive/poller.ts`. */
+  /** From the top of the repository, with `/`: `src/archive/ingest/poller.ts`. */
   readonly path: string;
   /** The folder under `src`, or the file itself where it lies directly in it: `archive`, `daemon.ts`. */
   readonly room: string;

@@ -10,7 +10,11 @@ import type { BlobHasher } from '../verify/hasher.ts';
 import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
 import { Activity } from './activity.ts';
 import { Adoption } from './adoption.ts';
-import { ArchiveReader } from './archive-reader.ts';
+import { ArchiveReader } from './answer/archive-reader.ts';
+import { ChainQuestions } from './answer/chain-questions.ts';
+import { isoTime } from './answer/content-record.ts';
+import { ContentRecords } from './answer/content-records.ts';
+import { WindowPictures } from './answer/window-pictures.ts';
 import type {
   ArchiveStatus,
   ArchiveView,
@@ -25,29 +29,25 @@ import type { AuditRange, ChainAuditReport } from './chain/audit.ts';
 import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
 import type { ArchiveNode } from './chain/chain-node.ts';
 import { NodeGroup } from './chain/node-group.ts';
-import { ChainQuestions } from './chain-questions.ts';
 import type { ChainView } from './chain-view.ts';
 import type { ConditionBoard } from './condition-board.ts';
-import { isoTime } from './content-record.ts';
-import { ContentRecords } from './content-records.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { CustomKeeper } from './custom/custom-keeper.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Drain } from './drain.ts';
-import { Fetcher } from './fetcher.ts';
 import { ArchiveFigures } from './figures.ts';
-import { LeftOver } from './left-over.ts';
+import { Fetcher } from './ingest/fetcher.ts';
+import { LeftOver } from './ingest/left-over.ts';
+import { type ChainBinding, Poller, type PollerOptions } from './ingest/poller.ts';
+import { Spooler } from './ingest/spooler.ts';
 import { nodeStatus } from './node-status.ts';
 import { Placer } from './placer.ts';
-import { type ChainBinding, Poller, type PollerOptions } from './poller.ts';
 import type { Backend } from './replicate/backend.ts';
 import type { ScrubOptions } from './replicate/daily-scrub.ts';
 import { Replication, type ReplicationOptions } from './replicate/replication.ts';
 import { Upkeep } from './replicate/upkeep.ts';
 import { Routine } from './routine.ts';
-import { Spooler } from './spooler.ts';
 import { standingConditions } from './standing-conditions.ts';
-import { WindowPictures } from './window-pictures.ts';
 import type { WindowView } from './window-view.ts';
 import { TakeDowns } from './withhold/take-downs.ts';
 

@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { JobTable } from '../jobs/job-table.ts';
+import { isoTime } from './answer/content-record.ts';
 import type { ConditionBoard } from './condition-board.ts';
-import { isoTime } from './content-record.ts';
 import type { Replication } from './replicate/replication.ts';
 
 export interface DrainModules {

@@ -4,7 +4,7 @@ import type { Activity } from './activity.ts';
 import type { ChainFollowing } from './chain/chain-following.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import type { DamageWatch } from './damage-watch.ts';
-import type { Poller } from './poller.ts';
+import type { Poller } from './ingest/poller.ts';
 import type { Replication } from './replicate/replication.ts';
 import type { Routine } from './routine.ts';
 

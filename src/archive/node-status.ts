@@ -1,7 +1,7 @@
+import { isoTime } from './answer/content-record.ts';
 import type { ArchiveStatus } from './archive-view.ts';
-import { isoTime } from './content-record.ts';
 import type { CountedCalls } from './counted-node.ts';
-import type { Poller } from './poller.ts';
+import type { Poller } from './ingest/poller.ts';
 
 /** How the node does, as the poller last saw it. */
 export function nodeStatus(

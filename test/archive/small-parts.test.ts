@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { decodeCursor, encodeCursor } from '../../src/archive/answer/listing-cursor.ts';
 import { ConditionBoard } from '../../src/archive/condition-board.ts';
-import { decodeCursor, encodeCursor } from '../../src/archive/listing-cursor.ts';
+import { SlowRequests } from '../../src/archive/ingest/slow-requests.ts';
 import { Pulse } from '../../src/archive/pulse.ts';
-import { SlowRequests } from '../../src/archive/slow-requests.ts';
 import { HoldfastError } from '../../src/blob/errors.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { eventually } from '../e2e/eventually.ts';

@@ -5,7 +5,7 @@ import type { MissingContent } from '../../catalog/missing-contents.ts';
 import { GroupCommit } from '../../sqlite/group-commit.ts';
 import type { Activity } from '../activity.ts';
 import type { ChainFollowing } from '../chain/chain-following.ts';
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
 import type { SourceAnswered } from './backfill-report.ts';
 import type { OwnPlaces } from './own-places.ts';
 

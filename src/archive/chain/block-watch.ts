@@ -1,4 +1,4 @@
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
 import { Pulse } from '../pulse.ts';
 import type { ChainNode } from './chain-node.ts';
 

@@ -2,7 +2,7 @@ import type { BlockHash } from '../../blob/ids.ts';
 import type { ChainIndex } from '../../catalog/chain-index.ts';
 import type { PartedNodes } from '../../catalog/parted-nodes.ts';
 import type { ConditionBoard } from '../condition-board.ts';
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
 import { Pulse } from '../pulse.ts';
 import type { ArchiveNode } from './chain-node.ts';
 import type { Follower } from './follower.ts';

@@ -1,7 +1,7 @@
 import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ConditionBoard } from '../condition-board.ts';
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
 
 /** From this share of the window on, a blob that is on chain and not durable here is at risk. */
 export const FIRST_ALARM_PERCENT = 50;

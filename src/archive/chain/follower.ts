@@ -5,7 +5,7 @@ import type { TakenBack, WalkedBlock } from '../../catalog/walked-block.ts';
 import type { Activity } from '../activity.ts';
 import type { ChainTip } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
 import { Pulse } from '../pulse.ts';
 import { blocksAt } from './block-stream.ts';
 import { BlockTimes } from './block-times.ts';

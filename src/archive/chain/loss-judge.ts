@@ -8,9 +8,9 @@ import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../../verify/verifi
 import type { Activity } from '../activity.ts';
 import type { BlobNode } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
+import type { Spooler } from '../ingest/spooler.ts';
 import { Pulse } from '../pulse.ts';
-import type { Spooler } from '../spooler.ts';
 import type { Follower } from './follower.ts';
 
 /** Somebody who may have bytes: a backend, a peer. `null` is its positive answer; a fault throws. */

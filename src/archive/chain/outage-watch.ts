@@ -5,7 +5,7 @@ import type { UnsavedBlob } from '../../catalog/unsaved-rows.ts';
 import type { Activity } from '../activity.ts';
 import type { ChainTip } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
 import type { Follower } from './follower.ts';
 import { describeOutage, OUTAGES, type OutageReport, outagePath, outageReport } from './outage-report.ts';
 

@@ -9,7 +9,7 @@ import type { Activity } from '../activity.ts';
 import type { BackendStatus } from '../archive-view.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { DamageWatch } from '../damage-watch.ts';
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
 import { Pulse } from '../pulse.ts';
 import { Admission } from './admission.ts';
 import type { Backend } from './backend.ts';

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Activity } from '../activity.ts';
 import type { ConditionBoard } from '../condition-board.ts';
-import type { Poller } from '../poller.ts';
+import type { Poller } from '../ingest/poller.ts';
 import { Pulse } from '../pulse.ts';
 import type { LocalRoom } from './local-room.ts';
 

@@ -6,7 +6,7 @@ import { FetchMissing } from '../../../src/archive/backfill/fetch-missing.ts';
 import { MissingInRange } from '../../../src/archive/backfill/missing-in-range.ts';
 import { OwnPlaces } from '../../../src/archive/backfill/own-places.ts';
 import { SourceDesk } from '../../../src/archive/backfill/source-desk.ts';
-import type { Spooler } from '../../../src/archive/spooler.ts';
+import type { Spooler } from '../../../src/archive/ingest/spooler.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../../src/blob/ids.ts';
 import type { Catalog } from '../../../src/catalog/catalog.ts';
 import type { ByteSource, SourceAnswer } from '../../../src/source/byte-source.ts';

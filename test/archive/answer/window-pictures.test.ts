@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { WindowPictures } from '../../src/archive/window-pictures.ts';
-import { type ContentName, parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
-import { type CatalogSetup, openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
+import { WindowPictures } from '../../../src/archive/answer/window-pictures.ts';
+import { type ContentName, parseBlockHash, parseTxId } from '../../../src/blob/ids.ts';
+import { type CatalogSetup, openCatalog, sighting, spooled } from '../../catalog/catalog-in-folder.ts';
 
 const sha = (text: string) => createHash('sha256').update(text).digest('hex');
 const hashAt = (height: number) => parseBlockHash(sha(`block ${height}`));

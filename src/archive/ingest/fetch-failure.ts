@@ -1,7 +1,7 @@
-import { codeOf, messageOf } from '../blob/errors.ts';
-import type { FetchFailure, WantedBlob } from '../catalog/wanted-table.ts';
-import type { UnverifiedBlob } from '../verify/verified-blob.ts';
-import { ArchiveError } from './errors.ts';
+import { codeOf, messageOf } from '../../blob/errors.ts';
+import type { FetchFailure, WantedBlob } from '../../catalog/wanted-table.ts';
+import type { UnverifiedBlob } from '../../verify/verified-blob.ts';
+import { ArchiveError } from '../errors.ts';
 
 /** A blob that did not come, and why. */
 export type FailedFetch = readonly [wanted: WantedBlob, error: Error];

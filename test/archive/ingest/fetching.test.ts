@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { FetchOutcome, ListedBlob } from '../../src/archive/blob-node.ts';
-import { HoldfastError } from '../../src/blob/errors.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
-import { archiveScene } from './archive-under-test.ts';
-import { FakeBlobNode, NOW_SECONDS } from './fake-blob-node.ts';
+import type { FetchOutcome, ListedBlob } from '../../../src/archive/blob-node.ts';
+import { HoldfastError } from '../../../src/blob/errors.ts';
+import { eventually } from '../../e2e/eventually.ts';
+import { NEVER, sampleBlob } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { archiveScene } from '../archive-under-test.ts';
+import { FakeBlobNode, NOW_SECONDS } from '../fake-blob-node.ts';
 
 const broken = () =>
   new HoldfastError('node/malformed-answer', 'The answer is no JSON.', { retryable: true, hint: 'Look at the node.' });

@@ -1,8 +1,8 @@
-import { HASH_TYPES } from '../blob/ids.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
-import type { BlobStore } from '../storage/blob-store.ts';
-import type { BlobHasher } from '../verify/hasher.ts';
-import { type VerifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
+import { HASH_TYPES } from '../../blob/ids.ts';
+import type { WantedBlob } from '../../catalog/wanted-table.ts';
+import type { BlobStore } from '../../storage/blob-store.ts';
+import type { BlobHasher } from '../../verify/hasher.ts';
+import { type VerifiedBlob, verifyBlob } from '../../verify/verified-blob.ts';
 
 /**
  * Bytes that are in the store without a row in the catalog: a crash left them there, durable but never acknowledged, or

@@ -1,4 +1,4 @@
-import type { ConditionBoard } from './condition-board.ts';
+import type { ConditionBoard } from '../condition-board.ts';
 
 /** A request that runs longer than this is told of. */
 const SLOW_MS = 10_000;

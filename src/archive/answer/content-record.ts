@@ -1,5 +1,5 @@
-import type { WantedBlob } from '../catalog/wanted-table.ts';
-import type { ContentRecord } from './archive-view.ts';
+import type { WantedBlob } from '../../catalog/wanted-table.ts';
+import type { ContentRecord } from '../archive-view.ts';
 
 /** What a queue entry says of its content; where it is on chain is told by others. */
 export function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurrences' | 'nextOccurrences'> {

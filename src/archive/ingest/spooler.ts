@@ -1,13 +1,13 @@
-import { codeOf } from '../blob/errors.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import type { SpooledContent } from '../catalog/content-table.ts';
-import { SPOOL } from '../catalog/placement-table.ts';
-import { GroupCommit } from '../sqlite/group-commit.ts';
-import type { VerifiedBlob } from '../verify/verified-blob.ts';
-import type { Activity } from './activity.ts';
-import type { ConditionBoard } from './condition-board.ts';
-import { Pulse } from './pulse.ts';
-import type { Home } from './replicate/home.ts';
+import { codeOf } from '../../blob/errors.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { SpooledContent } from '../../catalog/content-table.ts';
+import { SPOOL } from '../../catalog/placement-table.ts';
+import { GroupCommit } from '../../sqlite/group-commit.ts';
+import type { VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { Activity } from '../activity.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import { Pulse } from '../pulse.ts';
+import type { Home } from '../replicate/home.ts';
 
 /** How long a full disk or a locked catalog is left alone before the write is tried again. */
 const RETRY_MS = 2_000;

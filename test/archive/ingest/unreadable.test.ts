@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { storageFault } from '../../src/storage/errors.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
-import { type ArchiveScene, archiveScene } from './archive-under-test.ts';
+import { storageFault } from '../../../src/storage/errors.ts';
+import { eventually } from '../../e2e/eventually.ts';
+import { NEVER, sampleBlob } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { type ArchiveScene, archiveScene } from '../archive-under-test.ts';
 
 /** A disk that does not give one blob, until it is mended. */
 function faultyDisk({ store }: ArchiveScene, versionHash: string) {

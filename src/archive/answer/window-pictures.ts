@@ -1,8 +1,8 @@
-import { RETENTION_SECONDS } from '../blob/limits.ts';
-import type { BlockRow } from '../catalog/block-table.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import type { WindowPlacement, WindowRow } from '../catalog/window-rows.ts';
-import { FIRST_ALARM_PERCENT } from './chain/deadline-watch.ts';
+import { RETENTION_SECONDS } from '../../blob/limits.ts';
+import type { BlockRow } from '../../catalog/block-table.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { WindowPlacement, WindowRow } from '../../catalog/window-rows.ts';
+import { FIRST_ALARM_PERCENT } from '../chain/deadline-watch.ts';
 import type {
   BackendTally,
   BlobColumn,
@@ -11,7 +11,7 @@ import type {
   WindowBlock,
   WindowPicture,
   WindowView,
-} from './window-view.ts';
+} from '../window-view.ts';
 
 export interface WindowPictureModules {
   readonly catalog: Catalog;

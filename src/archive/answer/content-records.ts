@@ -1,10 +1,10 @@
-import type { ContentName, NamedHash, TxId } from '../blob/ids.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import type { ContentEntry } from '../catalog/content-table.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { ContentName, NamedHash, TxId } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ContentEntry } from '../../catalog/content-table.ts';
+import type { WantedBlob } from '../../catalog/wanted-table.ts';
+import type { ContentRecord, ListingPage, ListingQuery, RecordLookup } from '../archive-view.ts';
+import type { ChainFollowing } from '../chain/chain-following.ts';
 import type { ArchiveReader } from './archive-reader.ts';
-import type { ContentRecord, ListingPage, ListingQuery, RecordLookup } from './archive-view.ts';
-import type { ChainFollowing } from './chain/chain-following.ts';
 import { describeWanted, failureOf, isoTime } from './content-record.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 

@@ -1,5 +1,5 @@
-import type { Catalog } from '../catalog/catalog.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { WantedBlob } from '../../catalog/wanted-table.ts';
 import { BATCH_LIMITS, takeBatch } from './fetch-plan.ts';
 
 /** Rows of the queue that are looked at in one go. */

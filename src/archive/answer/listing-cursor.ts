@@ -1,4 +1,4 @@
-import { ArchiveError } from './errors.ts';
+import { ArchiveError } from '../errors.ts';
 
 type Order = 'oldest' | 'newest';
 

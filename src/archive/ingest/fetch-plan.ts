@@ -1,5 +1,5 @@
-import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../blob/limits.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../../blob/limits.ts';
+import type { WantedBlob } from '../../catalog/wanted-table.ts';
 
 /** Bounds of one request to the node. */
 export interface BatchLimits {

@@ -1,13 +1,13 @@
-import type { BlockHash, VersionHash } from '../blob/ids.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import { CatalogError } from '../catalog/errors.ts';
-import type { Sighting } from '../catalog/wanted-table.ts';
-import type { Activity } from './activity.ts';
-import type { BlobNode, ChainTip, ListedBlob } from './blob-node.ts';
-import type { ConditionBoard } from './condition-board.ts';
-import { ArchiveError } from './errors.ts';
+import type { BlockHash, VersionHash } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { CatalogError } from '../../catalog/errors.ts';
+import type { Sighting } from '../../catalog/wanted-table.ts';
+import type { Activity } from '../activity.ts';
+import type { BlobNode, ChainTip, ListedBlob } from '../blob-node.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import { ArchiveError } from '../errors.ts';
+import { Pulse } from '../pulse.ts';
 import { MOST_LISTED, type Sweep, sweepCondition, sweepList } from './list-sweep.ts';
-import { Pulse } from './pulse.ts';
 
 /** Which chain the bytes on this machine belong to. */
 export interface ChainBinding {

@@ -1,5 +1,5 @@
-import type { VersionHash } from '../blob/ids.ts';
-import type { ConditionBoard } from './condition-board.ts';
+import type { VersionHash } from '../../blob/ids.ts';
+import type { ConditionBoard } from '../condition-board.ts';
 
 /** Which blobs are remembered as failing; of more, only the number would be wrong. */
 const MOST_REMEMBERED = 10_000;

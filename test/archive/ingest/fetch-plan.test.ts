@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { nextAttemptMs, takeBatch } from '../../src/archive/fetch-plan.ts';
-import type { WantedBlob } from '../../src/catalog/wanted-table.ts';
-import { sighting } from '../catalog/catalog-in-folder.ts';
+import { nextAttemptMs, takeBatch } from '../../../src/archive/ingest/fetch-plan.ts';
+import type { WantedBlob } from '../../../src/catalog/wanted-table.ts';
+import { sighting } from '../../catalog/catalog-in-folder.ts';
 
 const LIMITS = { blobs: 3, bytes: 1_000 };
 

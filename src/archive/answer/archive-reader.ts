@@ -1,20 +1,20 @@
 import { LRUCache } from 'lru-cache';
-import { type ContentName, HASH_TYPES, type NamedHash, type VersionHash } from '../blob/ids.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import type { ContentEntry } from '../catalog/content-table.ts';
-import { StorageError } from '../storage/errors.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
-import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
-import type { Adoption } from './adoption.ts';
-import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from './archive-view.ts';
-import type { ChainFollowing } from './chain/chain-following.ts';
-import type { DamageWatch } from './damage-watch.ts';
-import type { Poller } from './poller.ts';
+import { type ContentName, HASH_TYPES, type NamedHash, type VersionHash } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ContentEntry } from '../../catalog/content-table.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { OpenBlobFile } from '../../storage/local/open-blob-file.ts';
+import type { RehashRule, VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { Adoption } from '../adoption.ts';
+import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from '../archive-view.ts';
+import type { ChainFollowing } from '../chain/chain-following.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import type { Poller } from '../ingest/poller.ts';
+import type { CacheFill } from '../replicate/cache-fill.ts';
+import type { Copies } from '../replicate/copies.ts';
+import type { Site } from '../replicate/site.ts';
 import { ProvenFile } from './proven-file.ts';
-import type { CacheFill } from './replicate/cache-fill.ts';
-import type { Copies } from './replicate/copies.ts';
-import type { Site } from './replicate/site.ts';
 
 export interface ReaderModules {
   readonly store: LocalStore;

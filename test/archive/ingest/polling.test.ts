@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { HoldfastError } from '../../src/blob/errors.ts';
-import { parseBlockHash } from '../../src/blob/ids.ts';
-import { eventually } from '../e2e/eventually.ts';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
-import { archiveScene } from './archive-under-test.ts';
-import { FakeBlobNode, GENESIS } from './fake-blob-node.ts';
+import { HoldfastError } from '../../../src/blob/errors.ts';
+import { parseBlockHash } from '../../../src/blob/ids.ts';
+import { eventually } from '../../e2e/eventually.ts';
+import { NEVER, sampleBlob } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { archiveScene } from '../archive-under-test.ts';
+import { FakeBlobNode, GENESIS } from '../fake-blob-node.ts';
 
 const unreachable = () =>
   new HoldfastError('node/unreachable', 'The node cannot be reached.', { retryable: true, hint: 'Start it.' });

@@ -1,13 +1,13 @@
-import type { ContentName } from '../blob/ids.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import { RECORDED_OCCURRENCES } from '../catalog/chain-index.ts';
-import type { PlacedOccurrence } from '../catalog/occurrence-table.ts';
-import { StorageError } from '../storage/errors.ts';
-import { parseRecordPath, type RecordStore } from '../storage/record-store.ts';
-import { decodeOccurrenceRecord, parseOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
-import { VerifyError } from '../verify/errors.ts';
-import { type OccurrenceRecord, occurrenceKey } from '../verify/occurrence-record.ts';
-import { verifyOccurrence } from '../verify/verify-occurrence.ts';
+import type { ContentName } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { RECORDED_OCCURRENCES } from '../../catalog/chain-index.ts';
+import type { PlacedOccurrence } from '../../catalog/occurrence-table.ts';
+import { StorageError } from '../../storage/errors.ts';
+import { parseRecordPath, type RecordStore } from '../../storage/record-store.ts';
+import { decodeOccurrenceRecord, parseOccurrenceRecord } from '../../verify/decode-occurrence-record.ts';
+import { VerifyError } from '../../verify/errors.ts';
+import { type OccurrenceRecord, occurrenceKey } from '../../verify/occurrence-record.ts';
+import { verifyOccurrence } from '../../verify/verify-occurrence.ts';
 
 export type ProofsFound =
   | { readonly kind: 'found'; readonly records: readonly OccurrenceRecord[] }

@@ -1,6 +1,6 @@
-import type { VersionHash } from '../blob/ids.ts';
-import type { Condition } from './archive-view.ts';
-import type { BlobNode, ListedBlob } from './blob-node.ts';
+import type { VersionHash } from '../../blob/ids.ts';
+import type { Condition } from '../archive-view.ts';
+import type { BlobNode, ListedBlob } from '../blob-node.ts';
 
 /** More entries than six hours of full blocks and a full mempool: a list beyond this is not believed to end. */
 export const MOST_LISTED = 1_000_000;

@@ -5,11 +5,11 @@ import {
   type NamedHash,
   type TxId,
   type VersionHash,
-} from '../blob/ids.ts';
-import { RETENTION_SECONDS } from '../blob/limits.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import type { OccurrenceRow, PlacedOccurrence } from '../catalog/occurrence-table.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+} from '../../blob/ids.ts';
+import { RETENTION_SECONDS } from '../../blob/limits.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { OccurrenceRow, PlacedOccurrence } from '../../catalog/occurrence-table.ts';
+import type { RecordStore } from '../../storage/record-store.ts';
 import type {
   BlockLookup,
   ChainUnavailable,
@@ -26,8 +26,8 @@ import type {
   TransactionLookup,
   WindowEntry,
   WindowLookup,
-} from './chain-view.ts';
-import type { ConditionBoard } from './condition-board.ts';
+} from '../chain-view.ts';
+import type { ConditionBoard } from '../condition-board.ts';
 import { OccurrenceProofs } from './occurrence-proofs.ts';
 
 export interface ChainQuestionModules {

@@ -1,8 +1,8 @@
-import type { ContentName, HashType, VersionHash } from '../blob/ids.ts';
-import { StorageError } from '../storage/errors.ts';
-import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
-import type { FileIdentity } from '../verify/verified-blob.ts';
-import type { ProvenBytes } from './archive-view.ts';
+import type { ContentName, HashType, VersionHash } from '../../blob/ids.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { OpenBlobFile } from '../../storage/local/open-blob-file.ts';
+import type { FileIdentity } from '../../verify/verified-blob.ts';
+import type { ProvenBytes } from '../archive-view.ts';
 
 /** A local file that was verified and has not changed since; looked at again behind every part that is read. */
 export class ProvenFile implements ProvenBytes {

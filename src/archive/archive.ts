@@ -9,7 +9,6 @@ import type { RecordStore } from '../storage/record-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
 import { Activity } from './activity.ts';
-import { Adoption } from './adoption.ts';
 import { ArchiveReader } from './answer/archive-reader.ts';
 import { ChainQuestions } from './answer/chain-questions.ts';
 import { isoTime } from './answer/content-record.ts';
@@ -42,6 +41,7 @@ import { type ChainBinding, Poller, type PollerOptions } from './ingest/poller.t
 import { Spooler } from './ingest/spooler.ts';
 import { nodeStatus } from './node-status.ts';
 import { Placer } from './placer.ts';
+import { Adoption } from './replicate/adoption.ts';
 import type { Backend } from './replicate/backend.ts';
 import type { ScrubOptions } from './replicate/daily-scrub.ts';
 import { Replication, type ReplicationOptions } from './replicate/replication.ts';

@@ -10,6 +10,7 @@ import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { OccurrenceRow, PlacedOccurrence } from '../../catalog/occurrence-table.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
+import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import type {
   BlockLookup,
   ChainUnavailable,
@@ -28,7 +29,6 @@ import type {
   WindowLookup,
 } from '../chain-view.ts';
 import type { ConditionBoard } from '../condition-board.ts';
-import { OccurrenceProofs } from './occurrence-proofs.ts';
 
 export interface ChainQuestionModules {
   readonly catalog: Catalog;

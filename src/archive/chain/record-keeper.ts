@@ -7,10 +7,10 @@ import { parseRecordPath, type RecordStore } from '../../storage/record-store.ts
 import { decodeOccurrenceRecord } from '../../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../../verify/errors.ts';
 import { encodeOccurrenceRecord, occurrenceKey } from '../../verify/occurrence-record.ts';
-import { recordIn } from '../answer/occurrence-proofs.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { Pulse } from '../pulse.ts';
 import type { ChainNode } from './chain-node.ts';
+import { recordIn } from './occurrence-proofs.ts';
 import { type ProvenBlock, readBlock } from './read-block.ts';
 
 export interface RecordModules {

@@ -1,15 +1,15 @@
-import type { ContentName } from '../blob/ids.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import type { SpooledContent } from '../catalog/content-table.ts';
-import type { Logger } from '../observability/logger.ts';
-import type { StoredEntry } from '../storage/blob-store.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
-import type { ConditionBoard } from './condition-board.ts';
-import type { DamageWatch } from './damage-watch.ts';
-import { Pulse } from './pulse.ts';
-import { type Adopted, adoptCopies, adoptUnread, type Listed } from './replicate/adopt-copies.ts';
-import type { Site } from './replicate/site.ts';
+import type { ContentName } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { SpooledContent } from '../../catalog/content-table.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { StoredEntry } from '../../storage/blob-store.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RehashRule } from '../../verify/verified-blob.ts';
+import type { ConditionBoard } from '../condition-board.ts';
+import type { DamageWatch } from '../damage-watch.ts';
+import { Pulse } from '../pulse.ts';
+import { type Adopted, adoptCopies, adoptUnread, type Listed } from './adopt-copies.ts';
+import type { Site } from './site.ts';
 
 export interface AdoptionModules {
   readonly store: LocalStore;

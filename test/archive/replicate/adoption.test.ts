@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { eventually } from '../e2e/eventually.ts';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
-import { archiveScene } from './archive-under-test.ts';
+import { eventually } from '../../e2e/eventually.ts';
+import { NEVER, sampleBlob } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { archiveScene } from '../archive-under-test.ts';
 
 const blobs = Array.from({ length: 12 }, (_, index) => sampleBlob(`kept ${index}`, index % 4 === 0 ? 80_000 : 100));
 

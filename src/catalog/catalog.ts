@@ -279,7 +279,7 @@ export class Catalog {
   }
 
   #transaction<T>(operation: string, work: () => T): T {
-    const putBack = [this.counts.remember(), this.#wanted.remember()];
+    const putBack = [this.counts.remember(), this.#wanted.remember(), this.#placements.counts.remember()];
     try {
       return this.#database.transaction(work).immediate();
     } catch (cause) {

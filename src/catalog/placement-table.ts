@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { type PlacementCode, PlacementCounts } from './placement-counts.ts';
 
 /** 0 wanted, 1 good, 2 damaged: as the column spells them. */
 const PLACEMENT_STATES = ['wanted', 'good', 'damaged'] as const;
@@ -29,6 +30,9 @@ export interface QueuedPlacement {
 const placementRow = z.object({ backend: z.string(), state: z.number(), verified_ms: z.number().nullable() });
 const queuedRow = z.object({ sequence: z.number(), state: z.number(), attempts: z.number() });
 
+const code = z.union([z.literal(0), z.literal(1), z.literal(2)]);
+const goneRows = z.array(z.tuple([z.number(), code]));
+
 /**
  * Nothing rests for longer than five minutes: what is farther ahead was written before the clock stepped back, and is
  * tried. One parameter: now.
@@ -48,11 +52,9 @@ export class PlacementTable {
   readonly #fail: Database.Statement;
   readonly #wanted: Database.Statement;
   readonly #queue: Database.Statement;
-  readonly #queued: Database.Statement;
   readonly #damaged: Database.Statement;
   readonly #damagedQueue: Database.Statement;
-  readonly #damagedCount: Database.Statement;
-  readonly #wantToo: Database.Statement;
+  readonly #wantAnew: Database.Statement;
   readonly #forget: Database.Statement;
   readonly #good: Database.Statement;
   readonly #goodElsewhere: Database.Statement;
@@ -60,7 +62,10 @@ export class PlacementTable {
   readonly #settled: Database.Statement;
   readonly #held: Database.Statement;
   readonly #of: Database.Statement;
+  readonly #stateAt: Database.Statement;
   readonly #ids: ReadonlyMap<string, number>;
+  /** How long the queues are. */
+  readonly counts: PlacementCounts;
 
   /** The local store gives way: what is not there is not missing. */
   readonly isSpoolACache: boolean;
@@ -78,23 +83,31 @@ export class PlacementTable {
         backends.map((backend) => [backend.name, z.number().parse(name.get(backend.name, backend.counts ? 1 : 0))]),
       );
     })();
+    this.counts = new PlacementCounts(database);
     this.isSpoolACache = backends.some(({ name: id, counts }) => id === SPOOL && !counts);
-    this.#want = database.prepare(
-      'INSERT INTO placement (backend_id, sequence, state, due_seconds) VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0',
+    this.#wantAnew = database.prepare(
+      'UPDATE placement SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0 WHERE backend_id = ? AND sequence = ?',
     );
-    this.#wantToo = database.prepare(
+    this.#want = database.prepare(
       'INSERT INTO placement (backend_id, sequence, state, due_seconds) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING',
     );
+    // Why it failed before is kept for as long as it matters: of millions of rows each may have failed once.
+    const withoutError = 'last_error_code = NULL, last_error = NULL';
     this.#set = database.prepare(
-      'UPDATE placement SET state = ?, verified_ms = COALESCE(?, verified_ms), attempts = 0, next_attempt_ms = 0 WHERE backend_id = ? AND sequence = ?',
+      `UPDATE placement SET state = ?, verified_ms = COALESCE(?, verified_ms), attempts = 0, next_attempt_ms = 0, ${withoutError} WHERE backend_id = ? AND sequence = ? AND state = ?`,
     );
     this.#put = database.prepare(
-      'INSERT INTO placement (backend_id, sequence, state, verified_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = COALESCE(excluded.verified_ms, verified_ms)',
+      `INSERT INTO placement (backend_id, sequence, state, verified_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = COALESCE(excluded.verified_ms, verified_ms), ${withoutError}`,
     );
-    this.#remove = database.prepare('DELETE FROM placement WHERE backend_id = ? AND sequence = ?');
-    this.#forget = database.prepare(
-      'DELETE FROM placement WHERE backend_id IN (SELECT id FROM backend) AND sequence = ?',
-    );
+    this.#stateAt = database.prepare('SELECT state FROM placement WHERE backend_id = ? AND sequence = ?').pluck();
+    this.#remove = database
+      .prepare('DELETE FROM placement WHERE backend_id = ? AND sequence = ? RETURNING backend_id, state')
+      .raw();
+    this.#forget = database
+      .prepare(
+        'DELETE FROM placement WHERE backend_id IN (SELECT id FROM backend) AND sequence = ? RETURNING backend_id, state',
+      )
+      .raw();
     this.#relax = database.prepare(
       'UPDATE placement SET urgency = 1 WHERE backend_id = ? AND sequence = ? AND state <> 1 AND urgency = 0',
     );
@@ -109,15 +122,11 @@ export class PlacementTable {
     this.#queue = database.prepare(
       `SELECT sequence, state, attempts FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND ${MAY_BE_TRIED} ORDER BY urgency, due_seconds, sequence LIMIT ?`,
     );
-    this.#queued = database
-      .prepare('SELECT COUNT(*) FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1')
-      .pluck();
     const isDamaged = 'placement INDEXED BY placement_damaged WHERE backend_id = ? AND state = 2';
     this.#damaged = database.prepare(`SELECT sequence FROM ${isDamaged} LIMIT ?`).pluck();
     this.#damagedQueue = database.prepare(
       `SELECT sequence, state, attempts FROM ${isDamaged} AND ${MAY_BE_TRIED} ORDER BY sequence LIMIT ?`,
     );
-    this.#damagedCount = database.prepare(`SELECT COUNT(*) FROM ${isDamaged}`).pluck();
     // CROSS: backends first, in all of these. There are few; the planner, without statistics, would scan the placements.
     this.#good = database
       .prepare(
@@ -148,32 +157,62 @@ export class PlacementTable {
 
   /** Every configured backend is to get it; what no block has, the local store alone. */
   want(sequence: number, dueSeconds: number, isUnmined = false): void {
-    for (const [name, id] of this.#ids) if (!isUnmined || name === SPOOL) this.#want.run(id, sequence, dueSeconds);
+    for (const [name, id] of this.#ids) {
+      if ((isUnmined && name !== SPOOL) || this.#wantNew(id, sequence, dueSeconds)) continue;
+      const before = this.#codeAt(id, sequence);
+      if (this.#wantAnew.run(id, sequence).changes === 1) this.counts.moved(id, before, 0);
+    }
   }
 
   /** Every configured backend but the local store is to get it, where nothing is known of it yet. */
   wantElsewhere(sequence: number, dueSeconds: number): void {
-    for (const [name, id] of this.#ids) if (name !== SPOOL) this.#wantToo.run(id, sequence, dueSeconds);
+    for (const [name, id] of this.#ids) if (name !== SPOOL) this.#wantNew(id, sequence, dueSeconds);
+  }
+
+  /** false: there is a row, or it is withheld. */
+  #wantNew(id: number, sequence: number, dueSeconds: number): boolean {
+    const isNew = this.#want.run(id, sequence, dueSeconds).changes === 1;
+    if (isNew) this.counts.moved(id, null, 0);
+    return isNew;
   }
 
   set(backend: string, sequence: number, state: PlacementState, verifiedMs: number | null): void {
-    this.#set.run(PLACEMENT_STATES.indexOf(state), verifiedMs, this.id(backend), sequence);
+    this.#setState(this.id(backend), sequence, codeOf(state), verifiedMs);
     if (state !== 'good' || backend === SPOOL) return;
     for (const id of this.#ids.values()) this.#relax.run(id, sequence);
   }
 
+  #setState(id: number, sequence: number, code: 0 | 1 | 2, verifiedMs: number | null): void {
+    // Mostly it was wanted: looking first what it was would cost every blob a question.
+    for (const before of [0, 2, 1] as const) {
+      if (this.#set.run(code, verifiedMs, id, sequence, before).changes === 0) continue;
+      this.counts.moved(id, before, code);
+      return;
+    }
+  }
+
   /** As `set`, also where there was no row: a copy that was found rather than made. */
   put(backend: string, sequence: number, state: PlacementState, verifiedMs: number | null): void {
-    this.#put.run(this.id(backend), sequence, PLACEMENT_STATES.indexOf(state), verifiedMs);
+    const [id, to] = [this.id(backend), codeOf(state)];
+    const before = this.#codeAt(id, sequence);
+    if (this.#put.run(id, sequence, to, verifiedMs).changes === 1) this.counts.moved(id, before, to);
   }
 
   remove(backend: string, sequence: number): void {
-    this.#remove.run(this.id(backend), sequence);
+    this.#gone(this.#remove.all(this.id(backend), sequence));
   }
 
   /** Nothing is known of it any more, at any backend that ever was. */
   forget(sequence: number): void {
-    this.#forget.run(sequence);
+    this.#gone(this.#forget.all(sequence));
+  }
+
+  #gone(rows: readonly unknown[]): void {
+    for (const [id, state] of goneRows.parse(rows)) this.counts.moved(id, state, null);
+  }
+
+  #codeAt(id: number, sequence: number): PlacementCode {
+    return code.optional().parse(this.#stateAt.get(id, sequence)) ?? null;
   }
 
   fail(backend: string, sequence: number, failure: { code: string; message: string; nextAttemptMs: number }): void {
@@ -195,7 +234,7 @@ export class PlacementTable {
   }
 
   queued(backend: string): number {
-    return z.number().parse(this.#queued.get(this.id(backend)));
+    return this.counts.queued(this.id(backend));
   }
 
   damaged(backend: string, limit: number): number[] {
@@ -203,7 +242,7 @@ export class PlacementTable {
   }
 
   damagedCount(backend: string): number {
-    return z.number().parse(this.#damagedCount.get(this.id(backend)));
+    return this.counts.damaged(this.id(backend));
   }
 
   /** Are at least so many backends that count proven to hold it? The caller has just recorded one. */
@@ -248,6 +287,10 @@ export class PlacementTable {
     if (id === undefined) throw new RangeError(`backend ${backend} is not configured`);
     return id;
   }
+}
+
+function codeOf(state: PlacementState): 0 | 1 | 2 {
+  return state === 'wanted' ? 0 : state === 'good' ? 1 : 2;
 }
 
 function stateOf(code: number): PlacementState {

@@ -1,0 +1,63 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+
+/** As the column spells them: 0 wanted, 1 good, 2 damaged; null: no row. */
+export type PlacementCode = 0 | 1 | 2 | null;
+
+interface Counts {
+  wanted: number;
+  damaged: number;
+}
+
+const counted = z.object({ wanted: z.number(), damaged: z.number() });
+
+/**
+ * How much each backend has still to get, or to get mended. Kept beside the table: the queue of a backend that was away
+ * for long has millions of rows, and its length is asked for several times a second.
+ */
+export class PlacementCounts {
+  readonly #count: Database.Statement;
+  /** By backend; what is not in here is counted when it is first asked for. */
+  #counts = new Map<number, Counts>();
+
+  constructor(database: Database.Database) {
+    this.#count = database.prepare(
+      `SELECT COUNT(*) FILTER (WHERE state = 0) AS wanted, COUNT(*) FILTER (WHERE state = 2) AS damaged
+       FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1`,
+    );
+  }
+
+  /** Not good: wanted or damaged. */
+  queued(backendId: number): number {
+    const { wanted, damaged } = this.#of(backendId);
+    return wanted + damaged;
+  }
+
+  damaged(backendId: number): number {
+    return this.#of(backendId).damaged;
+  }
+
+  /** A row of this backend came, changed or went. */
+  moved(backendId: number, from: PlacementCode, to: PlacementCode): void {
+    const counts = this.#counts.get(backendId);
+    if (counts === undefined) return;
+    counts.wanted += (to === 0 ? 1 : 0) - (from === 0 ? 1 : 0);
+    counts.damaged += (to === 2 ? 1 : 0) - (from === 2 ? 1 : 0);
+  }
+
+  /** Gives what puts them back to what they are now: for a transaction that is rolled back. */
+  remember(): () => void {
+    const before = [...this.#counts].map(([id, counts]) => [id, { ...counts }] as const);
+    return () => {
+      this.#counts = new Map(before);
+    };
+  }
+
+  #of(backendId: number): Counts {
+    const known = this.#counts.get(backendId);
+    if (known !== undefined) return known;
+    const found = counted.parse(this.#count.get(backendId));
+    this.#counts.set(backendId, found);
+    return found;
+  }
+}

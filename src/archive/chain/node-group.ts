@@ -3,6 +3,8 @@ import type { BlockHash } from '../../blob/ids.ts';
 import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from '../blob-node.ts';
 import { ArchiveError } from '../errors.ts';
 import type { ArchiveNode, ChainHeader } from './chain-node.ts';
+import { ChainError } from './errors.ts';
+import { assertBlock } from './read-block.ts';
 
 /** A node that failed is passed over for this long, unless all have. */
 const PASSED_OVER_MS = 30_000;
@@ -87,8 +89,13 @@ export class NodeGroup implements ArchiveNode {
     return this.#any(signal, (node) => node.header(hash, signal));
   }
 
+  /** What one has damaged, or takes for another block, is asked of the next: the hash says which of them is right. */
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#any(signal, (node) => node.rawBlock(hash, signal));
+    return this.#any(signal, async (node) => {
+      const bytes = await node.rawBlock(hash, signal);
+      if (this.#nodes.length > 1) assertBlock(bytes, hash);
+      return bytes;
+    });
   }
 
   bestChainLock(signal: AbortSignal): ReturnType<ArchiveNode['bestChainLock']> {
@@ -171,6 +178,7 @@ function otherChain(name: string, genesis: BlockHash, bound: BlockHash): Archive
 
 /** It cannot be asked now: neither what it knows nor what it lacks is told by that. */
 function isAway(error: unknown): boolean {
+  if (error instanceof ChainError) return false;
   return !(error instanceof HoldfastError) || error.code !== 'node/rpc-error';
 }
 

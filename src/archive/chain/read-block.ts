@@ -19,11 +19,7 @@ export type ProvenBlock = Omit<WalkedBlock, 'medianTimeSeconds'>;
  * @throws ChainError `chain/wrong-block`, `chain/bad-block`
  */
 export function readBlock(bytes: Uint8Array, hash: BlockHash, height: number): ProvenBlock {
-  const block = provenBlock(bytes, hash, height);
-  const { occurrences, unclear } = occurrencesOf(block);
-  if (occurrences.some(({ transactionIndex }) => block.transactions[transactionIndex]?.hasWitness === true)) {
-    usable(() => checkWitnesses(block), hash, height);
-  }
+  const { block, occurrences, unclear } = provenBlock(bytes, hash, height);
   return {
     height,
     hash,
@@ -38,31 +34,37 @@ export function readBlock(bytes: Uint8Array, hash: BlockHash, height: number): P
   };
 }
 
-function provenBlock(bytes: Uint8Array, hash: BlockHash, height: number): Block {
-  return usable(
-    () => {
-      const block = parseBlock(bytes);
-      if (block.header.hash !== hash) throw wrongBlock(hash, block.header.hash, height);
-      block.merkleTree();
-      return block;
-    },
-    hash,
-    height,
-  );
+/**
+ * Is it that block, by the same proof? For whoever can ask somebody else.
+ * @throws ChainError `chain/wrong-block`, `chain/bad-block`
+ */
+export function assertBlock(bytes: Uint8Array, hash: BlockHash): void {
+  provenBlock(bytes, hash, null);
 }
 
-function usable<T>(check: () => T, hash: BlockHash, height: number): T {
+/** `height`: for what is said of it, where it is known. */
+function provenBlock(bytes: Uint8Array, hash: BlockHash, height: number | null) {
   try {
-    return check();
+    const block = parseBlock(bytes);
+    if (block.header.hash !== hash) throw wrongBlock(hash, block.header.hash, height);
+    block.merkleTree();
+    const found = occurrencesOf(block);
+    const isSigned = found.occurrences.some((one) => block.transactions[one.transactionIndex]?.hasWitness === true);
+    if (isSigned) checkWitnesses(block);
+    return { block, ...found };
   } catch (cause) {
     if (cause instanceof ChainError || !(cause instanceof HoldfastError)) throw cause;
-    throw new ChainError('chain/bad-block', `Block ${height} (${hash}) cannot be used: ${messageOf(cause)}`, {
+    throw new ChainError('chain/bad-block', `Block ${named(hash, height)} cannot be used: ${messageOf(cause)}`, {
       details: { height, hash, code: cause.code },
       retryable: true,
       hint: 'It is asked for again, of another node where there is one. Nothing behind it counts as examined meanwhile.',
       cause,
     });
   }
+}
+
+function named(hash: BlockHash, height: number | null): string {
+  return height === null ? hash : `${height} (${hash})`;
 }
 
 function walked(block: Block, occurrence: Occurrence, height: number): WalkedOccurrence {
@@ -72,8 +74,8 @@ function walked(block: Block, occurrence: Occurrence, height: number): WalkedOcc
   };
 }
 
-function wrongBlock(asked: BlockHash, given: BlockHash, height: number): ChainError {
-  return new ChainError('chain/wrong-block', `Asked for block ${height} (${asked}), the node gave ${given}.`, {
+function wrongBlock(asked: BlockHash, given: BlockHash, height: number | null): ChainError {
+  return new ChainError('chain/wrong-block', `Asked for block ${named(asked, height)}, the node gave ${given}.`, {
     details: { height, asked, given },
     retryable: true,
     hint: 'It is asked for again, of another node where there is one. Look at the node and at what is between.',

@@ -124,7 +124,8 @@ export class Archive implements ArchiveView {
     );
     if (first === undefined) throw new TypeError('an archive follows at least one node');
     const nodes = [first, ...others];
-    this.#node = others.length === 0 ? first : new NodeGroup([first, ...others], () => modules.binding.boundChain());
+    const group = new NodeGroup([first, ...others], () => modules.binding.boundChain());
+    this.#node = others.length === 0 ? first : group;
     this.#calls = calls;
     const parts = { ...modules, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
@@ -167,6 +168,7 @@ export class Archive implements ArchiveView {
     this.#chain = new ChainFollowing(options.chain, {
       ...parts,
       nodes,
+      askLast: (names) => group.askLast(names),
       poller: this.#poller,
       spooler,
       sources: bytesSources(modules.store, sites),

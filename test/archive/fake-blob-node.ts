@@ -14,7 +14,7 @@ export const NOW_SECONDS = 1_767_225_600;
  * where none will ever be.
  */
 export class FakeBlobNode implements ArchiveNode {
-  readonly name = 'http://fake';
+  readonly name: string = 'http://fake';
   readonly blobs = new Map<string, { listed: ListedBlob; bytes: Uint8Array }>();
   readonly pages: { count: number; from: number }[] = [];
   /** What was asked for, a list a request. */

@@ -52,15 +52,18 @@ test.each(BAD)(
   },
 );
 
-test.each(BAD)('a block that %s at the first node: the walk goes on with that of another', async (_what, code, spoil) => {
-  const [bad, good] = [await RecordedNode.listen(), await RecordedNode.listen()];
-  const { hash } = at(115).view;
-  bad.alter = (method, first, result) => (method === 'getblock' && first === hash ? spoil(at(115).hex) : result);
-  const env = { HOLDFAST_NODE_URL: `${bad.url} ${good.url}`, HOLDFAST_START_HEIGHT: '111' };
-  const scene = await Scene.create({ env });
-  await scene.start();
-  await scene.until('the walk', () => scene.archive.status().chain.height === 121);
-  expect(scene.conditions()).not.toContain(code);
-  // What else the first one says is still heard first.
-  expect(scene.archive.status().node.name).toBe(bad.url.replace('u:p@', ''));
-});
+test.each(BAD)(
+  'a block that %s at the first node: the walk goes on with that of another',
+  async (_what, code, spoil) => {
+    const [bad, good] = [await RecordedNode.listen(), await RecordedNode.listen()];
+    const { hash } = at(115).view;
+    bad.alter = (method, first, result) => (method === 'getblock' && first === hash ? spoil(at(115).hex) : result);
+    const env = { HOLDFAST_NODE_URL: `${bad.url} ${good.url}`, HOLDFAST_START_HEIGHT: '111' };
+    const scene = await Scene.create({ env });
+    await scene.start();
+    await scene.until('the walk', () => scene.archive.status().chain.height === 121);
+    expect(scene.conditions()).not.toContain(code);
+    // What else the first one says is still heard first.
+    expect(scene.archive.status().node.name).toBe(bad.url.replace('u:p@', ''));
+  },
+);

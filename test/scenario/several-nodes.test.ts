@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { parseVersionHash } from '../../src/blob/ids.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
-import { BLOCK_SECONDS, Scene } from './archive-on-devnode.ts';
+import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 /** Same seed, same clock, same submissions: the same chain, byte for byte, until one of them does something else. */
 async function twin(options: DevnodeOptions = {}): Promise<Devnode> {
@@ -128,4 +128,25 @@ test('a second node on another chain is ignored', async () => {
   );
   expect(scene.archive.status().chain.height).toBe(124);
   await scene.node.comeBack();
+});
+
+test('what a node on another chain has not got says nothing: it is told, and nothing is lost by its word', async () => {
+  const other = await twin({ seed: 'another chain' });
+  const scene = await Scene.create({ nodes: [other] });
+  await scene.start();
+  scene.mine(2, 1);
+  await scene.caughtUp();
+  await scene.until('told', () => scene.conditions().includes('archive/other-chain'));
+  scene.submit();
+  scene.node.advanceSeconds(BLOCK_SECONDS);
+  scene.node.mine(1, { withoutBytes: true });
+  scene.mine(7 * HOUR_BLOCKS);
+  await scene.until('judged', () => scene.log.some((line) => line.includes('overdue bytes did not answer')));
+  expect(scene.archive.status().chain.lost).toBe(0);
+  await other.goAway();
+  await scene.stop();
+  await scene.start({
+    HOLDFAST_NODE_URL: scene.node.url.replace('//', `//${scene.node.username}:${scene.node.password}@`),
+  });
+  await scene.until('lost', () => scene.archive.status().chain.lost === 1);
 });

@@ -16,6 +16,7 @@ import { DeadlineWatch } from './deadline-watch.ts';
 import { EvidenceKeeper } from './evidence-keeper.ts';
 import { describeFinality, Finality, type FinalityRule } from './finality.ts';
 import { Follower } from './follower.ts';
+import { LagWatch } from './lag-watch.ts';
 import { type BytesSource, LossJudge } from './loss-judge.ts';
 import { OutageWatch } from './outage-watch.ts';
 import { RecordKeeper } from './record-keeper.ts';
@@ -36,6 +37,8 @@ export interface ChainModules {
   /** Every configured node, each by itself. */
   readonly nodes: readonly ArchiveNode[];
   readonly catalog: Catalog;
+  /** Names of the nodes that are to be asked after the others. */
+  readonly askLast: (names: ReadonlySet<string>) => void;
   readonly poller: Poller;
   readonly spooler: Spooler;
   readonly verifier: Verifier;
@@ -74,7 +77,8 @@ export class ChainFollowing {
     this.#follower = follower;
     this.#watch = new BlockWatch(node, poller);
     this.#judge = new LossJudge({ ...modules, follower });
-    this.#conflicts = new ConflictWatch({ ...modules, follower });
+    const lag = new LagWatch({ ...modules, steadyMs: () => performance.now() });
+    this.#conflicts = new ConflictWatch({ ...modules, follower, lag });
     this.#outages = new OutageWatch({
       ...modules,
       follower,

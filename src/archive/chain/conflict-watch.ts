@@ -7,8 +7,9 @@ import { Pulse } from '../pulse.ts';
 import type { ArchiveNode } from './chain-node.ts';
 import type { Follower } from './follower.ts';
 import { relationTo } from './fork.ts';
+import type { LagWatch } from './lag-watch.ts';
 
-type ComparedNode = Pick<ArchiveNode, 'name' | 'genesisHash' | 'blockHashAt'>;
+type ComparedNode = Pick<ArchiveNode, 'name' | 'genesisHash' | 'blockHashAt' | 'tip'>;
 
 export interface ConflictModules {
   readonly nodes: readonly ComparedNode[];
@@ -18,6 +19,7 @@ export interface ConflictModules {
   readonly poller: { readonly state: Pick<Poller['state'], 'genesis'> };
   readonly follower: Pick<Follower, 'moved'>;
   readonly conditions: ConditionBoard;
+  readonly lag: Pick<LagWatch, 'note'>;
 }
 
 /** However fast blocks come, each node is asked no more often than this. */
@@ -83,9 +85,13 @@ export class ConflictWatch {
     // Before our own chain is known, none can be told to be on another one.
     if (tip === null || poller.state.genesis === null) return;
     const parted = new Map<string, number>();
+    const heights = new Map<string, number>();
+    const strangers: string[] = [];
     for (const node of nodes) {
-      const common = await this.#commonHeight(node, signal);
-      if (common !== null) parted.set(node.name, common);
+      const stand = await this.#standOf(node, signal);
+      if (stand.kind === 'parted') parted.set(node.name, stand.lastCommonHeight);
+      if (stand.kind === 'with-us') heights.set(node.name, stand.height);
+      if (stand.kind === 'stranger') strangers.push(node.name);
     }
     // The walk went over to another branch meanwhile: some were compared with what it left.
     if (signal.aborted || !this.#isOnOurBranch(tip)) return;
@@ -94,17 +100,21 @@ export class ConflictWatch {
     this.#parted = parted;
     this.#comparedAt = tip;
     this.#tell();
+    this.#tellStrangers(strangers);
+    this.#modules.lag.note(heights);
   }
 
-  /** null: it has not parted from us. */
-  async #commonHeight(node: ComparedNode, signal: AbortSignal): Promise<number | null> {
+  async #standOf(node: ComparedNode, signal: AbortSignal): Promise<Stand> {
     try {
       const relation = await relationTo(node, this.#modules.catalog.chain, signal);
-      const isConflict = relation.kind === 'forked' && (await this.#isOnOurChain(node, signal));
-      return isConflict ? relation.lastCommonHeight : null;
+      // One that is on another chain altogether is no witness, and is ignored.
+      if (relation.kind !== 'extends' && !(await this.#isOnOurChain(node, signal))) return { kind: 'stranger' };
+      if (relation.kind === 'forked') return { kind: 'parted', lastCommonHeight: relation.lastCommonHeight };
+      return { kind: 'with-us', height: (await node.tip(signal)).height };
     } catch {
       // No answer decides nothing: what it said last holds until it answers again.
-      return this.#parted.get(node.name) ?? null;
+      const lastCommonHeight = this.#parted.get(node.name);
+      return lastCommonHeight === undefined ? { kind: 'silent' } : { kind: 'parted', lastCommonHeight };
     }
   }
 
@@ -112,7 +122,6 @@ export class ConflictWatch {
     return block !== null && this.#modules.catalog.chain.blockAt(block.height)?.hash === block.hash;
   }
 
-  /** One that is on another chain altogether is no witness, and is ignored. */
   async #isOnOurChain(node: ComparedNode, signal: AbortSignal): Promise<boolean> {
     return (await node.genesisHash(signal)) === this.#modules.poller.state.genesis;
   }
@@ -131,7 +140,29 @@ export class ConflictWatch {
           },
     );
   }
+
+  #tellStrangers(names: readonly string[]): void {
+    const { conditions, poller } = this.#modules;
+    conditions.set(
+      'chain:stranger',
+      names.length === 0
+        ? null
+        : {
+            code: 'archive/other-chain',
+            message: `${names.join(', ')} is on another chain than this data folder (genesis ${poller.state.genesis}): it is ignored, and nothing is called lost while its answer is missing.`,
+            hint: 'Take it out of HOLDFAST_NODE_URL.',
+            blocksReadiness: false,
+          },
+    );
+  }
 }
+
+/** How a node stands to the branch that is walked. */
+type Stand =
+  | { readonly kind: 'with-us'; readonly height: number }
+  | { readonly kind: 'parted'; readonly lastCommonHeight: number }
+  | { readonly kind: 'stranger' }
+  | { readonly kind: 'silent' };
 
 function areSame(some: ReadonlyMap<string, number>, others: ReadonlyMap<string, number>): boolean {
   return some.size === others.size && [...some].every(([name, height]) => others.get(name) === height);

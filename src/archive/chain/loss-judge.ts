@@ -12,6 +12,7 @@ import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import { Pulse } from '../pulse.ts';
 import type { Follower } from './follower.ts';
+import { otherChain } from './node-group.ts';
 
 /** Somebody who may have bytes: a backend, a peer. `null` is its positive answer; a fault throws. */
 export interface BytesSource {
@@ -146,6 +147,7 @@ export class LossJudge {
 
   async #askNode(node: BlobNode, wanted: WantedBlob, hashType: HashType, signal: AbortSignal): Promise<Answer> {
     return await this.#ask(signal, hashType, async () => {
+      await this.#assertOurChain(node, signal);
       // By itself, as what failed before is: nobody else's bytes are to blame for this answer.
       const [outcome] = await node.fetchBlobs([{ ...wanted, attempts: wanted.attempts + 1 }], signal);
       switch (outcome?.kind) {
@@ -157,6 +159,13 @@ export class LossJudge {
           throw outcome?.error ?? new Error('The node answered nothing.');
       }
     });
+  }
+
+  /** What a node of another chain has not got says nothing, whoever it stands in for. */
+  async #assertOurChain(node: BlobNode, signal: AbortSignal): Promise<void> {
+    const { genesis } = this.#modules.poller.state;
+    const theirs = await node.genesisHash(signal);
+    if (genesis !== null && theirs !== genesis) throw otherChain(node.name, theirs, genesis);
   }
 
   /** Bytes that do not hash to their name are asked for once more: the first copy may have been damaged on its way. */

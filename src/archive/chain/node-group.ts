@@ -16,6 +16,7 @@ const PASSED_OVER_MS = 30_000;
 export class NodeGroup implements ArchiveNode {
   readonly #nodes: readonly [ArchiveNode, ...ArchiveNode[]];
   readonly #failedUntilMs = new Map<ArchiveNode, number>();
+  #laggards: ReadonlySet<string> = new Set();
   readonly #boundChain: () => Promise<BlockHash | null>;
   /** Nodes that were seen to be on our chain since they last failed. */
   readonly #onOurChain = new Set<ArchiveNode>();
@@ -28,6 +29,11 @@ export class NodeGroup implements ArchiveNode {
 
   get name(): string {
     return this.#inOrder()[0].name;
+  }
+
+  /** Names of those who stand still while others go on: they are asked after these. */
+  askLast(names: ReadonlySet<string>): void {
+    this.#laggards = names;
   }
 
   /** Of a node on the chain that the bytes here belong to, if any is; else of the first one that answers. */
@@ -154,17 +160,19 @@ export class NodeGroup implements ArchiveNode {
     this.#failedUntilMs.set(node, performance.now() + PASSED_OVER_MS);
   }
 
-  /** In the order of the configuration, those that failed lately last. */
+  /** In the order of the configuration, but those that stand still later, and those that failed lately last. */
   #inOrder(): readonly [ArchiveNode, ...ArchiveNode[]] {
     const [head, ...rest] = this.#nodes;
     const nowMs = performance.now();
     const hasFailed = (node: ArchiveNode) => (this.#failedUntilMs.get(node) ?? 0) > nowMs;
-    const [first = head, ...others] = [...this.#nodes].sort((a, b) => Number(hasFailed(a)) - Number(hasFailed(b)));
+    const doubts = (node: ArchiveNode) => Number(hasFailed(node)) * 2 + Number(this.#laggards.has(node.name));
+    const [first = head, ...others] = [...this.#nodes].sort((a, b) => doubts(a) - doubts(b));
     return rest.length === 0 ? [head] : [first, ...others];
   }
 }
 
-function otherChain(name: string, genesis: BlockHash, bound: BlockHash): ArchiveError {
+/** What is said of one node among several that is on another chain: it is passed over. */
+export function otherChain(name: string, genesis: BlockHash, bound: BlockHash): ArchiveError {
   return new ArchiveError(
     'archive/other-chain',
     `The node ${name} is on another chain (genesis ${genesis}) than this data folder (genesis ${bound}).`,

@@ -20,6 +20,7 @@ class Branch {
   letter: string;
   fork: number;
   isSilent = false;
+  genesis = GENESIS;
 
   constructor(name: string, letter: string, height: number, fork = 0) {
     this.name = name;
@@ -40,7 +41,13 @@ class Branch {
 
   async genesisHash(): Promise<BlockHash> {
     if (this.isSilent) throw SILENT;
-    return GENESIS;
+    return this.genesis;
+  }
+
+  async tip() {
+    if (this.isSilent) throw SILENT;
+    const hash = this.at(this.height) ?? GENESIS;
+    return { height: this.height, hash, medianTimeSeconds: this.height, syncing: false };
   }
 }
 
@@ -69,12 +76,14 @@ function scene(walked: Branch, nodes: readonly Branch[], kept = new Map<string, 
   const moved = new Pulse();
   const state: { genesis: BlockHash | null } = { genesis: GENESIS };
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
+  const heights: ReadonlyMap<string, number>[] = [];
   const watch = new ConflictWatch({
     nodes,
     catalog: { chain },
     poller: { state },
     follower: { moved },
     conditions,
+    lag: { note: (found) => heights.push(new Map(found)) },
   });
   const stopping = new AbortController();
   const start = () => {
@@ -84,7 +93,7 @@ function scene(walked: Branch, nodes: readonly Branch[], kept = new Map<string, 
       await running;
     });
   };
-  return { watch, conditions, moved, state, start };
+  return { watch, conditions, moved, state, start, heights };
 }
 
 test('what was walked since the nodes were compared is not called final: they may have parted there', async () => {
@@ -180,4 +189,33 @@ test('before our own chain is known, a node on another branch is not taken for o
   state.genesis = GENESIS;
   await expect.poll(() => watch.isUnknown).toBe(false);
   expect(watch.lastCommonHeight).toBe(20);
+});
+
+test('a node on another chain is told, and no conflict; heights are told of those who follow our branch', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [ahead, short, parted, silent] = [
+    new Branch('ahead', 'a', 34),
+    new Branch('short', 'x', 12),
+    new Branch('parted', 'b', 33, 25),
+    new Branch('silent', 'a', 30),
+  ];
+  short.genesis = hashOf('x', 0);
+  silent.isSilent = true;
+  const { watch, conditions, start, heights } = scene(walked, [
+    ahead,
+    short,
+    parted,
+    silent,
+    new Branch('late', 'a', 7),
+  ]);
+  start();
+  await expect.poll(() => watch.isUnknown).toBe(false);
+  expect(conditions.all().map(({ code }) => code)).toEqual(['chain/nodes-conflict', 'archive/other-chain']);
+  expect(conditions.all()[1]?.message).toMatch(/^short is on another chain/);
+  expect(heights.at(-1)).toEqual(
+    new Map([
+      ['ahead', 34],
+      ['late', 7],
+    ]),
+  );
 });

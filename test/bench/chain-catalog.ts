@@ -163,7 +163,12 @@ async function benchAudit(path: string, catalog: Catalog): Promise<Figure[]> {
     const scanMs = performance.now() - scanBegun;
     const stopWatching = watchEventLoop();
     const begun = performance.now();
-    const report = await auditChain(catalog, { from: null, to: null }, { custom: [], finalHeight: null }, NEVER);
+    const report = await auditChain(
+      catalog,
+      { from: null, to: null },
+      { custom: [], finalHeight: null, nodeTip: null },
+      NEVER,
+    );
     const auditMs = performance.now() - begun;
     blocked.push(stopWatching());
     occurrences = report.occurrences.stored;

@@ -26,6 +26,21 @@ describe('alarms by age, on the chain’s clock', () => {
     }
   });
 
+  test('the same, where the walk stands still', async () => {
+    const scene = await Scene.create({ node: { chainLocks: { kind: 'none' } } });
+    await scene.start();
+    scene.mine(12);
+    await scene.caughtUp();
+    const blob = scene.submit();
+    scene.node.advanceSeconds(150);
+    scene.node.mine(1, { withoutBytes: true });
+    await scene.until('walked', async () => (await scene.record(blob.versionHash))?.hashType != null);
+    scene.node.faults.add({ fault: { kind: 'rpc-error', code: -1, message: 'bad disk' }, methods: ['getblock'] });
+    scene.mine(5 * HOUR_BLOCKS);
+    await scene.until('told', () => scene.conditions().includes('chain/at-risk-75'));
+    expect(await scene.audit()).toMatchObject({ isComplete: false, unexamined: [{ to: scene.node.chain.tip.height }] });
+  });
+
   test('the same, where it is here but on no backend yet', async () => {
     // Nothing listens there.
     const env = {

@@ -5,7 +5,7 @@ import type { AuditedBranch, AuditSnapshot, HeldTally, UnstoredOccurrence } from
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { AbsenceAnswer } from '../../catalog/loss-document.ts';
 
-/** null: from where the walk began, and as high as was walked. History that was walked below counts where it is named. */
+/** null: from where the walk began, and as high as the node is, as far as that is known. History that was walked below counts where it is named. */
 export interface AuditRange {
   readonly from: number | null;
   readonly to: number | null;
@@ -60,6 +60,8 @@ export interface AuditFacts {
   /** Content of which bytes are kept that match neither hash. */
   readonly custom: readonly ContentName[];
   readonly finalHeight: number | null;
+  /** The tip of the node, which the walk may not have come to; null: not known. */
+  readonly nodeTip: { readonly height: number; readonly medianTimeSeconds: number } | null;
 }
 
 /** What is counted apart from what is held. */
@@ -67,6 +69,8 @@ type SetAside = ReadonlyMap<string, readonly [name: ContentName, kind: 'withheld
 
 /** Listed in one report; all are counted. */
 const MOST_FINDINGS = 10_000;
+/** So far behind the node the walk may be and is current all the same. */
+const MOST_BEHIND = 2;
 
 /**
  * Compares every occurrence in a range of heights with what is held, at one moment, which the walk keeps true; in steps
@@ -75,7 +79,7 @@ const MOST_FINDINGS = 10_000;
 export async function auditChain(
   catalog: Catalog,
   asked: AuditRange,
-  { custom, finalHeight }: AuditFacts,
+  { custom, finalHeight, nodeTip }: AuditFacts,
   signal: AbortSignal,
 ): Promise<ChainAuditReport> {
   const snapshot = catalog.snapshot();
@@ -83,11 +87,14 @@ export async function auditChain(
   try {
     const branch = snapshot.branch();
     const { startHeight, tipHeight } = branch;
-    const range = { from: asked.from ?? startHeight ?? 0, to: asked.to ?? tipHeight ?? startHeight ?? 0 };
+    const top = topOf(branch, nodeTip);
+    const range = { from: asked.from ?? startHeight ?? 0, to: asked.to ?? top ?? startHeight ?? 0 };
     const { occurrences, spooled } = await classesIn(range, snapshot, aside, signal);
     const findingCount = occurrences.pending + occurrences.lost;
     const unexamined = unexaminedIn(range, branch);
-    const findings = await findingsIn(range, findingCount, { snapshot, catalog, aside, branch }, signal);
+    const nowSeconds = chainsClock(branch, nodeTip);
+    const modules = { snapshot, catalog, aside, nowSeconds };
+    const { findings, isOverdue } = await findingsIn(range, findingCount, modules, signal);
     return {
       range,
       startHeight,
@@ -101,16 +108,23 @@ export async function auditChain(
       findings,
       findingCount,
       isComplete: findingCount === 0 && unexamined.length === 0,
-      isMissing: occurrences.lost > 0 || findings.some(isOverdue),
+      isMissing: occurrences.lost > 0 || isOverdue,
     };
   } finally {
     snapshot.close();
   }
 }
 
-/** The oldest come first, so that a report cut short has them. */
-function isOverdue({ isSpooled, slackSeconds }: AuditFinding): boolean {
-  return !isSpooled && slackSeconds !== null && slackSeconds <= 0;
+/** Heights that the walk has not come to, and should have, are of the range too: nobody knows what is on them. */
+function topOf({ tipHeight }: AuditedBranch, nodeTip: AuditFacts['nodeTip']): number | null {
+  if (nodeTip === null || tipHeight === null) return tipHeight;
+  return nodeTip.height - tipHeight > MOST_BEHIND ? nodeTip.height : tipHeight;
+}
+
+/** While the walk stands still, deadlines come nearer all the same. */
+function chainsClock({ tipMedianSeconds }: AuditedBranch, nodeTip: AuditFacts['nodeTip']): number | null {
+  if (tipMedianSeconds === null || nodeTip === null) return tipMedianSeconds;
+  return Math.max(tipMedianSeconds, nodeTip.medianTimeSeconds);
 }
 
 async function classesIn({ from, to }: HeightRange, snapshot: AuditSnapshot, aside: SetAside, signal: AbortSignal) {
@@ -164,29 +178,38 @@ interface FindingModules {
   readonly snapshot: AuditSnapshot;
   readonly catalog: Catalog;
   readonly aside: SetAside;
-  readonly branch: AuditedBranch;
+  /** Median time of the tip. */
+  readonly nowSeconds: number | null;
+}
+
+interface Findings {
+  readonly findings: readonly AuditFinding[];
+  /** One of all, listed or not, is not here though its window is over. */
+  readonly isOverdue: boolean;
 }
 
 async function findingsIn(
   { from, to }: HeightRange,
   count: number,
-  { snapshot, catalog, aside, branch: { tipMedianSeconds } }: FindingModules,
+  { snapshot, catalog, aside, nowSeconds }: FindingModules,
   signal: AbortSignal,
-): Promise<AuditFinding[]> {
+): Promise<Findings> {
   const findings: AuditFinding[] = [];
-  const most = Math.min(count, MOST_FINDINGS);
-  if (most === 0) return findings;
+  let isOverdue = false;
+  if (count === 0) return { findings, isOverdue };
   for (const page of snapshot.unstored(from, to)) {
     for (const { transactionIndex: _, held, ...occurrence } of page) {
       if (aside.has(keyOf(occurrence))) continue;
-      const slackSeconds =
-        tipMedianSeconds === null ? null : occurrence.medianTimeSeconds + RETENTION_SECONDS - tipMedianSeconds;
+      const slackSeconds = nowSeconds === null ? null : occurrence.medianTimeSeconds + RETENTION_SECONDS - nowSeconds;
+      isOverdue ||= held === 'seen' && slackSeconds !== null && slackSeconds <= 0;
+      if (findings.length === MOST_FINDINGS) continue;
       const answers = held === 'lost' ? (catalog.losses.find(occurrence)?.answers ?? []) : [];
       const found = held === 'lost' ? ('lost' as const) : ('pending' as const);
       findings.push({ ...occurrence, class: found, isSpooled: held === 'spooled', slackSeconds, answers });
-      if (findings.length === most) return findings;
     }
+    // What is not listed is looked through for what is overdue alone.
+    if (findings.length === Math.min(count, MOST_FINDINGS) && (isOverdue || findings.length === count)) break;
     await letOthersWork(undefined, { signal });
   }
-  return findings;
+  return { findings, isOverdue };
 }

@@ -101,6 +101,8 @@ export class ChainFollowing {
     });
     const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);
     activity.on('walked', () => deadlines.look());
+    // Where the walk stands still, time goes on.
+    activity.on('tip', () => deadlines.look());
   }
 
   get evidence(): Pick<EvidenceKeeper, 'deliverNow'> {
@@ -160,7 +162,8 @@ export class ChainFollowing {
   }
 
   #compare(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
-    const facts = { custom: this.#modules.customNames(), finalHeight: this.finalHeight };
+    const { customNames, poller } = this.#modules;
+    const facts = { custom: customNames(), finalHeight: this.finalHeight, nodeTip: poller.state.tip };
     return auditChain(this.#modules.catalog, range, facts, signal);
   }
 

@@ -15,7 +15,7 @@ export function checkCommand(): Command {
     .option('--backend <name>', 'only this one: local, s3, ipfs, or a name from the list of backends')
     .option('--chain', 'instead: is everything that is on chain stored?')
     .option('--from <height>', 'with --chain: the first height (default: where the walk began)')
-    .option('--to <height>', 'with --chain: the last height (default: as far as was walked)')
+    .option('--to <height>', 'with --chain: the last height (default: the tip; what was not walked is named)')
     .option('--repair', 'replace what is missing or damaged from good copies');
 }
 

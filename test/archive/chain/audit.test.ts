@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { auditChain } from '../../../src/archive/chain/audit.ts';
+import { type AuditFacts, auditChain } from '../../../src/archive/chain/audit.ts';
 import { type ContentName, parseBlockHash, parseTxId, parseVersionHash } from '../../../src/blob/ids.ts';
 import type { Catalog } from '../../../src/catalog/catalog.ts';
 import { openCatalog, spooled } from '../../catalog/catalog-in-folder.ts';
@@ -37,8 +37,12 @@ function store(catalog: Catalog, labels: readonly string[]): void {
   );
 }
 
-const audit = (catalog: Catalog, range = {}, custom: readonly ContentName[] = []) =>
-  auditChain(catalog, { from: null, to: null, ...range }, { custom, finalHeight: null }, NEVER);
+const audit = (
+  catalog: Catalog,
+  range = {},
+  custom: readonly ContentName[] = [],
+  nodeTip: AuditFacts['nodeTip'] = null,
+) => auditChain(catalog, { from: null, to: null, ...range }, { custom, finalHeight: null, nodeTip }, NEVER);
 
 describe('the audit', () => {
   test('classes every occurrence, and lists what is pending with its slack, and what is lost with who answered', async () => {
@@ -93,6 +97,32 @@ describe('the audit', () => {
     });
   });
 
+  test('where the walk stands still, what the node has beyond it is not examined, and deadlines come nearer', async () => {
+    const catalog = walk(openCatalog(), [['waiting'], ['held']]);
+    store(catalog, ['held']);
+    const tip = (blocks: number) => ({ height: 101 + blocks, medianTimeSeconds: (101 + blocks) * SECONDS });
+    const soon = await audit(catalog, {}, [], tip(2));
+    expect(soon).toMatchObject({ range: { to: 101 }, unexamined: [], isMissing: false });
+    expect(soon.findings).toMatchObject([{ slackSeconds: WINDOW - 3 * SECONDS }]);
+    const stuck = await audit(catalog, {}, [], tip(150));
+    expect(stuck).toMatchObject({ range: { to: 251 }, unexamined: [{ from: 102, to: 251 }], isMissing: true });
+    expect(stuck.findings).toMatchObject([{ slackSeconds: WINDOW - 151 * SECONDS }]);
+    expect(await audit(catalog, { to: 101 }, [], tip(150))).toMatchObject({ unexamined: [] });
+    // One that went back in time takes nothing back.
+    expect(await audit(catalog, {}, [], tip(-50))).toMatchObject({ range: { to: 101 }, isMissing: false });
+  });
+
+  test('one that is overdue is missing, however many others are listed before it', async () => {
+    const spooledOnly = Array.from({ length: 10_050 }, (_, index) => `spooled ${index}`);
+    const catalog = walk(openCatalog(), [spooledOnly, ['waiting']]);
+    catalog.recordSpooled(spooledOnly.map((label) => spooled(label)));
+    const tip = (blocks: number) => ({ height: 101, medianTimeSeconds: (101 + blocks) * SECONDS });
+    const report = await audit(catalog, {}, [], tip(145));
+    expect(report).toMatchObject({ findingCount: 10_051, isMissing: true });
+    expect(report.findings).toHaveLength(10_000);
+    expect(await audit(catalog, {}, [], tip(100))).toMatchObject({ findingCount: 10_051, isMissing: false });
+  });
+
   test('what is withheld or custom is that, whatever is held of it, and keeps nothing from being complete', async () => {
     const catalog = walk(openCatalog(), [
       ['a', 'b'],
@@ -139,7 +169,12 @@ describe('the audit', () => {
   test('stops when it is told to', async () => {
     const catalog = walk(openCatalog(), [['a']]);
     await expect(
-      auditChain(catalog, { from: null, to: null }, { custom: [], finalHeight: null }, AbortSignal.abort()),
+      auditChain(
+        catalog,
+        { from: null, to: null },
+        { custom: [], finalHeight: null, nodeTip: null },
+        AbortSignal.abort(),
+      ),
     ).rejects.toThrow();
   });
 });

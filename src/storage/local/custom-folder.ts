@@ -1,37 +1,115 @@
-import { readFile } from 'node:fs/promises';
+import { open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
-import { type CustomName, type CustomStore, customPath } from '../custom-store.ts';
+import { parseVersionHash, type VersionHash } from '../../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { type CustomName, type CustomStore, customPath, type ListedCustom } from '../custom-store.ts';
 import { storageFault } from '../errors.ts';
+import { DamagedFiles } from './damaged-files.ts';
 import { makeDurableFolder, writeDurably } from './durable-file.ts';
+
+const HASH = /^[0-9a-f]{64}$/;
 
 /** `custom/…` in the data folder: a file each, durable when acknowledged. */
 export class CustomFolder implements CustomStore {
   readonly #root: string;
+  readonly #damaged: DamagedFiles;
 
   constructor(dataDir: string) {
     this.#root = dataDir;
+    this.#damaged = new DamagedFiles(join(dataDir, 'custom', 'damaged'));
   }
 
   async putCustom(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const file = join(this.#root, customPath(name));
-    try {
+    const file = this.#fileOf(name);
+    await this.#doing('put custom', file, signal, async () => {
       await makeDurableFolder(dirname(file));
       await writeDurably(file, bytes, dirname(file));
-    } catch (cause) {
-      throw storageFault('local', 'put custom', cause, file);
-    }
+    });
   }
 
   async getCustom(name: CustomName, signal: AbortSignal): Promise<Uint8Array | null> {
-    const file = join(this.#root, customPath(name));
-    try {
-      return await readFile(file, { signal });
-    } catch (cause) {
-      signal.throwIfAborted();
-      if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') return null;
-      throw storageFault('local', 'get custom', cause, file);
+    signal.throwIfAborted();
+    const file = this.#fileOf(name);
+    return await this.#doing('get custom', file, signal, () => nullWhenAbsent(readBounded(file)));
+  }
+
+  async *listCustom(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom> {
+    const folder = join(this.#root, 'custom');
+    const hashes = versionHash === null ? await this.#hashesIn(folder, signal) : [versionHash];
+    for (const hash of hashes) {
+      for (const keccak of await this.#hashesIn(join(folder, hash), signal)) {
+        const file = this.#fileOf({ versionHash: hash, keccak });
+        const found = await this.#doing('list custom', file, signal, () => nullWhenAbsent(stat(file)));
+        if (found?.isFile() === true) yield { versionHash: hash, keccak, sizeBytes: found.size };
+      }
     }
   }
+
+  async setCustomAside(name: CustomName, signal: AbortSignal): Promise<string | null> {
+    signal.throwIfAborted();
+    const file = this.#fileOf(name);
+    const below = join(name.versionHash, name.keccak);
+    return await this.#doing('set custom aside', file, signal, () => this.#damaged.keep(file, below));
+  }
+
+  async purgeCustom(versionHash: VersionHash, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const folder = join(this.#root, 'custom', versionHash);
+    return await this.#doing('purge custom', folder, signal, async () => {
+      const isThere = (await nullWhenAbsent(stat(folder))) !== null;
+      await rm(folder, { recursive: true, force: true });
+      return (await this.#damaged.remove(versionHash)) || isThere;
+    });
+  }
+
+  #fileOf(name: CustomName): string {
+    return join(this.#root, customPath(name));
+  }
+
+  /** What else lies there is not ours. */
+  async #hashesIn(folder: string, signal: AbortSignal): Promise<VersionHash[]> {
+    const read = () => nullWhenAbsent(readdir(folder));
+    const names = (await this.#doing('list custom', folder, signal, read)) ?? [];
+    signal.throwIfAborted();
+    return names
+      .filter((name) => HASH.test(name))
+      .sort()
+      .map((name) => parseVersionHash(name));
+  }
+
+  async #doing<T>(operation: string, where: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw storageFault('local', operation, cause, where);
+    }
+  }
+}
+
+/** A damaged folder can hold anything under such a name; no blob is larger than this. */
+async function readBounded(file: string): Promise<Uint8Array> {
+  const handle = await open(file, 'r');
+  try {
+    const { size } = await handle.stat();
+    const bytes = Buffer.alloc(Math.min(size, MAX_BLOB_BYTES + 1));
+    let read = 0;
+    while (read < bytes.length) {
+      const { bytesRead } = await handle.read(bytes, read, bytes.length - read, read);
+      if (bytesRead === 0) break;
+      read += bytesRead;
+    }
+    return bytes.subarray(0, read);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function nullWhenAbsent<T>(work: Promise<T>): Promise<T | null> {
+  return await work.catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null;
+    throw error;
+  });
 }

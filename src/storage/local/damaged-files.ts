@@ -2,13 +2,12 @@ import { constants } from 'node:fs';
 import { copyFile, link, opendir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
-import type { ContentName } from '../../blob/ids.ts';
 import { makeDurableFolder } from './durable-file.ts';
 
 /** A disk that goes bad as a whole must not fill itself with what it spoilt. */
 const MOST_BYTES = 268_435_456;
 
-/** What lay under the name of a blob and was not it, kept for a closer look: `damaged/<hash type>/<version hash>/…`. */
+/** What lay under the name of a blob and was not it, kept for a closer look, below a folder that follows from its name. */
 export class DamagedFiles {
   readonly #root: string;
   #bytes: number | null = null;
@@ -19,7 +18,7 @@ export class DamagedFiles {
   }
 
   /** Gives the file a second name here, so that the first is never absent. null: nothing is there, or here is no more room. */
-  async keep(path: string, { hashType, versionHash }: ContentName): Promise<string | null> {
+  async keep(path: string, below: string): Promise<string | null> {
     const found = await stat(path, { bigint: true }).catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return null;
       throw error;
@@ -27,7 +26,7 @@ export class DamagedFiles {
     if (found === null) return null;
     this.#bytes ??= await bytesBelow(this.#root);
     if (this.#bytes + Number(found.size) > MOST_BYTES) return null;
-    const folder = join(this.#root, hashType, versionHash);
+    const folder = join(this.#root, below);
     const kept = join(folder, `${found.mtimeNs}-${found.size}`);
     await makeDurableFolder(folder);
     try {
@@ -40,9 +39,9 @@ export class DamagedFiles {
     return kept;
   }
 
-  /** Deletes all that was kept under this name. false: there was nothing. */
-  async remove({ hashType, versionHash }: ContentName): Promise<boolean> {
-    const folder = join(this.#root, hashType, versionHash);
+  /** Deletes all that was kept below this. false: there was nothing. */
+  async remove(below: string): Promise<boolean> {
+    const folder = join(this.#root, below);
     try {
       await rm(folder, { recursive: true });
     } catch (error) {

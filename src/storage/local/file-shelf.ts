@@ -49,7 +49,7 @@ export class FileShelf {
       await makeDurableFolder(folder);
       this.#madeFolders.add(folder);
     }
-    if ((await this.stat(blob)) !== null && !(await this.#isSame(blob))) await this.#damaged.keep(path, blob);
+    if ((await this.stat(blob)) !== null && !(await this.#isSame(blob))) await this.#damaged.keep(path, below(blob));
     return await writeDurably(path, blob.bytes, this.#temporary);
   }
 
@@ -131,8 +131,12 @@ export class FileShelf {
   async purge(name: ContentName): Promise<boolean> {
     const isThere = (await this.stat(name)) !== null;
     await this.delete(name);
-    return (await this.#damaged.remove(name)) || isThere;
+    return (await this.#damaged.remove(below(name))) || isThere;
   }
+}
+
+function below({ hashType, versionHash }: ContentName): string {
+  return join(hashType, versionHash);
 }
 
 /** What else lies there (a desktop's own files, `lost+found`) is not ours. */

@@ -144,14 +144,37 @@ export class S3Bucket {
     return true;
   }
 
+  /** Every name below this that a listing shows, or of which older versions alone are left. */
+  async namesEver(below: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const names = new Set<string>();
+    for await (const { key } of this.list(below, signal)) names.add(key);
+    for (let after: VersionCursor | null = {}; after !== null; ) {
+      const page: VersionPage | null = await this.#versions(this.#prefix + below, after, signal);
+      for (const { key } of page?.versions ?? []) names.add(key.slice(this.#prefix.length));
+      after = page?.more ?? null;
+    }
+    return names;
+  }
+
   /** null: the server knows no versions. */
-  #versionsOf(name: string, signal: AbortSignal): Promise<string[] | null> {
-    const key = this.#prefix + name;
+  async #versionsOf(name: string, signal: AbortSignal): Promise<string[] | null> {
+    const page = await this.#versions(this.#prefix + name, {}, signal);
+    return page?.versions.filter(({ key }) => key === this.#prefix + name).map(({ id }) => id) ?? null;
+  }
+
+  #versions(Prefix: string, after: VersionCursor, signal: AbortSignal): Promise<VersionPage | null> {
     return this.#call('list versions', signal, async (abortSignal) => {
       try {
-        const command = new this.#sdk.ListObjectVersionsCommand({ Bucket: this.options.bucket, Prefix: key });
-        const { Versions = [], DeleteMarkers = [] } = await this.#client.send(command, { abortSignal });
-        return [...Versions, ...DeleteMarkers].filter((one) => one.Key === key).map((one) => one.VersionId ?? 'null');
+        const input = { Bucket: this.options.bucket, Prefix, ...after };
+        const answer = await this.#client.send(new this.#sdk.ListObjectVersionsCommand(input), { abortSignal });
+        const { Versions = [], DeleteMarkers = [], IsTruncated, NextKeyMarker, NextVersionIdMarker } = answer;
+        const versions = [...Versions, ...DeleteMarkers].map(({ Key = '', VersionId = 'null' }) => ({
+          key: Key,
+          id: VersionId,
+        }));
+        if (IsTruncated !== true || NextKeyMarker === undefined) return { versions, more: null };
+        const VersionIdMarker = NextVersionIdMarker === undefined ? {} : { VersionIdMarker: NextVersionIdMarker };
+        return { versions, more: { KeyMarker: NextKeyMarker, ...VersionIdMarker } };
       } catch (cause) {
         const { status, name: code } = answerOf(cause);
         if (status === 501 || status === 405 || code === 'NotImplemented') return null;
@@ -233,6 +256,18 @@ export class S3Bucket {
     };
     return remoteCall(call, explainS3, work);
   }
+}
+
+/** Where a listing of versions goes on; empty at its beginning. */
+interface VersionCursor {
+  readonly KeyMarker?: string;
+  readonly VersionIdMarker?: string;
+}
+
+interface VersionPage {
+  /** Marks of deletion as well. */
+  readonly versions: readonly { readonly key: string; readonly id: string }[];
+  readonly more: VersionCursor | null;
 }
 
 interface Page {

@@ -1,9 +1,9 @@
-import type { BlockHash, ContentName } from '../../blob/ids.ts';
+import type { BlockHash, ContentName, VersionHash } from '../../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { BlobStore, DamageKeeper, StoredEntry } from '../blob-store.ts';
 import { type ChainBinding, MARKER, markerText, parseMarker, refuseOtherBinding } from '../chain-binding.ts';
-import { type CustomName, type CustomStore, customPath } from '../custom-store.ts';
+import { type CustomName, type CustomStore, customNameOf, customPath, type ListedCustom } from '../custom-store.ts';
 import type { ProbedStore, ProbeFinding } from '../probe.ts';
 import {
   MAX_RECORD_BYTES,
@@ -89,10 +89,13 @@ export class S3Store implements BlobStore, CustomStore, DamageKeeper, RecordStor
 
   /** Copies what lies there under `damaged/`, before it is replaced. The same damage again is the same copy. */
   async setAside(name: ContentName, signal: AbortSignal): Promise<string | null> {
-    const key = this.#layout.keyOf(name);
+    return await this.#setAside(this.#layout.keyOf(name), `${name.hashType}/${name.versionHash}`, signal);
+  }
+
+  async #setAside(key: string, below: string, signal: AbortSignal): Promise<string | null> {
     const found = await this.#bucket.get(key, 1, signal);
     if (found === null) return null;
-    const copy = `damaged/${name.hashType}/${name.versionHash}/${found.etag.replace(/[^0-9A-Za-z-]/g, '')}`;
+    const copy = `damaged/${below}/${found.etag.replace(/[^0-9A-Za-z-]/g, '')}`;
     await this.#bucket.copy(key, copy, signal);
     return copy;
   }
@@ -105,6 +108,35 @@ export class S3Store implements BlobStore, CustomStore, DamageKeeper, RecordStor
 
   async getCustom(name: CustomName, signal: AbortSignal): Promise<Uint8Array | null> {
     return (await this.#bucket.get(customPath(name), MAX_BLOB_BYTES + 1, signal))?.body ?? null;
+  }
+
+  async *listCustom(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom> {
+    const below = versionHash === null ? 'custom/' : `custom/${versionHash}/`;
+    for await (const { key, sizeBytes } of this.#bucket.list(below, signal)) {
+      const name = customNameOf(key);
+      if (name !== null) yield { ...name, sizeBytes };
+    }
+  }
+
+  async setCustomAside(name: CustomName, signal: AbortSignal): Promise<string | null> {
+    return await this.#setAside(customPath(name), customPath(name), signal);
+  }
+
+  async purgeCustom(versionHash: VersionHash, signal: AbortSignal): Promise<boolean> {
+    let found = false;
+    let fault: unknown = null;
+    for (const below of [`custom/${versionHash}/`, `damaged/custom/${versionHash}/`]) {
+      for (const key of await this.#bucket.namesEver(below, signal)) {
+        try {
+          found = (await this.#bucket.deleteForGood(key, signal)) || found;
+        } catch (error) {
+          signal.throwIfAborted();
+          fault ??= error;
+        }
+      }
+    }
+    if (fault !== null) throw fault;
+    return found;
   }
 
   async putRecord(path: RecordPath, document: string, signal: AbortSignal): Promise<void> {

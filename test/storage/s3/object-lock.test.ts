@@ -1,14 +1,17 @@
 import {
+  DeleteObjectCommand,
   GetObjectRetentionCommand,
   ListObjectVersionsCommand,
   PutBucketVersioningCommand,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { customPath } from '../../../src/storage/custom-store.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
-import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+import { NEVER, nameOf, sampleBlob, sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
+import { customName } from '../custom-store-conformance.ts';
 import { bareClient, newBucket } from './s3-fixture.ts';
 
 describeWithServers('an S3 store in a bucket with object lock', () => {
@@ -59,6 +62,23 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
     await expect(store.purge(nameOf(blob), NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
     expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(2_000);
   });
+
+  test('a purge of custom bytes is refused likewise; what is not retained goes all the same', async () => {
+    const options = await newBucket(server, { objectLock: { mode: 'COMPLIANCE', days: 1 } });
+    const locking = await S3Store.open(options);
+    const free = await S3Store.open({ ...options, objectLock: null });
+    onTestFinished(async () => {
+      await locking.close();
+      await free.close();
+    });
+    const { versionHash } = sampleBlob('committed to', 10);
+    const [retained, loose] = [sampleBytes('retained', 2_000), sampleBytes('loose', 2_000)];
+    await locking.putCustom(customName(versionHash, retained), retained, NEVER);
+    await free.putCustom(customName(versionHash, loose), loose, NEVER);
+    await expect(free.purgeCustom(versionHash, NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
+    const left = await Array.fromAsync(free.listCustom(versionHash, NEVER));
+    expect(left).toEqual([{ ...customName(versionHash, retained), sizeBytes: 2_000 }]);
+  });
 });
 
 describeWithServers('an S3 store in a bucket that keeps versions', () => {
@@ -93,5 +113,33 @@ describeWithServers('an S3 store in a bucket that keeps versions', () => {
       `blobs/${other.hashType}/${other.versionHash}`,
     ]);
     expect(await store.purge(nameOf(blob), NEVER)).toBe(false);
+  });
+
+  test('purges every version of custom bytes, also those that no listing shows any more', async () => {
+    const options = await newBucket(server);
+    const client = bareClient(server);
+    const store = await S3Store.open(options);
+    onTestFinished(async () => {
+      client.destroy();
+      await store.close();
+    });
+    await client.send(
+      new PutBucketVersioningCommand({ Bucket: options.bucket, VersioningConfiguration: { Status: 'Enabled' } }),
+    );
+    const { versionHash } = sampleBlob('committed to', 10);
+    const bytes = sampleBytes('in versions', 500);
+    const name = customName(versionHash, bytes);
+    await store.putCustom(name, bytes, NEVER);
+    await store.setCustomAside(name, NEVER);
+    const target = { Bucket: options.bucket, Key: customPath(name) };
+    await client.send(new PutObjectCommand({ ...target, Body: 'another version' }));
+    await client.send(new DeleteObjectCommand(target));
+    expect(await Array.fromAsync(store.listCustom(null, NEVER))).toEqual([]);
+    expect(await store.purgeCustom(versionHash, NEVER)).toBe(true);
+    const { Versions = [], DeleteMarkers = [] } = await client.send(
+      new ListObjectVersionsCommand({ Bucket: options.bucket }),
+    );
+    expect([...Versions, ...DeleteMarkers]).toEqual([]);
+    expect(await store.purgeCustom(versionHash, NEVER)).toBe(false);
   });
 });

@@ -3,6 +3,7 @@ import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { encodeHex } from '../../../src/blob/hex.ts';
 import { parseBlockHash } from '../../../src/blob/ids.ts';
+import { customPath } from '../../../src/storage/custom-store.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { nobleHasher } from '../../../src/verify/hasher.ts';
@@ -11,6 +12,7 @@ import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { describeBlobStore } from '../blob-store-conformance.ts';
+import { describeCustomStore } from '../custom-store-conformance.ts';
 import { describeRecordStore } from '../record-store-conformance.ts';
 import { bareClient, damage, newBucket } from './s3-fixture.ts';
 
@@ -37,6 +39,14 @@ describeWithServers('an S3 store on a real server', () => {
       store: await S3Store.open(options),
       overwrite: ({ hashType, versionHash }, bytes) =>
         damage(server, options.bucket, `archive/one/blobs/${hashType}/${versionHash}`, bytes),
+    };
+  });
+
+  describeCustomStore('a bucket', async () => {
+    const { store, options } = await open({ prefix: 'archive/one' });
+    return {
+      store,
+      damage: (name, bytes) => damage(server, options.bucket, `archive/one/${customPath(name)}`, bytes),
     };
   });
 

@@ -239,7 +239,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const served: Omit<HttpOptions, 'host' | 'port'> = {
       nowMs,
       window: archive.windowView,
-      ...(archive.custom === null ? {} : { custom: archive.custom }),
+      custom: archive.custom,
       passage,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),

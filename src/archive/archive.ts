@@ -32,6 +32,7 @@ import type { ChainView } from './chain-view.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { CustomKeeper } from './custom/custom-keeper.ts';
+import { CustomUpkeep } from './custom/custom-upkeep.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Drain } from './drain.ts';
 import { ArchiveFigures } from './figures.ts';
@@ -73,7 +74,7 @@ export interface ArchiveModules {
   readonly records: readonly RecordStore[];
   readonly catalog: Catalog;
   readonly store: LocalStore;
-  readonly customFolder?: CustomStore;
+  readonly customFolder: CustomStore;
   readonly backends: readonly Backend[];
   readonly binding: ChainBinding;
   readonly hasher: BlobHasher;
@@ -99,8 +100,8 @@ export class Archive implements ArchiveView {
   readonly #records: ContentRecords;
   readonly #chain: ChainFollowing;
   readonly #replication: Replication;
-  /** Bytes that match neither hash; null: there is no place for them. */
-  readonly custom: CustomKeeper | null;
+  /** Bytes that match neither hash. */
+  readonly custom: CustomKeeper;
   /** Fetches from whoever is named what is on chain and not here. */
   readonly backfill: Backfill;
   /** For commands that work on an archive that does not run. */
@@ -143,14 +144,17 @@ export class Archive implements ArchiveView {
     });
     const replication = this.#replication;
     const { home, copies, cacheFill, sites } = replication;
+    const custom = new CustomUpkeep({ ...parts, sites });
+    this.custom = new CustomKeeper({ ...parts, places: custom.places, mender: custom.mender });
     this.#adoption = new Adoption({
       ...parts,
+      custom,
       damage,
       sites,
       isNewFolder: options.isNewFolder ?? false,
       found: this.#poller.news,
     });
-    this.upkeep = new Upkeep({ ...parts, damage, replication, adoption: this.#adoption });
+    this.upkeep = new Upkeep({ ...parts, damage, replication, custom, adoption: this.#adoption });
     const spooler = new Spooler({ ...parts, home });
     this.activity.on('spooled', () => this.#replication.news.ring());
     const leftOver = new LeftOver(
@@ -159,12 +163,9 @@ export class Archive implements ArchiveView {
       modules.catalog.openedMs,
       () => !this.#adoption.isDone,
     );
-    const { customFolder: folder } = modules;
-    this.custom = folder === undefined ? null : new CustomKeeper({ ...parts, folder, sites });
-    const { custom } = this;
-    const fetcher = new Fetcher(options.requests, { ...parts, poller: this.#poller, spooler, leftOver, custom });
-    this.#fetcher = fetcher;
-    this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !fetcher.idle });
+    const fetching = { ...parts, poller: this.#poller, spooler, leftOver, custom: this.custom };
+    this.#fetcher = new Fetcher(options.requests, fetching);
+    this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !this.#fetcher.idle });
     this.#chain = new ChainFollowing(options.chain, {
       ...parts,
       nodes,
@@ -175,24 +176,15 @@ export class Archive implements ArchiveView {
       records: recordStores(modules.records, sites),
       customNames: () => modules.catalog.custom.names(),
     });
-    const watched = { ...parts, damage, replication };
+    const watched = { ...parts, damage, replication, custom };
     this.routine = new Routine(options.scrub, {
       ...watched,
       audit: (range, signal) => this.auditChain(range, signal),
       finalHeight: () => this.#chain.finalHeight,
     });
     this.figures = new ArchiveFigures({ ...watched, chain: this.#chain, poller: this.#poller, routine: this.routine });
-    this.#reader = new ArchiveReader({
-      ...parts,
-      copies,
-      cacheFill,
-      sites,
-      damage,
-      poller: this.#poller,
-      adoption: this.#adoption,
-      chain: this.#chain,
-    });
     const beside = { poller: this.#poller, adoption: this.#adoption, chain: this.#chain };
+    this.#reader = new ArchiveReader({ ...parts, ...beside, copies, cacheFill, sites, damage });
     this.backfill = new Backfill({ ...parts, ...beside, sites, spooler, replication });
     this.chainView = new ChainQuestions({
       ...parts,
@@ -207,6 +199,7 @@ export class Archive implements ArchiveView {
       records: modules.records,
       evidence: this.#chain.evidence,
       replication,
+      custom,
       damage,
       poller: this.#poller,
     });
@@ -223,7 +216,7 @@ export class Archive implements ArchiveView {
       withheldKnown.then(() => this.#fetcher.run(signal)),
       this.#chain.run(signal),
       this.takeDowns.run(signal),
-      ...(this.custom === null ? [] : [this.custom.run(signal)]),
+      this.custom.run(signal),
     ]);
   }
 

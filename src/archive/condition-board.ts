@@ -12,6 +12,7 @@ export type Subject =
   | 'blobs'
   | 'overdue'
   | 'custom'
+  | 'custom-copies'
   | 'damage'
   | 'withheld'
   | 'drain'

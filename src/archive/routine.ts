@@ -7,6 +7,7 @@ import type { Activity } from './activity.ts';
 import { AuditWatch, type AuditWatchModules } from './chain/audit-watch.ts';
 import { ClockWatch } from './clock-watch.ts';
 import type { ConditionBoard } from './condition-board.ts';
+import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { Canary } from './replicate/canary.ts';
 import { DailyScrub, type ScrubOptions } from './replicate/daily-scrub.ts';
@@ -21,6 +22,7 @@ export interface RoutineModules {
   readonly records: readonly RecordStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
+  readonly custom: CustomUpkeep;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly finalHeight: () => number | null;

@@ -37,7 +37,7 @@ export class CatalogFigures {
     this.#withheld = database
       .prepare('SELECT COUNT(*) FROM (SELECT DISTINCT version_hash, hash_type FROM withheld)')
       .pluck();
-    this.#custom = database.prepare('SELECT COUNT(*) FROM custom').pluck();
+    this.#custom = database.prepare('SELECT COUNT(*) FROM custom WHERE is_held = 1').pluck();
     this.#lastOccurrence = database.prepare(
       'SELECT block.height, median_time_seconds FROM block WHERE height = (SELECT MAX(height) FROM occurrence)',
     );

@@ -90,7 +90,7 @@ export class Catalog {
     this.losses = new LossLedger(database, { ...parts, evidence: this.evidence, chain: this.chain });
     this.answers = new ChainAnswers(database, parts.reading);
     this.missing = new MissingContents(database);
-    this.custom = new CustomLedger(database, options.nowMs);
+    this.custom = new CustomLedger(database, { ...parts, places: [SPOOL, ...options.backends] });
     this.figures = new CatalogFigures(database, this.#placements);
     this.window = new WindowRows(database, parts.reading);
     this.runs = new TaskRuns(database, parts);
@@ -111,6 +111,7 @@ export class Catalog {
       replicas: this.replicas,
       chain: this.chain,
       counts: this.counts,
+      custom: this.custom,
       recount: (entry) => this.#recount(entry),
     });
   }

@@ -19,7 +19,7 @@ function lostUpTo(of: string): string {
 const LOOK_UP_COST = 4;
 /** So many of each part of the queue, by their deadline, give a first idea. */
 const SAMPLE = 64;
-const IS_NOT_CUSTOM = 'NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash)';
+const IS_NOT_CUSTOM = 'NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash AND is_held = 1)';
 
 /**
  * The lowest occurrence that is neither stored nor recorded as lost. History that is not archived can be a million rows

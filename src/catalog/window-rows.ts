@@ -72,7 +72,7 @@ export class WindowRows {
     this.#ofBlock = database.prepare(
       `SELECT o.version_hash, o.hash_type, o.txid, COALESCE(content.size_bytes, ${WANTED_SIZE}) AS size_bytes,
          content.state, seen.median_time_seconds AS wanted_seconds, lost.version_hash IS NOT NULL AS is_lost, content.sequence,
-         EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = o.version_hash) AS is_custom
+         EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = o.version_hash AND is_held = 1) AS is_custom
        FROM occurrence AS o
        LEFT JOIN content ON content.version_hash = o.version_hash AND content.hash_type = o.hash_type
        LEFT JOIN seen ON seen.version_hash = o.version_hash

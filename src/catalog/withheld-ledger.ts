@@ -4,6 +4,7 @@ import { type ContentName, HASH_TYPES, type HashType, type NamedHash, parseVersi
 import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
 import type { ChainIndex } from './chain-index.ts';
 import type { ContentEntry, ContentTable, StoredState } from './content-table.ts';
+import type { CustomLedger } from './custom-ledger.ts';
 import type { EvidenceOutbox } from './evidence-outbox.ts';
 import type { PlacementTable } from './placement-table.ts';
 import type { ReplicaLedger } from './replica-ledger.ts';
@@ -31,6 +32,7 @@ interface WithheldParts {
   readonly replicas: Pick<ReplicaLedger, 'recordAbsentHere'>;
   readonly chain: Pick<ChainIndex, 'queueAgain'>;
   readonly counts: StateTotals;
+  readonly custom: Pick<CustomLedger, 'forget'>;
   /** Gives a content the state that its copies prove now. */
   readonly recount: (entry: ContentEntry) => StoredState;
 }
@@ -135,8 +137,9 @@ export class WithheldLedger {
 
   /** Nothing of it is held, queued or placed any more. */
   #takeOut(name: ContentName): void {
-    const { wanted, placements, content, counts } = this.#parts;
+    const { wanted, placements, content, counts, custom } = this.#parts;
     wanted.remove(name.versionHash);
+    custom.forget(name.versionHash);
     const entry = this.#entryOf(name);
     if (entry === null) return;
     placements.forget(entry.sequence);

@@ -3,6 +3,7 @@ import { Archive } from '../../src/archive/archive.ts';
 import { ConditionBoard } from '../../src/archive/condition-board.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { createLogger } from '../../src/observability/logger.ts';
+import { CustomFolder } from '../../src/storage/local/custom-folder.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -74,6 +75,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       backends: [],
       catalog,
       store,
+      customFolder: new CustomFolder(folder.path),
       binding: folder,
       hasher: nobleHasher,
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },

@@ -11,8 +11,10 @@ const BACKEND = {
   missingRecords: 0,
   fault: null,
 };
+const CUSTOM = { backend: 's3', listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, fault: null };
 const GOOD: typeof checkReport._output = {
   backends: [BACKEND],
+  custom: [CUSTOM],
   left: [],
   leftCount: 0,
   repaired: 0,
@@ -43,6 +45,31 @@ test.each([
     'one could not be asked',
     { ...GOOD, backends: [BACKEND, { ...BACKEND, backend: 'ipfs', fault: 'it is away' }] },
     ['ipfs: could not be asked: it is away', 'Of what could be asked, nothing is missing or damaged.'],
+  ],
+  [
+    'custom commitments could not be read',
+    { ...GOOD, custom: [{ ...CUSTOM, fault: 'it is away' }] },
+    [
+      's3: custom commitments could not be checked to the end: it is away',
+      'Of what could be asked, nothing is missing or damaged.',
+    ],
+  ],
+  [
+    'there are custom commitments',
+    { ...GOOD, custom: [{ ...CUSTOM, listed: 2, read: 1 }] },
+    [
+      's3: custom commitments: 2 listed, 1 read, 0 missing, 0 damaged, 0 not in the catalog',
+      'Everything is as the catalog says.',
+    ],
+  ],
+  [
+    'custom bytes are nowhere',
+    {
+      ...GOOD,
+      left: [{ backend: 's3', hashType: 'custom', versionHash: 'aa', keccak: 'bb', elsewhere: false }],
+      leftCount: 1,
+    },
+    ['LOST    s3 custom aa/bb', 'Next: holdfast check --repair'],
   ],
 ])('%s: the last line is no more than what the lines above it say', (_name, report, says) => {
   expect(showReport(report, false).slice(1)).toEqual(says);

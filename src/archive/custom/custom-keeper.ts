@@ -1,28 +1,28 @@
 import { LRUCache } from 'lru-cache';
-import { messageOf } from '../../blob/errors.ts';
 import { encodeHex } from '../../blob/hex.ts';
 import { parseVersionHash, type VersionHash } from '../../blob/ids.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { CustomName, CustomStore } from '../../storage/custom-store.ts';
-import { StorageError } from '../../storage/errors.ts';
 import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { CustomLookup, CustomView } from '../custom-view.ts';
 import { Pulse } from '../pulse.ts';
-import type { Site } from '../replicate/site.ts';
+import { matchesAnyHash } from './adopt-custom.ts';
+import type { CustomMender } from './custom-mender.ts';
+import type { CustomPlaces } from './custom-places.ts';
 
 export interface CustomModules {
   readonly catalog: Catalog;
   readonly hasher: BlobHasher;
-  readonly folder: CustomStore;
-  readonly sites: readonly Site[];
+  readonly places: CustomPlaces;
+  readonly mender: CustomMender;
   readonly conditions: ConditionBoard;
 }
 
 /** Contents of which is remembered what came last. */
 const REMEMBERED = 10_000;
-const GROUP = 16;
 const IDLE_MS = 5_000;
+/** What no place had is looked for everywhere again after so many rounds. */
+const LOST_EVERY_ROUNDS = 60;
 
 /**
  * Bytes that match neither hash of what the chain commits to, as dialect `svc` allows them: what came the same twice is
@@ -40,72 +40,47 @@ export class CustomKeeper implements CustomView {
 
   /** One fetch gave these; true: they are kept. Those that match a hash after all are none of its business. */
   async notice(versionHash: VersionHash, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
-    const { hasher, folder, catalog } = this.#modules;
-    const keccak = this.#keccakOf(bytes);
-    const isProven = keccak === versionHash || encodeHex(hashWith(hasher, 'blake2s256', bytes)) === versionHash;
-    if (isProven || bytes.length === 0) return false;
+    const { hasher, places, catalog } = this.#modules;
+    if (bytes.length === 0 || matchesAnyHash(versionHash, bytes, hasher)) return false;
+    if (catalog.withheld.has({ versionHash, hashType: null })) return false;
+    const keccak = parseVersionHash(encodeHex(hashWith(hasher, 'keccak256', bytes)));
     const name = { versionHash, keccak };
-    if (catalog.custom.isKept(name)) return true;
-    const isSame = this.#lastSeen.get(versionHash) === keccak;
+    if (catalog.custom.isGoodAt(places.folder.id, name)) return true;
+    // What was kept once and is damaged now need not come twice again.
+    const isSame = this.#lastSeen.get(versionHash) === keccak || catalog.custom.isKnown(name);
     this.#lastSeen.set(versionHash, keccak);
-    if (!isSame) return false;
-    await folder.putCustom(name, bytes, signal);
-    const found = await folder.getCustom(name, signal);
-    if (found === null || this.#keccakOf(found) !== keccak) return false;
-    catalog.custom.record(name, bytes.length);
+    if (!isSame || !(await places.folder.bring(name, bytes, signal))) return false;
+    catalog.custom.record(name, bytes.length, places.folder.id);
     this.#news.ring();
     return true;
   }
 
-  /** Brings them to every backend with names. */
+  /** Brings them to every backend with names, and mends what is damaged. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      for (const site of this.#modules.sites) await this.#fill(site, signal);
-      this.#tell();
+    for (let round = 0; !signal.aborted; round = (round + 1) % LOST_EVERY_ROUNDS) {
+      try {
+        await this.#modules.mender.mend(round === 0 ? 'all' : 'held', signal);
+        this.#tell();
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#modules.conditions.setError('custom', error, false);
+      }
       await this.#news.wait(IDLE_MS, signal);
     }
   }
 
   async read(versionHash: VersionHash, keccak: VersionHash, signal: AbortSignal): Promise<CustomLookup> {
-    const { catalog, folder, sites } = this.#modules;
+    const { catalog, places } = this.#modules;
     const name = { versionHash, keccak };
     if (catalog.withheld.has({ versionHash, hashType: null })) return { kind: 'withheld' };
-    if (!catalog.custom.isKept(name)) return { kind: 'absent' };
-    let fault: string | null = null;
-    for (const store of [folder, ...sites.map(({ store: remote }) => remote)]) {
-      try {
-        const bytes = (await store.getCustom?.(name, signal)) ?? null;
-        if (bytes !== null && this.#keccakOf(bytes) === keccak) return { kind: 'found', bytes };
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof StorageError)) throw error;
-        fault = error.message;
-      }
-    }
-    return { kind: 'unavailable', message: fault ?? 'No copy of it is whole now.' };
-  }
-
-  async #fill(site: Site, signal: AbortSignal): Promise<void> {
-    const { catalog, folder } = this.#modules;
-    const { store, id } = site;
-    const { putCustom, getCustom } = store;
-    if (putCustom === undefined || getCustom === undefined || !site.isAdmitted) return;
-    try {
-      for (const name of catalog.custom.uncopied(id, GROUP)) {
-        const bytes = await folder.getCustom(name, signal);
-        if (bytes === null || this.#keccakOf(bytes) !== name.keccak) continue;
-        await site.judged(() => putCustom.call(store, name, bytes, signal), signal);
-        const there = await site.judged(() => getCustom.call(store, name, signal), signal);
-        if (there !== null && this.#keccakOf(there) === name.keccak) catalog.custom.recordCopy(name, id);
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      this.#modules.conditions.note('custom', `${id} does not take custom bytes now: ${messageOf(error)}`);
-    }
+    if (!catalog.custom.isKnown(name)) return { kind: 'absent' };
+    const { bytes, fault } = await places.find(name, signal);
+    if (bytes !== null) return { kind: 'found', bytes };
+    return { kind: 'unavailable', message: fault?.message ?? 'No copy of it is whole now.' };
   }
 
   #tell(): void {
-    const { catalog, conditions } = this.#modules;
+    const { catalog, conditions, places } = this.#modules;
     const names = catalog.custom.names();
     const [first] = names;
     conditions.set(
@@ -119,9 +94,17 @@ export class CustomKeeper implements CustomView {
             blocksReadiness: false,
           },
     );
-  }
-
-  #keccakOf(bytes: Uint8Array): CustomName['keccak'] {
-    return parseVersionHash(encodeHex(hashWith(this.#modules.hasher, 'keccak256', bytes)));
+    const damaged = places.all.filter(({ id }) => catalog.custom.damagedCount(id) > 0).map(({ id }) => id);
+    conditions.set(
+      'custom-copies',
+      damaged.length === 0
+        ? null
+        : {
+            code: 'archive/damaged-copy',
+            message: `Copies of custom commitments are missing or damaged at ${damaged.join(', ')}; of ${catalog.custom.lostCount()} no copy is left.`,
+            hint: 'They are replaced from another copy, or from the node while it has them. `holdfast check` lists them; look at that disk or server.',
+            blocksReadiness: false,
+          },
+    );
   }
 }

@@ -26,7 +26,7 @@ export interface FetcherModules {
   readonly spooler: Spooler;
   readonly leftOver: LeftOver;
   readonly verifier: Verifier;
-  readonly custom: Pick<CustomKeeper, 'notice'> | null;
+  readonly custom: Pick<CustomKeeper, 'notice'>;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly nowMs: () => number;
@@ -243,7 +243,7 @@ export class Fetcher {
     const copy = isSuspect ? outcome.blob.bytes.slice() : null;
     const verified = await verifier.verify(namedByChain(outcome.blob, wanted));
     if (verified !== null) return verified;
-    if (copy !== null) await custom?.notice(wanted.versionHash, copy, signal);
+    if (copy !== null) await custom.notice(wanted.versionHash, copy, signal);
     return outcome.doubt ?? wrongBytes(wanted, outcome.blob);
   }
 

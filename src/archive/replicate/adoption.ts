@@ -6,6 +6,7 @@ import type { StoredEntry } from '../../storage/blob-store.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import type { CustomUpkeep } from '../custom/custom-upkeep.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { Pulse } from '../pulse.ts';
 import { type Adopted, adoptCopies, adoptUnread, type Listed } from './adopt-copies.ts';
@@ -17,6 +18,7 @@ export interface AdoptionModules {
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly sites: readonly Site[];
+  readonly custom: CustomUpkeep;
   readonly damage: DamageWatch;
   /** Bound to no chain when this process took it. */
   readonly isNewFolder: boolean;
@@ -47,6 +49,8 @@ export class Adoption {
   #unread: StoredEntry[] = [];
   /** The same of each backend. */
   readonly #unreadAt = new Map<Site, Map<string, Listed>>();
+  /** Places whose custom commitments could not be read, or not all, and why. */
+  readonly #customUnread = new Map<string, string>();
   #isDone: boolean;
   /** Rebuilds that somebody asked for, under way now. */
   #rebuilding = 0;
@@ -68,6 +72,10 @@ export class Adoption {
   /** All that lies somewhere and could not be read. */
   get #leftOver(): readonly ContentName[] {
     return [...this.#unread, ...[...this.#unreadAt.values()].flatMap((unread) => [...unread.values()])];
+  }
+
+  get #hasLeftOver(): boolean {
+    return this.#leftOver.length > 0 || this.#customUnread.size > 0;
   }
 
   /** For as long as the work takes, nothing is called absent: somebody has reason to think that the catalog is not whole. */
@@ -100,7 +108,7 @@ export class Adoption {
     if (this.#isDone || signal.aborted) return;
     // The next process looks again, as long as something could not be read.
     await this.#insist(async () => {
-      if (this.#leftOver.length === 0) catalog.recordRebuilt();
+      if (!this.#hasLeftOver) catalog.recordRebuilt();
       this.#isDone = true;
     }, signal);
     if (signal.aborted) return;
@@ -111,8 +119,8 @@ export class Adoption {
 
   async #retryUnread(signal: AbortSignal): Promise<void> {
     const { catalog, conditions, found, retryMs = RETRY_MS } = this.#modules;
-    for (let tries = 1; this.#leftOver.length > 0; tries = Math.min(2 * tries, MOST_RETRY_FACTOR)) {
-      conditions.set('rebuild', unreadCondition(this.#leftOver));
+    for (let tries = 1; this.#hasLeftOver; tries = Math.min(2 * tries, MOST_RETRY_FACTOR)) {
+      conditions.set('rebuild', unreadCondition(this.#leftOver, this.#customUnread));
       await this.#pause.wait(retryMs * tries, signal);
       if (signal.aborted) return;
       try {
@@ -120,8 +128,9 @@ export class Adoption {
         for (const [site, unread] of this.#unreadAt) {
           await adoptUnread(site, unread, { ...this.#modules, progress: () => {} }, signal);
         }
+        for (const id of this.#customUnread.keys()) await this.#adoptCustom(id, signal);
         found.ring();
-        if (this.#leftOver.length > 0) continue;
+        if (this.#hasLeftOver) continue;
         catalog.recordRebuilt();
         conditions.set('rebuild', null);
       } catch (error) {
@@ -154,11 +163,18 @@ export class Adoption {
     const unread = this.#unreadAt.get(site) ?? new Map<string, Listed>();
     this.#unreadAt.set(site, unread);
     await adoptCopies(site, unread, { ...this.#modules, progress }, signal);
+    await this.#adoptCustom(site.id, signal);
+  }
+
+  async #adoptCustom(place: string, signal: AbortSignal): Promise<void> {
+    this.#customUnread.delete(place);
+    await this.#modules.custom.adopt(place, null, signal, (id, why) => this.#customUnread.set(id, why));
   }
 
   async #adoptFolder(signal: AbortSignal): Promise<void> {
     this.#unread = [];
     await this.#adopt(this.#modules.store.list(signal), signal);
+    await this.#adoptCustom(this.#modules.store.id, signal);
   }
 
   async #adopt(entries: Iterable<StoredEntry> | AsyncIterable<StoredEntry>, signal: AbortSignal): Promise<void> {
@@ -211,10 +227,12 @@ export class Adoption {
   }
 }
 
-function unreadCondition(unread: readonly ContentName[]) {
+function unreadCondition(unread: readonly ContentName[], custom: ReadonlyMap<string, string>) {
+  const blobs = `${unread.length} blobs in the data folder or on backends cannot be read, one is ${unread[0]?.versionHash}.`;
+  const others = [...custom].map(([place, why]) => `${place}: ${why}`);
   return {
     code: 'archive/unreadable-files',
-    message: `${unread.length} blobs in the data folder or on backends cannot be read, one is ${unread[0]?.versionHash}.`,
+    message: [...(unread.length > 0 ? [blobs] : []), ...others].join(' '),
     hint: 'Look at the disk or server and at the rights of these files. They are tried again; until then they are answered with 503.',
     blocksReadiness: false,
   };

@@ -4,6 +4,7 @@ import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import type { CustomUpkeep } from '../custom/custom-upkeep.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { localHolding, siteHolding } from './holding.ts';
 import type { Replication } from './replication.ts';
@@ -22,6 +23,7 @@ export interface DailyScrubModules {
   readonly records: readonly RecordStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
+  readonly custom: CustomUpkeep;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
 }
@@ -40,7 +42,7 @@ export class DailyScrub {
 
   /** @throws what kept a place from being looked at, after all others were. */
   async slice(signal: AbortSignal): Promise<void> {
-    const { replication, store, rehash, records, conditions, log } = this.#modules;
+    const { replication, store, rehash, records, conditions, custom, log } = this.#modules;
     const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
     // A backend that is away is looked at another day.
     const sites = replication.sites.filter(({ isAdmitted }) => isAdmitted).map(siteHolding);
@@ -57,6 +59,14 @@ export class DailyScrub {
       }
     }
     replication.news.ring();
+    try {
+      const found = await custom.daily(this.#options.days, signal);
+      log.info({ custom: found }, 'scrubbed custom commitments');
+    } catch (error) {
+      if (signal.aborted) return;
+      conditions.setError('scrub', error);
+      failure = error;
+    }
     if (failure !== null) throw failure;
     conditions.set('scrub', null);
   }

@@ -72,9 +72,13 @@ export class Site {
 
   /** The same over connections of its own. */
   async readAfresh(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
+    return await this.afresh((store) => this.read(name, signal, store));
+  }
+
+  async afresh<T>(ask: (store: RemoteStore) => Promise<T>): Promise<T> {
     const store = await this.#backend.openAgain();
     try {
-      return await this.read(name, signal, store);
+      return await ask(store);
     } finally {
       await store.close();
     }

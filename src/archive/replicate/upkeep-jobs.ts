@@ -34,7 +34,7 @@ export function upkeepJobs(archive: UpkeepOfArchive): JobKind[] {
     }),
     async run(asked: Parameters<Upkeep['check']>[0], { signal, report }: JobContext): Promise<JobOutcome> {
       const found = await upkeep.check(asked, (progress) => report({ event: 'progress', ...progress }), signal);
-      const hasFaults = found.backends.some(({ fault }) => fault !== null);
+      const hasFaults = [...found.backends, ...found.custom].some(({ fault }) => fault !== null);
       const isMissing = found.leftCount > 0 || found.backends.some(({ missingRecords }) => missingRecords > 0);
       return { exitCode: hasFaults ? 1 : isMissing ? 3 : 0, report: found };
     },

@@ -2,6 +2,9 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
+import type { AdoptedCustom } from '../custom/adopt-custom.ts';
+import type { CustomFindings } from '../custom/custom-scrub.ts';
+import type { CustomUpkeep } from '../custom/custom-upkeep.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { type Adopted, adoptCopies } from './adopt-copies.ts';
 import type { Adoption } from './adoption.ts';
@@ -20,6 +23,7 @@ export interface UpkeepModules {
   readonly damage: DamageWatch;
   readonly adoption: Adoption;
   readonly replication: Replication;
+  readonly custom: CustomUpkeep;
   readonly nowMs: () => number;
 }
 
@@ -34,14 +38,19 @@ export interface CheckOptions {
 /** A copy that a place is to hold and has not got, or not whole. */
 export interface MissingCopy {
   readonly backend: string;
+  /** `custom`: bytes of a custom commitment. */
   readonly hashType: string;
   readonly versionHash: string;
+  /** Of custom bytes: the other half of their name. */
+  readonly keccak?: string;
   /** Are there good copies elsewhere, from which `--repair` can bring it back? */
   readonly elsewhere: boolean;
 }
 
 export interface CheckReport {
   readonly backends: readonly BackendFindings[];
+  /** The same of custom commitments, which have a name space of their own in places with names. */
+  readonly custom: readonly CustomFindings[];
   /** Still missing or damaged at the end; of very many, the first. */
   readonly left: readonly MissingCopy[];
   readonly leftCount: number;
@@ -54,6 +63,8 @@ export interface CheckReport {
 export interface RebuildReport {
   readonly folder: number;
   readonly backends: Readonly<Record<string, Adopted>>;
+  /** Custom commitments, by place. */
+  readonly custom: Readonly<Record<string, AdoptedCustom>>;
   /** Backends that could not be asked, or not to the end. */
   readonly faults: Readonly<Record<string, string>>;
 }
@@ -71,7 +82,8 @@ export class Upkeep {
   }
 
   get places(): string[] {
-    return this.#holdings().map(({ id }) => id);
+    const { all } = this.#modules.custom.places;
+    return [...new Set([...this.#holdings(), ...all].map(({ id }) => id))];
   }
 
   async check(
@@ -79,7 +91,7 @@ export class Upkeep {
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<CheckReport> {
-    const { replication, catalog } = this.#modules;
+    const { replication, catalog, custom } = this.#modules;
     const unreachable = await replication.admit(signal);
     const chosen = this.#holdings().filter(({ id }) => options.backend === null || options.backend === id);
     const findings: BackendFindings[] = [];
@@ -91,16 +103,24 @@ export class Upkeep {
           : { backend: holding.id, listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, fault },
       );
     }
-    const before = this.#countLeft(chosen);
+    const customFindings = await custom.check(options, unreachable, progress, signal);
+    const asked = { blobs: chosen.map(({ id }) => id), custom: customFindings.map(({ backend }) => backend) };
+    const before = this.#countLeft(asked);
     if (options.repair) await this.#repair(findings, signal);
-    const leftCount = this.#countLeft(chosen);
+    const mended = options.repair ? await custom.repair(customFindings, signal) : customFindings;
+    const leftCount = this.#countLeft(asked);
     return {
       backends: findings,
-      left: this.#left(chosen),
+      custom: mended,
+      left: this.#left(asked),
       leftCount,
       repaired: before - leftCount,
       waiting: Object.fromEntries(
-        chosen.map(({ id }) => [id, catalog.replicas.queued(id) - catalog.replicas.damagedCount(id)]),
+        [...new Set([...asked.blobs, ...asked.custom])].map((id) => [
+          id,
+          (asked.blobs.includes(id) ? catalog.replicas.queued(id) - catalog.replicas.damagedCount(id) : 0) +
+            (asked.custom.includes(id) ? catalog.custom.waitingCount(id) : 0),
+        ]),
       ),
     };
   }
@@ -127,7 +147,7 @@ export class Upkeep {
   }
 
   async #rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
-    const { adoption, replication, catalog, store } = this.#modules;
+    const { adoption, replication, catalog, store, custom } = this.#modules;
     await adoption.readFolder(signal);
     const { spooled, stored } = catalog.totals();
     progress(`${store.id}: ${spooled + stored} blobs`);
@@ -149,9 +169,20 @@ export class Upkeep {
         faults[site.id] = error instanceof Error ? error.message : String(error);
       }
     }
+    // The data folder's own as well, whichever backend is asked for.
+    const places = custom.places.all.filter(
+      ({ id }) => !(id in faults) && (from === null || id === from || id === store.id),
+    );
+    const customFound: Record<string, AdoptedCustom> = {};
+    for (const { id } of places) {
+      const note = (_: string, why: string) => {
+        faults[id] = why;
+      };
+      Object.assign(customFound, await custom.adopt(id, null, signal, note));
+    }
     // With one left out, or one away, there may be more: the daemon goes on with it.
     if (from === null && Object.keys(faults).length === 0) catalog.recordRebuilt();
-    return { folder: spooled + stored, backends, faults };
+    return { folder: spooled + stored, backends, custom: customFound, faults };
   }
 
   async #repair(findings: BackendFindings[], signal: AbortSignal): Promise<void> {
@@ -177,19 +208,31 @@ export class Upkeep {
     return [...local, ...replication.sites.map(siteHolding)];
   }
 
-  #countLeft(chosen: readonly Holding[]): number {
-    return chosen.reduce((sum, { id }) => sum + this.#modules.catalog.replicas.damagedCount(id), 0);
+  #countLeft({ blobs, custom }: AskedPlaces): number {
+    const { catalog } = this.#modules;
+    const counts = [
+      ...blobs.map((id) => catalog.replicas.damagedCount(id)),
+      ...custom.map((id) => catalog.custom.damagedCount(id)),
+    ];
+    return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  #left(chosen: readonly Holding[]): MissingCopy[] {
-    const { replicas } = this.#modules.catalog;
-    return chosen.flatMap(({ id }) =>
-      replicas.damaged(id, MOST_LISTED).map(({ hashType, versionHash, state }) => ({
-        backend: id,
-        hashType,
-        versionHash,
-        elsewhere: state !== 'seen',
-      })),
+  #left({ blobs, custom }: AskedPlaces): MissingCopy[] {
+    const { catalog } = this.#modules;
+    const ofBlobs = blobs.flatMap((backend) =>
+      catalog.replicas.damaged(backend, MOST_LISTED).map(({ hashType, versionHash, state }) => {
+        return { backend, hashType, versionHash, elsewhere: state !== 'seen' };
+      }),
     );
+    const ofCustom = custom.flatMap((backend) =>
+      catalog.custom.damaged(backend, MOST_LISTED).map((one) => ({ backend, hashType: 'custom', ...one })),
+    );
+    return [...ofBlobs, ...ofCustom];
   }
+}
+
+/** By what they are asked for. */
+interface AskedPlaces {
+  readonly blobs: readonly string[];
+  readonly custom: readonly string[];
 }

@@ -4,6 +4,7 @@ import type { SpooledContent } from '../../catalog/content-table.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import { forgetBytes, type RehashRule } from '../../verify/verified-blob.ts';
+import type { CustomUpkeep } from '../custom/custom-upkeep.ts';
 import type { Site } from '../replicate/site.ts';
 
 export interface FindAgainModules {
@@ -11,6 +12,7 @@ export interface FindAgainModules {
   readonly store: LocalStore;
   readonly sites: readonly Site[];
   readonly rehash: RehashRule;
+  readonly custom: CustomUpkeep;
   readonly nowMs: () => number;
 }
 
@@ -19,7 +21,7 @@ export interface FindAgainModules {
  * was found. A place that does not answer has it queued, and its replicator finds out.
  */
 export async function findAgain(name: ContentName, modules: FindAgainModules, signal: AbortSignal): Promise<string[]> {
-  const { catalog, store, sites, rehash, nowMs } = modules;
+  const { catalog, store, sites, rehash, custom, nowMs } = modules;
   const entry = catalog.find(name.versionHash).find(({ hashType }) => hashType === name.hashType);
   const content = (sizeBytes: number): SpooledContent => ({
     ...name,
@@ -54,5 +56,7 @@ export async function findAgain(name: ContentName, modules: FindAgainModules, si
       if (!(error instanceof StorageError)) throw error;
     }
   }
-  return found;
+  // What is still withheld by another hash type is passed over.
+  const customs = Object.entries(await custom.adopt(null, name.versionHash, signal));
+  return [...found, ...customs.filter(([, { adopted }]) => adopted > 0).map(([id]) => `${id} (custom)`)];
 }

@@ -7,6 +7,7 @@ import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import type { CustomUpkeep } from '../custom/custom-upkeep.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { ArchiveError } from '../errors.ts';
 import { Pulse } from '../pulse.ts';
@@ -31,6 +32,7 @@ export interface TakeDownModules {
   /** A list of names besides, for what no backend tells; null: none. */
   readonly withheldFile: string | null;
   readonly rehash: RehashRule;
+  readonly custom: CustomUpkeep;
   readonly damage: Pick<DamageWatch, 'forget'>;
   readonly poller: { forget(versionHash: ContentName['versionHash']): void };
   readonly conditions: ConditionBoard;
@@ -251,14 +253,14 @@ export class TakeDowns {
   }
 
   async #purge(entries: readonly WithheldEntry[], signal: AbortSignal): Promise<PurgeOutcome[]> {
-    const { catalog, store, replication, log } = this.#modules;
-    const places = [store, ...replication.sites.map((site) => site.store)];
+    const { catalog, store, replication, custom, log } = this.#modules;
+    const places = { blobs: [store, ...replication.sites.map((site) => site.store)], custom: custom.places.all };
     const outcomes: PurgeOutcome[] = [];
     for (const entry of entries) {
       // It may have been revoked since the list was made.
       const isToBe = () => catalog.withheld.find(entry).some(({ purge }) => purge);
-      const purged = await this.#inTurn(async () => (isToBe() ? await purgeEverywhere([entry], places, signal) : []));
-      outcomes.push(...purged);
+      const purge = async () => (isToBe() ? await purgeEverywhere(entry, places, signal) : []);
+      outcomes.push(...(await this.#inTurn(purge)));
     }
     for (const outcome of outcomes) {
       if (outcome.outcome !== 'not-there')

@@ -16,8 +16,25 @@ export const checkReport = z.object({
       fault: z.string().nullable(),
     }),
   ),
+  custom: z.array(
+    z.object({
+      backend: z.string(),
+      listed: count,
+      unknown: count,
+      read: count,
+      missing: count,
+      damaged: count,
+      fault: z.string().nullable(),
+    }),
+  ),
   left: z.array(
-    z.object({ backend: z.string(), hashType: z.string(), versionHash: z.string(), elsewhere: z.boolean() }),
+    z.object({
+      backend: z.string(),
+      hashType: z.string(),
+      versionHash: z.string(),
+      keccak: z.string().optional(),
+      elsewhere: z.boolean(),
+    }),
   ),
   leftCount: count,
   repaired: count,
@@ -43,6 +60,7 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
       ? `${backend}: ${listed} listed, ${read} read, ${missing} missing, ${damaged} damaged, ${unknown} not in the catalog`
       : `${backend}: could not be asked: ${fault}`,
   );
+  lines.push(...customLines(report));
   for (const [backend, count] of Object.entries(report.waiting)) {
     if (count > 0)
       lines.push(`${backend}: ${count === 1 ? '1 blob waits' : `${count} blobs wait`} for a first copy there`);
@@ -55,16 +73,27 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   }
   if (report.repaired > 0)
     lines.push(`${report.repaired === 1 ? '1 copy was' : `${report.repaired} copies were`} brought back`);
-  for (const { backend, hashType, versionHash, elsewhere } of report.left) {
-    lines.push(`${elsewhere ? 'damaged' : 'LOST   '} ${backend} ${hashType} ${versionHash}`);
+  for (const { backend, hashType, versionHash, keccak, elsewhere } of report.left) {
+    const name = keccak === undefined ? versionHash : `${versionHash}/${keccak}`;
+    lines.push(`${elsewhere ? 'damaged' : 'LOST   '} ${backend} ${hashType} ${name}`);
   }
   if (report.leftCount > report.left.length) lines.push(`and ${report.leftCount - report.left.length} more`);
   return [...lines, ...nextCommand(report, repaired)];
 }
 
-function nextCommand({ left, leftCount, waiting, backends }: CheckReport, repaired: boolean): string[] {
+/** Most archives have none, and say nothing of them. */
+function customLines({ custom }: CheckReport): string[] {
+  return custom.flatMap(({ backend, listed, unknown, read, missing, damaged, fault }) => {
+    const counts = `${listed} listed, ${read} read, ${missing} missing, ${damaged} damaged, ${unknown} not in the catalog`;
+    if (fault !== null) return [`${backend}: custom commitments could not be checked to the end: ${fault}`];
+    return listed + read > 0 ? [`${backend}: custom commitments: ${counts}`] : [];
+  });
+}
+
+function nextCommand({ left, leftCount, waiting, backends, custom }: CheckReport, repaired: boolean): string[] {
   if (leftCount === 0) {
-    if (backends.some(({ fault }) => fault !== null)) return ['Of what could be asked, nothing is missing or damaged.'];
+    if ([...backends, ...custom].some(({ fault }) => fault !== null))
+      return ['Of what could be asked, nothing is missing or damaged.'];
     const isWaiting = Object.values(waiting).some((count) => count > 0);
     if (isWaiting) return ['Nothing is missing or damaged. Next: holdfast run, which places what waits.'];
     const isMissing = backends.some(({ missingRecords }) => missingRecords > 0);

@@ -14,6 +14,7 @@ export function rebuildCommand(): Command {
 const rebuildReport = z.object({
   folder: z.number(),
   backends: z.record(z.string(), z.object({ adopted: z.number(), damaged: z.number() })),
+  custom: z.record(z.string(), z.object({ adopted: z.number(), damaged: z.number() })),
   faults: z.record(z.string(), z.string()),
 });
 
@@ -28,10 +29,14 @@ export async function rebuild(options: VerbOptions, context: CliContext): Promis
     printJson(context, report);
     return exitCode;
   }
-  const { folder, backends, faults } = rebuildReport.parse(report);
+  const { folder, backends, custom, faults } = rebuildReport.parse(report);
   print(context, `the data folder: ${folder} blobs`);
   for (const [backend, { adopted, damaged }] of Object.entries(backends)) {
     print(context, `${backend}: ${adopted} blobs that the catalog had not got, ${damaged} not what their names say`);
+  }
+  for (const [place, { adopted, damaged }] of Object.entries(custom)) {
+    if (adopted + damaged > 0)
+      print(context, `${place}: ${adopted} custom commitments found, ${damaged} not what their names say`);
   }
   for (const [backend, fault] of Object.entries(faults)) {
     if (from === null || backend === from) print(context, `${backend}: could not be asked: ${fault}`);

@@ -91,7 +91,10 @@ function linesOf(kind: string, report: unknown): string[] {
     ...withheld.map(lineOf),
     ...purged
       .filter(({ outcome }) => outcome !== 'not-there')
-      .map(({ place, outcome, message }) => `${place}: ${outcome}${message === null ? '' : `: ${message}`}`),
+      .map(
+        ({ place, hashType, outcome, message }) =>
+          `${place}: ${hashType === 'custom' ? 'custom commitments ' : ''}${outcome}${message === null ? '' : `: ${message}`}`,
+      ),
     ...waitingLines(waiting),
   ];
 }

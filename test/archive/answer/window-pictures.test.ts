@@ -107,7 +107,11 @@ describe('the picture of the window', () => {
   test('what has bytes that match neither hash is shown so, until the right ones are here', () => {
     const { catalog, mine, spool, states } = scene();
     mine('odd');
-    catalog.custom.record({ versionHash: nameOf('odd').versionHash, keccak: nameOf('its bytes').versionHash }, 9);
+    catalog.custom.record(
+      { versionHash: nameOf('odd').versionHash, keccak: nameOf('its bytes').versionHash },
+      9,
+      'local',
+    );
     expect(states()).toEqual([['custom']]);
     spool('odd');
     expect(states()).toEqual([['spooled']]);

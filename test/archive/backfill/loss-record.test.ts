@@ -79,7 +79,11 @@ describe('what nobody gave', () => {
 
   test('is not lost when bytes were kept apart for it, or it was taken down', async () => {
     const apart = await scene();
-    apart.catalog.custom.record({ versionHash: BLOB.versionHash, keccak: sampleBlob('other', 9).versionHash }, 9);
+    apart.catalog.custom.record(
+      { versionHash: BLOB.versionHash, keccak: sampleBlob('other', 9).versionHash },
+      9,
+      'local',
+    );
     await apart.losses.judge(apart.content, answers('absent'), NEVER);
     const down = await scene();
     const entry = { ...nameOf(BLOB), archiver: 'a', reason: 'told to', atMs: 1, purge: false };

@@ -54,14 +54,21 @@ test(
     await scene.finalUpTo(122);
     expect((await ask(scene, '/lastblock')).status).toBe(200);
     expect((await ask(scene, `/v1/custom/${versionHash}/${'ab'.repeat(32)}`)).status).toBe(404);
-    // Damaged on the disk, it does not leave.
+    // Damaged on the disk, it does not leave; while the node has it, it is brought back.
     writeFileSync(file, 'something else');
-    expect((await ask(scene, `/v1/custom/${versionHash}/${keccak}`)).status).toBe(503);
+    const status = async () => (await ask(scene, `/v1/custom/${versionHash}/${keccak}`)).status;
+    expect(await status()).toBe(503);
+    await scene.until('brought back', async () => (await status()) === 200);
     // Past its deadline it is what it was, and not lost.
     scene.mine(7 * HOUR_BLOCKS);
     await scene.until('walked', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
     const later = await scene.archive.auditChain({ from: 121, to: null }, new AbortController().signal);
     expect(later.occurrences).toMatchObject({ custom: 1, lost: 0 });
+    // With nothing left of it, it is what any blob is that nobody has.
+    writeFileSync(file, 'something else');
+    expect(await status()).toBe(503);
+    await scene.until('lost', async () => (await scene.audit()).occurrences.lost === 1);
+    expect(scene.conditions()).not.toContain('archive/custom-commitment');
   },
   TEST_MS,
 );

@@ -1,24 +1,26 @@
 import { onTestFinished } from 'vitest';
 import { Activity } from '../../../src/archive/activity.ts';
 import { ConditionBoard } from '../../../src/archive/condition-board.ts';
+import { CustomUpkeep } from '../../../src/archive/custom/custom-upkeep.ts';
 import { DamageWatch } from '../../../src/archive/damage-watch.ts';
 import { Pulse } from '../../../src/archive/pulse.ts';
+import type { Backend } from '../../../src/archive/replicate/backend.ts';
 import type { LocalRoomOptions } from '../../../src/archive/replicate/local-room.ts';
 import { Replication } from '../../../src/archive/replicate/replication.ts';
 import type { BlockHash } from '../../../src/blob/ids.ts';
 import { Catalog } from '../../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../../src/catalog/content-table.ts';
 import { createLogger } from '../../../src/observability/logger.ts';
+import { CustomFolder } from '../../../src/storage/local/custom-folder.ts';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../../src/verify/hasher.ts';
 import { RehashRule, type VerifiedBlob, verifyBlob } from '../../../src/verify/verified-blob.ts';
 import { MIGRATIONS } from '../../catalog/catalog-in-folder.ts';
 import { NEVER } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import type { MemoryBackend } from './memory-backend.ts';
 
 export interface ReplicationSetup {
-  readonly backends: readonly MemoryBackend[];
+  readonly backends: readonly Backend[];
   readonly mode?: 'keep' | 'cache';
   readonly budgetBytes?: number | null;
   readonly disk?: LocalRoomOptions['disk'];
@@ -75,6 +77,9 @@ export async function replicationScene(setup: ReplicationSetup) {
       steadyMs: () => clock.steadyMs,
     },
   );
+  const { sites } = replication;
+  const customFolder = new CustomFolder(folder);
+  const custom = new CustomUpkeep({ catalog, hasher: nobleHasher, store, customFolder, sites, conditions });
   /** As the fetcher does: durable here, or where it was written through, and then in the catalog. */
   const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {
     const { hashType, versionHash } = blob;
@@ -102,5 +107,5 @@ export async function replicationScene(setup: ReplicationSetup) {
     onTestFinished(stop);
     return { stop };
   };
-  return { replication, catalog, store, conditions, damage, activity, rehash, clock, folder, spool, start };
+  return { replication, catalog, store, conditions, damage, activity, rehash, clock, folder, custom, spool, start };
 }

@@ -14,12 +14,13 @@ const BLOB = sampleBlob('taken down', 200);
 async function scene(records: readonly WithheldRecordStore[] = []) {
   const backend = new MemoryBackend('s3');
   const scene = await replicationScene({ backends: [backend] });
-  const { replication, catalog, store, rehash, damage, conditions, clock } = scene;
+  const { replication, catalog, store, rehash, custom, damage, conditions, clock } = scene;
   await replication.admit(NEVER);
   await scene.spool(BLOB);
   await replication.drain(['s3'], NEVER);
   const takeDowns = new TakeDowns({
-    ...{ archiverId: 'aa'.repeat(8), catalog, store, replication, rehash, damage, conditions, withheldFile: null },
+    ...{ archiverId: 'aa'.repeat(8), catalog, store, replication, rehash, custom, damage, conditions },
+    withheldFile: null,
     records,
     evidence: { deliverNow: async () => new Map() },
     poller: { forget: () => {} },

@@ -1,0 +1,68 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import { openDurableDatabase } from '../../src/sqlite/durable-database.ts';
+import { migrate, readMigrations } from '../../src/sqlite/migrate.ts';
+import { sampleBlob } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { MIGRATIONS } from './catalog-in-folder.ts';
+
+const hash = (label: string) => sampleBlob(label, 10).versionHash;
+const NAME = { versionHash: hash('committed to'), keccak: hash('its bytes') };
+
+function open(path: string, backends: readonly string[]): Catalog {
+  const catalog = Catalog.open({
+    path,
+    migrationsFolder: MIGRATIONS,
+    backends,
+    localIsCache: true,
+    replicasRequired: 1,
+    nowMs: () => 1_790_000_000_000,
+  });
+  onTestFinished(() => catalog.close());
+  return catalog;
+}
+
+test('what an older catalog kept is held in the data folder and where it was copied', () => {
+  const path = join(temporaryFolder(), 'catalog.sqlite');
+  const database = openDurableDatabase(path);
+  migrate(
+    database,
+    readMigrations(MIGRATIONS).filter(({ number }) => number < 18),
+  );
+  const key = (text: string) => Buffer.from(text, 'hex');
+  const [versionHash, keccak, other] = [key(NAME.versionHash), key(NAME.keccak), key(hash('more bytes'))];
+  const put = database.prepare('INSERT INTO custom VALUES (?, ?, ?, ?)');
+  put.run(versionHash, other, 7, 2);
+  put.run(versionHash, keccak, 9, 1);
+  database.prepare('INSERT INTO custom_copy VALUES (?, ?, ?, ?)').run(versionHash, keccak, 's3', 3);
+  database.close();
+  const { custom } = open(path, ['s3']);
+  expect(custom.goodAfter('local', 0, 9)).toMatchObject([
+    { ...NAME, sizeBytes: 9 },
+    { ...NAME, keccak: hash('more bytes'), sizeBytes: 7 },
+  ]);
+  expect([custom.goodCount('s3'), custom.waitingCount('s3'), custom.has(NAME.versionHash)]).toEqual([1, 1, true]);
+});
+
+test('a place that is configured no more proves nothing', () => {
+  const path = join(temporaryFolder(), 'catalog.sqlite');
+  const first = open(path, ['s3']);
+  first.custom.record(NAME, 9, 's3');
+  first.custom.recordDamaged(NAME, 'local');
+  expect([first.custom.has(NAME.versionHash), first.custom.lostCount()]).toEqual([true, 0]);
+  expect(first.custom.damaged('local', 9)).toEqual([{ ...NAME, elsewhere: true }]);
+  first.close();
+  const second = open(path, ['other']);
+  expect([second.custom.has(NAME.versionHash), second.custom.lostCount()]).toEqual([false, 1]);
+  expect(second.custom.damaged('local', 9)).toEqual([{ ...NAME, elsewhere: false }]);
+});
+
+test('bytes that turn up revoke a loss', () => {
+  const catalog = open(join(temporaryFolder(), 'catalog.sqlite'), []);
+  const blob = { versionHash: NAME.versionHash, hashType: 'keccak256' } as const;
+  catalog.losses.record([{ ...blob, upToHeight: 1, deadlineSeconds: 0, answers: [] }]);
+  expect(catalog.losses.count()).toBe(1);
+  catalog.custom.record(NAME, 9, 'local');
+  expect([catalog.losses.count(), catalog.losses.takeRevoked()]).toMatchObject([0, [{ because: 'bytes-turned-up' }]]);
+});

@@ -104,6 +104,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     path: join(folder.path, 'catalog.sqlite'),
     migrationsFolder: MIGRATIONS,
     backends: counting,
+    places: new Map(backends.map(({ id, place }) => [id, place])),
     localIsCache: mode === 'cache',
     replicasRequired: settings.replicasRequired,
     nowMs,

@@ -49,13 +49,28 @@ export async function bucketKeys(settings: SettingValues): Promise<Map<string, K
 
 /** Opened, and not asked anything yet: a backend that is away never keeps the archive from starting. */
 export async function openBackends(keys: LiveKeys, settings: SettingValues, watch: BackendWatch): Promise<Backend[]> {
+  const openers = await Promise.all(
+    backendSettings(settings).map(async (backend) => ({ id: backend.id, ...(await opener(backend, keys)) })),
+  );
+  refuseOnePlaceTwice(openers);
   return await Promise.all(
-    backendSettings(settings).map(async (backend) => {
-      const open = await opener(backend, keys);
+    openers.map(async ({ id, place, open }) => {
       const openAgain = async () => watchedStore(await open(), watch);
-      return { id: backend.id, store: await openAgain(), openAgain };
+      return { id, place, store: await openAgain(), openAgain };
     }),
   );
+}
+
+/** One copy would count twice. */
+function refuseOnePlaceTwice(backends: readonly { readonly id: string; readonly place: string }[]): void {
+  for (const [index, { id, place }] of backends.entries()) {
+    const other = backends.slice(0, index).find((one) => one.place === place);
+    if (other === undefined) continue;
+    throw invalid(
+      `The backends ${other.id} and ${id} are one place: ${place}.`,
+      'Name another bucket or prefix for one of them, or leave it out: a copy counts once.',
+    );
+  }
 }
 
 /** `stored` cannot be promised by more backends than there are. */
@@ -111,24 +126,29 @@ export async function refuseOtherChains(backends: readonly Backend[], genesis: B
   );
 }
 
+interface Opener {
+  readonly place: string;
+  readonly open: () => Promise<RemoteStore>;
+}
+
 /** Libraries are loaded for what is configured only: they cost a third of a second and dozens of MiB. */
-async function opener(backend: BackendSettings, keys: LiveKeys): Promise<() => Promise<RemoteStore>> {
+async function opener(backend: BackendSettings, keys: LiveKeys): Promise<Opener> {
   switch (backend.kind) {
     case 's3': {
-      const [{ S3Store }, { s3Options }] = await Promise.all([
+      const [{ S3Store }, { s3Options, s3Place }] = await Promise.all([
         import('./storage/s3/s3-store.ts'),
         import('./storage/s3/s3-options.ts'),
       ]);
       const options = s3Options(s3Given(backend, keys));
-      return () => S3Store.open(options);
+      return { place: s3Place(options), open: () => S3Store.open(options) };
     }
     case 'ipfs': {
-      const [{ IpfsStore }, { ipfsOptions }] = await Promise.all([
+      const [{ IpfsStore }, { ipfsOptions, kuboEndpoint }] = await Promise.all([
         import('./storage/ipfs/ipfs-store.ts'),
         import('./storage/ipfs/ipfs-options.ts'),
       ]);
       const options = ipfsOptions({ id: backend.id, apiUrl: await apiUrlOf(backend) });
-      return () => IpfsStore.open(options);
+      return { place: kuboEndpoint(options).base.href, open: () => IpfsStore.open(options) };
     }
     default:
       return backend satisfies never;
@@ -143,7 +163,8 @@ export async function openBucket(settings: SettingValues, words: BucketWords): P
     throw invalid(`No S3 backend is named ${backend}.`, 'Name one from the configuration, or leave backend= out.');
   }
   const keys = await keysOf(like);
-  return await (await opener({ ...like, id: `bucket ${bucket}`, bucket, prefix, layout }, { keysOf: () => keys }))();
+  const { open } = await opener({ ...like, id: `bucket ${bucket}`, bucket, prefix, layout }, { keysOf: () => keys });
+  return await open();
 }
 
 export interface BucketWords {

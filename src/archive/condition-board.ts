@@ -27,6 +27,7 @@ export type Subject =
   | 'heartbeat'
   | `task:${string}`
   | `backend:${string}`
+  | `place:${string}`
   | `chain:${string}`;
 
 type Raised = Omit<Condition, 'since'>;

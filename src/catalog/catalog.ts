@@ -4,8 +4,9 @@ import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
 import { tidyUp } from '../sqlite/tidy-up.ts';
 import { AuditSnapshot } from './audit-snapshot.ts';
+import { type MovedBackend, settlePlaces } from './backend-places.ts';
 import { CatalogFigures } from './catalog-figures.ts';
-import type { CatalogOptions } from './catalog-options.ts';
+import { type CatalogOptions, configuredBackends, MEMORY } from './catalog-options.ts';
 import { ChainAnswers } from './chain-answers.ts';
 import { ChainIndex, RECORDED_OCCURRENCES } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
@@ -14,7 +15,7 @@ import { catalogFault } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
 import { MissingContents } from './missing-contents.ts';
-import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
+import { type Placement, PlacementTable } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
@@ -24,9 +25,6 @@ import { UnminedLedger } from './unmined-ledger.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 import { WindowRows } from './window-rows.ts';
 import { WithheldLedger } from './withheld-ledger.ts';
-
-/** Of SQLite's own; the file cache of the system does the rest. The log holds as much before it is written back. */
-const MEMORY = { cacheBytes: 16 * 1024 * 1024, logBytes: 16 * 1024 * 1024 } as const;
 
 /**
  * The SQLite index. Each method is one durable transaction; a claim (`spooled`, `stored`) is written only by the
@@ -60,6 +58,8 @@ export class Catalog {
   readonly withheld: WithheldLedger;
   readonly window: WindowRows;
   readonly runs: TaskRuns;
+  /** Names that stand for other places than when it was last opened. */
+  readonly moved: readonly MovedBackend[];
 
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
@@ -67,10 +67,10 @@ export class Catalog {
     this.openedMs = options.nowMs();
     this.#wanted = new WantedTable(database, this.openedMs);
     this.#content = new ContentTable(database);
-    const counting = options.backends.map((name) => ({ name, counts: true }));
-    const cache = options.localIsCache === true ? [{ name: SPOOL, counts: false }] : [];
-    this.#placements = new PlacementTable(database, [...cache, ...counting]);
-    recomputeStates(database, [...cache, ...counting], options.replicasRequired, options.nowMs());
+    const backends = configuredBackends(options);
+    this.moved = settlePlaces(database, options.places ?? new Map());
+    this.#placements = new PlacementTable(database, backends);
+    recomputeStates(database, backends, options.replicasRequired, options.nowMs());
     this.counts = new StateTotals(this.#content.totals());
     const parts = {
       content: this.#content,

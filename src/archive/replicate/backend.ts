@@ -21,6 +21,8 @@ export interface RemoteStore
 /** A backend that is configured. */
 export interface Backend {
   readonly id: string;
+  /** Server, bucket and path, without secrets: under the same name at another place it is another backend. */
+  readonly place: string;
   readonly store: RemoteStore;
   /** The same place over connections of their own: what a bad line or a stale cache said is asked again there. */
   readonly openAgain: () => Promise<RemoteStore>;

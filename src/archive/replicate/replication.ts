@@ -18,6 +18,7 @@ import { Copies } from './copies.ts';
 import { Home } from './home.ts';
 import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
+import { tellOfMove } from './moved-backend.ts';
 import { Replicator, type ReplicatorOptions } from './replicator.ts';
 import { Site } from './site.ts';
 import { UnminedExpiry } from './unmined-expiry.ts';
@@ -84,6 +85,7 @@ export class Replication {
     this.#isRunning = true;
     await Promise.all([
       this.#expiry.run(signal),
+      ...this.#modules.catalog.moved.map((moved) => tellOfMove(moved, this.#modules, signal)),
       ...this.#admissions.map((admission) => admission.run(signal)),
       ...this.#replicators.map((replicator) => replicator.run(signal)),
       this.mender.run(signal),

@@ -12,7 +12,7 @@ import type { Pulse } from '../pulse.ts';
 import { raise } from './admission.ts';
 import { Bandwidth } from './bandwidth.ts';
 import type { Copies } from './copies.ts';
-import type { Site } from './site.ts';
+import type { CopyFinding, Site } from './site.ts';
 
 export interface ReplicatorOptions {
   /** Blobs under way at a time. */
@@ -163,8 +163,14 @@ export class Replicator {
   async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<void> {
     const { site, catalog } = this.#modules;
     const { store } = site;
-    if (state === 'damaged' && (await this.#isGoodAfterAll(entry, signal))) return;
-    const blob = await this.#source(entry, signal);
+    // What was called damaged is read again on a fresh connection, before anything is replaced.
+    if (state === 'damaged' && (await this.#isThere(await site.readAfresh(entry, signal), signal))) return;
+    const { blob, faults } = await this.#source(entry, signal);
+    if (blob === null) {
+      // Nobody else has it, and it was not looked for here: it may be here under an address that was another before.
+      if (state === 'wanted' && (await this.#isThere(await site.read(entry, signal), signal))) return;
+      throw noSource(entry, site.id, faults);
+    }
     await this.#bandwidth.take(entry.sizeBytes, signal);
     if (state === 'damaged') await site.judged(async () => site.store.setAside?.(entry, signal), signal);
     // Taken down since it was queued: nothing is recorded of it either.
@@ -178,22 +184,26 @@ export class Replicator {
     await this.#readBack(entry, signal);
   }
 
-  /** What was called damaged is read again on a fresh connection, before anything is replaced. */
-  async #isGoodAfterAll(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+  /** Is what the backend has already good and kept? What is good and not kept (a block without its pin) is put again, and is. */
+  async #isThere(finding: CopyFinding, signal: AbortSignal): Promise<boolean> {
     const { site } = this.#modules;
-    const finding = await site.readAfresh(entry, signal);
     if (finding.kind !== 'good') return false;
-    forgetBytes(finding.blob);
-    return await site.isKept(entry, signal);
+    const { blob } = finding;
+    if (!(await site.isKept(blob, signal))) {
+      await site.judged(() => site.store.put(blob, signal), signal);
+      if (!(await site.isKept(blob, signal))) return false;
+    }
+    forgetBytes(blob);
+    return true;
   }
 
-  async #source(entry: ContentEntry, signal: AbortSignal): Promise<VerifiedBlob> {
+  /** `faults`: how many places could not say whether they have it. */
+  async #source(entry: ContentEntry, signal: AbortSignal): Promise<{ blob: VerifiedBlob | null; faults: number }> {
     const { copies, site, damage } = this.#modules;
     try {
       const { found, bad, faults } = await copies.find(entry, signal, site.id);
       damage.reportClaimed(entry, bad);
-      if (found !== null) return found.blob;
-      throw noSource(entry, site.id, faults.length);
+      return { blob: found?.blob ?? null, faults: faults.length };
     } catch (error) {
       // Nothing was asked of this backend: its one try after a pause is still to be made.
       if (site.isLeftAlone) site.breaker.notTried();

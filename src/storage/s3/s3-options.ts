@@ -60,3 +60,9 @@ export function s3Options(given: Pick<S3Options, 'bucket'> & Partial<S3Options>)
     ...given,
   };
 }
+
+/** Where everything lies: the server, the bucket, and the path in it. Names of buckets are AWS's own over all regions. */
+export function s3Place({ endpoint, bucket, prefix }: S3Options): string {
+  const server = endpoint === null ? 'aws' : new URL(endpoint).href.replace(/\/+$/, '');
+  return [server, bucket, ...(prefix === '' ? [] : [prefix])].join('/');
+}

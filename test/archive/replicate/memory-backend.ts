@@ -21,6 +21,10 @@ export class MemoryBackend implements RemoteStore, Backend {
     this.id = id;
   }
 
+  get place(): string {
+    return `memory ${this.id}`;
+  }
+
   get store(): RemoteStore {
     return this;
   }

@@ -113,6 +113,23 @@ describe('a damaged copy', () => {
   });
 });
 
+test('what lies at a backend without being kept there, and nowhere else, is kept from then on', async () => {
+  const backend = new MemoryBackend('ipfs');
+  let isPinned = true;
+  const pinning = Object.assign(backend, { isKept: async () => isPinned });
+  const made = await scene([pinning]);
+  await made.spool(BLOB);
+  await made.drain('ipfs');
+  await made.store.delete(BLOB, NEVER);
+  isPinned = false;
+  made.damage.report('ipfs', nameOf(BLOB));
+  backend.before = (operation) => {
+    if (operation === 'put') isPinned = true;
+  };
+  await made.drain('ipfs');
+  expect(stateAt(made, 'ipfs')).toBe('good');
+});
+
 test('one that hangs delays no other', async () => {
   const [good, hung] = [new MemoryBackend('good'), new MemoryBackend('hung')];
   const made = await scene([good, hung]);

@@ -15,7 +15,7 @@ import { catalogFault } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
 import { MissingContents } from './missing-contents.ts';
-import { type Placement, PlacementTable } from './placement-table.ts';
+import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';

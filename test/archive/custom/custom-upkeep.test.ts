@@ -44,7 +44,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
       onTestFinished(() => store.close());
       return store;
     };
-    const backend = { id: 's3', store: await opened(), openAgain: opened };
+    const backend = { id: 's3', place: bucket.bucket, store: await opened(), openAgain: opened };
     const made = await replicationScene({ backends: [backend], folder: folder ?? temporaryFolder() });
     await made.replication.admit(NEVER);
     const { catalog, custom, conditions } = made;

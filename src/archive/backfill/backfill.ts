@@ -31,7 +31,7 @@ export interface BackfillModules {
   readonly spooler: Spooler;
   readonly verifier: Verifier;
   readonly poller: Poller;
-  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'finalHeight'>;
+  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'finalHeight'>;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly nowMs: () => number;

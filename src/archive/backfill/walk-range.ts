@@ -11,7 +11,7 @@ import type { BackfillParameters } from './parameters.ts';
 export interface WalkModules {
   readonly catalog: Catalog;
   readonly node: ChainNode;
-  readonly chain: Pick<ChainFollowing, 'isCurrent'>;
+  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal'>;
   readonly conditions: Pick<ConditionBoard, 'all'>;
 }
 
@@ -52,7 +52,7 @@ export async function walkRange(
   return { from, to };
 }
 
-/** The walk is at the node's tip. */
+/** The walk is at the node's tip, and what is final is known: of that there are records to be placed. */
 async function untilWalked(
   { catalog, chain, conditions }: WalkModules,
   report: (event: BackfillEvent) => void,
@@ -61,7 +61,7 @@ async function untilWalked(
   const pause = new Pulse();
   let lastHeight: number | null = null;
   let movedMs = performance.now();
-  while (!chain.isCurrent() || catalog.chain.state.tip === null) {
+  while (!chain.isCurrent() || !chain.hasLookedForFinal || catalog.chain.state.tip === null) {
     signal.throwIfAborted();
     const raised = conditions.all();
     const hopeless = raised.find(({ code }) => HOPELESS.has(code));

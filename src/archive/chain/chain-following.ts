@@ -126,6 +126,11 @@ export class ChainFollowing {
     return this.#follower.isCurrent() && !this.#conflicts.isUnknown;
   }
 
+  /** false: what is final may only not have been asked for yet. */
+  get hasLookedForFinal(): boolean {
+    return this.#follower.hasLookedForFinal;
+  }
+
   /** Up to here our branch is final, and may be called so now: not above the last block that all nodes have. */
   get finalHeight(): number | null {
     if (this.#conflicts.isUnknown) return null;

@@ -44,6 +44,7 @@ export class Follower {
   /** Rings when the walk moved. */
   readonly moved = new Pulse();
   #failures = 0;
+  #hasLooked = false;
   #lastError: string | null = null;
 
   /** `startHeight`: where the operator wants the walk to begin; null: at the lowest height that can still be saved. */
@@ -85,6 +86,11 @@ export class Follower {
     return lag !== null && lag <= MOST_BEHIND && this.#failures === 0 && !this.#modules.conditions.has('chain:branch');
   }
 
+  /** It came to the tip once since the start, and the node was asked what is final then. */
+  get hasLookedForFinal(): boolean {
+    return this.#hasLooked;
+  }
+
   /** Why it is not current, as far as that is known. */
   get lastError(): string | null {
     return this.#lastError;
@@ -97,6 +103,7 @@ export class Follower {
     if (!(await this.#begin(tip, signal))) return;
     while (!signal.aborted && (await this.#advance(tip, signal)) === 'again');
     if (finality.isBehind && (await finality.look(signal))) this.#tellFinal();
+    this.#hasLooked = true;
     this.moved.ring();
   }
 

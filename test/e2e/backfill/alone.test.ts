@@ -49,6 +49,19 @@ describe('alone on a folder', () => {
     expect(checked).toMatchObject({ code: 0 });
   });
 
+  test('it waits to hear what is final: of that there are records, however slowly the node answers', async () => {
+    const node = await startNode();
+    const blobs = publishBlocks(node, 'slow', 2, 2);
+    passTime(node);
+    node.faults.add({ fault: { kind: 'latency', ms: 3_000 }, methods: ['getbestchainlock'] });
+    const setup = { node, dataDir: temporaryFolder() };
+    const [from, to] = [String(blobs[0]?.height), String(blobs.at(-1)?.height)];
+    const words = ['--from-height', from, '--to-height', to, '--source', `dir=${folderOf(blobs)}`];
+    expect(await backfill(setup, ...words)).toMatchObject({ code: 0, report: { fetched: 4, recordsWaiting: 0 } });
+    for (const { hashType, versionHash } of blobs)
+      expect(readdirSync(join(setup.dataDir, 'occurrences', hashType, versionHash))).toHaveLength(1);
+  });
+
   test('what nobody has is listed with who answered what, and the exit code is 3', async () => {
     const node = await startNode();
     const blobs = publishBlocks(node, 'gone', 2, 3);

@@ -11,6 +11,8 @@ import { type VerbOptions, verb } from '../verb-options.ts';
 
 /** Between the words of an option that is given several times. */
 const SEPARATOR = '\n';
+/** Kinds of sources that say where, in the same word or in the next. */
+const KINDS = new Set(['peer', 's3', 'dir']);
 
 export function backfillCommand(): Command {
   const again = (value: string, before: unknown) =>
@@ -20,7 +22,7 @@ export function backfillCommand(): Command {
     .option('--to-height <height>', 'last block (default: the tip)')
     .addOption(
       new Option(
-        '--source <source>',
+        '--source <words...>',
         'node · peer=<url> · s3=<bucket>[/<prefix>][?layout=sentinel&backend=<id>] · dir=<path>; may be given several times, and is asked in that order (default: node)',
       ).argParser(again),
     )
@@ -64,7 +66,16 @@ export async function backfill(options: VerbOptions, context: CliContext): Promi
 function sourcesOf(given: string | boolean | undefined, cwd: string): string[] {
   if (typeof given !== 'string') return [];
   // The daemon may stand in another folder than the user.
-  return given.split(SEPARATOR).map((text) => (text.startsWith('dir=') ? `dir=${resolve(cwd, text.slice(4))}` : text));
+  return inOneWord(given.split(SEPARATOR)).map((text) =>
+    text.startsWith('dir=') ? `dir=${resolve(cwd, text.slice(4))}` : text,
+  );
+}
+
+/** `peer https://archive.example` is typed as well, and means `peer=https://archive.example`. */
+function inOneWord([word, next, ...rest]: readonly string[]): string[] {
+  if (word === undefined) return [];
+  if (next !== undefined && KINDS.has(word)) return [`${word}=${next}`, ...inOneWord(rest)];
+  return [word, ...inOneWord(next === undefined ? [] : [next, ...rest])];
 }
 
 function wholeNumber(given: string | boolean | undefined, flag: string): number | null {

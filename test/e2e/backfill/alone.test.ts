@@ -117,8 +117,11 @@ describe('alone on a folder', () => {
     const blobs = publishBlocks(node, 'dry', 1, 3, 1_000);
     passTime(node);
     const setup = { node, dataDir: temporaryFolder() };
-    const words = ['--from-height', String(blobs[0]?.height), '--source', `dir=${folderOf(blobs.slice(1))}`];
-    const { code, report, events } = await backfill(setup, ...words, '--dry-run');
+    const kept = folderOf(blobs.slice(1));
+    const words = ['--from-height', String(blobs[0]?.height), '--source', `dir=${kept}`];
+    // A kind and its place may be two words.
+    const apart = [...words.slice(0, 3), 'dir', kept, '--source', 'dir', kept];
+    const { code, report, events } = await backfill(setup, ...apart, '--dry-run');
     expect(code).toBe(3);
     expect(report).toMatchObject({ wanted: 3, fetched: 2, fetchedBytes: 2_003, missingCount: 1 });
     expect(events.filter((one) => one.event === 'would-fetch')).toHaveLength(2);

@@ -52,6 +52,21 @@ describe('outages of ours', () => {
     });
   });
 
+  test('a first walk through a long chain is none, however many blocks come meanwhile', async () => {
+    const scene = await Scene.create({ env: { HOLDFAST_START_HEIGHT: '1' } });
+    scene.mine(1_000);
+    // So that blocks come between its first commit, of 512 blocks, and its end.
+    scene.node.faults.add({ fault: { kind: 'latency', ms: 5 }, methods: ['getblock'] });
+    await scene.start();
+    await scene.until('halfway', () => (scene.archive.status().chain.height ?? 0) > 500);
+    scene.mine(1, 1);
+    const tip = scene.node.chain.tip.height;
+    await scene.until('it heard of that', () => scene.archive.status().node.height === tip);
+    expect(scene.archive.status().chain.lagBlocks).toBeGreaterThan(12);
+    await scene.caughtUp();
+    expect(scene.archive.status().chain.outage).toBeNull();
+  });
+
   test('seven hours: exactly the pruned ones are lost, each named, and a loss is not permanent', async () => {
     const scene = await Scene.create();
     await scene.start();

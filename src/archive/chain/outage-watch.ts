@@ -34,6 +34,8 @@ const IDLE_MS = 5_000;
 export class OutageWatch {
   readonly #modules: OutageModules;
   #report: OutageReport | null = null;
+  /** The node has told a tip since the start. */
+  #hasHeard = false;
 
   constructor(modules: OutageModules) {
     this.#modules = modules;
@@ -63,13 +65,18 @@ export class OutageWatch {
 
   /** Before the walk goes on: what was missed is known from where it stands. */
   #notice(tip: ChainTip): void {
-    const { tip: cursor } = this.#modules.catalog.chain.state;
+    const { catalog, follower } = this.#modules;
+    const { tip: cursor } = catalog.chain.state;
+    const isFirst = !this.#hasHeard;
+    this.#hasHeard = true;
     if (cursor === null || tip.height - cursor.height < GAP_BLOCKS) return;
     const open = this.#openReport;
     if (open !== null) {
       this.#keep({ ...open, to: Math.max(open.to, tip.height), missedSeconds: missed(open.sinceSeconds, tip) });
       return;
     }
+    // A walk that is on its way through a long chain has missed nothing that came meanwhile.
+    if (!isFirst && !follower.hasLookedForFinal) return;
     const sinceSeconds = cursor.medianTimeSeconds;
     this.#modules.conditions.note(
       'chain:outage',

@@ -97,6 +97,24 @@ describe('against a record', () => {
     expect(out).not.toMatch(/on chain/i);
   });
 
+  test('as an archive answers it: the first of its records is checked, and that is said', async () => {
+    const one = JSON.parse(encodeOccurrenceRecord(record));
+    await writeFile(join(folder, 'one.json'), JSON.stringify({ records: [one] }));
+    await writeFile(join(folder, 'two.json'), JSON.stringify({ records: [one, { ...one, vout: 99 }] }));
+    await writeFile(join(folder, 'none.json'), JSON.stringify({ records: [] }));
+    const alone = await holdfast(['verify', 'blob', '--proof', 'record.json']);
+    expect(await holdfast(['verify', 'blob', '--proof', 'one.json'])).toEqual(alone);
+    const first = await holdfast(['verify', 'blob', '--proof', 'two.json']);
+    expect(first).toEqual({
+      ...alone,
+      out: `ok      The file holds 2 occurrence records; the first is checked.\n${alone.out}`,
+    });
+    expect(await holdfast(['verify', 'blob', '--proof', 'none.json'])).toMatchObject({
+      code: 3,
+      out: expect.stringContaining('WRONG   The file holds 0 occurrence records.'),
+    });
+  });
+
   test('with a node that has the header', async () => {
     const words = ['verify', 'blob', '--proof', 'record.json', '--hash', record.versionHash];
     const { code, out } = await holdfast(words, nodeUrl());

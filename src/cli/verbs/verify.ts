@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { z } from 'zod';
 import { messageOf } from '../../blob/errors.ts';
 import { encodeHex } from '../../blob/hex.ts';
 import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../blob/ids.ts';
@@ -26,6 +27,9 @@ import { type VerbOptions, verb } from '../verb-options.ts';
 /** Far more than any blob or record has; what is larger is not read into memory to be refused. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
+/** What `GET /v1/blobs/{version hash}/proof` answers. */
+const severalRecords = z.object({ records: z.array(z.unknown()) });
+
 interface Step extends Omit<StepOutcome, 'step'> {
   /** `claim`: the given version hash. `record`: the file of the record itself. */
   readonly step: StepOutcome['step'] | 'claim' | 'record';
@@ -34,7 +38,10 @@ interface Step extends Omit<StepOutcome, 'step'> {
 export function verifyCommand(): Command {
   return verb('verify', 'Check a file against a version hash or an occurrence record: offline, without any archive.')
     .argument('<file>', 'the bytes')
-    .option('--proof <record.json>', 'an occurrence record; its header is looked up at the configured node, if any')
+    .option(
+      '--proof <record.json>',
+      'an occurrence record, or what an archive answers to /v1/blobs/…/proof; its header is looked up at the configured node, if any',
+    )
     .option('--hash <version hash>', '64 hex characters; 0x and the 66-character form are accepted');
 }
 
@@ -114,10 +121,29 @@ function nothingToCompare(file: string, bytes: Uint8Array, hasher: BlobHasher): 
 async function readRecord(path: string, steps: Step[]): Promise<OccurrenceRecord | null> {
   const text = new TextDecoder().decode(await readWhole(path));
   try {
-    return parseOccurrenceRecord(text);
+    return parseOccurrenceRecord(recordIn(text, steps));
   } catch (error) {
     if (!(error instanceof VerifyError)) throw error;
     steps.push({ step: 'record', ok: false, says: error.message });
+    return null;
+  }
+}
+
+/** The text of one record; of the first of several, as an archive answers them to `/proof`. */
+function recordIn(text: string, steps: Step[]): string {
+  const answered = severalRecords.safeParse(jsonIn(text)).data;
+  if (answered === undefined) return text;
+  const [first] = answered.records;
+  const says = `The file holds ${answered.records.length} occurrence records${first === undefined ? '.' : '; the first is checked.'}`;
+  if (answered.records.length !== 1) steps.push({ step: 'record', ok: first !== undefined, says });
+  return JSON.stringify(first ?? null);
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Whoever parses it as a record says what is wrong with it.
     return null;
   }
 }

@@ -81,6 +81,8 @@ describe('commands beside a daemon', () => {
   test('check --chain and rebuild too', async () => {
     const chain = await holdfast(['check', '--chain', '--json'], { env });
     expect(JSON.parse(chain.stdout)).toMatchObject({ findings: [], occurrences: { lost: 0 } });
+    const nothing = await holdfast(['check', '--chain', '--from', '9', '--to', '3'], { env });
+    expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining('does not go from height 9 to 3') });
     const rebuilt = await holdfast(['rebuild', '--json'], { env });
     expect(rebuilt.code).toBe(0);
     expect(JSON.parse(rebuilt.stdout)).toEqual({ folder: 22, backends: {}, faults: {} });

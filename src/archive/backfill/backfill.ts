@@ -6,6 +6,7 @@ import type { Activity } from '../activity.ts';
 import type { ChainFollowing } from '../chain/chain-following.ts';
 import type { ArchiveNode } from '../chain/chain-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import type { HeightRange } from '../height-range.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import type { Site } from '../replicate/site.ts';
@@ -19,7 +20,7 @@ import { type BackfillParameters, DEFAULT_SOURCES } from './parameters.ts';
 import { planOnly } from './plan-only.ts';
 import { SourceDesk } from './source-desk.ts';
 import { untilPlaced } from './until-placed.ts';
-import { type HeightRange, walkRange } from './walk-range.ts';
+import { walkRange } from './walk-range.ts';
 
 export interface BackfillModules {
   readonly node: ArchiveNode;

@@ -3,7 +3,7 @@ import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { MissingContent, MissingRange } from '../../catalog/missing-contents.ts';
 import type { ChainPlace } from '../../catalog/occurrence-table.ts';
-import type { HeightRange } from './walk-range.ts';
+import type { HeightRange } from '../height-range.ts';
 
 const PAGE = 256;
 /** Blocks that are counted in one go: readers are served between. */

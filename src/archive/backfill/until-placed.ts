@@ -1,7 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.ts';
+import type { HeightRange } from '../height-range.ts';
 import { Pulse } from '../pulse.ts';
 import type { BackfillEvent } from './backfill-report.ts';
-import type { HeightRange } from './walk-range.ts';
 
 export interface PlacedModules {
   readonly catalog: Catalog;

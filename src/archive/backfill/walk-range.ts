@@ -4,6 +4,7 @@ import type { ChainNode } from '../chain/chain-node.ts';
 import { walkHistory } from '../chain/history.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { ArchiveError } from '../errors.ts';
+import { assertUpright, type HeightRange } from '../height-range.ts';
 import { Pulse } from '../pulse.ts';
 import type { BackfillEvent } from './backfill-report.ts';
 import type { BackfillParameters } from './parameters.ts';
@@ -13,11 +14,6 @@ export interface WalkModules {
   readonly node: ChainNode;
   readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal'>;
   readonly conditions: Pick<ConditionBoard, 'all'>;
-}
-
-export interface HeightRange {
-  readonly from: number;
-  readonly to: number;
 }
 
 const LOOK_MS = 100;
@@ -36,7 +32,7 @@ export async function walkRange(
   report: (event: BackfillEvent) => void,
   signal: AbortSignal,
 ): Promise<HeightRange> {
-  if (fromHeight !== null && toHeight !== null && fromHeight > toHeight) throw upsideDown(fromHeight, toHeight);
+  assertUpright(fromHeight, toHeight);
   await untilWalked(modules, report, signal);
   const { startHeight, tip } = modules.catalog.chain.state;
   if (startHeight === null || tip === null) throw notWalked(null);
@@ -92,13 +88,5 @@ function beyondTip(asked: number, tip: number): ArchiveError {
     details: { asked, tip },
     retryable: true,
     hint: 'Name a range that is there, or leave --to-height out.',
-  });
-}
-
-function upsideDown(from: number, to: number): ArchiveError {
-  return new ArchiveError('archive/bad-range', `A range does not go from height ${from} to ${to}.`, {
-    details: { from, to },
-    retryable: false,
-    hint: 'Give the lower height as --from-height.',
   });
 }

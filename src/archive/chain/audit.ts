@@ -4,16 +4,12 @@ import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { AuditedBranch, AuditSnapshot, HeldTally, UnstoredOccurrence } from '../../catalog/audit-snapshot.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { AbsenceAnswer } from '../../catalog/loss-document.ts';
+import { assertUpright, type HeightRange } from '../height-range.ts';
 
 /** null: from where the walk began, and as high as the node is, as far as that is known. History that was walked below counts where it is named. */
 export interface AuditRange {
   readonly from: number | null;
   readonly to: number | null;
-}
-
-export interface HeightRange {
-  readonly from: number;
-  readonly to: number;
 }
 
 /**
@@ -75,6 +71,7 @@ const MOST_BEHIND = 2;
 /**
  * Compares every occurrence in a range of heights with what is held, at one moment, which the walk keeps true; in steps
  * of some milliseconds, between which everything else goes on. Rejects with the signal's reason when it aborts.
+ * @throws ArchiveError `archive/bad-range`
  */
 export async function auditChain(
   catalog: Catalog,
@@ -82,13 +79,13 @@ export async function auditChain(
   { custom, finalHeight, nodeTip }: AuditFacts,
   signal: AbortSignal,
 ): Promise<ChainAuditReport> {
+  assertUpright(asked.from, asked.to);
   const snapshot = catalog.snapshot();
   const aside = namesAside(catalog.withheld.list(), custom);
   try {
     const branch = snapshot.branch();
     const { startHeight, tipHeight } = branch;
-    const top = topOf(branch, nodeTip);
-    const range = { from: asked.from ?? startHeight ?? 0, to: asked.to ?? top ?? startHeight ?? 0 };
+    const range = rangeOf(asked, branch, nodeTip);
     const { occurrences, spooled } = await classesIn(range, snapshot, aside, signal);
     const findingCount = occurrences.pending + occurrences.lost;
     const unexamined = unexaminedIn(range, branch);
@@ -113,6 +110,13 @@ export async function auditChain(
   } finally {
     snapshot.close();
   }
+}
+
+/** An end that is not named never lies on the wrong side of one that is: nothing would be complete in between. */
+function rangeOf(asked: AuditRange, branch: AuditedBranch, nodeTip: AuditFacts['nodeTip']): HeightRange {
+  const start = branch.startHeight ?? 0;
+  const from = asked.from ?? Math.min(start, asked.to ?? start);
+  return { from, to: asked.to ?? Math.max(topOf(branch, nodeTip) ?? start, from) };
 }
 
 /** Heights that the walk has not come to, and should have, are of the range too: nobody knows what is on them. */

@@ -112,6 +112,15 @@ describe('the audit', () => {
     expect(await audit(catalog, {}, [], tip(-50))).toMatchObject({ range: { to: 101 }, isMissing: false });
   });
 
+  test('a range is never empty: upside down it is refused, and an end that is not named lies on the right side', async () => {
+    const catalog = walk(openCatalog(), [[], []]);
+    await expect(audit(catalog, { from: 101, to: 100 })).rejects.toMatchObject({ code: 'archive/bad-range' });
+    const beyond = { range: { from: 500, to: 500 }, unexamined: [{ from: 500, to: 500 }], isComplete: false };
+    expect(await audit(catalog, { from: 500 })).toMatchObject(beyond);
+    const below = { range: { from: 7, to: 7 }, unexamined: [{ from: 7, to: 7 }], isComplete: false };
+    expect(await audit(catalog, { to: 7 })).toMatchObject(below);
+  });
+
   test('one that is overdue is missing, however many others are listed before it', async () => {
     const spooledOnly = Array.from({ length: 10_050 }, (_, index) => `spooled ${index}`);
     const catalog = walk(openCatalog(), [spooledOnly, ['waiting']]);

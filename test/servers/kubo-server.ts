@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ChildServer, freePort } from './child-server.ts';
+import { killContainer } from './container.ts';
 import { goBinary } from './go-binary.ts';
 import { refuseToStart, serverMeans } from './server-means.ts';
 
@@ -113,9 +114,7 @@ async function startContainer({ config = {} }: KuboServerOptions): Promise<KuboS
     removeFile: async (path) => {
       await container.exec(['rm', `/data/ipfs/${path}`]);
     },
-    kill: async () => {
-      await container.stop({ remove: false, timeout: 0 });
-    },
+    kill: () => killContainer(container),
     resume: () => container.restart(),
     stop: async () => {
       await container.stop();

@@ -14,11 +14,11 @@ export interface PrivateAuthority {
 /** A suite that makes certificates. */
 export const describeWithOpenssl = describeWhere(answers('openssl', ['version']), 'openssl is not installed');
 
-/** A certificate for 127.0.0.1 that nobody trusts who is not told to, valid for a day. */
-export function privateAuthority(): PrivateAuthority {
+/** A certificate that nobody trusts who is not told to, valid for a day. `name`: of its server, as `IP:…` or `DNS:…`. */
+export function privateAuthority(name = 'IP:127.0.0.1'): PrivateAuthority {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-tls-'));
   const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
-  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '1'];
+  const subject = ['-subj', '/CN=holdfast test', '-addext', `subjectAltName=${name}`, '-days', '1'];
   const files = ['-keyout', keyFile, '-out', certFile];
   execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files, ...subject], { stdio: 'ignore' });
   return { certFile, keyFile, remove: () => rmSync(folder, { recursive: true, force: true }) };

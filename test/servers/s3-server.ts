@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ChildServer, freePort, untilConnects } from './child-server.ts';
+import { killContainer } from './container.ts';
 import { goBinary } from './go-binary.ts';
 import { refuseToStart, serverMeans } from './server-means.ts';
 
@@ -18,6 +19,8 @@ export interface S3Server {
   readonly secretAccessKey: string;
   /** Where the objects lie as files, to damage one behind the server's back; null in a container. */
   readonly folder: string | null;
+  /** Changes bytes of an object of 200 kB or more where it lies on its disk. versitygw gives what is there, MinIO does not. */
+  rot(bucket: string, key: string, atByte: number): Promise<void>;
   /** As by power loss. */
   kill(): Promise<void>;
   /** Starts it again on the same port and bytes. */
@@ -32,6 +35,8 @@ export interface S3ServerOptions {
   readonly keepAlive?: boolean;
   readonly certificate?: { readonly certFile: string; readonly keyFile: string };
 }
+
+const ROTTEN = Buffer.from('rotten');
 
 export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Server> {
   switch (serverMeans()) {
@@ -80,6 +85,11 @@ async function startVersitygw(options: S3ServerOptions): Promise<S3Server> {
     accessKeyId,
     secretAccessKey,
     folder: objects,
+    rot: async (bucket, key, atByte) => {
+      const file = await open(join(objects, bucket, key), 'r+');
+      await file.write(ROTTEN, 0, ROTTEN.length, atByte);
+      await file.close();
+    },
     kill: () => child.kill(),
     resume: () => child.resume(),
     stop: async () => {
@@ -123,9 +133,13 @@ async function startMinio({ certificate }: S3ServerOptions): Promise<S3Server> {
     accessKeyId,
     secretAccessKey,
     folder: null,
-    kill: async () => {
-      await container.stop({ remove: false, timeout: 0 });
+    rot: async (bucket, key, atByte) => {
+      const write = `printf ${ROTTEN} | dd of="$part" bs=1 seek=${atByte} conv=notrunc`;
+      const every = `for part in /data/${bucket}/${key}/*/part.1; do ${write}; done`;
+      const { exitCode, output } = await container.exec(['sh', '-ec', every]);
+      if (exitCode !== 0) throw new Error(output);
     },
+    kill: () => killContainer(container),
     resume: () => container.restart(),
     stop: async () => {
       await container.stop();

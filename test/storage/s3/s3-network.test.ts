@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
+import { serverName } from '../../servers/container.ts';
 import { environmentWithoutProxy, type ForwardProxy, startForwardProxy } from '../../servers/forward-proxy.ts';
 import { describeWithOpenssl, type PrivateAuthority, privateAuthority } from '../../servers/private-authority.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
@@ -54,7 +55,7 @@ describeWithOpenssl('an S3 store before a server with a certificate of its own a
     let bucket: string;
     let authority: PrivateAuthority;
     beforeAll(async () => {
-      authority = privateAuthority();
+      authority = privateAuthority(await serverName());
       server = await startS3Server({ certificate: authority });
       bucket = `tls-bucket`;
       // Made by a process that trusts it: this one does not.

@@ -17,6 +17,7 @@ export type StorageErrorCode =
   | 'storage/timeout'
   | 'storage/tls'
   | 'storage/truncated'
+  | 'storage/unreadable'
   | 'storage/busy'
   | 'storage/no-bucket'
   | 'storage/wrong-region'

@@ -26,8 +26,8 @@ export function explainS3(cause: unknown): FaultMeaning {
   if (cause instanceof TruncatedBody) return TRUNCATED;
   if (cause instanceof NotS3Answer) return NOT_S3;
   const { name, status } = answerOf(cause);
-  const said = MEANINGS[name] ?? (LOCK_CODES.has(name) && LOCK_WORDS.test(messageOf(cause)) ? LOCKED : null);
-  if (said !== null && said !== undefined) return said;
+  const said = MEANINGS[name] ?? (LOCK_CODES.has(name) ? saidOfLock(messageOf(cause)) : null);
+  if (said !== null) return said;
   if (status === null) return connectionFault(cause) ?? (isParseFault(cause) ? NOT_S3 : FAILED);
   return byStatus(status, cause);
 }
@@ -35,6 +35,13 @@ export function explainS3(cause: unknown): FaultMeaning {
 /** AWS says the first, MinIO the second; the words say what of. */
 const LOCK_CODES: ReadonlySet<string> = new Set(['AccessDenied', 'InvalidRequest']);
 const LOCK_WORDS = /object.?lock|retention|worm|legal hold/i;
+/** Of a put with a retention into a bucket that was made without object lock. */
+const NO_LOCK_WORDS = /missing object ?lock ?configuration/i;
+
+function saidOfLock(words: string): FaultMeaning | null {
+  if (NO_LOCK_WORDS.test(words)) return NO_LOCK;
+  return LOCK_WORDS.test(words) ? LOCKED : null;
+}
 
 function isParseFault(cause: unknown): boolean {
   return cause instanceof Error && /deserializ|parse|xml|unexpected token|char '/i.test(cause.message);
@@ -43,6 +50,8 @@ function isParseFault(cause: unknown): boolean {
 function byStatus(status: number, cause: unknown): FaultMeaning {
   if (status === 429 || status === 503) return BUSY;
   if (status === 507) return FULL;
+  // MinIO without a key service, of encryption.
+  if (status === 501) return REFUSED;
   if (status >= 500) return FAILED;
   // The SDK could not read the error's body as XML: some other web server answered.
   if (isParseFault(cause)) return NOT_S3;
@@ -64,6 +73,12 @@ const NOT_S3: FaultMeaning = {
   says: 'does not answer as an S3 server does',
   retryable: false,
   hint: 'Check address and port (a console or web page may be there), and whether path or host addressing fits.',
+};
+const UNREADABLE: FaultMeaning = {
+  code: 'storage/unreadable',
+  says: 'has it and cannot read it from its own disks',
+  retryable: true,
+  hint: 'Disks of that server are away or have lost part of it: look at its log. What stays unreadable is written anew.',
 };
 const FAILED: FaultMeaning = {
   code: 'storage/fault',
@@ -88,6 +103,12 @@ const LOCKED: FaultMeaning = {
   says: 'holds it under object lock',
   retryable: false,
   hint: 'It stays until its retention has passed; nobody can delete it before.',
+};
+const NO_LOCK: FaultMeaning = {
+  code: 'storage/refused',
+  says: 'keeps this bucket without object lock',
+  retryable: false,
+  hint: 'Make the bucket with object lock switched on, or leave the retention of this backend out.',
 };
 const CREDENTIALS: FaultMeaning = {
   code: 'storage/bad-credentials',
@@ -148,13 +169,15 @@ const MEANINGS: Readonly<Record<string, FaultMeaning>> = {
   InvalidAccessKeyId: CREDENTIALS,
   SignatureDoesNotMatch: CREDENTIALS,
   InvalidToken: CREDENTIALS,
+  InvalidTokenId: CREDENTIALS,
   ExpiredToken: CREDENTIALS,
   CredentialsProviderError: CREDENTIALS,
   AccountProblem: CREDENTIALS,
   RequestTimeTooSkewed: SKEW,
   RequestExpired: SKEW,
   SlowDown: BUSY,
-  SlowDownRead: BUSY,
+  // MinIO, of what has lost more of its parts than it can do without.
+  SlowDownRead: UNREADABLE,
   SlowDownWrite: BUSY,
   ServiceUnavailable: BUSY,
   TooManyRequests: BUSY,

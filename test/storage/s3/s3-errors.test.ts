@@ -42,6 +42,14 @@ const ANSWERS: readonly [string, Behaviour, string, boolean, RegExp][] = [
   ['500', (_, r) => s3Error(r, 500, 'InternalError'), 'storage/fault', true, /failed/],
   ['503 SlowDown', (_, r) => s3Error(r, 503, 'SlowDown'), 'storage/busy', true, /fewer requests/],
   ['429', (_, r) => s3Error(r, 429, 'TooManyRequests'), 'storage/busy', true, /fewer requests/],
+  [
+    'parts that its disks have lost',
+    (_, r) => s3Error(r, 503, 'SlowDownRead'),
+    'storage/unreadable',
+    true,
+    /its own disks/,
+  ],
+  ['a token of others', (_, r) => s3Error(r, 403, 'InvalidTokenId'), 'storage/bad-credentials', false, /credentials/],
   ['403', (_, r) => s3Error(r, 403, 'AccessDenied'), 'storage/denied', false, /does not permit/],
   ['a bucket that is missing', (_, r) => s3Error(r, 404, 'NoSuchBucket'), 'storage/no-bucket', false, /no such bucket/],
   ['unknown keys', (_, r) => s3Error(r, 403, 'InvalidAccessKeyId'), 'storage/bad-credentials', false, /credentials/],
@@ -118,6 +126,27 @@ describe('an S3 store tells what a server says', () => {
     expect([error.code, error.retryable]).toEqual(['storage/locked', false]);
   });
 });
+
+test('encryption that a server without a key service cannot do is refused, as MinIO says it', async () => {
+  const { store } = await against((one, r) =>
+    one.method === 'PUT' ? s3Error(r, 501, 'NotImplemented') : s3Error(r, 404, 'NoSuchKey'),
+  );
+  const error = await errorOf(store.put(BLOB, NEVER));
+  expect([error.code, error.retryable, error.hint]).toEqual([
+    'storage/refused',
+    false,
+    expect.stringContaining('encryption'),
+  ]);
+});
+
+test.each(['Bucket is missing ObjectLockConfiguration', 'Bucket is missing Object Lock Configuration'])(
+  'a retention for a bucket without object lock is no lock that holds (%s)',
+  async (says) => {
+    const { store } = await against((_, r) => s3Error(r, 400, 'InvalidRequest', says));
+    const error = await errorOf(store.put(BLOB, NEVER));
+    expect([error.code, error.hint]).toEqual(['storage/refused', expect.stringContaining('object lock switched on')]);
+  },
+);
 
 describe('an S3 store before a server that', () => {
   test('hangs: gives up in time, and says so', async () => {

@@ -35,7 +35,9 @@ export class DamageWatch {
     this.#catalog.recordDamaged(backend, name);
     this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
     this.#damaged.add(keyOf(backend, name));
-    this.#tell(`The ${backend} copy of ${name.hashType} ${name.versionHash} is missing or does not hash to its name.`);
+    this.#tell(
+      `The ${backend} copy of ${name.hashType} ${name.versionHash} is missing, cannot be read or does not hash to its name.`,
+    );
     this.#refetch.ring();
   }
 

@@ -35,6 +35,17 @@ export type StorageErrorCode =
 /** Details carry `backend`, `operation` and the system's own code. */
 export class StorageError extends HoldfastError<StorageErrorCode> {}
 
+/** Faults that a server has when its disks have lost part of one object. A server that is unwell has them of all. */
+const OF_ONE_OBJECT: ReadonlySet<StorageErrorCode> = new Set([
+  'storage/unreadable',
+  'storage/truncated',
+  'storage/fault',
+]);
+
+export function mayBeOneObject(error: unknown): error is StorageError {
+  return error instanceof StorageError && OF_ONE_OBJECT.has(error.code);
+}
+
 interface Meaning {
   readonly code: StorageErrorCode;
   readonly says: string;

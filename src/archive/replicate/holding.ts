@@ -22,8 +22,7 @@ export function siteHolding(site: Site): Holding {
     store: site.store,
     records: recordStores([], [site])[0] ?? null,
     async look(name, signal) {
-      const first = await site.read(name, signal);
-      const finding = first.kind === 'good' ? first : await site.readAfresh(name, signal);
+      const finding = await site.examine(name, signal);
       if (finding.kind !== 'good') return finding.kind;
       forgetBytes(finding.blob);
       return (await site.isKept(name, signal)) ? 'good' : 'missing';

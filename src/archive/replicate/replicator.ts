@@ -3,6 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { QueuedCopy } from '../../catalog/replica-ledger.ts';
 import { GroupCommit } from '../../sqlite/group-commit.ts';
+import { mayBeOneObject } from '../../storage/errors.ts';
 import { forgetBytes, type VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
 import type { ConditionBoard } from '../condition-board.ts';
@@ -164,7 +165,7 @@ export class Replicator {
     const { site, catalog } = this.#modules;
     const { store } = site;
     // What was called damaged is read again on a fresh connection, before anything is replaced.
-    if (state === 'damaged' && (await this.#isThere(await site.readAfresh(entry, signal), signal))) return;
+    if (state === 'damaged' && (await this.#isThere(await site.examineAfresh(entry, signal), signal))) return;
     const { blob, faults } = await this.#source(entry, signal);
     if (blob === null) {
       // Nobody else has it, and it was not looked for here: it may be here under an address that was another before.
@@ -172,7 +173,7 @@ export class Replicator {
       throw noSource(entry, site.id, faults);
     }
     await this.#bandwidth.take(entry.sizeBytes, signal);
-    if (state === 'damaged') await site.judged(async () => site.store.setAside?.(entry, signal), signal);
+    if (state === 'damaged') await this.#setAside(entry, signal);
     // Taken down since it was queued: nothing is recorded of it either.
     if (catalog.withheld.has(entry)) return;
     // What is not known to be there needs no look; if something wrong is, the read-back says so, and the next try mends.
@@ -195,6 +196,16 @@ export class Replicator {
     }
     forgetBytes(blob);
     return true;
+  }
+
+  /** What it has and does not give, it cannot copy either. */
+  async #setAside(entry: ContentEntry, signal: AbortSignal): Promise<void> {
+    const { site } = this.#modules;
+    try {
+      await site.judged(async () => site.store.setAside?.(entry, signal), signal);
+    } catch (error) {
+      if (!mayBeOneObject(error)) throw error;
+    }
   }
 
   /** `faults`: how many places could not say whether they have it. */

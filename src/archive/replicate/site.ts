@@ -1,5 +1,5 @@
 import type { ContentName } from '../../blob/ids.ts';
-import { StorageError } from '../../storage/errors.ts';
+import { mayBeOneObject, StorageError } from '../../storage/errors.ts';
 import type { VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
 import type { Backend, RemoteStore } from './backend.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
@@ -9,6 +9,11 @@ export type CopyFinding =
   | { readonly kind: 'good'; readonly blob: VerifiedBlob }
   | { readonly kind: 'missing' }
   | { readonly kind: 'damaged' };
+
+interface Unreadable {
+  readonly kind: 'unreadable';
+  readonly error: StorageError;
+}
 
 /** How much of the last answer the expected time follows. */
 const SMOOTHING = 0.2;
@@ -81,6 +86,34 @@ export class Site {
       return await ask(store);
     } finally {
       await store.close();
+    }
+  }
+
+  /** What its copy is. One that seems bad, or is not given, is read again on a fresh connection before it is called so. */
+  async examine(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
+    const first = await this.#orUnreadable(() => this.read(name, signal), signal);
+    return first.kind === 'good' ? first : await this.examineAfresh(name, signal);
+  }
+
+  /**
+   * The second of these two looks. What a backend has and does not give, while it takes and gives something new, is
+   * damaged: its disks have lost part of it. A backend that is unwell is a fault, and thrown.
+   */
+  async examineAfresh(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
+    const finding = await this.#orUnreadable(() => this.readAfresh(name, signal), signal);
+    if (finding.kind !== 'unreadable') return finding;
+    const findings = await this.store.probe(signal);
+    if (findings.some(({ check, grade }) => check === 'readable' && grade === 'good')) return { kind: 'damaged' };
+    throw finding.error;
+  }
+
+  async #orUnreadable(read: () => Promise<CopyFinding>, signal: AbortSignal): Promise<CopyFinding | Unreadable> {
+    try {
+      return await read();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (mayBeOneObject(error)) return { kind: 'unreadable', error };
+      throw error;
     }
   }
 

@@ -1,5 +1,5 @@
-import { StorageError } from '../errors.ts';
-import type { PutOutcome, S3Bucket } from './s3-bucket.ts';
+import { mayBeOneObject, StorageError } from '../errors.ts';
+import type { PutOutcome, ReadObject, S3Bucket } from './s3-bucket.ts';
 
 export interface SafePut {
   readonly name: string;
@@ -16,23 +16,25 @@ const ROUNDS = 3;
 
 /**
  * Writes where nothing is; where something is, it is fetched and compared, and replaced when it is not the same. So a
- * good object is never written again, a wrong one never taken for success, and the key is never absent meanwhile.
+ * good object is never written again, a wrong one never taken for success, and the key is never absent meanwhile. What
+ * the server has and does not give, twice, is replaced as a wrong one is.
  */
 export async function putSafely(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<void> {
   const about = { contentType: put.contentType, lock: true };
   for (let round = 0; round < ROUNDS; round += 1) {
     const first = await putIfAbsent(bucket, put, signal);
     if (first === 'written') return;
-    const there = await bucket.get(put.name, put.limitBytes, signal).catch((error: unknown) => {
+    const there = await lookAt(bucket, put, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       // What began as a cut put, and cannot even be looked at, is still that put's fault.
       throw first instanceof StorageError ? first : error;
     });
-    if (there !== null && put.isSame(there.body)) return;
+    const found = there === 'unreadable' ? null : there;
+    if (found !== null && put.isSame(found.body)) return;
     if (first instanceof StorageError && there === null) throw first;
     if (first === 'condition failed' && there === null) continue;
-    // A server that knows no conditions: our bytes are proven, so that replacing can only mend.
-    const condition = first === 'condition refused' || there === null ? null : { etag: there.etag };
+    // Nothing to name, or a server that knows no conditions: our bytes are proven, so that replacing can only mend.
+    const condition = first === 'condition refused' || found === null ? null : { etag: found.etag };
     const second = await bucket.put(put.name, put.body, { ...about, condition }, signal);
     if (second === 'written') return;
     if (second === 'condition refused') {
@@ -49,6 +51,18 @@ export async function putSafely(bucket: S3Bucket, put: SafePut, signal: AbortSig
       hint: 'Other writers or a listing that lags can do that for a moment; if it stays, that server is not consistent.',
     },
   );
+}
+
+/** MinIO keeps to its word that the key is there (412), and cannot give what its disk has lost part of (measured). */
+async function lookAt(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<ReadObject | 'unreadable' | null> {
+  for (let reads = 0; reads < 2; reads += 1) {
+    try {
+      return await bucket.get(put.name, put.limitBytes, signal);
+    } catch (error) {
+      if (!mayBeOneObject(error)) throw error;
+    }
+  }
+  return 'unreadable';
 }
 
 /**

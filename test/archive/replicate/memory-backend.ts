@@ -67,7 +67,8 @@ export class MemoryBackend implements RemoteStore, Backend {
     this.blobs.delete(keyOf(name));
   }
 
-  async setAside(name: ContentName): Promise<string | null> {
+  async setAside(name: ContentName, signal: AbortSignal): Promise<string | null> {
+    await this.#asking('set aside', name, signal);
     this.setAsideNames.push(keyOf(name));
     return `damaged/${keyOf(name)}`;
   }
@@ -96,6 +97,17 @@ export class MemoryBackend implements RemoteStore, Backend {
 
 export function keyOf({ hashType, versionHash }: ContentName): string {
   return `${hashType}/${versionHash}`;
+}
+
+/** As of a server whose disks have lost part of one object: it gives it to nobody, until it is written anew. */
+export function losePart(backend: MemoryBackend, name: ContentName): void {
+  backend.findings = [good('readable', 'What is written is read back.')];
+  let isLost = true;
+  backend.before = (operation, asked) => {
+    if (asked === null || keyOf(asked) !== keyOf(name)) return;
+    if (operation === 'put') isLost = false;
+    if (isLost) throw refusal(backend.id, 'storage/unreadable');
+  };
 }
 
 export function refusal(backend: string, code: StorageError['code'] = 'storage/unreachable'): StorageError {

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
-import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
+import { keyOf, losePart, MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
 const BLOB = sampleBlob('replicated', 1_000);
@@ -100,6 +100,14 @@ describe('a damaged copy', () => {
     expect(made.backend.asked.some((asked) => asked.startsWith('delete'))).toBe(false);
     expect(made.backend.blobs.get(keyOf(BLOB))).toEqual(BLOB.bytes);
     expect(stateAt(made, 's3')).toBe('good');
+  });
+
+  test('that the backend has and does not give is written anew', async () => {
+    const made = await damaged();
+    losePart(made.backend, BLOB);
+    await made.drain('s3');
+    expect(stateAt(made, 's3')).toBe('good');
+    expect(made.conditions.has('damage')).toBe(false);
   });
 
   test('without a good copy anywhere it stays as it is, and is told', async () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { siteHolding } from '../../../src/archive/replicate/holding.ts';
 import { Scrub } from '../../../src/archive/replicate/scrub.ts';
+import { fault } from '../../../src/storage/probe.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
-import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
+import { keyOf, losePart, MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
 const BLOBS = Array.from({ length: 30 }, (_, index) => sampleBlob(`scrubbed ${index}`, 100 + index));
@@ -49,6 +50,26 @@ describe('a check', () => {
     }
     expect([read, damaged]).toEqual([30, 1]);
     expect(new Set(reads())).toHaveProperty('size', 30);
+  });
+
+  test('goes on after what a backend has and does not give: it is damaged, and mended', async () => {
+    const { backend, scrub, holding, replication, catalog } = await stored();
+    losePart(backend, BLOBS[5] ?? sampleBlob('', 0));
+    const whole = { index: 1, of: 1 };
+    expect(await scrub.check(holding, whole, () => {}, NEVER)).toMatchObject({ read: 30, damaged: 1, fault: null });
+    expect(catalog.totals()).toMatchObject({ stored: 29 });
+    await replication.drain(['s3'], NEVER);
+    expect(await scrub.check(holding, whole, () => {}, NEVER)).toMatchObject({ read: 30, damaged: 0, fault: null });
+    expect(catalog.totals()).toMatchObject({ stored: 30 });
+  });
+
+  test('calls nothing damaged that a backend does not give which gives nothing', async () => {
+    const { backend, scrub, holding, catalog } = await stored();
+    losePart(backend, BLOBS[5] ?? sampleBlob('', 0));
+    backend.findings = [fault('readable', 'It gives nothing.', 'Look at it.')];
+    const findings = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+    expect(findings).toMatchObject({ damaged: 0, fault: 'The s3 store refuses.' });
+    expect(catalog.replicas.damagedCount('s3')).toBe(0);
   });
 
   test('that a fault ends says so, and the next one goes on where it was', async () => {

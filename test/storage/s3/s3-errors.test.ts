@@ -38,6 +38,11 @@ async function errorOf(work: Promise<unknown>): Promise<StorageError> {
   return expect.unreachable(`no storage error: ${String(outcome)}`);
 }
 
+function cutShort(r: ServerResponse): void {
+  r.writeHead(200, { etag: '"e"', 'content-length': 50_000 });
+  r.write(BLOB.bytes.subarray(0, 1_000), () => r.destroy());
+}
+
 const ANSWERS: readonly [string, Behaviour, string, boolean, RegExp][] = [
   ['500', (_, r) => s3Error(r, 500, 'InternalError'), 'storage/fault', true, /failed/],
   ['503 SlowDown', (_, r) => s3Error(r, 503, 'SlowDown'), 'storage/busy', true, /fewer requests/],
@@ -187,10 +192,7 @@ describe('an S3 store before a server that', () => {
   });
 
   test('cuts a body short: a fault that a retry can help, never bytes', async () => {
-    const { store } = await against((_, r) => {
-      r.writeHead(200, { etag: '"e"', 'content-length': 50_000 });
-      r.write(BLOB.bytes.subarray(0, 1_000), () => r.destroy());
-    });
+    const { store } = await against((_, r) => cutShort(r));
     const error = await errorOf(store.get(nameOf(BLOB), NEVER));
     expect([error.code, error.retryable]).toEqual(['storage/truncated', true]);
     expect(error.message).toContain('1000 of 50000 bytes came');
@@ -242,6 +244,34 @@ describe('an S3 store before a server that', () => {
     expect(Buffer.compare(there, BLOB.bytes)).toBe(0);
     there = null;
     expect((await errorOf(store.put(BLOB, NEVER))).code).toBe('storage/unreachable');
+  });
+
+  test.each<{ fault: string; answer: Behaviour }>([
+    { fault: 'refuses to give', answer: (_, r) => s3Error(r, 503, 'SlowDownRead') },
+    { fault: 'fails to give', answer: (_, r) => s3Error(r, 500, 'InternalError') },
+    { fault: 'gives half of', answer: (_, r) => cutShort(r) },
+  ])('says 412 over what it $fault: it is written anew', async ({ answer }) => {
+    let there: Uint8Array | null = null;
+    const { store } = await against((one, r) => {
+      if (one.method === 'GET') return there === null ? answer(one, r) : object(r, there);
+      if (one.headers['if-none-match'] === '*') return s3Error(r, 412, 'PreconditionFailed');
+      there = one.body;
+      r.writeHead(200, { etag: '"right"' }).end();
+    });
+    await store.put(BLOB, NEVER);
+    expect(there).toEqual(Buffer.from(BLOB.bytes));
+  });
+
+  test('cuts what is right off once: it is looked at again, and not written over', async () => {
+    let isCut = false;
+    const { store, asked } = await against((one, r) => {
+      if (one.method === 'PUT') return s3Error(r, 412, 'PreconditionFailed');
+      if (isCut) return object(r, BLOB.bytes);
+      isCut = true;
+      cutShort(r);
+    });
+    await store.put(BLOB, NEVER);
+    expect(asked.map(({ method }) => method)).toEqual(['PUT', 'GET', 'GET']);
   });
 
   test('says 412 over nothing: never success', async () => {

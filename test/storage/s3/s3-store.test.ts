@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { encodeHex } from '../../../src/blob/hex.ts';
 import { parseBlockHash } from '../../../src/blob/ids.ts';
 import { customPath } from '../../../src/storage/custom-store.ts';
+import { mayBeOneObject } from '../../../src/storage/errors.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { nobleHasher } from '../../../src/verify/hasher.ts';
@@ -70,6 +71,22 @@ describeWithServers('an S3 store on a real server', () => {
     await store.put(blob, NEVER);
     for (let round = 0; round < 10; round += 1) {
       await Promise.all(Array.from({ length: 8 }, () => store.put(blob, NEVER)));
+    }
+  });
+
+  test('what rots on its disk never counts as good, and a put mends it', async () => {
+    const { store, options } = await open();
+    for (const atByte of [100_000, 1_500_000]) {
+      const blob = sampleBlob(`rots at ${atByte}`, 2_097_152);
+      await store.put(blob, NEVER);
+      await server.rot(options.bucket, `blobs/${blob.hashType}/${blob.versionHash}`, atByte);
+      const found = await store.get(nameOf(blob), NEVER).catch((error: unknown) => {
+        if (mayBeOneObject(error)) return null;
+        throw error;
+      });
+      expect(found === null ? null : verifyBlob(found, nobleHasher)).toBeNull();
+      await store.put(blob, NEVER);
+      expect((await store.get(nameOf(blob), NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
     }
   });
 

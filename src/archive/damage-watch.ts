@@ -29,9 +29,10 @@ export class DamageWatch {
     if (this.#damaged.size > 0) this.#tell(`${this.#damaged.size} damaged copies are left from before.`);
   }
 
-  report(backend: string, name: ContentName): void {
-    // Looked for since before it was taken down, or let go: it is not there by right.
-    if (this.#catalog.withheld.has(name) || this.#isLetGo(name)) return;
+  /** false: it is not there by right. */
+  report(backend: string, name: ContentName): boolean {
+    // Looked for since before it was taken down, or let go.
+    if (this.#catalog.withheld.has(name) || this.#isLetGo(name)) return false;
     this.#catalog.recordDamaged(backend, name);
     this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
     this.#damaged.add(keyOf(backend, name));
@@ -39,6 +40,7 @@ export class DamageWatch {
       `The ${backend} copy of ${name.hashType} ${name.versionHash} is missing, cannot be read or does not hash to its name.`,
     );
     this.#refetch.ring();
+    return true;
   }
 
   /** Only what the catalog claims can be damaged: a backend may still wait for its copy, a cache may have let it go. */

@@ -17,6 +17,7 @@ const GOOD: typeof checkReport._output = {
   custom: [CUSTOM],
   left: [],
   leftCount: 0,
+  mended: [],
   repaired: 0,
   waiting: { s3: 0 },
 };
@@ -30,6 +31,16 @@ test.each([
       's3: 1 blob waits for a first copy there',
       'Nothing is missing or damaged. Next: holdfast run, which places what waits.',
     ],
+  ],
+  [
+    'the archive that runs mended what was found',
+    {
+      ...GOOD,
+      backends: [{ ...BACKEND, missing: 1 }],
+      mended: [{ backend: 's3', hashType: 'keccak256', versionHash: 'ab' }],
+      repaired: 1,
+    },
+    ['1 copy was brought back', 'mended  s3 keccak256 ab', expect.stringContaining('is good again')],
   ],
   [
     'several wait',

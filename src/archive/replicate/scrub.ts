@@ -39,6 +39,8 @@ export interface BackendFindings {
 export interface ScrubModules {
   readonly catalog: Catalog;
   readonly damage: DamageWatch;
+  /** Told of each copy that is missing or damaged. */
+  readonly found?: (backend: string, entry: ContentEntry) => void;
 }
 
 const PAGE_ENTRIES = 256;
@@ -128,7 +130,7 @@ export class Scrub {
     counts: { read: number; missing: number; damaged: number },
     signal: AbortSignal,
   ): Promise<void> {
-    const { catalog, damage } = this.#modules;
+    const { catalog, damage, found } = this.#modules;
     const waiting = [...entries];
     const good: ContentEntry[] = [];
     const work = async () => {
@@ -137,9 +139,9 @@ export class Scrub {
         const kind = await holding.look(entry, signal);
         counts.read += 1;
         if (kind === 'good') good.push(entry);
-        else {
+        else if (damage.report(holding.id, entry)) {
           counts[kind] += 1;
-          damage.report(holding.id, entry);
+          found?.(holding.id, entry);
         }
       }
     };

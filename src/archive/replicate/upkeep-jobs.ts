@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JobContext, JobKind, JobOutcome } from '../../jobs/job-kind.ts';
 import type { AuditRange, ChainAuditReport } from '../chain/audit.ts';
-import type { Upkeep } from './upkeep.ts';
+import { countFound, type Upkeep } from './upkeep.ts';
 
 export interface UpkeepOfArchive {
   readonly upkeep: Upkeep;
@@ -35,7 +35,10 @@ export function upkeepJobs(archive: UpkeepOfArchive): JobKind[] {
     async run(asked: Parameters<Upkeep['check']>[0], { signal, report }: JobContext): Promise<JobOutcome> {
       const found = await upkeep.check(asked, (progress) => report({ event: 'progress', ...progress }), signal);
       const hasFaults = [...found.backends, ...found.custom].some(({ fault }) => fault !== null);
-      const isMissing = found.leftCount > 0 || found.backends.some(({ missingRecords }) => missingRecords > 0);
+      // A running archive mends what a check tells it of, soon enough or not: what was found counts all the same.
+      const isFound = !asked.repair && countFound([...found.backends, ...found.custom]) > 0;
+      const isMissing =
+        isFound || found.leftCount > 0 || found.backends.some(({ missingRecords }) => missingRecords > 0);
       return { exitCode: hasFaults ? 1 : isMissing ? 3 : 0, report: found };
     },
   };

@@ -1,4 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts';
+import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
@@ -54,7 +55,9 @@ export interface CheckReport {
   /** Still missing or damaged at the end; of very many, the first. */
   readonly left: readonly MissingCopy[];
   readonly leftCount: number;
-  /** Brought back by `--repair`. */
+  /** Found by this check, and good again at its end; of very many, the first. */
+  readonly mended: readonly Omit<MissingCopy, 'elsewhere'>[];
+  /** Brought back meanwhile: by `--repair`, or by the archive that runs beside the check and mends what it is told of. */
   readonly repaired: number;
   /** Blobs that wait for their first copy there. */
   readonly waiting: Readonly<Record<string, number>>;
@@ -69,16 +72,24 @@ export interface RebuildReport {
   readonly faults: Readonly<Record<string, string>>;
 }
 
+interface FoundCopy {
+  readonly backend: string;
+  readonly entry: ContentEntry;
+}
+
 const MOST_LISTED = 1_000;
+
+/** Copies that this check found missing or damaged. */
+export function countFound(backends: readonly Pick<BackendFindings, 'missing' | 'damaged'>[]): number {
+  return backends.reduce((sum, { missing, damaged }) => sum + missing + damaged, 0);
+}
 
 /** What is done to an archive, standing still or running: check, repair, rebuild. */
 export class Upkeep {
   readonly #modules: UpkeepModules;
-  readonly #scrub: Scrub;
 
   constructor(modules: UpkeepModules) {
     this.#modules = modules;
-    this.#scrub = new Scrub(modules);
   }
 
   get places(): string[] {
@@ -95,17 +106,26 @@ export class Upkeep {
     const unreachable = await replication.admit(signal);
     const chosen = this.#holdings().filter(({ id }) => options.backend === null || options.backend === id);
     const findings: BackendFindings[] = [];
+    const found: FoundCopy[] = [];
+    const scrub = new Scrub({
+      ...this.#modules,
+      found: (backend, entry) => {
+        if (found.length < MOST_LISTED) found.push({ backend, entry });
+      },
+    });
+    const blobs = chosen.map(({ id }) => id);
+    const blobsBefore = this.#countLeft({ blobs, custom: [] });
     for (const holding of chosen) {
       const fault = unreachable.get(holding.id);
       findings.push(
         fault === undefined
-          ? await this.#scrub.check(holding, options.subset, progress, signal)
+          ? await scrub.check(holding, options.subset, progress, signal)
           : { backend: holding.id, listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, fault },
       );
     }
     const customFindings = await custom.check(options, unreachable, progress, signal);
-    const asked = { blobs: chosen.map(({ id }) => id), custom: customFindings.map(({ backend }) => backend) };
-    const before = this.#countLeft(asked);
+    const asked = { blobs, custom: customFindings.map(({ backend }) => backend) };
+    const before = blobsBefore + countFound(findings) + this.#countLeft({ ...asked, blobs: [] });
     if (options.repair) await this.#repair(findings, signal);
     const mended = options.repair ? await custom.repair(customFindings, signal) : customFindings;
     const leftCount = this.#countLeft(asked);
@@ -114,7 +134,8 @@ export class Upkeep {
       custom: mended,
       left: this.#left(asked),
       leftCount,
-      repaired: before - leftCount,
+      mended: this.#mended(found),
+      repaired: Math.max(0, before - leftCount),
       waiting: Object.fromEntries(
         [...new Set([...asked.blobs, ...asked.custom])].map((id) => [
           id,
@@ -215,6 +236,15 @@ export class Upkeep {
       ...custom.map((id) => catalog.custom.damagedCount(id)),
     ];
     return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  #mended(found: readonly FoundCopy[]): CheckReport['mended'] {
+    const { catalog } = this.#modules;
+    return found.flatMap(({ backend, entry }) => {
+      const now = catalog.placementsOf(entry).find((one) => one.backend === backend);
+      const { hashType, versionHash } = entry;
+      return now?.state === 'good' ? [{ backend, hashType, versionHash }] : [];
+    });
   }
 
   #left({ blobs, custom }: AskedPlaces): MissingCopy[] {

@@ -37,6 +37,7 @@ export const checkReport = z.object({
     }),
   ),
   leftCount: count,
+  mended: z.array(z.object({ backend: z.string(), hashType: z.string(), versionHash: z.string() })),
   repaired: count,
   waiting: z.record(z.string(), count),
 });
@@ -73,6 +74,9 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   }
   if (report.repaired > 0)
     lines.push(`${report.repaired === 1 ? '1 copy was' : `${report.repaired} copies were`} brought back`);
+  for (const { backend, hashType, versionHash } of repaired ? [] : report.mended) {
+    lines.push(`mended  ${backend} ${hashType} ${versionHash}`);
+  }
   for (const { backend, hashType, versionHash, keccak, elsewhere } of report.left) {
     const name = keccak === undefined ? versionHash : `${versionHash}/${keccak}`;
     lines.push(`${elsewhere ? 'damaged' : 'LOST   '} ${backend} ${hashType} ${name}`);
@@ -90,8 +94,11 @@ function customLines({ custom }: CheckReport): string[] {
   });
 }
 
-function nextCommand({ left, leftCount, waiting, backends, custom }: CheckReport, repaired: boolean): string[] {
+function nextCommand({ left, leftCount, mended, waiting, backends, custom }: CheckReport, repaired: boolean): string[] {
   if (leftCount === 0) {
+    if (!repaired && mended.length > 0) {
+      return ['What was found is good again: the archive that runs mended it. Look at the backends named above.'];
+    }
     if ([...backends, ...custom].some(({ fault }) => fault !== null))
       return ['Of what could be asked, nothing is missing or damaged.'];
     const isWaiting = Object.values(waiting).some((count) => count > 0);

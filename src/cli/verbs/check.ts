@@ -20,8 +20,8 @@ export function checkCommand(): Command {
 }
 
 /**
- * Inside of the daemon that runs on the folder, else alone. Exit code 3: something is missing or damaged, and it is
- * listed. 1: a backend could not be asked, or heights were not examined, so that nothing can be said of them.
+ * Inside of the daemon that runs on the folder, else alone. Exit code 3: something is missing or damaged, or was found so
+ * and mended by that daemon meanwhile, and it is listed. 1: a backend could not be asked, or heights were not examined, so that nothing can be said of them.
  */
 export async function check(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json } = options;

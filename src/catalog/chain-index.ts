@@ -28,6 +28,7 @@ export const RECORDED_OCCURRENCES = 16;
 const walkRow = z.object({
   start_height: z.number(),
   final_height: z.number().nullable(),
+  called_final_height: z.number().nullable(),
   finality: z.string().nullable(),
 });
 
@@ -44,6 +45,8 @@ export class ChainIndex {
   #tip: BlockRow | null;
   #lowest: BlockRow | null;
   #finalHeight: number | null = null;
+  /** By any rule: up to here records may have been written. Never below what is final. */
+  #calledFinalHeight: number | null = null;
   #finality: string | null = null;
 
   constructor(database: Database.Database, parts: ChainParts) {
@@ -52,15 +55,16 @@ export class ChainIndex {
     this.#blocks = new BlockTable(database);
     this.#occurrences = new OccurrenceTable(database);
     this.#begin = database.prepare('INSERT INTO walk (only, start_height) VALUES (1, ?) ON CONFLICT DO NOTHING');
-    this.#setFinal = database.prepare('UPDATE walk SET final_height = ?, finality = ?');
+    this.#setFinal = database.prepare('UPDATE walk SET final_height = ?, finality = ?, called_final_height = ?');
     this.#revokeLoss = database.prepare(
       `UPDATE lost SET revoked_ms = ?, revoked_because = 'left-the-branch' WHERE version_hash = ? AND revoked_ms IS NULL AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = ?)`,
     );
-    const row = database.prepare('SELECT start_height, final_height, finality FROM walk').get();
+    const row = database.prepare('SELECT start_height, final_height, called_final_height, finality FROM walk').get();
     if (row !== undefined) {
       const found = walkRow.parse(row);
       this.#startHeight = found.start_height;
       this.#finalHeight = found.final_height;
+      this.#calledFinalHeight = found.called_final_height;
       this.#finality = found.finality;
     }
     this.#tip = this.#blocks.highest();
@@ -86,7 +90,9 @@ export class ChainIndex {
    */
   useFinality(rule: string): void {
     if (this.#finality === rule) return;
-    this.#parts.transaction('take another rule of finality', () => this.#setFinal.run(null, rule));
+    this.#parts.transaction('take another rule of finality', () =>
+      this.#setFinal.run(null, rule, this.#calledFinalHeight),
+    );
     this.#finality = rule;
     this.#finalHeight = null;
   }
@@ -94,8 +100,10 @@ export class ChainIndex {
   /** Up to here our branch is final. Never lowered by it: only a reorganisation takes finality back. */
   recordFinal(height: number): void {
     if (this.#finalHeight !== null && height <= this.#finalHeight) return;
-    this.#parts.transaction('record what is final', () => this.#setFinal.run(height, this.#finality));
+    const called = Math.max(height, this.#calledFinalHeight ?? height);
+    this.#parts.transaction('record what is final', () => this.#setFinal.run(height, this.#finality, called));
     this.#finalHeight = height;
+    this.#calledFinalHeight = called;
   }
 
   /**
@@ -158,6 +166,9 @@ export class ChainIndex {
   /** Leaves the blocks above this height: their occurrences are no longer mined, content stays. */
   takeBack(toHeight: number): TakenBack {
     const final = this.#finalHeight;
+    const called = this.#calledFinalHeight;
+    const left = this.#blocks.at(toHeight) === null ? null : toHeight;
+    const lowered = (height: number | null) => (height !== null && height > toHeight ? left : height);
     const taken = this.#parts.transaction('take blocks back', () => {
       const gone = new Map<string, OccurrenceRow>();
       const withdrawn: PlacedOccurrence[] = [];
@@ -165,7 +176,7 @@ export class ChainIndex {
       for (const occurrence of this.#occurrences.above(toHeight)) {
         occurrences += 1;
         gone.set(occurrence.versionHash, occurrence);
-        if (final !== null && occurrence.height <= final) withdrawn.push(occurrence);
+        if (called !== null && occurrence.height <= called) withdrawn.push(occurrence);
       }
       this.#occurrences.deleteAbove(toHeight);
       this.#parts.records.forgetAbove(toHeight);
@@ -176,12 +187,13 @@ export class ChainIndex {
         this.#revokeLoss.run(this.#parts.nowMs(), key, key);
       }
       const blocks = this.#blocks.deleteAbove(toHeight);
-      if (final !== null && final > toHeight) this.#setFinal.run(this.#highestAtMost(toHeight), this.#finality);
+      this.#setFinal.run(lowered(final), this.#finality, lowered(called));
       return { blocks, occurrences, withdrawn };
     });
     this.#tip = this.#blocks.highest();
     this.#lowest = this.#blocks.lowest();
-    if (final !== null && final > toHeight) this.#finalHeight = this.#highestAtMost(toHeight);
+    this.#finalHeight = lowered(final);
+    this.#calledFinalHeight = lowered(called);
     return taken;
   }
 
@@ -235,10 +247,6 @@ export class ChainIndex {
 
   unclearCount(): number {
     return this.#parts.reading('count unclear transactions', () => this.#occurrences.unclearCount());
-  }
-
-  #highestAtMost(height: number): number | null {
-    return this.#blocks.at(height) === null ? null : height;
   }
 
   #add(block: BlockRow, occurrence: WalkedOccurrence, isPast: (medianTimeSeconds: number) => boolean): boolean {

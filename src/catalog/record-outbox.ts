@@ -25,6 +25,8 @@ export interface DueRecord extends OccurrenceRow {
   /** As it was made from the block, lacking the size; or `UNMADE_RECORD`. */
   readonly record: string;
   readonly sizeBytes: number;
+  /** That it speaks of: another one may have this height by the time when it is written. */
+  readonly blockHash: BlockHash;
 }
 
 export interface WithdrawnOccurrence extends Omit<OccurrenceRow, 'transactionIndex'> {
@@ -32,7 +34,11 @@ export interface WithdrawnOccurrence extends Omit<OccurrenceRow, 'transactionInd
   readonly blockHash: BlockHash;
 }
 
-const dueRow = occurrenceRow.extend({ record: z.string(), size_bytes: z.number() });
+const dueRow = occurrenceRow.extend({
+  record: z.string(),
+  size_bytes: z.number(),
+  block_hash: z.instanceof(Buffer),
+});
 const fillRow = z.object({ height: z.number(), transaction_index: z.number(), is_recorded: z.number() });
 const fillingRow = z.object({ fill_height: z.number(), fill_index: z.number(), fill_until: z.number() });
 const withdrawnRow = occurrenceRow
@@ -86,9 +92,10 @@ export class RecordOutbox {
     // CROSS: in this order. The outbox is small, and the planner cannot know it.
     this.#due = database.prepare(
       `SELECT occurrence.height, occurrence.transaction_index, occurrence.version_hash, occurrence.hash_type, occurrence.txid,
-         occurrence.vout, record, size_bytes
+         occurrence.vout, record, size_bytes, block.hash AS block_hash
        FROM record_task INDEXED BY record_task_by_store CROSS JOIN unwritten_record USING (height, transaction_index)
        CROSS JOIN occurrence USING (height, transaction_index)
+       CROSS JOIN block ON block.height = occurrence.height
        CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
        WHERE store_id = ? AND (record_task.height, record_task.transaction_index) > (?, ?) AND record_task.height <= ?
          AND content.state > 0 ORDER BY record_task.height, record_task.transaction_index LIMIT ?`,
@@ -156,17 +163,20 @@ export class RecordOutbox {
     const id = this.#tasks.id(store);
     return this.#due.all(id, after.height, after.transactionIndex, finalHeight, limit).map((value) => {
       const found = dueRow.parse(value);
-      return { ...decodeOccurrence(found), record: found.record, sizeBytes: found.size_bytes };
+      const blockHash = parseBlockHash(found.block_hash.toString('hex'));
+      return { ...decodeOccurrence(found), record: found.record, sizeBytes: found.size_bytes, blockHash };
     });
   }
 
-  /** The store has these. A row that was made anew meanwhile, for another block, stays. */
+  /**
+   * The store has these. A row that was made anew meanwhile, for another block, stays; as does one of which the store is
+   * still to lose an earlier record: both have one name, so that it is written again after that.
+   */
   recordWritten(store: string, written: readonly DueRecord[]): void {
     const id = this.#tasks.id(store);
     this.#database
       .transaction(() => {
-        for (const { height, transactionIndex, record } of written)
-          this.#tasks.written(id, height, transactionIndex, record);
+        for (const one of written) this.#tasks.written(id, one);
       })
       .immediate();
   }

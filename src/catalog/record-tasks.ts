@@ -1,10 +1,21 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import type { BlockHash, TxId } from '../blob/ids.ts';
+import { hashKey } from './wanted-table.ts';
 
 /** Stands for a record that is to be made from its block once there is something to write it for. */
 export const UNMADE_RECORD = '';
 
 const numbered = z.array(z.object({ id: z.number(), name: z.string() }));
+
+/** A record that a store has, and the block that it speaks of. */
+export interface WrittenRecord {
+  readonly height: number;
+  readonly transactionIndex: number;
+  readonly txid: TxId;
+  readonly vout: number;
+  readonly blockHash: BlockHash;
+}
 
 /** Which store with names has still to get, or to lose, which record. The caller owns the transactions. */
 export class RecordTasks {
@@ -36,8 +47,10 @@ export class RecordTasks {
       'SELECT 1 FROM record_task WHERE height = ? AND transaction_index = ? AND store_id = ?',
     );
     this.#written = database.prepare(
-      `DELETE FROM record_task WHERE height = @height AND transaction_index = @index AND store_id = @id AND EXISTS
-         (SELECT 1 FROM unwritten_record WHERE height = @height AND transaction_index = @index AND record = @record)`,
+      `DELETE FROM record_task WHERE height = @height AND transaction_index = @index AND store_id = @id
+         AND EXISTS (SELECT 1 FROM block WHERE height = @height AND hash = @blockHash)
+         AND NOT EXISTS (SELECT 1 FROM withdrawn_task CROSS JOIN withdrawn_occurrence USING (sequence)
+           WHERE store_id = @id AND height = @height AND txid = @txid AND vout = @vout)`,
     );
     this.#done = database.prepare(
       `DELETE FROM unwritten_record WHERE height = @height AND transaction_index = @index AND NOT EXISTS
@@ -100,8 +113,8 @@ export class RecordTasks {
     return this.#isQueued.get(height, index, id) !== undefined;
   }
 
-  written(id: number, height: number, index: number, record: string): void {
-    this.#written.run({ id, height, index, record });
+  written(id: number, { height, transactionIndex: index, txid, vout, blockHash }: WrittenRecord): void {
+    this.#written.run({ id, height, index, txid: hashKey(txid), vout, blockHash: hashKey(blockHash) });
     this.#done.run({ height, index });
   }
 

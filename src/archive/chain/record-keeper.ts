@@ -100,14 +100,17 @@ export class RecordKeeper {
       after = last;
       const written: DueRecord[] = [];
       for (const record of due) {
-        const text = await this.#textOf(record, store, signal);
+        // Its block may leave the branch at any time: then it is nobody's to make or to write.
+        const isOurs = () => catalog.chain.blockAt(record.height)?.hash === record.blockHash;
+        const text = isOurs() ? await this.#textOf(record, store, signal) : null;
+        if (text === null || !isOurs()) continue;
         if (text instanceof Error) fault = text;
         else {
           await store.putRecord(parseRecordPath(occurrenceKey(record)), text, signal);
           written.push(record);
         }
       }
-      // A reorganisation meanwhile took the rows, and queued the deletion of what was just written.
+      // What a reorganisation took while it was put is queued to be deleted, and does not count as written.
       catalog.records.recordWritten(store.id, written);
     }
     this.#lastRead = null;
@@ -137,10 +140,10 @@ export class RecordKeeper {
   /** null: that store has not got it, or cannot be asked. */
   async #copyFrom(store: RecordStore, due: DueRecord, signal: AbortSignal): Promise<string | null> {
     const block = this.#modules.catalog.chain.blockAt(due.height);
-    if (block === null) return null;
+    if (block?.hash !== due.blockHash) return null;
     try {
-      const { hash: blockHash, medianTimeSeconds } = block;
-      const record = await recordIn(store, { ...due, blockHash, medianTimeSeconds }, due.sizeBytes, signal);
+      const { medianTimeSeconds } = block;
+      const record = await recordIn(store, { ...due, medianTimeSeconds }, due.sizeBytes, signal);
       return typeof record === 'string' ? null : encodeOccurrenceRecord(record);
     } catch (error) {
       signal.throwIfAborted();
@@ -149,10 +152,8 @@ export class RecordKeeper {
     }
   }
 
-  async #make({ height, transactionIndex }: DueRecord, signal: AbortSignal): Promise<string | Error> {
+  async #make({ height, transactionIndex, blockHash: hash }: DueRecord, signal: AbortSignal): Promise<string | Error> {
     try {
-      const hash = this.#modules.catalog.chain.blockAt(height)?.hash;
-      if (hash === undefined) throw new RangeError(`block ${height} left the branch while its record was made`);
       if (this.#lastRead?.hash !== hash) {
         this.#lastRead = readBlock(await this.#modules.node.rawBlock(hash, signal), hash, height);
       }

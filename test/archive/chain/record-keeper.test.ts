@@ -1,0 +1,164 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { readBlock } from '../../../src/archive/chain/read-block.ts';
+import { RecordKeeper } from '../../../src/archive/chain/record-keeper.ts';
+import { ConditionBoard } from '../../../src/archive/condition-board.ts';
+import { Pulse } from '../../../src/archive/pulse.ts';
+import { type BlockHash, parseBlockHash, parseVersionHash } from '../../../src/blob/ids.ts';
+import { createLogger } from '../../../src/observability/logger.ts';
+import { type RecordPath, type RecordStore, recordPathOrNull } from '../../../src/storage/record-store.ts';
+import { parseOccurrenceRecord } from '../../../src/verify/decode-occurrence-record.ts';
+import { nobleHasher } from '../../../src/verify/hasher.ts';
+import { HandClock, openCatalog } from '../../catalog/catalog-in-folder.ts';
+import { eventually } from '../../e2e/eventually.ts';
+import { commitment, craftBlock, craftTransaction, doubleSha } from '../../verify/craft.ts';
+import { FakeBlobNode } from '../fake-blob-node.ts';
+
+const HEIGHT = 7;
+const HEADER_BYTES = 80;
+const CONTENTS = ['a', 'b', 'c'].map((label) => parseVersionHash(hexOf(nobleHasher.keccak256(Buffer.from(label)))));
+const CARRIERS = CONTENTS.map((hash, index) =>
+  craftTransaction({ version: 137, sequence: 10 + index, scripts: [commitment(Buffer.from(hash, 'hex'))] }),
+);
+const coinbase = craftTransaction({ sequence: 1 });
+
+/** Blocks of one height, told apart by their version; with the carriers in this order behind the coinbase. */
+function crafted(version: number, order: readonly number[]) {
+  const raw = craftBlock([coinbase, ...order.map((index) => CARRIERS[index] ?? coinbase)], { version });
+  const hash = parseBlockHash(hexOf(doubleSha(raw.subarray(0, HEADER_BYTES)).reverse()));
+  return { raw, hash, block: { ...readBlock(raw, hash, HEIGHT), medianTimeSeconds: 1_767_000_000 } };
+}
+type Crafted = ReturnType<typeof crafted>;
+
+const FIRST = crafted(0x20000001, [0, 1, 2]);
+const SWAPPED = crafted(0x20000002, [1, 2, 0]);
+const OTHER = crafted(0x20000003, [0, 1]);
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+
+class MemoryRecords implements RecordStore {
+  readonly id = 'local';
+  readonly documents = new Map<RecordPath, string>();
+  puts = 0;
+  /** Steps in before the document lies there. */
+  beforePut: () => void = () => {};
+
+  async putRecord(path: RecordPath, document: string): Promise<void> {
+    this.puts += 1;
+    this.beforePut();
+    this.documents.set(path, document);
+  }
+  async getRecord(path: RecordPath): Promise<string | null> {
+    return this.documents.get(path) ?? null;
+  }
+  async *listRecords(prefix: string): AsyncIterable<{ path: RecordPath; sizeBytes: number }> {
+    for (const path of this.documents.keys()) {
+      const named = recordPathOrNull(path);
+      if (named?.startsWith(prefix)) yield { path: named, sizeBytes: 0 };
+    }
+  }
+  async deleteRecord(path: RecordPath): Promise<void> {
+    this.documents.delete(path);
+  }
+}
+
+async function rawBlock(hash: BlockHash): Promise<Uint8Array> {
+  const found = [FIRST, SWAPPED, OTHER].find((one) => one.hash === hash);
+  if (found === undefined) throw new Error(`no block ${hash}`);
+  return found.raw;
+}
+
+/** A block whose three contents are held and whose records are due, and a keeper that has not begun. */
+function scene() {
+  const catalog = openCatalog();
+  const store = new MemoryRecords();
+  const news = new Pulse();
+  catalog.chain.useFinality('depth:1');
+  catalog.chain.recordStart(HEIGHT);
+  const walk = ({ block }: Crafted) => {
+    catalog.chain.recordBlocks([block], () => false);
+    catalog.chain.recordFinal(HEIGHT);
+  };
+  const replaceBy = (next: Crafted | null) => {
+    catalog.chain.takeBack(HEIGHT - 1);
+    if (next !== null) walk(next);
+    news.ring();
+  };
+  walk(FIRST);
+  catalog.recordSpooled(
+    CONTENTS.map((versionHash) => {
+      const facts = { sizeBytes: 1, txid: null, medianTimeSeconds: 1_767_000_000, firstSeenMs: 1 };
+      return { versionHash, hashType: 'keccak256', ...facts };
+    }),
+  );
+  const keeper = new RecordKeeper({
+    catalog,
+    stores: [store],
+    conditions: new ConditionBoard(createLogger('fatal', { write: () => {} }), new HandClock().nowMs),
+    finalHeight: () => catalog.chain.state.finalHeight,
+    node: Object.assign(new FakeBlobNode(), { rawBlock }),
+    news,
+  });
+  const start = () => {
+    const stopping = new AbortController();
+    const running = keeper.run(stopping.signal);
+    onTestFinished(async () => {
+      stopping.abort();
+      await running;
+    });
+  };
+  /** In the middle of the first put, once. */
+  const inTheMiddle = (work: () => void) => {
+    store.beforePut = () => {
+      store.beforePut = () => {};
+      work();
+    };
+  };
+  const settled = async () => {
+    await eventually(() => {
+      expect(catalog.records.undeleted('local', 9)).toEqual([]);
+      expect(catalog.records.due('local', { height: -1, transactionIndex: -1 }, HEIGHT, 9)).toEqual([]);
+    });
+    return [...store.documents.values()].map((text) => parseOccurrenceRecord(text).header);
+  };
+  return { catalog, store, replaceBy, start, inTheMiddle, settled };
+}
+
+const headerOf = ({ raw }: Crafted) => hexOf(raw.subarray(0, HEADER_BYTES));
+const times = (count: number, block: Crafted) => Array.from({ length: count }, () => headerOf(block));
+
+test('a block that leaves the branch while its records are written leaves none of them, and no more are begun', async () => {
+  const { store, replaceBy, start, inTheMiddle, settled } = scene();
+  inTheMiddle(() => replaceBy(null));
+  start();
+  expect(await settled()).toEqual([]);
+  expect(store.puts).toBe(1);
+});
+
+test('one that takes its place with the same transactions gets records of its own, and keeps them', async () => {
+  const { replaceBy, start, inTheMiddle, settled } = scene();
+  inTheMiddle(() => replaceBy(SWAPPED));
+  start();
+  expect(await settled()).toEqual(times(3, SWAPPED));
+});
+
+test('a branch that comes back at once keeps its records', async () => {
+  const { replaceBy, start, inTheMiddle, settled } = scene();
+  inTheMiddle(() => {
+    replaceBy(OTHER);
+    replaceBy(FIRST);
+  });
+  start();
+  expect(await settled()).toEqual(times(3, FIRST));
+});
+
+test('what one rule called final and another one does not is withdrawn all the same', async () => {
+  const { catalog, replaceBy, start, settled } = scene();
+  start();
+  expect(await settled()).toHaveLength(3);
+  catalog.chain.useFinality('chainlock');
+  expect(catalog.chain.state.finalHeight).toBeNull();
+  replaceBy(null);
+  expect(await settled()).toEqual([]);
+});

@@ -100,7 +100,7 @@ describe('blobs that do not come as they should', () => {
   test('the status and the log tell of them', async () => {
     const { conditions } = await daemon.client.status();
     const told = conditions.find(({ code }) => code === 'archive/blobs-failing');
-    expect(told?.message).toMatch(/^\d+ of the listed blobs could not be taken over/);
+    expect(told?.message).toMatch(/^\d+ of the blobs that are listed or on chain could not be taken over/);
     expect(daemon.output).toContain('"code":"archive/blobs-failing"');
     expect(daemon.output).not.toContain(PASSWORD);
   });

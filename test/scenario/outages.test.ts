@@ -133,6 +133,8 @@ describe('what the node has not got', () => {
     await scene.until('walked', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
     expect(await scene.record(blob.versionHash)).toMatchObject({ state: 'seen' });
     await scene.until('the node lacks it', () => scene.conditions().includes('chain/node-lacks-bytes'));
+    // Nobody listed it.
+    expect((await scene.record(blob.versionHash))?.lastFailure?.message).toMatch(/^A block names .* has not got it/);
     const { from, to, lacking, mayBeLost } = scene.archive.status().chain.outage ?? {};
     expect({ from, to, lacking, mayBeLost }).toMatchObject({
       from: 133,

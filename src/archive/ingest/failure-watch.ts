@@ -28,7 +28,7 @@ export class FailureWatch {
   #tell(more: string): void {
     this.#conditions.set('blobs', {
       code: 'archive/blobs-failing',
-      message: `${this.#failing.size} of the listed blobs could not be taken over; ${more}`,
+      message: `${this.#failing.size} of the blobs that are listed or on chain could not be taken over; ${more}`,
       hint: 'The others go on, and these are asked for again until their deadline. Look at the node, and at each blob’s record.',
       blocksReadiness: false,
     });

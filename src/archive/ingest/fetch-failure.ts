@@ -12,13 +12,16 @@ export function failureRecord([wanted, error]: FailedFetch, nextAttemptMs: numbe
   return { versionHash: wanted.versionHash, code, message: messageOf(error), nextAttemptMs };
 }
 
-export function absentAtNode(wanted: WantedBlob): ArchiveError {
+export function absentAtNode({ versionHash, hashType }: WantedBlob): ArchiveError {
+  const isOnChain = hashType !== null;
   return new ArchiveError(
     'archive/absent-at-node',
-    `The node listed ${wanted.versionHash}, but answers it has not got it.`,
+    `${isOnChain ? `A block names ${versionHash}` : `The node listed ${versionHash}`}, but the node answers that it has not got it.`,
     {
       retryable: true,
-      hint: 'An unconfirmed blob can be dropped or replaced; otherwise ask another node before the window closes.',
+      hint: isOnChain
+        ? 'A node that was down takes blocks in without their bytes: name another one before the window closes, or a source for `holdfast backfill`.'
+        : 'An unconfirmed blob can be dropped or replaced; it is asked for again as long as it is listed.',
     },
   );
 }

@@ -1,10 +1,11 @@
 import type { PutObjectCommandInput, S3Client } from '@aws-sdk/client-s3';
-import { type RemoteCall, remoteCall } from '../remote-call.ts';
+import { remoteCall } from '../remote-call.ts';
 import { putOptions } from './put-options.ts';
 import { readBody } from './read-body.ts';
-import { createS3Client, loadSdk, type Sdk, ServerClock } from './s3-client.ts';
+import type { Asking, HttpResponse, RepeatedRequests } from './repeated-requests.ts';
+import { createS3Client, loadSdk, type S3Connection, type Sdk } from './s3-client.ts';
 import { answerOf, explainS3, NotS3Answer } from './s3-error.ts';
-import type { S3Options } from './s3-options.ts';
+import { placeOf, type S3Options } from './s3-options.ts';
 
 export interface ReadObject {
   readonly body: Uint8Array;
@@ -18,6 +19,12 @@ export interface ListedObject {
 
 /** Only when nothing is there (`absent`), only over what has this tag, or over whatever is there (null). */
 export type PutCondition = 'absent' | { readonly etag: string } | null;
+export interface PutAbout {
+  readonly contentType: string;
+  readonly condition: PutCondition;
+  /** Retained for as long as the operator gave, if at all. */
+  readonly lock: boolean;
+}
 export type PutOutcome = 'written' | 'condition failed' | 'condition refused';
 
 /** Objects below one prefix of one bucket, by name, with errors that say what to do. */
@@ -29,44 +36,45 @@ export class S3Bucket {
   readonly #sdk: Sdk;
   readonly #client: S3Client;
   readonly #prefix: string;
-  readonly #clock: ServerClock;
+  readonly #requests: RepeatedRequests;
 
-  private constructor(options: S3Options, sdk: Sdk, client: S3Client, clock: ServerClock) {
+  private constructor(options: S3Options, sdk: Sdk, { client, requests }: S3Connection) {
     this.id = options.id;
     this.options = options;
     this.#prefix = options.prefix === '' ? '' : `${options.prefix.replace(/^\/+|\/+$/g, '')}/`;
     this.where = `${placeOf(options)}/${this.#prefix}`.replace(/\/$/, '');
     this.#sdk = sdk;
     this.#client = client;
-    this.#clock = clock;
+    this.#requests = requests;
   }
 
   static async open(options: S3Options): Promise<S3Bucket> {
     const sdk = await loadSdk();
-    const clock = new ServerClock();
-    return new S3Bucket(options, sdk, await createS3Client(sdk, options, clock), clock);
+    return new S3Bucket(options, sdk, await createS3Client(sdk, options));
   }
 
-  async put(
-    name: string,
-    body: Uint8Array,
-    about: { readonly contentType: string; readonly condition: PutCondition; readonly lock: boolean },
-    signal: AbortSignal,
-  ): Promise<PutOutcome> {
-    const { condition } = about;
+  async put(name: string, body: Uint8Array, about: PutAbout, signal: AbortSignal): Promise<PutOutcome> {
+    const { condition, contentType } = about;
+    const key = this.#prefix + name;
     const input: PutObjectCommandInput = {
       Bucket: this.options.bucket,
-      Key: this.#prefix + name,
+      Key: key,
       Body: body,
       ContentLength: body.length,
-      ContentType: about.contentType,
+      ContentType: contentType,
       ...(condition === 'absent' ? { IfNoneMatch: '*' } : {}),
       ...(typeof condition === 'object' && condition !== null ? { IfMatch: condition.etag } : {}),
       ...putOptions(this.options, body, about.lock),
     };
     return await this.#call('put', signal, async (abortSignal) => {
       try {
-        const answer = await this.#client.send(new this.#sdk.PutObjectCommand(input), { abortSignal });
+        const asking: Asking = { abortSignal, kind: this.#kindOfPut(about), key };
+        const again = await this.#requests.repeat(asking, body, this.#client.config);
+        if (again !== null) {
+          await readBody(again.body, 0, 0);
+          return 'written';
+        }
+        const answer = await this.#client.send(new this.#sdk.PutObjectCommand(input), asking);
         if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
         return 'written';
       } catch (cause) {
@@ -84,8 +92,12 @@ export class S3Bucket {
   async get(name: string, limitBytes: number, signal: AbortSignal): Promise<ReadObject | null> {
     return await this.#call('get', signal, async (abortSignal) => {
       try {
-        const command = new this.#sdk.GetObjectCommand({ Bucket: this.options.bucket, Key: this.#prefix + name });
-        const answer = await this.#client.send(command, { abortSignal });
+        const key = this.#prefix + name;
+        const asking: Asking = { abortSignal, kind: 'get', key };
+        const again = await this.#requests.repeat(asking, null, this.#client.config);
+        if (again !== null) return await objectOf(again, limitBytes);
+        const command = new this.#sdk.GetObjectCommand({ Bucket: this.options.bucket, Key: key });
+        const answer = await this.#client.send(command, asking);
         if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
         return { body: await readBody(answer.Body, answer.ContentLength, limitBytes), etag: answer.ETag };
       } catch (cause) {
@@ -93,6 +105,12 @@ export class S3Bucket {
         throw cause;
       }
     });
+  }
+
+  /** A lock has a date, and a condition on what lies there is of one object. */
+  #kindOfPut({ contentType, condition, lock }: PutAbout): string | null {
+    const isLocked = lock && this.options.objectLock !== null;
+    return isLocked || condition !== 'absent' ? null : `put ${contentType}`;
   }
 
   /** Size of an object. HEAD has no body that says what is missing, so a miss is asked for again by GET. */
@@ -214,7 +232,7 @@ export class S3Bucket {
 
   /** The clock of the server as its last answer told it, minus ours; null before there was one. */
   get clockOffsetMs(): number | null {
-    return this.#clock.offsetMs;
+    return this.#requests.clock.offsetMs;
   }
 
   close(): void {
@@ -247,14 +265,8 @@ export class S3Bucket {
   }
 
   #call<T>(operation: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const call: RemoteCall = {
-      backend: this.id,
-      where: this.where,
-      operation,
-      signal,
-      timeoutMs: this.options.timeoutMs,
-    };
-    return remoteCall(call, explainS3, work);
+    const { timeoutMs } = this.options;
+    return remoteCall({ backend: this.id, where: this.where, operation, signal, timeoutMs }, explainS3, work);
   }
 }
 
@@ -270,13 +282,12 @@ interface VersionPage {
   readonly more: VersionCursor | null;
 }
 
+async function objectOf({ headers, body }: HttpResponse, limitBytes: number): Promise<ReadObject> {
+  const { etag = '', 'content-length': length } = headers;
+  return { body: await readBody(body, length === undefined ? undefined : Number(length), limitBytes), etag };
+}
+
 interface Page {
   readonly objects: readonly ListedObject[];
   readonly more: string | null;
-}
-
-function placeOf({ endpoint, region, bucket }: S3Options): string {
-  if (endpoint === null) return `s3://${bucket} (AWS ${region})`;
-  const url = new URL(endpoint);
-  return `${url.protocol}//${url.host}${url.pathname.replace(/\/$/, '')}/${bucket}`;
 }

@@ -1,6 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { proxyIsNamed } from '../proxy-environment.ts';
+import { RepeatedRequests } from './repeated-requests.ts';
 import type { S3Credentials, S3Options } from './s3-options.ts';
 
 /** Loaded when a backend is opened only: it costs a third of a second, and not every archiver has S3. */
@@ -18,27 +19,20 @@ const ATTEMPTS = 2;
 
 const ABOUT_TO_EXPIRE_MS = 60_000;
 
-/** What the `Date` of the last answer said, of a refusal as well. */
-export class ServerClock {
-  offsetMs: number | null = null;
-
-  note(response: unknown): void {
-    if (typeof response !== 'object' || response === null || !('headers' in response)) return;
-    const { headers } = response;
-    const date: unknown = typeof headers === 'object' && headers !== null ? Reflect.get(headers, 'date') : null;
-    const theirs = typeof date === 'string' ? Date.parse(date) : Number.NaN;
-    if (!Number.isNaN(theirs)) this.offsetMs = theirs - Date.now();
-  }
-}
-
 /** The SDK remembers what it was given until it expires: what is about to expire is asked for each time. */
 function credentialsOf(given: S3Credentials | (() => S3Credentials)) {
   if (typeof given !== 'function') return given;
   return async () => ({ ...given(), expiration: new Date(Date.now() + ABOUT_TO_EXPIRE_MS) });
 }
 
-export async function createS3Client(sdk: Sdk, options: S3Options, clock: ServerClock): Promise<S3Client> {
+export interface S3Connection {
+  readonly client: S3Client;
+  readonly requests: RepeatedRequests;
+}
+
+export async function createS3Client(sdk: Sdk, options: S3Options): Promise<S3Connection> {
   const { UndiciHttpHandler } = await import('@smithy/undici-http-handler');
+  const requests = new RepeatedRequests(new UndiciHttpHandler({ dispatcher: createDispatcher(options) }));
   const client = new sdk.S3Client({
     region: options.region,
     forcePathStyle: options.addressing === 'path',
@@ -50,7 +44,7 @@ export async function createS3Client(sdk: Sdk, options: S3Options, clock: Server
     responseChecksumValidation: 'WHEN_REQUIRED',
     // A bucket in another region is a sentence to the operator, not a silent detour.
     followRegionRedirects: false,
-    requestHandler: new UndiciHttpHandler({ dispatcher: createDispatcher(options) }),
+    requestHandler: requests,
   });
   client.middlewareStack.add(
     (next) => async (args) => {
@@ -60,16 +54,7 @@ export async function createS3Client(sdk: Sdk, options: S3Options, clock: Server
     },
     { step: 'build', name: 'holdfastUnsignedPayload' },
   );
-  client.middlewareStack.add(
-    (next) => async (args) => {
-      const result = await next(args);
-      clock.note(result.response);
-      return result;
-    },
-    // Nearest to the wire, so that refusals pass here before they are thrown.
-    { step: 'deserialize', priority: 'low', name: 'holdfastServerClock' },
-  );
-  return client;
+  return { client, requests };
 }
 
 /**

@@ -66,3 +66,10 @@ export function s3Place({ endpoint, bucket, prefix }: S3Options): string {
   const server = endpoint === null ? 'aws' : new URL(endpoint).href.replace(/\/+$/, '');
   return [server, bucket, ...(prefix === '' ? [] : [prefix])].join('/');
 }
+
+/** For messages: never has credentials. */
+export function placeOf({ endpoint, region, bucket }: S3Options): string {
+  if (endpoint === null) return `s3://${bucket} (AWS ${region})`;
+  const url = new URL(endpoint);
+  return `${url.protocol}//${url.host}${url.pathname.replace(/\/$/, '')}/${bucket}`;
+}

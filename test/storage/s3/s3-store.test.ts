@@ -90,6 +90,14 @@ describeWithServers('an S3 store on a real server', () => {
     }
   });
 
+  test('signs every request for the key that it names, also under a prefix with signs of all kinds', async () => {
+    const { store } = await open({ prefix: "it's (ours) & +more/ünd:so~on*!" });
+    const blobs = Array.from({ length: 3 }, (_, index) => sampleBlob(`under a prefix ${index}`, 500));
+    for (const blob of blobs) await store.put(blob, NEVER);
+    for (const blob of blobs) expect((await store.get(nameOf(blob), NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+    expect(await Array.fromAsync(store.list(NEVER))).toHaveLength(3);
+  });
+
   test('never reads more of an object than a blob can have', async () => {
     const { store, options } = await open();
     const blob = sampleBlob('swollen', 100);

@@ -1,0 +1,201 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { StorageError } from '../../../src/storage/errors.ts';
+import { type S3Options, s3Options } from '../../../src/storage/s3/s3-options.ts';
+import { S3Store } from '../../../src/storage/s3/s3-store.ts';
+import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+import { type Asked, type Behaviour, html, misbehavingServer, object, s3Error } from '../misbehaving-server.ts';
+
+const FIRST = sampleBlob('asked for by the SDK', 3_000);
+const SECOND = sampleBlob('asked for again', 4_000);
+const CREDENTIALS = { accessKeyId: 'key', secretAccessKey: 'very-secret' };
+
+/** Keeps what is put, as a server does; from `turn` on it behaves as it is told. */
+function turning() {
+  const objects = new Map<string, Buffer>();
+  let behaviour: Behaviour | null = null;
+  const behave: Behaviour = (one, response) => {
+    if (behaviour !== null) return behaviour(one, response);
+    if (one.method === 'GET') {
+      const there = objects.get(one.key);
+      return there === undefined ? s3Error(response, 404, 'NoSuchKey') : object(response, there);
+    }
+    objects.set(one.key, one.body);
+    return void response.writeHead(200, { etag: '"e"', 'content-length': 0 }).end();
+  };
+  const turn = (next: Behaviour) => {
+    behaviour = next;
+  };
+  return { behave, turn };
+}
+
+async function scene(given: Partial<S3Options> = {}) {
+  const { behave, turn } = turning();
+  const { endpoint, asked } = await misbehavingServer(behave);
+  const store = await S3Store.open(
+    s3Options({ bucket: 'some-bucket', endpoint, credentials: CREDENTIALS, timeoutMs: 5_000, ...given }),
+  );
+  onTestFinished(() => store.close());
+  return { store, asked, turn };
+}
+
+async function putAndGet(store: S3Store, blob = FIRST): Promise<void> {
+  await store.put(blob, NEVER);
+  expect((await store.get(nameOf(blob), NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+}
+
+/** Only the SDK numbers its tries. */
+const isOfSdk = ({ headers }: Asked) => headers['amz-sdk-request'] !== undefined;
+/** What differs from request to request by its nature. */
+const OWN = ['authorization', 'x-amz-date', 'content-length', 'amz-sdk-request', 'amz-sdk-invocation-id'];
+const common = ({ method, headers }: Asked) => [
+  method,
+  Object.entries(headers)
+    .filter(([name]) => !OWN.includes(name))
+    .sort(),
+];
+
+describe('a question to S3 of a kind that has succeeded', () => {
+  test('is sent past the middleware of the SDK, and is the same but for key and body', async () => {
+    const { store, asked } = await scene({
+      prefix: 'a prefix (with "signs") & more',
+      encryption: { algorithm: 'aws:kms', keyId: 'k1' },
+      storageClass: 'STANDARD_IA',
+    });
+    await putAndGet(store, FIRST);
+    await putAndGet(store, SECOND);
+    expect(asked.map(isOfSdk)).toEqual([true, true, false, false]);
+    expect(asked.slice(2).map(common)).toEqual(asked.slice(0, 2).map(common));
+    expect(asked.map(({ path }) => path)).toEqual(
+      [FIRST, FIRST, SECOND, SECOND].map(
+        ({ versionHash }) =>
+          `/some-bucket/a%20prefix%20%28with%20%22signs%22%29%20%26%20more/blobs/keccak256/${versionHash}`,
+      ),
+    );
+    expect(asked[2]?.body).toEqual(Buffer.from(SECOND.bytes));
+    expect(asked[2]?.headers['x-amz-server-side-encryption-aws-kms-key-id']).toBe('k1');
+  });
+
+  test('is signed by the credentials of the moment', async () => {
+    let accessKeyId = 'old';
+    const { store, asked } = await scene({
+      credentials: () => ({ accessKeyId, secretAccessKey: 'very-secret', sessionToken: `token of ${accessKeyId}` }),
+    });
+    await putAndGet(store);
+    accessKeyId = 'new';
+    await putAndGet(store);
+    const signed = asked.map(({ headers }) => [
+      /Credential=(\w+)\//.exec(headers.authorization ?? '')?.[1],
+      headers['x-amz-security-token'],
+    ]);
+    expect(signed).toEqual(['old', 'old', 'new', 'new'].map((id) => [id, `token of ${id}`]));
+    expect(asked.map(isOfSdk)).toEqual([true, true, false, false]);
+  });
+
+  test('goes through the SDK where a lock makes it of its own kind', async () => {
+    const { store, asked } = await scene({ objectLock: { mode: 'COMPLIANCE', days: 10 } });
+    for (const blob of [FIRST, SECOND]) await store.put(blob, NEVER);
+    expect(asked.map(isOfSdk)).toEqual([true, true]);
+    expect(new Set(asked.map(({ headers }) => headers['content-md5'])).size).toBe(2);
+  });
+
+  test('that finds the clocks apart is asked again by the right one', async () => {
+    const { store, asked, turn } = await scene();
+    await putAndGet(store);
+    const aheadMs = 3_600_000;
+    turn((one, response) => {
+      response.setHeader('date', new Date(Date.now() + aheadMs).toUTCString());
+      const stamp = String(one.headers['x-amz-date']).replace(/^(....)(..)(..T..)(..)/, '$1-$2-$3:$4:');
+      const isRight = Math.abs(Date.parse(stamp) - Date.now() - aheadMs) < 60_000;
+      return isRight ? object(response, FIRST.bytes) : s3Error(response, 403, 'RequestTimeTooSkewed');
+    });
+    await store.get(nameOf(FIRST), NEVER);
+    expect(store.clockOffsetMs).toBeGreaterThan(aheadMs - 60_000);
+    await store.get(nameOf(FIRST), NEVER);
+    expect(asked.slice(2).map(isOfSdk)).toEqual([false, true, false]);
+  });
+
+  test('of an object that is not there says so, after one question', async () => {
+    const { store, asked } = await scene();
+    await putAndGet(store);
+    expect(await store.get(nameOf(SECOND), NEVER)).toBeNull();
+    expect(asked).toHaveLength(3);
+  });
+
+  test('that meets another object where it is to put one replaces it on its condition', async () => {
+    const { store, asked, turn } = await scene();
+    await putAndGet(store);
+    turn((one, response) => {
+      if (one.method === 'GET') return object(response, FIRST.bytes, '"wrong"');
+      if (one.headers['if-none-match'] === '*') return s3Error(response, 412, 'PreconditionFailed');
+      response.writeHead(200, { etag: '"right"' }).end();
+    });
+    await store.put(SECOND, NEVER);
+    expect(asked.slice(2).map(({ method, headers }) => [method, headers['if-match']])).toEqual([
+      ['PUT', undefined],
+      ['GET', undefined],
+      ['PUT', '"wrong"'],
+    ]);
+  });
+
+  test('is not taken to have put what the answer calls an error after a 200', async () => {
+    const { store, turn } = await scene();
+    await putAndGet(store);
+    turn((_, response) => {
+      response.setHeader('etag', '"e"');
+      s3Error(response, 200, 'InternalError');
+    });
+    await expect(store.put(SECOND, NEVER)).rejects.toMatchObject({ code: 'storage/busy' });
+  });
+
+  test('ends with the reason of the signal when it is given up', async () => {
+    const { store, turn } = await scene();
+    await putAndGet(store);
+    const stopping = new AbortController();
+    const reason = new Error('shutting down');
+    turn(() => stopping.abort(reason));
+    await expect(store.get(nameOf(FIRST), stopping.signal)).rejects.toBe(reason);
+  });
+});
+
+const SILENCE = 'nothing at all';
+const ANSWERS: readonly [string, Behaviour][] = [
+  ['500', (_, r) => s3Error(r, 500, 'InternalError')],
+  ['503 SlowDown', (_, r) => s3Error(r, 503, 'SlowDown')],
+  ['403', (_, r) => s3Error(r, 403, 'AccessDenied')],
+  ['a bucket that is missing', (_, r) => s3Error(r, 404, 'NoSuchBucket')],
+  ['a wrong signature', (_, r) => s3Error(r, 403, 'SignatureDoesNotMatch')],
+  ['another region', (_, r) => s3Error(r, 301, 'PermanentRedirect')],
+  ['a web page with 200', (_, r) => html(r, 200)],
+  ['success without an ETag', (_, r) => void r.writeHead(200, { 'content-length': 0 }).end()],
+  ['a bare 404', (_, r) => void r.writeHead(404).end()],
+  ['a cut connection', (_, r) => void r.destroy()],
+  [SILENCE, () => {}],
+  [
+    'a body that is cut',
+    (_, r) => {
+      r.writeHead(200, { etag: '"e"', 'content-length': 50_000 });
+      r.write(FIRST.bytes, () => r.destroy());
+    },
+  ],
+];
+
+describe('a question to S3 of a kind that has succeeded is told the same as a new one by', () => {
+  test.each(ANSWERS)('%s', async (name, behave) => {
+    for (const work of [
+      (store: S3Store) => store.put(SECOND, NEVER),
+      (store: S3Store) => store.get(nameOf(SECOND), NEVER),
+    ]) {
+      const told = async (asksBefore: boolean) => {
+        const { store, asked, turn } = await scene({ timeoutMs: name === SILENCE ? 300 : 5_000 });
+        if (asksBefore) await putAndGet(store);
+        turn(behave);
+        const before = asked.length;
+        const outcome: unknown = await work(store).catch((error: unknown) => error);
+        if (!(outcome instanceof StorageError)) return expect.unreachable(`no storage error: ${String(outcome)}`);
+        const { code, retryable, hint } = outcome;
+        return { code, retryable, hint, message: outcome.message.replace(/:\d+/, ''), asked: asked.length - before };
+      };
+      expect(await told(true)).toEqual(await told(false));
+    }
+  });
+});

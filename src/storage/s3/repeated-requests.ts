@@ -1,5 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { UndiciHttpHandler } from '@smithy/undici-http-handler';
+import { readBody } from './read-body.ts';
+import { NotS3Answer } from './s3-error.ts';
 import { ServerClock } from './server-clock.ts';
 
 type Handle = UndiciHttpHandler['handle'];
@@ -122,9 +124,19 @@ export class RepeatedRequests {
 
   async #send(request: HttpRequest, options: HandlerOptions): Answered {
     const answered = await this.#handler.handle(request, options);
-    this.clock.note(answered.response.headers);
+    const { response } = answered;
+    this.clock.note(response.headers);
+    if (request.method === 'GET' && response.statusCode === 200 && !saysItsEnd(response)) {
+      await readBody(response.body, undefined, 0);
+      throw new NotS3Answer('an answer that does not say how long it is');
+    }
     return answered;
   }
+}
+
+/** A body that ends where the connection does looks whole when it is cut. */
+function saysItsEnd({ headers }: HttpResponse): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
 /** A put is answered without a body; S3 may say an error in one, with 200 before it. */

@@ -198,6 +198,24 @@ describe('an S3 store before a server that', () => {
     expect(error.message).toContain('1000 of 50000 bytes came');
   });
 
+  test('cuts a body short of which it said no length: a fault as well', async () => {
+    const { store } = await against((_, r) => {
+      r.writeHead(200, { etag: '"e"' });
+      r.write(BLOB.bytes.subarray(0, 1_000), () => r.destroy());
+    });
+    expect((await errorOf(store.get(nameOf(BLOB), NEVER))).code).toBe('storage/truncated');
+  });
+
+  test('ends a body by closing the connection: nothing tells that it is whole, so that it is a fault', async () => {
+    const { store } = await against((_, r) => {
+      r.useChunkedEncodingByDefault = false;
+      r.writeHead(200, { etag: '"e"', connection: 'close' });
+      r.end(BLOB.bytes.subarray(0, 1_000));
+    });
+    const error = await errorOf(store.get(nameOf(BLOB), NEVER));
+    expect([error.code, error.message]).toEqual(['storage/not-s3', expect.stringContaining('how long')]);
+  });
+
   test('announces or sends far more than a blob: reads no more than one byte too many', async () => {
     const { store } = await against((_, r) => {
       r.writeHead(200, { etag: '"e"', 'content-length': 1_000_000_000 });

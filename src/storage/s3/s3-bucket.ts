@@ -230,6 +230,22 @@ export class S3Bucket {
     return (await this.#page('', undefined, signal, 1)).objects[0] ?? null;
   }
 
+  /** Whether what is written here can be retained; null: the server does not say, or not to these credentials. */
+  async hasObjectLock(signal: AbortSignal): Promise<boolean | null> {
+    return await this.#call('object lock', signal, async (abortSignal) => {
+      try {
+        const command = new this.#sdk.GetObjectLockConfigurationCommand({ Bucket: this.options.bucket });
+        const { ObjectLockConfiguration } = await this.#client.send(command, { abortSignal });
+        return ObjectLockConfiguration?.ObjectLockEnabled === 'Enabled';
+      } catch (cause) {
+        const { name, status } = answerOf(cause);
+        if (name === 'ObjectLockConfigurationNotFoundError') return false;
+        if (status === 403 || status === 405 || status === 501) return null;
+        throw cause;
+      }
+    });
+  }
+
   /** The clock of the server as its last answer told it, minus ours; null before there was one. */
   get clockOffsetMs(): number | null {
     return this.#requests.clock.offsetMs;

@@ -72,7 +72,7 @@ const NOT_S3: FaultMeaning = {
   code: 'storage/not-s3',
   says: 'does not answer as an S3 server does',
   retryable: false,
-  hint: 'Check address and port (a console or web page may be there), and whether path or host addressing fits.',
+  hint: 'Check http:// or https://, address and port (a console or web page may be there), and whether path or host addressing fits.',
 };
 const UNREADABLE: FaultMeaning = {
   code: 'storage/unreadable',
@@ -96,7 +96,7 @@ const DENIED: FaultMeaning = {
   code: 'storage/denied',
   says: 'does not permit it',
   retryable: false,
-  hint: 'Allow these credentials s3:GetObject, s3:PutObject and s3:DeleteObject on the objects, s3:ListBucket on the bucket.',
+  hint: 'Allow these credentials s3:GetObject, s3:PutObject and s3:DeleteObject on the objects, s3:ListBucket on the bucket; for a purge, s3:ListBucketVersions and s3:DeleteObjectVersion.',
 };
 const LOCKED: FaultMeaning = {
   code: 'storage/locked',
@@ -104,7 +104,7 @@ const LOCKED: FaultMeaning = {
   retryable: false,
   hint: 'It stays until its retention has passed; nobody can delete it before.',
 };
-const NO_LOCK: FaultMeaning = {
+export const NO_LOCK: FaultMeaning = {
   code: 'storage/refused',
   says: 'keeps this bucket without object lock',
   retryable: false,

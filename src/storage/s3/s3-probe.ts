@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { codeOf } from '../../blob/errors.ts';
 import { fault, faultOf, good, type ProbeFinding, warning } from '../probe.ts';
 import type { S3Bucket } from './s3-bucket.ts';
+import { NO_LOCK } from './s3-error.ts';
 
 /** S3 refuses what is 15 minutes off; well before that, somebody should look. */
 const CLOCK_WARNING_MS = 120_000;
@@ -28,6 +29,7 @@ export async function probeS3(bucket: S3Bucket, signal: AbortSignal): Promise<re
   if (findings.some((finding) => finding.grade === 'fault' && finding.check === 'reachable')) return findings;
   findings.push(clock(bucket));
   await look('missing-key', () => missingKey(bucket, signal));
+  if (bucket.options.objectLock !== null) await look('object-lock', () => objectLock(bucket, signal));
   const isWritten = await look('writable', () => writable(bucket, name, written, signal));
   if (!isWritten) return findings;
   await look('readable', () => readable(bucket, name, written, signal));
@@ -79,6 +81,17 @@ async function missingKey(bucket: S3Bucket, signal: AbortSignal): Promise<ProbeF
       'Allow these credentials s3:ListBucket on the bucket (besides s3:GetObject): only then S3 says 404.',
     );
   }
+}
+
+async function objectLock(bucket: S3Bucket, signal: AbortSignal): Promise<ProbeFinding> {
+  const hasLock = await bucket.hasObjectLock(signal);
+  if (hasLock === true) return good('object-lock', 'It has object lock, and retains what it is told to.');
+  if (hasLock === false) return fault('object-lock', `The ${bucket.id} store ${NO_LOCK.says}.`, NO_LOCK.hint);
+  return warning(
+    'object-lock',
+    `The ${bucket.id} store does not say whether this bucket has object lock: the first blob will tell.`,
+    'Allow these credentials s3:GetBucketObjectLockConfiguration on the bucket.',
+  );
 }
 
 async function writable(bucket: S3Bucket, name: string, body: Uint8Array, signal: AbortSignal): Promise<ProbeFinding> {

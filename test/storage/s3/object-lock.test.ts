@@ -51,6 +51,18 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
     onTestFinished(() => store.close());
     const findings = await store.probe(NEVER);
     expect(findings.filter(({ grade }) => grade !== 'good')).toEqual([]);
+    expect(findings.map(({ check }) => check)).toContain('object-lock');
+  });
+
+  test('a bucket that was made without it is told by the probe, and takes nothing that is to be retained', async () => {
+    const options = await newBucket(server);
+    const store = await S3Store.open({ ...options, objectLock: { mode: 'GOVERNANCE', days: 1 } });
+    onTestFinished(() => store.close());
+    const findings = await store.probe(NEVER);
+    expect(findings.filter(({ grade }) => grade !== 'good')).toMatchObject([
+      { check: 'object-lock', grade: 'fault', sentence: 'The s3 store keeps this bucket without object lock.' },
+    ]);
+    await expect(store.put(sampleBlob('not retained', 100), NEVER)).rejects.toMatchObject({ code: 'storage/refused' });
   });
 
   test('a purge is refused while what it wrote is retained', async () => {

@@ -437,6 +437,19 @@ describe('the probe of a bucket says in a sentence that', () => {
     });
   });
 
+  test('it does not tell whether it has object lock', async () => {
+    const well = honest();
+    const findings = await findingsOf(
+      (one, r) => (one.key.startsWith('?object-lock') ? s3Error(r, 403, 'AccessDenied') : well(one, r)),
+      { objectLock: { mode: 'GOVERNANCE', days: 1 } },
+    );
+    expect(findings.get('object-lock')).toMatchObject({
+      grade: 'warning',
+      hint: expect.stringContaining('s3:GetBucketObjectLockConfiguration'),
+    });
+    expect(findings.get('writable')?.grade).toBe('good');
+  });
+
   test('deleting is not permitted', async () => {
     const well = honest();
     const findings = await findingsOf((one, r) =>

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { logActivity } from './archive/activity-log.ts';
 import { Archive } from './archive/archive.ts';
 import { backfillJob } from './archive/backfill/backfill-job.ts';
+import { tellsBatches } from './archive/batch-refusal.ts';
 import { parseFinality } from './archive/chain/finality.ts';
 import { ConditionBoard } from './archive/condition-board.ts';
 import { otherChain } from './archive/ingest/poller.ts';
@@ -117,7 +118,10 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const verifier = await HashThread.start(hasher);
   closing.push(() => verifier.stop());
   const watch = declareNodeMetrics(metrics);
-  const [node, ...otherNodes] = live.nodeOptions().map((options) => watchedNode(createBlobNode(options), watch));
+  const conditions = new ConditionBoard(log.child({ room: 'archive' }), nowMs);
+  const onBatches = tellsBatches(conditions);
+  const opened = live.nodeOptions().map((options) => createBlobNode({ ...options, onBatches }));
+  const [node, ...otherNodes] = opened.map((one) => watchedNode(one, watch));
   if (node === undefined) throw new TypeError('the composition root was called without a node address');
   for (const one of [node, ...otherNodes]) closing.push(() => one.close());
   const periodMs = settings.scrubDays * 24 * 3_600_000;
@@ -156,7 +160,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       hasher,
       verifier,
       rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs, nowMs }),
-      conditions: new ConditionBoard(log.child({ room: 'archive' }), nowMs),
+      conditions,
       log: log.child({ room: 'archive' }),
       nowMs,
     },

@@ -28,6 +28,7 @@ export type Subject =
   | `task:${string}`
   | `backend:${string}`
   | `place:${string}`
+  | `batches:${string}`
   | `chain:${string}`;
 
 type Raised = Omit<Condition, 'since'>;

@@ -7,7 +7,7 @@ export type NodeCallWatch = (node: string, method: string, outcome: 'answered' |
 export function declareNodeMetrics(metrics: MetricsRegistry): NodeCallWatch {
   const duration = metrics.histogram({
     name: 'holdfast_node_call_duration_seconds',
-    help: 'Calls to each node by RPC method; a batch of fetches is one call. Calls that we gave up are not counted.',
+    help: 'Calls to each node by RPC method; a batch is one call. Calls that we gave up are not counted.',
     labels: ['node', 'method', 'outcome'],
   });
   return (node, method, outcome, seconds) => duration.observe({ node, method, outcome }, seconds);
@@ -39,6 +39,7 @@ export function watchedNode(node: RpcBlobNode, watch: NodeCallWatch): RpcBlobNod
       noted('getblockhash', signal, () => node.blockHashesFrom(first, count, signal)),
     header: (hash, signal) => noted('getblockheader', signal, () => node.header(hash, signal)),
     rawBlock: (hash, signal) => noted('getblock', signal, () => node.rawBlock(hash, signal)),
+    rawBlocks: (hashes, signal) => noted('getblock', signal, () => node.rawBlocks(hashes, signal)),
     bestChainLock: (signal) => noted('getbestchainlock', signal, () => node.bestChainLock(signal)),
     waitForNewBlock: (waitMs, signal) => noted('waitfornewblock', signal, () => node.waitForNewBlock(waitMs, signal)),
     close: () => node.close(),

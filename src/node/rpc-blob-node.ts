@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { BlockHash } from '../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
-import { type AnsweredBlob, blobOf, readBatch, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
+import { BatchedReads, type BatchWatch, batchAnswers } from './batched-reads.ts';
+import { type AnsweredBlob, blobOf, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
 import { DataPages } from './data-pages.ts';
 import { blockHash, decode, height, seconds } from './decode.ts';
 import { unsupportedOperation } from './dialect-rules.ts';
@@ -11,7 +12,7 @@ import { type Dialect, type Operation, wireMethod } from './method-table.ts';
 import { NO_REPETITION, withReadRetries } from './read-retry.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
 import { type ChainCalls, chainCalls } from './rpc-chain-calls.ts';
-import { encodeBatch, encodeCall } from './rpc-request.ts';
+import { encodeCall } from './rpc-request.ts';
 import { createTransport, type NodeTransport, type TransportOptions } from './transport.ts';
 
 /** The tip of the branch that the node follows. */
@@ -63,19 +64,28 @@ const chainInfo = z.object({
 export interface BlobNodeOptions extends TransportOptions {
   /** Of the dialects with blobs all are understood; one that has none is refused with a typed error. Default: `auto`. */
   readonly dialect?: Dialect | 'auto';
+  readonly onBatches?: BatchWatch;
 }
 
 export function createBlobNode(options: BlobNodeOptions): RpcBlobNode {
   const { dialect = 'auto' } = options;
   const firstByteMs = options.timeouts?.firstByteMs ?? FIRST_BYTE_MS;
   const transport = withReadRetries(createTransport(options), NO_REPETITION);
-  const node = overTransport(transport, firstByteMs, dialect);
+  const batches = new BatchedReads(transport, options.onBatches ?? (() => undefined));
+  const node = overTransport({ transport, batches, firstByteMs }, dialect);
   if (dialect === 'auto' || wireMethod('getBlob', dialect) !== null) return node;
   const refuse = (operation: Operation) => Promise.reject(unsupportedOperation(operation, { dialect, version: null }));
   return { ...node, listBlobs: () => refuse('listBlobs'), fetchBlobs: () => refuse('getBlob') };
 }
 
-function overTransport(transport: NodeTransport, firstByteMs: number, dialect: Dialect | 'auto'): RpcBlobNode {
+interface Wire {
+  readonly transport: NodeTransport;
+  readonly batches: BatchedReads;
+  readonly firstByteMs: number;
+}
+
+function overTransport(wire: Wire, dialect: Dialect | 'auto'): RpcBlobNode {
+  const { transport, firstByteMs } = wire;
   const mayBeCustom = dialect === 'svc';
   const pages = dialect === 'syscoin-5' ? null : new DataPages(transport);
   function call(method: string, params: readonly unknown[], limitBytes: number, signal: AbortSignal): Promise<unknown> {
@@ -109,7 +119,7 @@ function overTransport(transport: NodeTransport, firstByteMs: number, dialect: D
     async fetchBlobs(wanted, signal) {
       const paged = await pages?.fetch(wanted, firstByteMs, signal);
       const others = wanted.filter(({ versionHash }) => paged?.has(versionHash) !== true);
-      const asked = await fetchBlobs(transport, others, firstByteMs, signal);
+      const asked = await fetchBlobs(wire, others, signal);
       return wanted.map((one): BlobOutcome => {
         const found = paged?.get(one.versionHash);
         const outcome = found === undefined ? asked[others.indexOf(one)] : { kind: 'bytes' as const, ...found };
@@ -117,59 +127,70 @@ function overTransport(transport: NodeTransport, firstByteMs: number, dialect: D
         return outcome.kind === 'bytes' ? { ...outcome, mayBeCustom } : outcome;
       });
     },
-    ...chainCalls(transport),
+    ...chainCalls(transport, wire.batches),
     close: () => transport.close(),
   };
 }
 
-async function fetchBlobs(
-  transport: NodeTransport,
-  wanted: readonly WantedBlob[],
-  firstByteMs: number,
-  signal: AbortSignal,
-): Promise<BlobOutcome[]> {
+async function fetchBlobs(wire: Wire, wanted: readonly WantedBlob[], signal: AbortSignal): Promise<BlobOutcome[]> {
   const [first] = wanted;
   if (first === undefined) return [];
-  const single = wanted.length === 1;
-  const calls = wanted.map(({ versionHash }) => ({ method: GET, params: [versionHash, true] }));
-  const body = single ? encodeCall('0', GET, [first.versionHash, true]) : encodeBatch(calls);
-  // Alone, it may be as large as any, whatever the list says of it.
-  const sizes = single ? [MAX_BLOB_BYTES] : wanted.map(({ sizeBytes }) => Math.min(sizeBytes, MAX_BLOB_BYTES));
-  const limitBytes = sizes.reduce((sum, sizeBytes) => sum + sizeBytes * 2 + GET_ENVELOPE_BYTES, 0);
+  // By itself it may be as large as any, whatever the list says of it.
+  if (wanted.length === 1) return [await fetchAlone(wire, first, MAX_BLOB_BYTES, signal)];
+  const sizes = wanted.map(({ sizeBytes }) => Math.min(sizeBytes, MAX_BLOB_BYTES));
   const request = {
-    effect: 'read' as const,
     wallet: null,
-    body,
-    limitBytes,
-    firstByteMs: firstByteMs + (wanted.length - 1) * EACH_MORE_MS,
+    limitBytes: sizes.reduce((sum, sizeBytes) => sum + limitOf(sizeBytes), 0),
+    firstByteMs: wire.firstByteMs + (wanted.length - 1) * EACH_MORE_MS,
     signal,
   };
-  return transport.send(request, (answer) => {
-    const decoded = readBlobAnswer(answer, wanted);
-    const answers = single ? singleAnswer(decoded.value) : batchAnswers(decoded.value);
-    return wanted.map((one, index) =>
-      outcome(() => {
-        const entry = answers.get(String(index));
-        if (entry === undefined) throw malformedAnswer('The batch came back without this answer, or with two.', {});
-        return blobOf(resultOf(entry, String(index), GET), one, decoded);
-      }),
-    );
+  const read = (body: Buffer) => {
+    const decoded = readBlobAnswer(body, wanted);
+    const outcomes = new Map<number, BlobOutcome>();
+    for (const [place, answer] of batchAnswers(decoded.value, wanted.length)) {
+      const one = wanted[place];
+      if (one === undefined) continue;
+      outcomes.set(
+        place,
+        outcome(() => blobOf(resultOf(answer, String(place), GET), one, decoded)),
+      );
+    }
+    return outcomes;
+  };
+  const calls = wanted.map(({ versionHash }) => ({ method: GET, params: [versionHash, true] }));
+  return await wire.batches.ask(calls, request, read, async (place) => {
+    const one = wanted[place] ?? first;
+    try {
+      return await fetchAlone(wire, one, sizes[place] ?? 0, signal);
+    } catch (error) {
+      // Larger than listed: the others are not to wait for it.
+      if (error instanceof NodeError && error.code === 'node/body-too-large') return { kind: 'failed', error };
+      throw error;
+    }
   });
 }
 
+async function fetchAlone(
+  { transport, firstByteMs }: Wire,
+  one: WantedBlob,
+  sizeBytes: number,
+  signal: AbortSignal,
+): Promise<BlobOutcome> {
+  const body = encodeCall('0', GET, [one.versionHash, true]);
+  const request = { effect: 'read' as const, wallet: null, body, limitBytes: limitOf(sizeBytes), firstByteMs, signal };
+  return await transport.send(request, (answer) => {
+    const decoded = readBlobAnswer(answer, [one]);
+    const envelope = readEnvelope(decoded.value);
+    throwIfWhole(envelope);
+    return outcome(() => blobOf(resultOf(envelope, '0', GET), one, decoded));
+  });
+}
+
+function limitOf(sizeBytes: number): number {
+  return sizeBytes * 2 + GET_ENVELOPE_BYTES;
+}
+
 /** @throws NodeRpcError what holds for the node as a whole, not for this one blob. */
-function singleAnswer(value: unknown): ReadonlyMap<unknown, RpcAnswer> {
-  const answer = readEnvelope(value);
-  throwIfWhole(answer);
-  return new Map([['0', answer]]);
-}
-
-function batchAnswers(value: unknown): ReadonlyMap<unknown, RpcAnswer> {
-  // A node that is starting, or refuses batches, answers them with one error.
-  if (!Array.isArray(value)) resultOf(readEnvelope(value), '', 'a batch');
-  return readBatch(value);
-}
-
 function throwIfWhole(answer: RpcAnswer): void {
   try {
     resultOf(answer, '0', GET);

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { BlockHash } from '../blob/ids.ts';
-import { readBatch } from './blob-answer.ts';
+import { type BatchedReads, type BatchReader, batchAnswers } from './batched-reads.ts';
 import { blockHash, bytesOfHex, decode, height, seconds } from './decode.ts';
-import { malformedAnswer, NodeRpcError } from './errors.ts';
+import { NodeRpcError } from './errors.ts';
 import { LARGE_ANSWER_BYTES, SMALL_ANSWER_BYTES } from './node-call.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
-import { encodeBatch, encodeCall } from './rpc-request.ts';
+import { encodeCall } from './rpc-request.ts';
 import type { NodeTransport } from './transport.ts';
 
 export interface NodeHeader {
@@ -20,10 +20,12 @@ export interface NodeHeader {
 export interface ChainCalls {
   /** null: the branch that the node follows does not reach so high. */
   blockHashAt(height: number, signal: AbortSignal): Promise<BlockHash | null>;
-  /** The same of `count` heights from `first` on, as one batch. */
+  /** The same of `count` heights from `first` on, as one batch where the node takes batches. */
   blockHashesFrom(first: number, count: number, signal: AbortSignal): Promise<readonly (BlockHash | null)[]>;
   header(hash: BlockHash, signal: AbortSignal): Promise<NodeHeader>;
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array>;
+  /** Several, likewise as one batch; together no longer than one block may be, which the caller sees to. */
+  rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]>;
   bestChainLock(signal: AbortSignal): Promise<{ readonly hash: BlockHash; readonly height: number } | null>;
   waitForNewBlock(waitMs: number, signal: AbortSignal): Promise<BlockHash>;
 }
@@ -45,7 +47,7 @@ const RPC_INTERNAL_ERROR = -32603;
 /** A long poll is answered a little after its own time. */
 const WAIT_SLACK_MS = 15_000;
 
-export function chainCalls(transport: NodeTransport): ChainCalls {
+export function chainCalls(transport: NodeTransport, batches: BatchedReads): ChainCalls {
   function call(
     method: string,
     params: readonly unknown[],
@@ -68,17 +70,10 @@ export function chainCalls(transport: NodeTransport): ChainCalls {
         throw error;
       }
     },
-    async blockHashesFrom(first, count, signal) {
-      const heights = Array.from({ length: count }, (_, index) => first + index);
-      const body = encodeBatch(heights.map((at) => ({ method: 'getblockhash', params: [at] })));
-      const request = { effect: 'read' as const, wallet: null, body, limitBytes: SMALL_ANSWER_BYTES, signal };
-      return await transport.send(request, (answer) => {
-        const value = parseJson(answer.toString('utf8'));
-        // A node that is starting answers a batch with one error.
-        if (!Array.isArray(value)) resultOf(readEnvelope(value), '', 'a batch');
-        const answers = readBatch(value);
-        return heights.map((_, index) => hashIn(answers.get(String(index)), String(index)));
-      });
+    blockHashesFrom(first, count, signal) {
+      const calls = Array.from({ length: count }, (_, index) => ({ method: 'getblockhash', params: [first + index] }));
+      const request = { wallet: null, limitBytes: SMALL_ANSWER_BYTES, signal };
+      return batches.ask(calls, request, eachIn(calls, hashIn), (place) => this.blockHashAt(first + place, signal));
     },
     async header(hash, signal) {
       const found = decode(header, await call('getblockheader', [hash], signal), 'getblockheader');
@@ -92,6 +87,16 @@ export function chainCalls(transport: NodeTransport): ChainCalls {
     },
     async rawBlock(hash, signal) {
       return bytesOfHex(await call('getblock', [hash, 0], signal, { limitBytes: LARGE_ANSWER_BYTES }), 'getblock');
+    },
+    rawBlocks(hashes, signal) {
+      const calls = hashes.map((hash) => ({ method: 'getblock', params: [hash, 0] }));
+      const request = { wallet: null, limitBytes: LARGE_ANSWER_BYTES, signal };
+      const read = (answer: RpcAnswer, id: string) => bytesOfHex(resultOf(answer, id, 'getblock'), 'getblock');
+      return batches.ask(calls, request, eachIn(calls, read), (place) => {
+        const hash = hashes[place];
+        if (hash === undefined) throw new RangeError(`there is no block ${place} among ${hashes.length}`);
+        return this.rawBlock(hash, signal);
+      });
     },
     async bestChainLock(signal) {
       try {
@@ -109,10 +114,16 @@ export function chainCalls(transport: NodeTransport): ChainCalls {
   };
 }
 
-function hashIn(answer: RpcAnswer | undefined, id: string): BlockHash | null {
-  if (answer === undefined) throw malformedAnswer('The batch came back without this answer, or with two.', { id });
+function hashIn(answer: RpcAnswer, id: string): BlockHash | null {
   if (answer.error?.code === OUT_OF_RANGE) return null;
   return decode(blockHash, resultOf(answer, id, 'getblockhash'), 'getblockhash');
+}
+
+function eachIn<T>(calls: readonly unknown[], read: (answer: RpcAnswer, id: string) => T): BatchReader<T> {
+  return (body) => {
+    const answers = batchAnswers(parseJson(body.toString('utf8')), calls.length);
+    return new Map([...answers].map(([place, answer]) => [place, read(answer, String(place))]));
+  };
 }
 
 interface Limits {

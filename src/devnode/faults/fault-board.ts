@@ -41,8 +41,10 @@ export class FaultBoard {
   takeTransport(body: string): TransportFault[] {
     const candidates = [...this.#active].filter(({ fault }) => isTransportFault(fault));
     if (candidates.length === 0) return [];
-    const calls = callsIn(body);
-    const hit = candidates.filter((active) => calls.some((call) => matches(active.rule, call)) && take(active));
+    const { calls, isBatch } = callsIn(body);
+    const concerns = ({ fault, rule }: Active) =>
+      (isBatch || fault.kind !== 'no-batches') && calls.some((call) => matches(rule, call));
+    const hit = candidates.filter((active) => concerns(active) && take(active));
     return hit.map(({ fault }) => fault).filter(isTransportFault);
   }
 
@@ -74,17 +76,20 @@ function matches({ methods, hash }: FaultRule, { method, params }: RpcCall): boo
 }
 
 /** What a request asks for, as far as it can be read; what cannot is one call of no method. */
-function callsIn(body: string): RpcCall[] {
+function callsIn(body: string): { readonly calls: RpcCall[]; readonly isBatch: boolean } {
   let request: WireValue;
   try {
     request = parseWire(body);
   } catch {
     request = null;
   }
-  const requests = isWireArray(request) ? request : [request];
-  return requests.map((single) => {
-    const { method, params } = isWireObject(single) ? single : {};
-    const readable = params !== undefined && (isWireArray(params) || isWireObject(params));
-    return { method: typeof method === 'string' ? method : '', params: readable ? params : [] };
-  });
+  return isWireArray(request)
+    ? { calls: request.map(callIn), isBatch: true }
+    : { calls: [callIn(request)], isBatch: false };
+}
+
+function callIn(single: WireValue): RpcCall {
+  const { method, params } = isWireObject(single) ? single : {};
+  const readable = params !== undefined && (isWireArray(params) || isWireObject(params));
+  return { method: typeof method === 'string' ? method : '', params: readable ? params : [] };
 }

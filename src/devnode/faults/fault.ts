@@ -23,6 +23,11 @@ const TransportFault = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('html'), status: z.int().min(200).max(599).default(200) }),
   /** 200 and nothing. */
   z.strictObject({ kind: z.literal('empty-body') }),
+  /** Several calls in one request are refused, as some nodes do it, and some proxies; a call alone goes well. */
+  z.strictObject({
+    kind: z.literal('no-batches'),
+    how: z.enum(['invalid-request', 'too-large', 'empty-list', 'closed']),
+  }),
 ]);
 
 /** Faults of one answer inside: the JSON is fine, what it says is not. */
@@ -72,5 +77,5 @@ export function isTransportFault(fault: Fault): fault is TransportFault {
 /** Was the call carried out although its answer went wrong? */
 export function isCarriedOut(fault: TransportFault): boolean {
   if (fault.kind === 'reset') return fault.carriedOut;
-  return !['unauthorized', 'work-queue-full', 'html', 'empty-body'].includes(fault.kind);
+  return !['unauthorized', 'work-queue-full', 'html', 'empty-body', 'no-batches'].includes(fault.kind);
 }

@@ -30,6 +30,8 @@ export async function deliverFaulty(
       return finish(response, fault.status, { 'Content-Type': 'text/html' }, PAGE);
     case 'empty-body':
       return finish(response, 200, { 'Content-Type': 'application/json' }, '');
+    case 'no-batches':
+      return refuseBatch(response, fault.how);
     case 'half-json':
       response.shouldKeepAlive = false;
       return finish(response, answer.status, { 'Content-Type': 'application/json' }, body.subarray(0, fault.bytes));
@@ -50,6 +52,24 @@ export async function deliverFaulty(
       return true;
     default:
       return fault satisfies never;
+  }
+}
+
+const INVALID = '{"result":null,"error":{"code":-32600,"message":"Invalid Request object"},"id":null}\n';
+
+function refuseBatch(response: ServerResponse, how: Extract<TransportFault, { kind: 'no-batches' }>['how']): true {
+  switch (how) {
+    case 'invalid-request':
+      return finish(response, 400, { 'Content-Type': 'application/json' }, INVALID);
+    case 'too-large':
+      return finish(response, 413, { 'Content-Type': 'text/html' }, '<html>413 Request Entity Too Large</html>');
+    case 'empty-list':
+      return finish(response, 200, { 'Content-Type': 'application/json' }, '[]\n');
+    case 'closed':
+      response.socket?.destroy();
+      return true;
+    default:
+      return how satisfies never;
   }
 }
 

@@ -71,6 +71,11 @@ export class CountedNode implements ArchiveNode {
     return this.#node.rawBlock(hash, signal);
   }
 
+  rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]> {
+    this.calls.block += hashes.length;
+    return this.#node.rawBlocks(hashes, signal);
+  }
+
   bestChainLock(signal: AbortSignal): ReturnType<ArchiveNode['bestChainLock']> {
     this.calls.chainLock += 1;
     return this.#node.bestChainLock(signal);

@@ -98,8 +98,12 @@ export class FakeBlobNode implements ArchiveNode {
     throw new Error('This node has no blocks.');
   }
 
-  async rawBlock(): Promise<Uint8Array> {
+  async rawBlock(_hash: BlockHash): Promise<Uint8Array> {
     throw new Error('This node has no blocks.');
+  }
+
+  async rawBlocks(hashes: readonly BlockHash[]): Promise<Uint8Array[]> {
+    return await Promise.all(hashes.map((hash) => this.rawBlock(hash)));
   }
 
   async bestChainLock(): Promise<null> {

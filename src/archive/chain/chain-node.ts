@@ -20,6 +20,8 @@ export interface ChainNode {
   header(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader>;
   /** As `getblock` with verbosity 0 gives it: unproven. */
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array>;
+  /** Several in one question, which fails as a whole; the caller bounds their bytes, as far as it can know. */
+  rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]>;
   /** null: the node knows of none, which decides nothing. The block can be one that the node does not have. */
   bestChainLock(signal: AbortSignal): Promise<{ readonly hash: BlockHash; readonly height: number } | null>;
   /** Resolves with the tip when it changes, or after so long. */

@@ -2,7 +2,7 @@ import type { BlockHash } from '../../blob/ids.ts';
 import type { ChainNode } from './chain-node.ts';
 
 /** So many hashes come with one question while blocks are read one after the other. */
-const AT_ONCE = 32;
+const AT_ONCE = 64;
 
 /**
  * The hashes of the node's branch at the heights from one end to the other, asked for many at a time: alone, each would

@@ -1,15 +1,12 @@
-import { codeOf, HoldfastError, messageOf } from '../../blob/errors.ts';
 import type { BlockHash } from '../../blob/ids.ts';
 import type { ChainIndex } from '../../catalog/chain-index.ts';
 import type { WalkedBlock } from '../../catalog/walked-block.ts';
 import { BlockTimes } from './block-times.ts';
+import { blocksAhead, rawBlock } from './blocks-ahead.ts';
 import type { ChainNode } from './chain-node.ts';
 import { ChainError } from './errors.ts';
-import { HashesAhead } from './hashes-ahead.ts';
 import { type ProvenBlock, readBlock } from './read-block.ts';
 
-/** Blocks asked for ahead of the one that is read. */
-const LOOK_AHEAD = 4;
 /** Blocks that share one synced commit, and the raw bytes that they may hold in memory. */
 const GROUP = { blocks: 64, bytes: 8 * 1_048_576 } as const;
 
@@ -63,58 +60,21 @@ async function* blocksBelow(
   node: ChainNode,
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly block: ProvenBlock; readonly rawBytes: number }> {
-  const guesses = new Map<number, Promise<Guess>>();
-  const hashes = new HashesAhead(downTo, node, signal);
-  let named = hashBefore;
-  let next = top - 1;
-  for (let height = top - 1; height >= downTo && named !== null; height -= 1) {
-    for (; next >= downTo && guesses.size < LOOK_AHEAD; next -= 1) {
-      const guess = guessAt(next, next === top - 1 ? named : hashes.at(next), node, signal);
-      // What fails is told when its turn comes; nobody may listen any more then.
-      guess.catch(() => undefined);
-      guesses.set(next, guess);
-    }
-    const guess = await guesses.get(height);
-    guesses.delete(height);
-    // Its branch is not ours any more: by hash the node has the block all the same.
-    const bytes =
-      guess?.hash === named && guess.bytes !== null ? guess.bytes : await rawBlock(named, height, node, signal);
-    const block = readBlock(bytes, named, height);
-    yield { block, rawBytes: bytes.length };
-    named = block.previousHash;
-  }
-}
-
-interface Guess {
-  readonly hash: BlockHash | null;
-  readonly bytes: Uint8Array | null;
-}
-
-async function guessAt(
-  height: number,
-  hashAt: BlockHash | Promise<BlockHash | null>,
-  node: ChainNode,
-  signal: AbortSignal,
-): Promise<Guess> {
-  const hash = await hashAt;
-  return { hash, bytes: hash === null ? null : await rawBlock(hash, height, node, signal) };
-}
-
-async function rawBlock(hash: BlockHash, height: number, node: ChainNode, signal: AbortSignal): Promise<Uint8Array> {
+  if (hashBefore === null) return;
+  let named: BlockHash | null = hashBefore;
+  const ahead = blocksAhead(top - 1, downTo, { height: top - 1, hash: hashBefore }, node, signal);
   try {
-    return await node.rawBlock(hash, signal);
-  } catch (cause) {
-    if (!(cause instanceof HoldfastError) || !/pruned/i.test(cause.message)) throw cause;
-    throw new ChainError(
-      'chain/pruned-block',
-      `The node has thrown block ${height} away, so that what is on it cannot be told: ${messageOf(cause)}`,
-      {
-        details: { height, hash, code: codeOf(cause) },
-        retryable: false,
-        hint: `Point HOLDFAST_NODE_URL (also) at a node that is not pruned, or begin above height ${height}.`,
-        cause,
-      },
-    );
+    for (let height = top - 1; height >= downTo && named !== null; height -= 1) {
+      const { value: guess } = await ahead.next();
+      // Where its branch is not ours any more, the node has the block by hash all the same.
+      const isOurs = guess !== undefined && guess.hash === named;
+      const bytes: Uint8Array = isOurs ? guess.bytes : await rawBlock({ height, hash: named }, node, signal);
+      const block = readBlock(bytes, named, height);
+      yield { block, rawBytes: bytes.length };
+      named = block.previousHash;
+    }
+  } finally {
+    await ahead.return(undefined);
   }
 }
 

@@ -8,6 +8,7 @@ import { assertBlock } from './read-block.ts';
 
 /** A node that failed is passed over for this long, unless all have. */
 const PASSED_OVER_MS = 30_000;
+const NOTHING = new Uint8Array();
 
 /**
  * Several nodes as one: the first that answers is followed, the next one when it does not; what it lacks, or gave wrongly
@@ -101,6 +102,14 @@ export class NodeGroup implements ArchiveNode {
       const bytes = await node.rawBlock(hash, signal);
       if (this.#nodes.length > 1) assertBlock(bytes, hash);
       return bytes;
+    });
+  }
+
+  rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]> {
+    return this.#any(signal, async (node) => {
+      const blocks = await node.rawBlocks(hashes, signal);
+      if (this.#nodes.length > 1) for (const [at, hash] of hashes.entries()) assertBlock(blocks[at] ?? NOTHING, hash);
+      return blocks;
     });
   }
 

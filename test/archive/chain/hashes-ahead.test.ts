@@ -22,20 +22,20 @@ class Counting extends FakeBlobNode {
 
 test('hashes come many at a time, upwards to the end and no further', async () => {
   const node = new Counting();
-  const hashes = new HashesAhead(73, node, signal);
-  for (let height = 10; height <= 73; height += 1) expect(await hashes.at(height)).toBe(hash(height));
+  const hashes = new HashesAhead(137, node, signal);
+  for (let height = 10; height <= 137; height += 1) expect(await hashes.at(height)).toBe(hash(height));
   expect(node.asked).toEqual([
-    [10, 32],
-    [42, 32],
+    [10, 64],
+    [74, 64],
   ]);
 });
 
 test('and downwards', async () => {
   const node = new Counting();
   const hashes = new HashesAhead(5, node, signal);
-  for (let height = 40; height >= 5; height -= 1) expect(await hashes.at(height)).toBe(hash(height));
+  for (let height = 72; height >= 5; height -= 1) expect(await hashes.at(height)).toBe(hash(height));
   expect(node.asked).toEqual([
-    [9, 32],
+    [9, 64],
     [5, 4],
   ]);
 });

@@ -6,15 +6,11 @@ import type { Asking, HttpResponse, RepeatedRequests } from './repeated-requests
 import { createS3Client, loadSdk, type S3Connection, type Sdk } from './s3-client.ts';
 import { answerOf, explainS3, NotS3Answer } from './s3-error.ts';
 import { placeOf, type S3Options } from './s3-options.ts';
+import { type ListedObject, type Page, pageOf } from './s3-page.ts';
 
 export interface ReadObject {
   readonly body: Uint8Array;
   readonly etag: string;
-}
-
-export interface ListedObject {
-  readonly key: string;
-  readonly sizeBytes: number;
 }
 
 /** Only when nothing is there (`absent`), only over what has this tag, or over whatever is there (null). */
@@ -263,20 +259,7 @@ export class S3Bucket {
         ...(after === undefined ? {} : { ContinuationToken: after }),
         ...(maxKeys === undefined ? {} : { MaxKeys: maxKeys }),
       });
-      const answer = await this.#client.send(command, { abortSignal });
-      // A web page parses as a listing of nothing. Nothing is then what every blob would be said to be.
-      if (answer.IsTruncated === undefined && answer.KeyCount === undefined) {
-        throw new NotS3Answer('a listing without IsTruncated and KeyCount');
-      }
-      if (answer.IsTruncated === true && answer.NextContinuationToken === undefined) {
-        throw new NotS3Answer('a listing that goes on without saying where');
-      }
-      const objects: ListedObject[] = [];
-      for (const { Key, Size } of answer.Contents ?? []) {
-        if (Key === undefined || Size === undefined) throw new NotS3Answer('a listed object without key or size');
-        objects.push({ key: Key.slice(this.#prefix.length), sizeBytes: Size });
-      }
-      return { objects, more: answer.IsTruncated === true ? (answer.NextContinuationToken ?? null) : null };
+      return pageOf(await this.#client.send(command, { abortSignal }), this.#prefix);
     });
   }
 
@@ -301,9 +284,4 @@ interface VersionPage {
 async function objectOf({ headers, body }: HttpResponse, limitBytes: number): Promise<ReadObject> {
   const { etag = '', 'content-length': length } = headers;
   return { body: await readBody(body, length === undefined ? undefined : Number(length), limitBytes), etag };
-}
-
-interface Page {
-  readonly objects: readonly ListedObject[];
-  readonly more: string | null;
 }

@@ -1,0 +1,31 @@
+import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
+import { NotS3Answer } from './s3-error.ts';
+
+export interface ListedObject {
+  /** Without the prefix that everything of ours has. */
+  readonly key: string;
+  readonly sizeBytes: number;
+}
+
+export interface Page {
+  readonly objects: readonly ListedObject[];
+  /** Where it goes on; null: it was the last. */
+  readonly more: string | null;
+}
+
+/** @throws NotS3Answer for what is no listing. */
+export function pageOf(answer: ListObjectsV2CommandOutput, prefix: string): Page {
+  // A web page parses as a listing of nothing. Nothing is then what every blob would be said to be.
+  if (answer.IsTruncated === undefined && answer.KeyCount === undefined) {
+    throw new NotS3Answer('a listing without IsTruncated and KeyCount');
+  }
+  if (answer.IsTruncated === true && answer.NextContinuationToken === undefined) {
+    throw new NotS3Answer('a listing that goes on without saying where');
+  }
+  const objects: ListedObject[] = [];
+  for (const { Key, Size } of answer.Contents ?? []) {
+    if (Key === undefined || Size === undefined) throw new NotS3Answer('a listed object without key or size');
+    objects.push({ key: Key.slice(prefix.length), sizeBytes: Size });
+  }
+  return { objects, more: answer.IsTruncated === true ? (answer.NextContinuationToken ?? null) : null };
+}

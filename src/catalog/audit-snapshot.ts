@@ -1,7 +1,8 @@
 import Database from 'better-sqlite3';
 import { z } from 'zod';
-import type { ContentName } from '../blob/ids.ts';
+import { type BlockHash, type ContentName, parseBlockHash } from '../blob/ids.ts';
 import { hashTypeCode } from '../sqlite/hash-type-code.ts';
+import { IS_UNSAVED, WITH_CONTENT } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
 import { hashKey } from './wanted-table.ts';
 
@@ -34,9 +35,10 @@ export interface AuditedBranch {
 const STEP_ROWS = 8_192;
 const MOST_PARTS = 65_536;
 const STEP_BLOCKS = 256;
+/** While readers wait. */
+const SHORT_STEP_BLOCKS = 32;
 const CACHE_KIB = 16_384;
 
-const JOINED = `LEFT JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type`;
 const OPEN = 'COALESCE(content.state, 0) = 0';
 /** A fault is never absence: only a recorded loss is. Looked up for what is not held alone. */
 const LOST = `${OPEN} AND EXISTS (SELECT 1 FROM lost WHERE lost.version_hash = occurrence.version_hash
@@ -95,6 +97,12 @@ export class AuditSnapshot {
     };
   }
 
+  /** null: it is not recorded. */
+  hashAt(height: number): BlockHash | null {
+    const found = this.#database.prepare('SELECT hash FROM block WHERE height = ?').pluck().get(height);
+    return found === undefined ? null : parseBlockHash(z.instanceof(Buffer).parse(found).toString('hex'));
+  }
+
   blocks(from: number, to: number): number {
     return this.#count('SELECT COUNT(*) FROM block WHERE height BETWEEN ? AND ?', from, to);
   }
@@ -116,7 +124,7 @@ export class AuditSnapshot {
     const rows = this.#count('SELECT COUNT(*) FROM occurrence');
     const parts = Math.min(MOST_PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, rows / STEP_ROWS))));
     const tally = this.#database.prepare(
-      `${TALLY} INDEXED BY occurrence_by_content ${JOINED}
+      `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
        WHERE occurrence.version_hash >= ? AND occurrence.version_hash < ? AND occurrence.height BETWEEN ? AND ?`,
     );
     for (let part = 0; part < parts; part += 1) {
@@ -125,13 +133,15 @@ export class AuditSnapshot {
   }
 
   *#byHeight(from: number, to: number): Generator<HeldTally> {
-    const tally = this.#database.prepare(`${TALLY} NOT INDEXED ${JOINED} WHERE occurrence.height BETWEEN ? AND ?`);
+    const tally = this.#database.prepare(
+      `${TALLY} NOT INDEXED ${WITH_CONTENT} WHERE occurrence.height BETWEEN ? AND ?`,
+    );
     for (const [first, last] of this.#steps(from, to)) yield decodeTally(tally.get(first, last));
   }
 
   /** Of one content, at these heights. */
   tallyOf({ hashType, versionHash }: ContentName, from: number, to: number): HeldTally {
-    const tally = `${TALLY} INDEXED BY occurrence_by_content ${JOINED}
+    const tally = `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
       WHERE occurrence.version_hash = ? AND occurrence.hash_type = ? AND occurrence.height BETWEEN ? AND ?`;
     return decodeTally(this.#database.prepare(tally).get(hashKey(versionHash), hashTypeCode(hashType), from, to));
   }
@@ -140,11 +150,26 @@ export class AuditSnapshot {
   *unstored(from: number, to: number): Generator<UnstoredOccurrence[]> {
     const page = this.#database.prepare(
       `SELECT occurrence.*, COALESCE(content.state, 0) AS state, ${LOST} AS is_lost, block.median_time_seconds
-       FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${JOINED}
+       FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${WITH_CONTENT}
        WHERE occurrence.height BETWEEN ? AND ? AND COALESCE(content.state, 0) < 2
        ORDER BY occurrence.height, occurrence.transaction_index`,
     );
     for (const [first, last] of this.#steps(from, to)) yield page.all(first, last).map(decodeUnstored);
+  }
+
+  /** For each step of a few milliseconds, upwards: the lowest of its heights with something that is not saved; null: all is. */
+  *unsaved(from: number, to: number): Generator<number | null> {
+    const lowest = this.#database
+      .prepare(
+        `SELECT MIN(occurrence.height) FROM occurrence NOT INDEXED ${WITH_CONTENT}
+         WHERE occurrence.height BETWEEN ? AND ? AND ${IS_UNSAVED}`,
+      )
+      .pluck();
+    for (const step of this.#steps(from, to, SHORT_STEP_BLOCKS))
+      yield z
+        .number()
+        .nullable()
+        .parse(lowest.get(...step));
   }
 
   close(): void {
@@ -152,12 +177,12 @@ export class AuditSnapshot {
   }
 
   /** Only where there is anything recorded: an audit may be asked of any heights. */
-  *#steps(from: number, to: number): Generator<[number, number]> {
+  *#steps(from: number, to: number, blocks = STEP_BLOCKS): Generator<[number, number]> {
     const { lowestHeight, tipHeight } = this.branch();
     if (lowestHeight === null || tipHeight === null) return;
     const end = Math.min(to, tipHeight);
-    for (let first = Math.max(from, lowestHeight); first <= end; first += STEP_BLOCKS) {
-      yield [first, Math.min(end, first + STEP_BLOCKS - 1)];
+    for (let first = Math.max(from, lowestHeight); first <= end; first += blocks) {
+      yield [first, Math.min(end, first + blocks - 1)];
     }
   }
 

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type ContentName, parseTxId, parseVersionHash, type TxId } from '../blob/ids.ts';
 import { hashTypeFrom } from '../sqlite/hash-type-code.ts';
-import { FirstUnsaved } from './first-unsaved.ts';
+import { FirstUnsaved, MOST_LOOK_UPS } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
 import { UNMADE_RECORD } from './record-outbox.ts';
 
@@ -33,9 +33,11 @@ export class ChainAnswers {
   readonly #finality: Database.Statement;
   readonly #unwritten: Database.Statement;
 
+  readonly #database: Database.Database;
   readonly #reading: Reading;
 
   constructor(database: Database.Database, reading: Reading) {
+    this.#database = database;
     this.#reading = reading;
     this.#ofBlock = database.prepare(
       'SELECT height, transaction_index, version_hash, hash_type, txid, vout FROM occurrence WHERE height = ? ORDER BY transaction_index',
@@ -65,6 +67,11 @@ export class ChainAnswers {
       .pluck();
   }
 
+  /** false: the catalog was closed, and there is nothing to be asked any more. */
+  get isOpen(): boolean {
+    return this.#database.open;
+  }
+
   /** In the order of the block. */
   ofBlock(height: number): OccurrenceRow[] {
     return this.#reading('read a block', () =>
@@ -72,9 +79,12 @@ export class ChainAnswers {
     );
   }
 
-  /** From this height on: that of the first occurrence whose content is neither stored nor recorded as lost; null: there is none. */
-  firstUnsavedHeight(since: number): number | null {
-    return this.#reading('look for what is not stored', () => this.#unsaved.since(since));
+  /**
+   * From this height on: that of the first occurrence whose content is neither stored nor recorded as lost; null: there is
+   * none. `too-many`: that takes longer than others may wait; `AuditSnapshot.unsaved` finds it in steps.
+   */
+  firstUnsavedHeight(since: number, mostLookUps = MOST_LOOK_UPS): number | null | 'too-many' {
+    return this.#reading('look for what is not stored', () => this.#unsaved.since(since, mostLookUps));
   }
 
   /** Held, and mined in a block from this height on; a content once for each of its occurrences, in their order. */

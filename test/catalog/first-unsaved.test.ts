@@ -62,7 +62,16 @@ test('the first height that is not saved is that of a search through everything,
             index + 1 >= since &&
             labels.some((one) => !stored.includes(one) && (spooledOnly.includes(one) || index + 1 > upTo(one))),
         );
-        expect(catalog.answers.firstUnsavedHeight(since)).toBe(first === -1 ? null : first + 1);
+        const expected = first === -1 ? null : first + 1;
+        expect(catalog.answers.firstUnsavedHeight(since)).toBe(expected);
+        // Whatever may be looked up in one go: not another answer, but perhaps none.
+        for (const most of [0, 3, 20, 100]) {
+          expect([expected, 'too-many']).toContain(catalog.answers.firstUnsavedHeight(since, most));
+        }
+        const snapshot = catalog.snapshot();
+        const inSteps = [...snapshot.unsaved(since, blocks.length)].find((found) => found !== null);
+        snapshot.close();
+        expect(inSteps ?? null).toBe(expected);
         catalog.close();
       },
     ),

@@ -29,6 +29,7 @@ import type {
   WindowLookup,
 } from '../chain-view.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import { LastSavedBlock } from './last-saved-block.ts';
 
 export interface ChainQuestionModules {
   readonly catalog: Catalog;
@@ -39,23 +40,17 @@ export interface ChainQuestionModules {
   readonly conditions: Pick<ConditionBoard, 'has'>;
   readonly chain: { isCurrent(): boolean; readonly finalHeight: number | null };
   readonly nowMs: () => number;
+  /** Of `lastBlock`: what may be looked up in one go. */
+  readonly mostLookUps?: number;
 }
 
 /** Unconfirmed blobs are looked for among so many latest arrivals. */
 const LATEST_ARRIVALS = 5_000;
-/** `lastBlock` may take long when much is not stored: at most this share of the time goes into it. */
-const LAST_BLOCK_SHARE = 0.05;
-const LAST_BLOCK_MS = 500;
+/** Readers ask again after this where `lastBlock` has to be searched for. */
+const SEARCH_SECONDS = 5;
 /** Clients page through the window, and ask for it over and over; it is thousands of rows. */
 const WINDOW_MS = 500;
 const CHAINLOCK = 'chainlock';
-
-interface RememberedHeight {
-  readonly height: number | null;
-  readonly finalHeight: number;
-  readonly tip: BlockHash;
-  readonly untilMs: number;
-}
 
 interface RememberedWindow {
   readonly entries: readonly WindowEntry[];
@@ -67,11 +62,12 @@ interface RememberedWindow {
 export class ChainQuestions implements ChainView {
   readonly #modules: ChainQuestionModules;
   readonly #proofs: OccurrenceProofs;
-  #unsaved: RememberedHeight | null = null;
+  readonly #lastSaved: LastSavedBlock;
   #window: RememberedWindow | null = null;
 
   constructor(modules: ChainQuestionModules) {
     this.#modules = modules;
+    this.#lastSaved = new LastSavedBlock(modules);
     this.#proofs = new OccurrenceProofs(modules.catalog, modules.records);
   }
 
@@ -126,13 +122,15 @@ export class ChainQuestions implements ChainView {
     const { startHeight } = catalog.chain.state;
     const final = chain.finalHeight;
     if (final === null || startHeight === null) return unavailable('not-final', 'No block is final yet.', 30);
-    const unsaved = this.#firstUnsaved(startHeight, final);
-    const height = unsaved === null ? final : Math.min(final, unsaved - 1);
-    const block = height < startHeight ? null : catalog.chain.blockAt(height);
+    const found = this.#lastSaved.find(startHeight, final);
+    if (found.kind === 'searching')
+      return unavailable('not-placed', 'Up to where everything is stored is being looked for.', SEARCH_SECONDS);
+    const { upTo } = found;
+    const block = upTo < startHeight ? null : catalog.chain.blockAt(upTo);
     if (block === null) {
       return unavailable(
         'not-placed',
-        `A blob of block ${unsaved ?? startHeight}, where the walk began, is not stored yet.`,
+        `A blob of block ${Math.max(upTo + 1, startHeight)}, where the walk began, is not stored yet.`,
         30,
       );
     }
@@ -252,20 +250,6 @@ export class ChainQuestions implements ChainView {
       );
     }
     return { kind: 'absent' };
-  }
-
-  /** Remembered for a moment, the longer the longer it took; not over a new block or lock. */
-  #firstUnsaved(startHeight: number, finalHeight: number): number | null {
-    const { catalog, nowMs } = this.#modules;
-    const { tip } = catalog.chain.state;
-    const known = this.#unsaved;
-    if (known?.finalHeight === finalHeight && known.tip === tip?.hash && nowMs() < known.untilMs) return known.height;
-    const begun = performance.now();
-    const height = catalog.answers.firstUnsavedHeight(startHeight);
-    const tookMs = performance.now() - begun;
-    const untilMs = nowMs() + Math.max(LAST_BLOCK_MS, tookMs / LAST_BLOCK_SHARE);
-    this.#unsaved = tip === null ? null : { height, finalHeight, tip: tip.hash, untilMs };
-    return height;
   }
 
   #contents(name: NamedHash) {

@@ -213,7 +213,7 @@ function notCompared(since: string) {
   return {
     code: 'chain/nodes-not-compared',
     message:
-      'Since the start not every configured node was asked which branch it follows: nothing is called final yet.',
+      'Not every configured node was asked yet whether it follows the branch that is walked now, after the start or a reorganisation: nothing is called final meanwhile.',
     hint: 'Wait; a node that does not answer is passed over when its time is up.',
     since,
     blocksReadiness: true,

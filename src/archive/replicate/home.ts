@@ -4,7 +4,7 @@ import type { RehashRule, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { ArchiveError } from '../errors.ts';
 import type { LocalRoom } from './local-room.ts';
-import type { Site } from './site.ts';
+import type { CopyFinding, Site } from './site.ts';
 
 export interface HomeModules {
   readonly store: LocalStore;
@@ -58,15 +58,26 @@ export class Home {
     for (const site of room.isCache ? sites.toSorted((a, b) => a.settlesMs - b.settlesMs) : []) {
       if (!site.isAdmitted || !site.breaker.admits(steadyMs())) continue;
       try {
-        await site.judged(() => site.store.put(blob, signal), signal);
-        const finding = await site.read(blob, signal);
-        if (finding.kind === 'good' && (await site.isKept(blob, signal))) return site.id;
+        if ((await this.#put(site, blob, signal)) === 'good' && (await site.isKept(blob, signal))) return site.id;
       } catch (error) {
         signal.throwIfAborted();
         refusal = error;
       }
     }
     throw noRoom(room.isCache, refusal);
+  }
+
+  /** What lay there already and is not it is read again on a fresh connection and set aside before it is replaced. */
+  async #put(site: Site, blob: VerifiedBlob, signal: AbortSignal): Promise<CopyFinding['kind']> {
+    const { store } = site;
+    await site.judged(() => (store.putUnseen ?? store.put).call(store, blob, signal), signal);
+    const { kind } = await site.read(blob, signal);
+    if (kind !== 'damaged' || store.putUnseen === undefined) return kind;
+    const again = await site.readAfresh(blob, signal);
+    if (again.kind === 'good') return again.kind;
+    await site.judged(async () => store.setAside?.(blob, signal), signal);
+    await site.judged(() => store.put(blob, signal), signal);
+    return (await site.read(blob, signal)).kind;
   }
 }
 

@@ -161,7 +161,7 @@ export class Replicator {
   }
 
   /** Resolves when the backend is proven to hold it. */
-  async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<void> {
+  async #replicate({ entry, state }: QueuedCopy, signal: AbortSignal): Promise<void> {
     const { site, catalog } = this.#modules;
     const { store } = site;
     // What was called damaged is read again on a fresh connection, before anything is replaced.
@@ -176,9 +176,8 @@ export class Replicator {
     if (state === 'damaged') await this.#setAside(entry, signal);
     // Taken down since it was queued: nothing is recorded of it either.
     if (catalog.withheld.has(entry)) return;
-    // What is not known to be there needs no look; if something wrong is, the read-back says so, and the next try mends.
-    const isUnseen = state !== 'damaged' && attempts === 0;
-    const put = isUnseen && store.putUnseen !== undefined ? store.putUnseen : store.put;
+    // What is not known to be there is not replaced; if something wrong is there, the read-back says so.
+    const put = state !== 'damaged' && store.putUnseen !== undefined ? store.putUnseen : store.put;
     await site.judged(() => put.call(store, blob, signal), signal);
     // Not after a failure: a request that was given up may still be sending them.
     forgetBytes(blob);
@@ -250,11 +249,13 @@ export class Replicator {
     conditions.set(`backend:${site.id}`, null);
   }
 
-  #failed({ sequence, attempts }: QueuedCopy, error: unknown): void {
-    const { catalog, site, conditions, nowMs } = this.#modules;
+  #failed({ entry, sequence, attempts }: QueuedCopy, error: unknown): void {
+    const { catalog, site, conditions, damage, nowMs } = this.#modules;
     if (codeOf(error) !== 'archive/no-good-copy') raise(conditions, site.id, error);
     const pauseMs = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
     try {
+      // From now on it is what every damaged copy is: read on a fresh connection and set aside before it is replaced.
+      if (isOtherBytes(error)) damage.report(site.id, entry);
       catalog.replicas.recordFailures(site.id, [
         {
           sequence,
@@ -267,6 +268,10 @@ export class Replicator {
       conditions.setError(`backend:${site.id}`, fault);
     }
   }
+}
+
+function isOtherBytes(error: unknown): boolean {
+  return error instanceof ArchiveError && error.code === 'archive/not-kept' && error.details['found'] === 'damaged';
 }
 
 function noSource(entry: ContentEntry, backend: string, faults: number): ArchiveError {

@@ -65,6 +65,21 @@ async function lookAt(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Prom
   return 'unreadable';
 }
 
+/** Writes where nothing is; what lies there, right or wrong, stays as it is. */
+export async function putWhereNothingIs(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<void> {
+  const outcome = await putIfAbsent(bucket, put, signal);
+  if (outcome === 'written' || outcome === 'condition failed') return;
+  const isCut = outcome instanceof StorageError;
+  const there = await bucket.size(put.name, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw isCut ? outcome : error;
+  });
+  if (there !== null) return;
+  if (isCut) throw outcome;
+  // A server that knows no conditions.
+  await bucket.put(put.name, put.body, { contentType: put.contentType, lock: true, condition: null }, signal);
+}
+
 /**
  * A cut connection comes back as an outcome: it tells nothing. A server may refuse a large body (412) before it has read
  * it, and close; the writer sees the reset and not the answer (versitygw 1.8, measured). Or it wrote, and the answer was

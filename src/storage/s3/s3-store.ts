@@ -13,7 +13,7 @@ import {
   recordPathOrNull,
 } from '../record-store.ts';
 import { type BlobLayout, rawLayout, sentinelLayout } from './blob-layout.ts';
-import { putSafely } from './put-safely.ts';
+import { putSafely, putWhereNothingIs, type SafePut } from './put-safely.ts';
 import { S3Bucket } from './s3-bucket.ts';
 import type { S3Options } from './s3-options.ts';
 import { probeS3 } from './s3-probe.ts';
@@ -45,15 +45,22 @@ export class S3Store implements BlobStore, CustomStore, DamageKeeper, RecordStor
   }
 
   async put(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    await putSafely(this.#bucket, this.#objectOf(blob), signal);
+  }
+
+  async putUnseen(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    await putWhereNothingIs(this.#bucket, this.#objectOf(blob), signal);
+  }
+
+  #objectOf(blob: VerifiedBlob): SafePut {
     const layout = this.#layout;
-    const put = {
+    return {
       name: layout.keyOf(blob),
       body: layout.encode(blob.bytes),
       contentType: layout.contentType,
-      isSame: (body: Uint8Array) => Buffer.compare(layout.decode(body), blob.bytes) === 0,
+      isSame: (body) => Buffer.compare(layout.decode(body), blob.bytes) === 0,
       limitBytes: layout.bodyLimitBytes,
     };
-    await putSafely(this.#bucket, put, signal);
   }
 
   async get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null> {

@@ -36,6 +36,11 @@ export class MemoryBackend implements RemoteStore, Backend {
     this.blobs.set(keyOf(blob), Uint8Array.from(blob.bytes));
   }
 
+  async putUnseen(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    await this.#asking('put', blob, signal);
+    if (!this.blobs.has(keyOf(blob))) this.blobs.set(keyOf(blob), Uint8Array.from(blob.bytes));
+  }
+
   async get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null> {
     await this.#asking('get', name, signal);
     const bytes = this.blobs.get(keyOf(name));

@@ -26,10 +26,15 @@ LocalStore.prototype.keep = async function (...args) {
   die('after the local put');
   return kept;
 };
-const { put, get } = S3Store.prototype;
+const { put, putUnseen, get } = S3Store.prototype;
 S3Store.prototype.put = async function (...args) {
   die('before the put');
   await put.apply(this, args);
+  die('after the put');
+};
+S3Store.prototype.putUnseen = async function (...args) {
+  die('before the put');
+  await putUnseen.apply(this, args);
   die('after the put');
 };
 S3Store.prototype.get = async function (...args) {

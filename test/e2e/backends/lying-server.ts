@@ -10,6 +10,8 @@ export type Lie = (typeof LIES)[number];
 export class LyingServer {
   /** null: honest. */
   lie: Lie | null = null;
+  /** Takes no blobs, and gives those that it has. */
+  takesNothing = false;
   /** A listing shows nothing that came after this was set. */
   listsOnly: ReadonlySet<string> | null = null;
   /** Sizes of what a listing shows though it is gone. */
@@ -40,6 +42,10 @@ export class LyingServer {
     const { method, key } = asked;
     const isBlob = key.startsWith('blobs/');
     if (isBlob && method === 'PUT') this.puts += 1;
+    if (isBlob && method === 'PUT' && this.takesNothing) {
+      s3Error(response, 503, 'SlowDown');
+      return;
+    }
     if (isBlob && this.lie !== null && this.#lied(asked, response, this.lie)) return;
     const found = this.objects.get(key);
     if (key.startsWith('?') || key === '') this.#list(response, new URLSearchParams(key).get('prefix') ?? '');

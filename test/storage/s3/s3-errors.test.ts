@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { codeOf } from '../../../src/blob/errors.ts';
 import { StorageError } from '../../../src/storage/errors.ts';
 import { type S3Options, s3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
@@ -315,6 +316,39 @@ describe('an S3 store before a server that', () => {
     expect(asked.filter(({ method, headers }) => method === 'PUT' && !headers['if-none-match'])).toHaveLength(
       before - 1,
     );
+  });
+
+  test.each([
+    {
+      how: 'on a condition',
+      refuse: (r: ServerResponse) => s3Error(r, 412, 'PreconditionFailed'),
+      ofNothing: { error: null, isWritten: false },
+    },
+    {
+      how: 'by closing before it has read it',
+      refuse: (r: ServerResponse) => void r.destroy(),
+      ofNothing: { error: 'storage/unreachable', isWritten: false },
+    },
+    {
+      how: 'knowing no conditions',
+      refuse: (r: ServerResponse) => s3Error(r, 501, 'NotImplemented'),
+      ofNothing: { error: null, isWritten: true },
+    },
+  ])('refuses a put $how: without a look, what lies there stays as it is', async ({ refuse, ofNothing }) => {
+    let there: Uint8Array | null = sampleBytes('wrong', 50_000);
+    const { store } = await against((one, r) => {
+      if (one.method === 'PUT' && one.headers['if-none-match'] === '*') return refuse(r);
+      if (one.method === 'PUT') there = one.body;
+      if (there === null) return one.method === 'HEAD' ? void r.writeHead(404).end() : s3Error(r, 404, 'NoSuchKey');
+      if (one.method === 'GET') return object(r, there);
+      r.writeHead(200, { etag: '"e"', ...(one.method === 'HEAD' ? { 'content-length': there.length } : {}) }).end();
+    });
+    await store.putUnseen(BLOB, NEVER);
+    expect(there).toEqual(sampleBytes('wrong', 50_000));
+    there = null;
+    const error = await store.putUnseen(BLOB, NEVER).then(() => null, codeOf);
+    // That nothing is there after a 412, the read-back finds out.
+    expect({ error, isWritten: there !== null }).toEqual(ofNothing);
   });
 
   test.each(['<html><head><title>Hi</title></head><body><p>Welcome</p></body></html>', '<ListBucketResult/>', ''])(

@@ -71,11 +71,9 @@ export class Home {
   async #put(site: Site, blob: VerifiedBlob, signal: AbortSignal): Promise<CopyFinding['kind']> {
     const { store } = site;
     await site.judged(() => (store.putUnseen ?? store.put).call(store, blob, signal), signal);
-    const { kind } = await site.read(blob, signal);
+    const { kind } = await site.examine(blob, signal);
     if (kind !== 'damaged' || store.putUnseen === undefined) return kind;
-    const again = await site.readAfresh(blob, signal);
-    if (again.kind === 'good') return again.kind;
-    await site.judged(async () => store.setAside?.(blob, signal), signal);
+    await site.setAside(blob, signal);
     await site.judged(() => store.put(blob, signal), signal);
     return (await site.read(blob, signal)).kind;
   }

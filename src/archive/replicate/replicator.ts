@@ -3,7 +3,6 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { QueuedCopy } from '../../catalog/replica-ledger.ts';
 import { GroupCommit } from '../../sqlite/group-commit.ts';
-import { mayBeOneObject } from '../../storage/errors.ts';
 import { forgetBytes, type VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
 import type { ConditionBoard } from '../condition-board.ts';
@@ -161,7 +160,7 @@ export class Replicator {
   }
 
   /** Resolves when the backend is proven to hold it. */
-  async #replicate({ entry, state }: QueuedCopy, signal: AbortSignal): Promise<void> {
+  async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<void> {
     const { site, catalog } = this.#modules;
     const { store } = site;
     // What was called damaged is read again on a fresh connection, before anything is replaced.
@@ -173,7 +172,7 @@ export class Replicator {
       throw noSource(entry, site.id, faults);
     }
     await this.#bandwidth.take(entry.sizeBytes, signal);
-    if (state === 'damaged') await this.#setAside(entry, signal);
+    if (state === 'damaged') await site.setAside(entry, signal);
     // Taken down since it was queued: nothing is recorded of it either.
     if (catalog.withheld.has(entry)) return;
     // What is not known to be there is not replaced; if something wrong is there, the read-back says so.
@@ -181,7 +180,7 @@ export class Replicator {
     await site.judged(() => put.call(store, blob, signal), signal);
     // Not after a failure: a request that was given up may still be sending them.
     forgetBytes(blob);
-    await this.#readBack(entry, signal);
+    await this.#readBack(entry, attempts, signal);
   }
 
   /** Is what the backend has already good and kept? What is good and not kept (a block without its pin) is put again, and is. */
@@ -195,16 +194,6 @@ export class Replicator {
     }
     forgetBytes(blob);
     return true;
-  }
-
-  /** What it has and does not give, it cannot copy either. */
-  async #setAside(entry: ContentEntry, signal: AbortSignal): Promise<void> {
-    const { site } = this.#modules;
-    try {
-      await site.judged(async () => site.store.setAside?.(entry, signal), signal);
-    } catch (error) {
-      if (!mayBeOneObject(error)) throw error;
-    }
   }
 
   /** `faults`: how many places could not say whether they have it. */
@@ -221,9 +210,10 @@ export class Replicator {
     }
   }
 
-  async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<void> {
+  /** After a failure it is looked at closely: what lies there may be what the backend cannot read. */
+  async #readBack(entry: ContentEntry, attempts: number, signal: AbortSignal): Promise<void> {
     const { site } = this.#modules;
-    const finding = await site.read(entry, signal);
+    const finding = attempts === 0 ? await site.read(entry, signal) : await site.examine(entry, signal);
     if (finding.kind === 'good') {
       forgetBytes(finding.blob);
       if (await site.isKept(entry, signal)) return;

@@ -107,6 +107,15 @@ export class Site {
     throw finding.error;
   }
 
+  /** Where the store can, copies what lies there beside it. What it has and does not give, it cannot copy either. */
+  async setAside(name: ContentName, signal: AbortSignal): Promise<void> {
+    try {
+      await this.judged(async () => this.store.setAside?.(name, signal), signal);
+    } catch (error) {
+      if (!mayBeOneObject(error)) throw error;
+    }
+  }
+
   async #orUnreadable(read: () => Promise<CopyFinding>, signal: AbortSignal): Promise<CopyFinding | Unreadable> {
     try {
       return await read();

@@ -37,7 +37,7 @@ export class MemoryBackend implements RemoteStore, Backend {
   }
 
   async putUnseen(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
-    await this.#asking('put', blob, signal);
+    await this.#asking('putUnseen', blob, signal);
     if (!this.blobs.has(keyOf(blob))) this.blobs.set(keyOf(blob), Uint8Array.from(blob.bytes));
   }
 
@@ -110,6 +110,7 @@ export function losePart(backend: MemoryBackend, name: ContentName): void {
   let isLost = true;
   backend.before = (operation, asked) => {
     if (asked === null || keyOf(asked) !== keyOf(name)) return;
+    if (operation === 'putUnseen') return;
     if (operation === 'put') isLost = false;
     if (isLost) throw refusal(backend.id, 'storage/unreadable');
   };

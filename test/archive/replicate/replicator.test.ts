@@ -49,7 +49,7 @@ describe('a copy counts when it was read back, and only then', () => {
     await made.spool(BLOB);
     backend.asked.length = 0;
     await made.drain('s3');
-    expect(backend.asked).toEqual([`put ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`]);
+    expect(backend.asked).toEqual([`putUnseen ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`]);
   });
 });
 
@@ -116,6 +116,16 @@ describe('what lies under the name of a blob that comes for the first time', () 
     expect(made.backend.blobs.get(keyOf(BLOB))).toEqual(BLOB.bytes);
     expect(made.catalog.totals()).toMatchObject({ stored: 1 });
     expect(made.conditions.all()).toEqual([]);
+  });
+
+  test('and cannot be read by the backend itself, is written anew', async () => {
+    const made = await foreign(BLOB.bytes);
+    losePart(made.backend, BLOB);
+    for (let tries = 0; tries < 4; tries += 1) {
+      await made.drain('s3');
+      made.clock.wallMs += 60_000;
+    }
+    expect(made.catalog.totals()).toMatchObject({ stored: 1 });
   });
 
   test('and is not it, where here is no room, is set aside and replaced at once', async () => {

@@ -10,7 +10,7 @@ import { nobleHasher } from '../../src/verify/hasher.ts';
 import { RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { FakeBlobNode } from './fake-blob-node.ts';
+import { FakeBlobNode, TIP_HEIGHT } from './fake-blob-node.ts';
 
 export interface ArchiveScene {
   readonly archive: Archive;
@@ -57,7 +57,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       ...(setup.mostEntries === undefined ? {} : { mostEntries: setup.mostEntries }),
       requests: setup.requests ?? 2,
       chain: {
-        startHeight: setup.startHeight ?? 1_000_000,
+        startHeight: setup.startHeight ?? TIP_HEIGHT + 1,
         finality: { kind: 'depth', blocks: 1 },
         archiverId: 'ab'.repeat(8),
         silentBlocks: 0,

@@ -8,10 +8,12 @@ type Fetching = (wanted: readonly ListedBlob[], signal: AbortSignal) => Promise<
 
 export const GENESIS = parseBlockHash('11'.repeat(32));
 export const NOW_SECONDS = 1_767_225_600;
+/** The next block is where the walk of such an archive begins. */
+export const TIP_HEIGHT = 1_000;
 
 /**
  * A node's cache in memory. Every answer can be replaced by what a test wants. Its chain has no blocks: the walk begins
- * where none will ever be.
+ * above its tip, which only ever changes its hash.
  */
 export class FakeBlobNode implements ArchiveNode {
   readonly name: string = 'http://fake';
@@ -26,11 +28,12 @@ export class FakeBlobNode implements ArchiveNode {
   unreadable = 0;
   fetching: Fetching = async (wanted) => wanted.map((one) => this.outcomeOf(one));
   tipValue: ChainTip = {
-    height: 1,
+    height: TIP_HEIGHT,
     hash: parseBlockHash('22'.repeat(32)),
     medianTimeSeconds: NOW_SECONDS,
     syncing: false,
   };
+  #mined = 0;
   #underWay = 0;
   mostUnderWay = 0;
 
@@ -43,9 +46,9 @@ export class FakeBlobNode implements ArchiveNode {
 
   /** A new block: whoever watches the tip reads the list again. */
   mine(): void {
-    const height = this.tipValue.height + 1;
-    const hash = parseBlockHash(height.toString(16).padStart(64, '0'));
-    this.tipValue = { ...this.tipValue, height, hash };
+    this.#mined += 1;
+    const hash = parseBlockHash(this.#mined.toString(16).padStart(64, '0'));
+    this.tipValue = { ...this.tipValue, hash };
   }
 
   outcomeOf({ versionHash }: ListedBlob): FetchOutcome {

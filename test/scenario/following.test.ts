@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { parseVersionHash } from '../../src/blob/ids.ts';
 import { parseOccurrenceRecord, verifyOccurrence } from '../../src/verify/index.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
@@ -27,6 +28,23 @@ describe('following the chain', () => {
     await scene.caughtUp();
     expect(scene.archive.status().chain.startHeight).toBe(startHeight);
     expect(scene.archive.status().chain.height).toBe(scene.node.chain.tip.height);
+  });
+
+  test('a start above the tip is told, and not fixed: nothing counts as looked at, and it can be corrected', async () => {
+    const scene = await Scene.create();
+    const { height } = scene.node.chain.tip;
+    await scene.start({ HOLDFAST_START_HEIGHT: String(height + 5_000) });
+    const [blob] = scene.mine(2, 1);
+    await scene.until('told', () => scene.conditions().includes('chain/start-height'));
+    await scene.until('stored by the list', () => scene.archive.status().content.stored === 2);
+    expect(scene.archive.status().chain).toMatchObject({ startHeight: null, lagBlocks: null });
+    const asked = [parseVersionHash(blob?.versionHash ?? '')];
+    expect(scene.archive.chainView.storedAndFinal(asked).kind).toBe('unavailable');
+    await scene.stop();
+    await scene.start({ HOLDFAST_START_HEIGHT: String(height + 1) });
+    await scene.finalUpTo(height + 1);
+    expect(scene.archive.status().chain.startHeight).toBe(height + 1);
+    expect(scene.archive.chainView.storedAndFinal(asked)).toEqual({ kind: 'told', safe: [true] });
   });
 
   test('a blob goes from unconfirmed over mined to final, and its record proves it to a stranger', async () => {

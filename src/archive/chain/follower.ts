@@ -77,6 +77,8 @@ export class Follower {
     const { tip: nodeTip } = this.#modules.poller.state;
     const { tip, startHeight } = this.#modules.catalog.chain.state;
     if (nodeTip === null || startHeight === null) return null;
+    // A walk that begins above the node's tip has looked at nothing.
+    if (tip === null && startHeight > nodeTip.height + 1) return null;
     return Math.max(0, nodeTip.height - (tip?.height ?? startHeight - 1));
   }
 
@@ -122,6 +124,7 @@ export class Follower {
       return true;
     }
     if (this.#startHeight !== null) {
+      if (this.#isAbove(this.#startHeight, tip)) return false;
       catalog.chain.recordStart(this.#startHeight);
       return true;
     }
@@ -129,6 +132,23 @@ export class Follower {
     if (tip.syncing) return false;
     catalog.chain.recordStart(await lowestSavableHeight(tip, node, signal));
     return true;
+  }
+
+  /** What is above the tip is not fixed for good: it may be a mistake. The next block is the highest to begin with. */
+  #isAbove(startHeight: number, { height }: ChainTip): boolean {
+    const isAbove = startHeight > height + 1;
+    this.#modules.conditions.set(
+      'chain:start',
+      isAbove
+        ? {
+            code: 'chain/start-height',
+            message: `HOLDFAST_START_HEIGHT is ${startHeight}, but the chain ends at height ${height}: nothing is walked before it comes there.`,
+            hint: 'Correct it, or leave it out: the walk begins at the lowest height that can still be saved then.',
+            blocksReadiness: true,
+          }
+        : null,
+    );
+    return isAbove;
   }
 
   /** One stretch of the way to the tip. `again`: the branch was another one, or there is more. */

@@ -21,7 +21,7 @@ class CraftedNode extends FakeBlobNode {
     super();
     this.#block = craftBlock([plain, ...transactions]);
     const hash = parseBlockHash(doubleSha(this.#block.subarray(0, HEADER_BYTES)).reverse().toString('hex'));
-    this.tipValue = { ...this.tipValue, hash };
+    this.tipValue = { ...this.tipValue, height: 1, hash };
   }
 
   override async blockHashAt(height: number) {

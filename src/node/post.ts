@@ -18,6 +18,8 @@ export interface HttpPost {
   readonly firstByteMs: number;
   /** Longest silence in the middle of an answer. */
   readonly silenceMs: number;
+  /** The connection ends with the answer: whoever asks again has another one. */
+  readonly closesConnection: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -55,6 +57,7 @@ export function post<T>(to: PostTarget, request: HttpPost, read: (answer: HttpAn
       body: request.body,
       headersTimeout: Math.min(request.firstByteMs, request.timeoutMs, MAX_TIMER_MS),
       bodyTimeout: request.silenceMs,
+      reset: request.closesConnection,
     },
     handler,
   );

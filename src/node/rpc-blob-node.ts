@@ -177,7 +177,10 @@ async function fetchAlone(
   signal: AbortSignal,
 ): Promise<BlobOutcome> {
   const body = encodeCall('0', GET, [one.versionHash, true]);
-  const request = { effect: 'read' as const, wallet: null, body, limitBytes: limitOf(sizeBytes), firstByteMs, signal };
+  const bounds = { limitBytes: limitOf(sizeBytes), firstByteMs };
+  // What comes wrong twice came over two connections: something between may be to blame for one.
+  const closesConnection = (one.attempts ?? 0) > 0;
+  const request = { effect: 'read' as const, wallet: null, body, ...bounds, closesConnection, signal };
   return await transport.send(request, (answer) => {
     const decoded = readBlobAnswer(answer, [one]);
     const envelope = readEnvelope(decoded.value);

@@ -39,6 +39,8 @@ export interface TransportRequest {
   readonly timeoutMs?: number;
   /** Until the answer begins. Default: as long as the whole may take. */
   readonly firstByteMs?: number;
+  /** What came over this connection is doubted: the next request has another one. Default: false. */
+  readonly closesConnection?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -79,6 +81,7 @@ export function createTransport(options: TransportOptions): NodeTransport {
       timeoutMs,
       firstByteMs: request.firstByteMs ?? timeoutMs,
       silenceMs: options.timeouts?.silenceMs ?? DEFAULT_SILENCE_MS,
+      closesConnection: request.closesConnection ?? false,
       signal: request.signal,
     };
     const checked = (answer: HttpAnswer) => {

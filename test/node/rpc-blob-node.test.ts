@@ -104,6 +104,19 @@ describe('one call at a time', () => {
     }
   });
 
+  test('what came wrong before is asked for over another connection each time', async () => {
+    const blob = made('doubted', 64);
+    const sockets = new Set<unknown>();
+    const { node } = await nodeThat((response, seen, request) => {
+      sockets.add(request.socket);
+      result(response, seen, getResult(blob));
+    });
+    for (let attempts = 1; attempts <= 4; attempts += 1) {
+      expect(await node.fetchBlobs([{ ...blob, attempts }], never)).toMatchObject([{ kind: 'bytes' }]);
+    }
+    expect(sockets.size).toBe(4);
+  });
+
   test.each([1, 1_024, 2_097_152])('fetches %i bytes, again and again, on sockets that are kept', async (sizeBytes) => {
     const one = made('a', sizeBytes);
     const { fake, node } = await nodeThat((response, seen) => result(response, seen, getResult(one)));

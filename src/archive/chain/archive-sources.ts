@@ -12,9 +12,10 @@ export function bytesSources(store: Pick<BlobStore, 'id' | 'get'>, sites: readon
 function siteSource(site: Site): BytesSource {
   return {
     name: `backend ${site.id}`,
-    find(name, signal) {
+    find(name, signal, isAgain) {
       site.admit();
-      return site.judged(() => site.store.get(name, signal), signal);
+      const ask = (store: Pick<BlobStore, 'get'>) => site.judged(() => store.get(name, signal), signal);
+      return isAgain ? site.afresh(ask) : ask(site.store);
     },
   };
 }

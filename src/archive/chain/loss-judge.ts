@@ -17,7 +17,8 @@ import { otherChain } from './node-group.ts';
 /** Somebody who may have bytes: a backend, a peer. `null` is its positive answer; a fault throws. */
 export interface BytesSource {
   readonly name: string;
-  find(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null>;
+  /** `isAgain`: what it gave was wrong. It is asked over another connection then, where there is one. */
+  find(name: ContentName, signal: AbortSignal, isAgain: boolean): Promise<UnverifiedBlob | null>;
 }
 
 export interface LossModules {
@@ -142,7 +143,7 @@ export class LossJudge {
   }
 
   async #askSource(source: BytesSource, name: ContentName, signal: AbortSignal): Promise<Answer> {
-    return await this.#ask(signal, name.hashType, () => source.find(name, signal));
+    return await this.#ask(signal, name.hashType, (isAgain) => source.find(name, signal, isAgain));
   }
 
   async #askNode(node: BlobNode, wanted: WantedBlob, hashType: HashType, signal: AbortSignal): Promise<Answer> {
@@ -169,10 +170,14 @@ export class LossJudge {
   }
 
   /** Bytes that do not hash to their name are asked for once more: the first copy may have been damaged on its way. */
-  async #ask(signal: AbortSignal, hashType: HashType, find: () => Promise<UnverifiedBlob | null>): Promise<Answer> {
+  async #ask(
+    signal: AbortSignal,
+    hashType: HashType,
+    find: (isAgain: boolean) => Promise<UnverifiedBlob | null>,
+  ): Promise<Answer> {
     try {
       for (let copy = 0; copy < COPIES; copy += 1) {
-        const found = await find();
+        const found = await find(copy > 0);
         if (found === null) return 'absent';
         const verified = await this.#modules.verifier.verify({ ...found, hashType });
         if (verified !== null) return verified;

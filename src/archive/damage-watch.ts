@@ -13,7 +13,9 @@ export class DamageWatch {
   readonly #catalog: Catalog;
   readonly #conditions: ConditionBoard;
   readonly #refetch: Pulse;
-  readonly #damaged = new Set<string>();
+  /** The number of the report that said so last. */
+  readonly #damaged = new Map<string, number>();
+  #reports = 0;
   /** Since the start of the process, by backend. */
   readonly found = new Map<string, number>();
   readonly healedCopies = new Map<string, number>();
@@ -24,7 +26,8 @@ export class DamageWatch {
     this.#conditions = conditions;
     this.#refetch = refetch;
     for (const backend of backends) {
-      for (const entry of catalog.replicas.damaged(backend, MOST_REMEMBERED)) this.#damaged.add(keyOf(backend, entry));
+      for (const entry of catalog.replicas.damaged(backend, MOST_REMEMBERED))
+        this.#damaged.set(keyOf(backend, entry), 0);
     }
     if (this.#damaged.size > 0) this.#tell(`${this.#damaged.size} damaged copies are left from before.`);
   }
@@ -35,12 +38,23 @@ export class DamageWatch {
     if (this.#catalog.withheld.has(name) || this.#isLetGo(name)) return false;
     this.#catalog.recordDamaged(backend, name);
     this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
-    this.#damaged.add(keyOf(backend, name));
+    this.#reports += 1;
+    this.#damaged.set(keyOf(backend, name), this.#reports);
     this.#tell(
       `The ${backend} copy of ${name.hashType} ${name.versionHash} is missing, cannot be read or does not hash to its name.`,
     );
     this.#refetch.ring();
     return true;
+  }
+
+  /** So many there were. Taken before a copy is read, it tells afterwards whether what was read is the last word. */
+  get reports(): number {
+    return this.#reports;
+  }
+
+  /** Was it found damaged after there had been so many reports? Then what was read before proves nothing any more. */
+  isReportedAfter(backend: string, name: ContentName, reports: number): boolean {
+    return (this.#damaged.get(keyOf(backend, name)) ?? 0) > reports;
   }
 
   /** Only what the catalog claims can be damaged: a backend may still wait for its copy, a cache may have let it go. */
@@ -63,7 +77,7 @@ export class DamageWatch {
   /** Nobody is to hold it any more: it is not damaged, wherever it was. */
   forget(name: ContentName): void {
     const before = this.#damaged.size;
-    for (const key of this.#damaged) if (key.endsWith(keyOf('', name))) this.#damaged.delete(key);
+    for (const key of this.#damaged.keys()) if (key.endsWith(keyOf('', name))) this.#damaged.delete(key);
     if (this.#damaged.size === before) return;
     if (this.#damaged.size === 0) this.#conditions.set('damage', null);
     else this.#tell(`${this.#damaged.size} damaged copies are left.`);

@@ -71,7 +71,8 @@ export class Placer {
   async #proveSome(signal: AbortSignal): Promise<boolean> {
     const { store, catalog, damage, activity, conditions } = this.#modules;
     const waiting = catalog.unprovenAt(store.id, 0, GROUP_ENTRIES);
-    const proven: ContentEntry[] = [];
+    const { reports } = damage;
+    const good: ContentEntry[] = [];
     let bytes = 0;
     for (const entry of waiting) {
       if (bytes >= GROUP_BYTES) break;
@@ -79,9 +80,11 @@ export class Placer {
       const isProven = await this.#readBack(entry, signal);
       if (isProven === 'unread') continue;
       this.#unread.delete(entry.sequence);
-      if (isProven) proven.push(entry);
+      if (isProven) good.push(entry);
       else damage.report(store.id, entry);
     }
+    // A reader may have found one damaged meanwhile.
+    const proven = good.filter((entry) => !damage.isReportedAfter(store.id, entry, reports));
     if (proven.length > 0) {
       const stored = catalog.recordProven(store.id, proven);
       for (const entry of proven) damage.healed(store.id, entry);

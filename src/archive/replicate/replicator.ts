@@ -34,6 +34,12 @@ export interface ReplicatorModules {
   readonly steadyMs: () => number;
 }
 
+/** What was read back, when there had been so many reports of damage. */
+interface Proof {
+  readonly entry: ContentEntry;
+  readonly reports: number;
+}
+
 const IDLE_MS = 500;
 /** For the next damaged copy to be mended, beside everything else that goes there. */
 const PATIENCE_MS = 30_000;
@@ -53,7 +59,7 @@ export class Replicator {
   readonly #options: ReplicatorOptions;
   readonly #modules: ReplicatorModules;
   readonly #bandwidth: Bandwidth;
-  readonly #commits: GroupCommit<ContentEntry>;
+  readonly #commits: GroupCommit<Proof>;
   readonly #underWay = new Set<number>();
   readonly #running = new Set<Promise<void>>();
   /** Requests to the backend: what only waits for its commit is not one any more. */
@@ -66,7 +72,7 @@ export class Replicator {
     this.#options = options;
     this.#modules = modules;
     this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.steadyMs);
-    this.#commits = new GroupCommit((entries) => this.#record(entries), GROUP_LIMIT, LINGER_MS);
+    this.#commits = new GroupCommit((proofs) => this.#record(proofs), GROUP_LIMIT, LINGER_MS);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -132,9 +138,10 @@ export class Replicator {
 
   #start(queued: QueuedCopy, signal: AbortSignal): void {
     const { sequence, entry } = queued;
+    const { reports } = this.#modules.damage;
     this.#underWay.add(sequence);
     const work = this.#ask(queued, signal)
-      .then(() => this.#prove(entry))
+      .then(() => this.#prove({ entry, reports }))
       .catch((error: unknown) => {
         if (!signal.aborted) this.#failed(queued, error);
       })
@@ -222,16 +229,21 @@ export class Replicator {
   }
 
   /** Resolves when it is recorded: at once, where nothing else comes that could share the commit. */
-  #prove(entry: ContentEntry): Promise<void> {
-    const isRecorded = this.#commits.add(entry);
+  #prove(proof: Proof): Promise<void> {
+    const isRecorded = this.#commits.add(proof);
     const isLast = this.#requestsUnderWay === 0 && this.#queue.length === 0;
     if (isLast && this.#modules.steadyMs() - this.#recordedMs >= LINGER_MS) this.#commits.flush();
     return isRecorded;
   }
 
-  #record(entries: readonly ContentEntry[]): void {
+  #record(proofs: readonly Proof[]): void {
     const { catalog, site, damage, activity, conditions, steadyMs } = this.#modules;
     this.#recordedMs = steadyMs();
+    // While it waited here somebody may have found it damaged: it is looked at again.
+    const entries = proofs
+      .filter(({ entry, reports }) => !damage.isReportedAfter(site.id, entry, reports))
+      .map(({ entry }) => entry);
+    if (entries.length === 0) return;
     const stored = catalog.recordProven(site.id, entries);
     for (const entry of entries) damage.healed(site.id, entry);
     activity.emit('proven', site.id, entries);

@@ -132,13 +132,14 @@ export class Scrub {
   ): Promise<void> {
     const { catalog, damage, found } = this.#modules;
     const waiting = [...entries];
-    const good: ContentEntry[] = [];
+    const good: { readonly entry: ContentEntry; readonly reports: number }[] = [];
     const work = async () => {
       for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
         signal.throwIfAborted();
+        const { reports } = damage;
         const kind = await holding.look(entry, signal);
         counts.read += 1;
-        if (kind === 'good') good.push(entry);
+        if (kind === 'good') good.push({ entry, reports });
         else if (damage.report(holding.id, entry)) {
           counts[kind] += 1;
           found?.(holding.id, entry);
@@ -148,7 +149,14 @@ export class Scrub {
     try {
       await Promise.all(Array.from({ length: AT_A_TIME }, work));
     } finally {
-      if (good.length > 0) catalog.recordProven(holding.id, good);
+      // Somebody else may have found it damaged since it was read here.
+      const proven = good.filter(({ entry, reports }) => !damage.isReportedAfter(holding.id, entry, reports));
+      if (proven.length > 0) {
+        catalog.recordProven(
+          holding.id,
+          proven.map(({ entry }) => entry),
+        );
+      }
     }
   }
 }

@@ -67,7 +67,11 @@ export class Site {
   /** Fetches and hashes what it holds. */
   async read(name: ContentName, signal: AbortSignal, store: RemoteStore = this.store): Promise<CopyFinding> {
     const begunMs = this.#steadyMs();
-    const found = await this.judged(() => store.get(name, signal), signal);
+    const found = await this.judged(() => store.get(name, signal), signal).catch((error: unknown) => {
+      // Stopped because another was faster, or failed: it takes that long at least.
+      this.#expectedMs = Math.max(this.#expectedMs, this.#steadyMs() - begunMs);
+      throw error;
+    });
     this.#expectedMs += SMOOTHING * (this.#steadyMs() - begunMs - this.#expectedMs);
     if (found === null) return { kind: 'missing' };
     const { hashType, versionHash } = name;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { keyOf, losePart, MemoryBackend, refusal } from './memory-backend.ts';
@@ -203,6 +204,31 @@ test('what lies at a backend without being kept there, and nowhere else, is kept
   expect(stateAt(made, 'ipfs')).toBe('good');
 });
 
+test('a copy that is found damaged after it was read back, and before that is recorded, is not called good', async () => {
+  const backend = new MemoryBackend('s3');
+  const made = await scene([backend]);
+  const slow = sampleBlob('on its way beside it', 1_000);
+  await made.spool(BLOB);
+  await made.spool(slow);
+  const isReadBack = Promise.withResolvers<void>();
+  const isLost = Promise.withResolvers<void>();
+  backend.before = async (operation, name) => {
+    if (operation === 'get' && name?.versionHash === BLOB.versionHash) isReadBack.resolve();
+    if (operation === 'putUnseen' && name?.versionHash === slow.versionHash) await isLost.promise;
+  };
+  const drained = made.drain('s3');
+  await isReadBack.promise;
+  await setImmediate();
+  // It waits for its company now.
+  expect(stateAt(made, 's3')).toBe('wanted');
+  backend.blobs.clear();
+  made.damage.report('s3', nameOf(BLOB));
+  isLost.resolve();
+  await drained;
+  expect(made.catalog.totals()).toMatchObject({ stored: 2 });
+  expect([...backend.blobs.keys()].sort()).toEqual([keyOf(BLOB), keyOf(slow)].sort());
+});
+
 test('one that hangs delays no other', async () => {
   const [good, hung] = [new MemoryBackend('good'), new MemoryBackend('hung')];
   const made = await scene([good, hung]);
@@ -253,6 +279,7 @@ test('a read from a slow backend gets company after half a second, and is given 
     new Promise((___, reject) =>
       signal.addEventListener('abort', () => {
         isStopped = true;
+        made.clock.steadyMs += 500;
         reject(signal.reason);
       }),
     );
@@ -261,4 +288,8 @@ test('a read from a slow backend gets company after half a second, and is given 
   expect(found?.from).toBe('fast');
   expect(performance.now() - begun).toBeGreaterThan(490);
   expect(isStopped).toBe(true);
+  // From then on the faster one is asked first.
+  slow.asked.length = 0;
+  expect((await made.replication.copies.find(BLOB, NEVER)).found?.from).toBe('fast');
+  expect(slow.asked).toEqual([]);
 });

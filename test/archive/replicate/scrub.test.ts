@@ -103,6 +103,22 @@ test('the daily part reads so much that everything is read in as many days, and 
   expect(new Set(reads()).size).toBeGreaterThanOrEqual(10);
 });
 
+test('what is found damaged after a check has read it, and before that is recorded, is not called good', async () => {
+  const { backend, scrub, holding, damage, catalog } = await stored();
+  const [first] = BLOBS;
+  if (first === undefined) throw new Error('There are no blobs.');
+  let reads = 0;
+  backend.before = (operation) => {
+    if (operation !== 'get') return;
+    reads += 1;
+    if (reads === BLOBS.length) damage.report('s3', nameOf(first));
+  };
+  await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+  expect(reads).toBe(BLOBS.length);
+  expect(catalog.totals()).toMatchObject({ stored: BLOBS.length - 1 });
+  expect(catalog.replicas.damagedCount('s3')).toBe(1);
+});
+
 test('a check mends nothing that it has not found: a good copy elsewhere stays as it is', async () => {
   const { backend, scrub, holding, replication, catalog } = await stored();
   backend.blobs.delete(at(0));

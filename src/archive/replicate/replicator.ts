@@ -220,12 +220,14 @@ export class Replicator {
   /** After a failure it is looked at closely: what lies there may be what the backend cannot read. */
   async #readBack(entry: ContentEntry, attempts: number, signal: AbortSignal): Promise<void> {
     const { site } = this.#modules;
-    const finding = attempts === 0 ? await site.read(entry, signal) : await site.examine(entry, signal);
-    if (finding.kind === 'good') {
-      forgetBytes(finding.blob);
-      if (await site.isKept(entry, signal)) return;
-    }
-    throw notKept(entry, site.id, finding.kind);
+    const read = async () => {
+      const finding = attempts === 0 ? await site.read(entry, signal) : await site.examine(entry, signal);
+      if (finding.kind === 'good') forgetBytes(finding.blob);
+      return finding.kind;
+    };
+    // Both at a time: a Kubo says what it has pinned only after the pins of others, while it gives bytes at once.
+    const [found, isKept] = await Promise.all([read(), site.isKept(entry, signal)]);
+    if (found !== 'good' || !isKept) throw notKept(entry, site.id, found);
   }
 
   /** Resolves when it is recorded: at once, where nothing else comes that could share the commit. */

@@ -52,6 +52,29 @@ describe('a copy counts when it was read back, and only then', () => {
     await made.drain('s3');
     expect(backend.asked).toEqual([`putUnseen ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`]);
   });
+
+  test('whether it is kept is asked while its bytes come, and both must be so', async () => {
+    const backend = new MemoryBackend('ipfs');
+    let isPinned = false;
+    const asked = Promise.withResolvers<void>();
+    const isKept = async () => {
+      backend.asked.push('is kept');
+      asked.resolve();
+      return isPinned;
+    };
+    const made = await scene([Object.assign(backend, { isKept })]);
+    backend.before = (operation) => (operation === 'get' ? asked.promise : undefined);
+    await made.spool(BLOB);
+    backend.asked.length = 0;
+    await made.drain('ipfs');
+    expect(backend.asked).toEqual([`putUnseen ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`, 'is kept']);
+    expect(stateAt(made, 'ipfs')).toBe('wanted');
+    expect(made.conditions.all().map(({ code }) => code)).toContain('archive/not-kept');
+    isPinned = true;
+    made.clock.wallMs += 60_000;
+    await made.drain('ipfs');
+    expect(stateAt(made, 'ipfs')).toBe('good');
+  });
 });
 
 describe('the record of what was read back', () => {

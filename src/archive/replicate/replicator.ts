@@ -7,11 +7,11 @@ import { forgetBytes, type VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { DamageWatch } from '../damage-watch.ts';
-import { ArchiveError } from '../errors.ts';
 import type { Pulse } from '../pulse.ts';
 import { raise } from './admission.ts';
 import { Bandwidth } from './bandwidth.ts';
 import type { Copies } from './copies.ts';
+import { isOtherBytes, noSource, notKept } from './copy-fault.ts';
 import type { CopyFinding, Site } from './site.ts';
 
 export interface ReplicatorOptions {
@@ -272,30 +272,4 @@ export class Replicator {
       conditions.setError(`backend:${site.id}`, fault);
     }
   }
-}
-
-function isOtherBytes(error: unknown): boolean {
-  return error instanceof ArchiveError && error.code === 'archive/not-kept' && error.details['found'] === 'damaged';
-}
-
-function noSource(entry: ContentEntry, backend: string, faults: number): ArchiveError {
-  const why = faults > 0 ? `${faults} other places cannot answer now` : 'no other place has a good copy now';
-  return new ArchiveError('archive/no-good-copy', `${entry.versionHash} cannot go to ${backend}: ${why}.`, {
-    details: { backend, versionHash: entry.versionHash },
-    retryable: true,
-    hint: 'It is tried again; the node is asked for it while it has it. `holdfast check` lists what is missing.',
-  });
-}
-
-function notKept(entry: ContentEntry, backend: string, found: 'good' | 'missing' | 'damaged'): ArchiveError {
-  const what = { good: 'does not pin', missing: 'says it has not got', damaged: 'gives other bytes than' }[found];
-  return new ArchiveError(
-    'archive/not-kept',
-    `The ${backend} store acknowledged ${entry.versionHash}, and ${what} it when it is asked again.`,
-    {
-      details: { backend, versionHash: entry.versionHash, found },
-      retryable: true,
-      hint: 'It does not count as stored there and is put again. Look at that server, its disks and any cache before it.',
-    },
-  );
 }

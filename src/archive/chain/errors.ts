@@ -5,6 +5,8 @@ export type ChainErrorCode =
   | 'chain/wrong-block'
   /** It does not parse, or its transactions do not hash to its Merkle root. */
   | 'chain/bad-block'
+  /** The node went over to another branch while it was compared with ours. */
+  | 'chain/branch-moved'
   /** The node has thrown that block away. */
   | 'chain/pruned-block'
   /** The wanted start is above the tip, or was fixed to another height before. */

@@ -1,5 +1,6 @@
 import type { ChainIndex } from '../../catalog/chain-index.ts';
 import type { ChainNode } from './chain-node.ts';
+import { ChainError } from './errors.ts';
 
 /** How our branch and the node's lie to each other. */
 export type BranchRelation =
@@ -10,9 +11,23 @@ export type BranchRelation =
   /** They part above this height; -1 below the first one that was walked: in all of it. */
   | { readonly kind: 'forked'; readonly lastCommonHeight: number };
 
+function branchMoved(height: number): ChainError {
+  return new ChainError(
+    'chain/branch-moved',
+    `The node changed its branch at height ${height} while it was compared.`,
+    {
+      details: { height },
+      retryable: true,
+      hint: 'It is compared again. A node that goes to and fro between branches, or several nodes behind one address, need a look.',
+    },
+  );
+}
+
 /**
  * Compares by hash, downwards from our cursor in growing steps, then by halves: a hash stands for everything below it.
- * Should the node's branch change meanwhile, the next block does not follow what is left, and we come here again.
+ * Should the node's branch change meanwhile, the next block does not follow what is left, and we come here again; or it is
+ * seen here.
+ * @throws ChainError `chain/branch-moved`
  */
 export async function relationTo(
   node: Pick<ChainNode, 'blockHashAt'>,
@@ -39,5 +54,8 @@ export async function relationTo(
     else different = middle;
   }
   const theirs = await node.blockHashAt(common + 1, signal);
-  return theirs === null ? { kind: 'behind', height: common } : { kind: 'forked', lastCommonHeight: common };
+  if (theirs === null) return { kind: 'behind', height: common };
+  // It differed there a moment ago: by answers from two branches nothing may be taken back.
+  if (theirs === chain.blockAt(common + 1)?.hash) throw branchMoved(common + 1);
+  return { kind: 'forked', lastCommonHeight: common };
 }

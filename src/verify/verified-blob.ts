@@ -1,6 +1,7 @@
 import { encodeHex } from '../blob/hex.ts';
 import { type ContentName, HASH_TYPES, type HashType, type VersionHash } from '../blob/ids.ts';
 import { giveBackMemory } from '../blob/lent-memory.ts';
+import { MIN_BLOB_BYTES } from '../blob/limits.ts';
 import { type BlobHasher, hashWith } from './hasher.ts';
 
 /** Bytes that somebody says have this version hash. Nothing may store or serve them. */
@@ -30,8 +31,12 @@ export class VerifiedBlob implements ContentName {
   }
 }
 
-/** Hashes the bytes; null when no hash that may count gives the version hash. */
+/**
+ * Hashes the bytes; null when no hash that may count gives the version hash, or there are none: the hash of nothing can be
+ * on chain, a blob of nothing cannot.
+ */
 export function verifyBlob(candidate: UnverifiedBlob, hasher: BlobHasher): VerifiedBlob | null {
+  if (candidate.bytes.length < MIN_BLOB_BYTES) return null;
   const types = candidate.hashType === null ? HASH_TYPES : [candidate.hashType];
   for (const hashType of types) {
     if (encodeHex(hashWith(hasher, hashType, candidate.bytes)) === candidate.versionHash) {
@@ -71,6 +76,7 @@ export async function verifyBlobElsewhere(
 ): Promise<VerifiedBlob | null> {
   const { versionHash } = candidate;
   let { bytes } = candidate;
+  if (bytes.length < MIN_BLOB_BYTES) return null;
   for (const hashType of candidate.hashType === null ? HASH_TYPES : [candidate.hashType]) {
     const hashed = await hash(hashType, bytes);
     bytes = hashed.bytes;

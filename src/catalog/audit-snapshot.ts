@@ -36,7 +36,7 @@ const STEP_ROWS = 8_192;
 const MOST_PARTS = 65_536;
 const STEP_BLOCKS = 256;
 /** While readers wait. */
-const SHORT_STEP_BLOCKS = 32;
+const SHORT_STEP_BLOCKS = 8;
 const CACHE_KIB = 16_384;
 
 const OPEN = 'COALESCE(content.state, 0) = 0';

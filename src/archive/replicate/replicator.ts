@@ -130,10 +130,8 @@ export class Replicator {
   /** While the backend is left alone: until its next try. */
   #idleMs(): number {
     const { site, steadyMs } = this.#modules;
-    return Math.max(
-      20,
-      Math.min(IDLE_MS, site.breaker.openUntilMs === 0 ? IDLE_MS : site.breaker.openUntilMs - steadyMs()),
-    );
+    const untilMs = site.breaker.openUntilMs === 0 ? IDLE_MS : site.breaker.openUntilMs - steadyMs();
+    return Math.max(20, Math.min(IDLE_MS, untilMs));
   }
 
   #start(queued: QueuedCopy, signal: AbortSignal): void {

@@ -55,9 +55,9 @@ export class MissingContents {
       .pluck();
   }
 
-  /** In the order of the chain, behind `after`; null: from the beginning of the range. */
-  page({ from, to, elsewhere }: MissingRange, after: ChainPlace | null, limit: number): MissingContent[] {
-    const { height, transactionIndex } = after ?? { height: from - 1, transactionIndex: Number.MAX_SAFE_INTEGER };
+  /** In the order of the chain, behind `after` and up to a height: a slice at a time, for it reads all occurrences there. */
+  page({ from, elsewhere }: MissingRange, after: ChainPlace, to: number, limit: number): MissingContent[] {
+    const { height, transactionIndex } = after;
     const found = this.#page.all({ first: from, to, height, transactionIndex, limit, ...outside(elsewhere) });
     return found.map((value) => {
       const row = missingRow.parse(value);

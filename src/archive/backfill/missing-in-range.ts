@@ -5,17 +5,23 @@ import type { MissingContent, MissingRange } from '../../catalog/missing-content
 import type { ChainPlace } from '../../catalog/occurrence-table.ts';
 import type { HeightRange } from '../height-range.ts';
 
+interface RangeCatalog {
+  readonly chain: Pick<Catalog['chain'], 'state'>;
+  readonly answers: Pick<Catalog['answers'], 'lowestHeightSince'>;
+  readonly missing: Pick<Catalog['missing'], 'page' | 'count'>;
+}
+
 const PAGE = 256;
-/** Blocks that are counted in one go: readers are served between. */
+/** Blocks that are looked through in one go, though nothing is missing there: everybody else is served between. */
 const SLICE_BLOCKS = 500;
 
 /** What is on chain in a range and not held: first what the node may prune next, then history, each content once. */
 export class MissingInRange {
-  readonly #catalog: Catalog;
+  readonly #catalog: RangeCatalog;
   readonly #window: MissingRange | null;
   readonly #history: MissingRange | null;
 
-  constructor({ from, to }: HeightRange, catalog: Catalog) {
+  constructor({ from, to }: HeightRange, catalog: RangeCatalog) {
     this.#catalog = catalog;
     const { tip } = catalog.chain.state;
     const bound = (tip?.medianTimeSeconds ?? 0) - RETENTION_SECONDS;
@@ -40,15 +46,20 @@ export class MissingInRange {
   async *all(signal: AbortSignal): AsyncGenerator<MissingContent> {
     for (const range of [this.#window, this.#history]) {
       if (range === null) continue;
-      let after: ChainPlace | null = null;
-      for (;;) {
-        signal.throwIfAborted();
-        const page: MissingContent[] = this.#catalog.missing.page(range, after, PAGE);
-        yield* page;
-        const last = page.at(-1);
-        if (last === undefined) break;
-        after = last;
+      for (let from = range.from; from <= range.to; from += SLICE_BLOCKS) {
+        yield* this.#slice(range, from, Math.min(range.to, from + SLICE_BLOCKS - 1), signal);
+        await breathe();
       }
+    }
+  }
+
+  async *#slice(range: MissingRange, from: number, to: number, signal: AbortSignal): AsyncGenerator<MissingContent> {
+    let after: ChainPlace | undefined = { height: from - 1, transactionIndex: Number.MAX_SAFE_INTEGER };
+    while (after !== undefined) {
+      signal.throwIfAborted();
+      const page: readonly MissingContent[] = this.#catalog.missing.page(range, after, to, PAGE);
+      yield* page;
+      after = page.at(-1);
     }
   }
 

@@ -14,6 +14,7 @@ export interface Placed {
 }
 
 const LOOK_MS = 200;
+const REST_FACTOR = 20;
 const TELL_MS = 1_000;
 /** Nothing has come to a backend for so long: one is away, or full. What waits goes on waiting for the archive. */
 const PATIENCE_MS = 60_000;
@@ -34,6 +35,7 @@ export async function untilPlaced(
   let before = Number.POSITIVE_INFINITY;
   for (;;) {
     signal.throwIfAborted();
+    const begunMs = performance.now();
     const notStored = catalog.missing.notStored(from, to);
     const final = Math.min(to, finalHeight() ?? -1);
     const recordsWaiting = final < from ? 0 : catalog.records.dueBetween(from, final);
@@ -46,6 +48,7 @@ export async function untilPlaced(
       report({ event: 'placing', notStored, recordsWaiting });
       toldMs = nowMs;
     }
-    await pause.wait(LOOK_MS, signal);
+    // Where very many wait, a look takes long, and nobody else is served meanwhile.
+    await pause.wait(Math.max(LOOK_MS, (performance.now() - begunMs) * REST_FACTOR), signal);
   }
 }

@@ -28,6 +28,7 @@ export type Subject =
   | `task:${string}`
   | `backend:${string}`
   | `place:${string}`
+  | `probe:${string}`
   | `batches:${string}`
   | `chain:${string}`;
 

@@ -19,6 +19,7 @@ export interface AdmissionModules {
   readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
   /** Rung when the backend may be used. */
   readonly admitted: Pulse;
+  readonly probeAgainMs?: number;
 }
 
 /** Until a node has told which chain it is, there is nothing to bind to. */
@@ -30,6 +31,9 @@ const RETRY_MS = { first: 1_000, most: 30_000 } as const;
  * vm.dirty_expire_centisecs); many times that, for a system that was told otherwise.
  */
 const SETTLES_MS = 600_000;
+
+/** A backend that is used with a fault. */
+const PROBE_AGAIN_MS = 300_000;
 
 const ABORTED = 'it was stopped';
 
@@ -55,8 +59,19 @@ export class Admission {
     if (genesis === null) return;
     for (let failures = 0; !signal.aborted; failures += 1) {
       const fault = await this.#admit(genesis, signal).catch(() => ABORTED);
-      if (fault === null) return;
+      if (fault === null) return await this.#probeUntilWell(signal);
       await this.#pause.wait(Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(failures, 10)), signal);
+    }
+  }
+
+  /** It is used, and not as it should be (it may not be listed): told until that is mended. */
+  async #probeUntilWell(signal: AbortSignal): Promise<void> {
+    const { site, conditions, probeAgainMs = PROBE_AGAIN_MS } = this.#modules;
+    while (!signal.aborted && conditions.has(`probe:${site.id}`)) {
+      await this.#pause.wait(probeAgainMs, signal);
+      const findings = signal.aborted ? null : await site.store.probe(signal).catch(() => null);
+      // One that is away is told of by whoever uses it.
+      if (findings !== null && !isAway(findings)) this.#tell(findings);
     }
   }
 
@@ -78,7 +93,7 @@ export class Admission {
   }
 
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, catalog, welcome, admitted } = this.#modules;
+    const { site, catalog, conditions, welcome, admitted } = this.#modules;
     try {
       if (genesis !== null) await site.store.bindTo?.(genesis, signal);
       const findings = await site.store.probe(signal);
@@ -89,6 +104,7 @@ export class Admission {
       site.settlesMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good') ? SETTLES_MS : 0;
       catalog.replicas.cached.recordSettling(site.id, site.settlesMs);
       site.isAdmitted = true;
+      conditions.set(`backend:${site.id}`, null);
       site.breaker.succeeded();
       admitted.ring();
       return null;
@@ -120,8 +136,9 @@ export class Admission {
       log[grade === 'good' ? 'info' : 'warn']({ backend: site.id, check, grade, hint }, sentence);
     }
     const fault = findings.find(({ grade }) => grade === 'fault');
+    // Of its own: what goes well there otherwise does not mend it.
     conditions.set(
-      `backend:${site.id}`,
+      `probe:${site.id}`,
       fault === undefined
         ? null
         : {
@@ -132,6 +149,10 @@ export class Admission {
           },
     );
   }
+}
+
+function isAway(findings: readonly ProbeFinding[]): boolean {
+  return findings.some(({ check, grade }) => check === 'reachable' && grade === 'fault');
 }
 
 /** What is wrong with one backend never keeps the archive from its other work: it stays ready. */

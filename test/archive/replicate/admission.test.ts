@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
+import { Pulse } from '../../../src/archive/pulse.ts';
+import { Admission, raise } from '../../../src/archive/replicate/admission.ts';
 import { parseBlockHash } from '../../../src/blob/ids.ts';
+import { createLogger } from '../../../src/observability/logger.ts';
 import { StorageError } from '../../../src/storage/errors.ts';
+import { fault, good } from '../../../src/storage/probe.ts';
 import { NEVER } from '../../sample-blobs.ts';
 import { MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
@@ -54,4 +58,24 @@ test('the daemon asks again until it can bind the backend, and never uses it bef
   await expect.poll(() => replication.sites[0]?.isAdmitted, { timeout: 10_000 }).toBe(true);
   expect(backend.chain).toBe(OURS);
   expect(backend.asked.filter((asked) => asked !== 'bind')).toEqual([]);
+});
+
+test('what is wrong with a backend that can be used stays told while all goes well there, until it is mended', async () => {
+  const backend = new MemoryBackend('s3');
+  backend.findings = [good('reachable', 'It answers.'), fault('missing-key', 'It says 403.', 'Allow s3:ListBucket.')];
+  const { replication, conditions, catalog } = await replicationScene({ backends: [backend], chain: OURS });
+  const [site] = replication.sites;
+  if (site === undefined) throw new Error('There is no backend.');
+  const log = createLogger('silent', { write: () => {} });
+  const admitted = new Pulse();
+  const modules = { site, catalog, conditions, log, admitted, chain: async () => OURS, probeAgainMs: 5 };
+  const running = new Admission(modules).run(NEVER);
+  await expect.poll(() => site.isAdmitted).toBe(true);
+  raise(conditions, 's3', refusal('s3'));
+  // As after each copy that came there.
+  conditions.set('backend:s3', null);
+  expect(conditions.all()).toMatchObject([{ code: 'backend/missing-key', message: 'It says 403.' }]);
+  backend.findings = [good('reachable', 'It answers.')];
+  await running;
+  expect(conditions.all()).toEqual([]);
 });

@@ -154,7 +154,8 @@ export class Archive implements ArchiveView {
       isNewFolder: options.isNewFolder ?? false,
       found: this.#poller.news,
     });
-    this.upkeep = new Upkeep({ ...parts, damage, replication, custom, adoption: this.#adoption });
+    const { archiverId } = options.chain;
+    this.upkeep = new Upkeep({ ...parts, archiverId, damage, replication, custom, adoption: this.#adoption });
     const spooler = new Spooler({ ...parts, home });
     this.activity.on('spooled', () => this.#replication.news.ring());
     const leftOver = new LeftOver(
@@ -176,7 +177,7 @@ export class Archive implements ArchiveView {
       records: recordStores(modules.records, sites),
       customNames: () => modules.catalog.custom.names(),
     });
-    const watched = { ...parts, damage, replication, custom };
+    const watched = { ...parts, archiverId, damage, replication, custom };
     this.routine = new Routine(options.scrub, {
       ...watched,
       audit: (range, signal) => this.auditChain(range, signal),
@@ -194,7 +195,7 @@ export class Archive implements ArchiveView {
     this.#records = new ContentRecords({ ...parts, reader: this.#reader, chain: this.#chain });
     this.takeDowns = new TakeDowns({
       ...parts,
-      archiverId: options.chain.archiverId,
+      archiverId,
       withheldFile: options.withheldFile ?? null,
       records: modules.records,
       evidence: this.#chain.evidence,

@@ -11,7 +11,7 @@ import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { Canary } from './replicate/canary.ts';
 import { DailyScrub, type ScrubOptions } from './replicate/daily-scrub.ts';
-import { localHolding, siteHolding } from './replicate/holding.ts';
+import { localHolding } from './replicate/holding.ts';
 import type { Replication } from './replicate/replication.ts';
 
 export interface RoutineModules {
@@ -22,6 +22,7 @@ export interface RoutineModules {
   readonly records: readonly RecordStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
+  readonly archiverId?: string;
   readonly custom: CustomUpkeep;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
@@ -47,7 +48,7 @@ export class Routine {
       ...modules,
       holdings: () => [
         ...(replication.room.isCache ? [] : [localHolding(store, rehash)]),
-        ...replication.sites.filter(({ isAdmitted }) => isAdmitted).map(siteHolding),
+        ...replication.holdings(({ isAdmitted }) => isAdmitted),
       ],
       random: Math.random,
     });

@@ -26,10 +26,12 @@ export class EvidenceOutbox {
   readonly #adopt: Database.Statement;
   readonly #find: Database.Statement;
   readonly #below: Database.Statement;
+  readonly #page: Database.Statement;
   readonly #due: Database.Statement;
   readonly #waiting: Database.Statement;
   readonly #delivered: Database.Statement;
   readonly #deliver: Database.Statement;
+  readonly #undeliver: Database.Statement;
 
   constructor(database: Database.Database, reading: Reading) {
     this.#reading = reading;
@@ -45,6 +47,7 @@ export class EvidenceOutbox {
     this.#below = database.prepare(
       `SELECT path, document, sequence FROM evidence WHERE path > ? || '/' AND path < ? || '0' ORDER BY path`,
     );
+    this.#page = database.prepare('SELECT path, document, sequence FROM evidence WHERE path > ? ORDER BY path LIMIT ?');
     this.#due = database.prepare(
       'SELECT path, document, sequence FROM evidence WHERE sequence > ? ORDER BY sequence LIMIT ?',
     );
@@ -54,6 +57,7 @@ export class EvidenceOutbox {
       `INSERT INTO evidence_delivery (store, sequence) VALUES (?, ?)
        ON CONFLICT (store) DO UPDATE SET sequence = MAX(sequence, excluded.sequence)`,
     );
+    this.#undeliver = database.prepare('UPDATE evidence_delivery SET sequence = MIN(sequence, ?) WHERE store = ?');
   }
 
   /**
@@ -80,6 +84,11 @@ export class EvidenceOutbox {
     return z.array(row).parse(this.#below.all(folder, folder));
   }
 
+  /** All of it, in the order of paths. */
+  page(after: string, limit: number): EvidenceDocument[] {
+    return this.#reading('read evidence', () => z.array(row).parse(this.#page.all(after, limit)));
+  }
+
   /** What this store has not got yet, in the order in which it is to be written. */
   due(store: string, limit: number): EvidenceDocument[] {
     return this.#reading('read what waits for a backend', () =>
@@ -99,5 +108,10 @@ export class EvidenceOutbox {
   /** The store has everything up to here. */
   recordDelivered(store: string, sequence: number): void {
     this.#reading('record what a backend has', () => this.#deliver.run(store, sequence));
+  }
+
+  /** What comes after this has left the store: it is brought again. */
+  recordUndelivered(store: string, sequence: number): void {
+    this.#reading('record what has left a backend', () => this.#undeliver.run(sequence, store));
   }
 }

@@ -50,7 +50,7 @@ test.each([
   [
     'a record is missing',
     { ...GOOD, backends: [{ ...BACKEND, missingRecords: 1 }] },
-    [expect.stringContaining('1 occurrence record missing'), 'Every blob is as the catalog says.'],
+    [expect.stringContaining('1 record is missing there'), 'Every blob is as the catalog says.'],
   ],
   [
     'one could not be asked',

@@ -1,12 +1,13 @@
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Logger } from '../../observability/logger.ts';
+import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { CustomUpkeep } from '../custom/custom-upkeep.ts';
 import type { DamageWatch } from '../damage-watch.ts';
-import { localHolding, siteHolding } from './holding.ts';
+import { localHolding } from './holding.ts';
 import type { Replication } from './replication.ts';
 import { Scrub } from './scrub.ts';
 
@@ -23,6 +24,8 @@ export interface DailyScrubModules {
   readonly records: readonly RecordStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
+  /** Whose evidence lies on the backends. */
+  readonly archiverId?: string;
   readonly custom: CustomUpkeep;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
@@ -45,13 +48,14 @@ export class DailyScrub {
     const { replication, store, rehash, records, conditions, custom, log } = this.#modules;
     const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
     // A backend that is away is looked at another day.
-    const sites = replication.sites.filter(({ isAdmitted }) => isAdmitted).map(siteHolding);
+    const sites = replication.holdings(({ isAdmitted }) => isAdmitted);
     let failure: unknown = null;
     for (const holding of [...local, ...sites]) {
       try {
         const listing = await this.#scrub.check(holding, null, () => {}, signal);
         const reading = await this.#scrub.slice(holding, this.#options.days, signal);
         log.info({ backend: holding.id, listing, reading }, 'scrubbed');
+        if (listing.fault !== null) throw notLooked(listing.fault, holding.id);
       } catch (error) {
         if (signal.aborted) return;
         conditions.setError('scrub', error);
@@ -70,4 +74,12 @@ export class DailyScrub {
     if (failure !== null) throw failure;
     conditions.set('scrub', null);
   }
+}
+
+function notLooked(fault: string, backend: string): StorageError {
+  return new StorageError('storage/fault', `What ${backend} holds could not be compared with the catalog: ${fault}`, {
+    details: { backend },
+    retryable: true,
+    hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. It is tried again the next day.',
+  });
 }

@@ -12,14 +12,17 @@ export interface Holding {
   readonly store: BlobStore;
   /** Where its occurrence records lie; null: it has none (IPFS). */
   readonly records: RecordStore | null;
+  /** Sees that it belongs to our chain, and says so there again where that is gone. Absent: it has no place to say it. */
+  bind?(signal: AbortSignal): Promise<void>;
   /** What its copy is; one that seems bad is read again on a fresh connection before it is called so. */
   look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']>;
 }
 
-export function siteHolding(site: Site): Holding {
+export function siteHolding(site: Site, bind?: Holding['bind']): Holding {
   return {
     id: site.id,
     store: site.store,
+    ...(bind === undefined ? {} : { bind }),
     records: recordStores([], [site])[0] ?? null,
     async look(name, signal) {
       const finding = await site.examine(name, signal);

@@ -15,6 +15,7 @@ import { Admission } from './admission.ts';
 import type { Backend } from './backend.ts';
 import { CacheFill } from './cache-fill.ts';
 import { Copies } from './copies.ts';
+import { type Holding, siteHolding } from './holding.ts';
 import { Home } from './home.ts';
 import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
@@ -130,6 +131,17 @@ export class Replication {
   async drain(backends: readonly string[], signal: AbortSignal): Promise<void> {
     const chosen = this.#replicators.filter(({ id }) => backends.includes(id));
     await Promise.all(chosen.map((replicator) => replicator.drain(signal, this.#isRunning)));
+  }
+
+  /** The backends as places whose copies are checked. */
+  holdings(which: (site: Site) => boolean = () => true): Holding[] {
+    return this.sites.filter(which).map((site) => {
+      if (site.store.bindTo === undefined) return siteHolding(site);
+      return siteHolding(site, async (signal) => {
+        const genesis = await this.#modules.chain(signal);
+        if (genesis !== null) await site.judged(async () => site.store.bindTo?.(genesis, signal), signal);
+      });
+    });
   }
 
   status(): BackendStatus[] {

@@ -2,7 +2,9 @@ import { messageOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
 import { StorageError } from '../../storage/errors.ts';
+import type { RecordStore } from '../../storage/record-store.ts';
 import type { DamageWatch } from '../damage-watch.ts';
+import { compareEvidence } from './compare-evidence.ts';
 import { compareListing } from './compare-listing.ts';
 import { compareRecords } from './compare-records.ts';
 import type { Holding } from './holding.ts';
@@ -30,7 +32,7 @@ export interface BackendFindings {
   /** Found by this check; what was found before and is not mended counts in `left` of the report. */
   readonly missing: number;
   readonly damaged: number;
-  /** Occurrence records that it was given and has not got; they are queued to be written again. */
+  /** Occurrence records and evidence that it was given and has not got; they are queued to be written again. */
   readonly missingRecords: number;
   /** Why it could not be asked, or not to the end. */
   readonly fault: string | null;
@@ -39,6 +41,8 @@ export interface BackendFindings {
 export interface ScrubModules {
   readonly catalog: Catalog;
   readonly damage: DamageWatch;
+  /** Whose evidence is looked for; absent: nobody's. */
+  readonly archiverId?: string;
   /** Told of each copy that is missing or damaged. */
   readonly found?: (backend: string, entry: ContentEntry) => void;
 }
@@ -63,13 +67,12 @@ export class Scrub {
   ): Promise<BackendFindings> {
     const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0 };
     try {
+      await holding.bind?.(signal);
       const told = (done: number) => progress({ backend: holding.id, step: 'listing', done, total: null });
       const { listed, unknown, doubtful } = await compareListing(holding.store, this.#modules.catalog, told, signal);
       Object.assign(counts, { listed, unknown });
       await this.#look(holding, doubtful, counts, signal);
-      if (holding.records !== null) {
-        counts.missingRecords = await compareRecords(holding.records, this.#modules.catalog, signal);
-      }
+      if (holding.records !== null) counts.missingRecords = await this.#missingRecords(holding.records, signal);
       if (subset !== null) await this.#readSubset(holding, subset, counts, progress, signal);
       return { backend: holding.id, ...counts, fault: null };
     } catch (error) {
@@ -77,6 +80,12 @@ export class Scrub {
       if (!(error instanceof StorageError)) throw error;
       return { backend: holding.id, ...counts, fault: messageOf(error) };
     }
+  }
+
+  async #missingRecords(records: RecordStore, signal: AbortSignal): Promise<number> {
+    const { catalog, archiverId } = this.#modules;
+    const evidence = archiverId === undefined ? 0 : await compareEvidence(records, catalog, archiverId, signal);
+    return evidence + (await compareRecords(records, catalog, signal));
   }
 
   /** The next part of what it holds, after where the last one ended; begins anew at the end. */

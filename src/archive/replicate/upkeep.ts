@@ -9,7 +9,7 @@ import type { CustomUpkeep } from '../custom/custom-upkeep.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { type Adopted, adoptCopies } from './adopt-copies.ts';
 import type { Adoption } from './adoption.ts';
-import { type Holding, localHolding, siteHolding } from './holding.ts';
+import { type Holding, localHolding } from './holding.ts';
 import type { Replication } from './replication.ts';
 import { type BackendFindings, type CheckProgress, Scrub, type Subset } from './scrub.ts';
 
@@ -25,6 +25,8 @@ export interface UpkeepModules {
   readonly adoption: Adoption;
   readonly replication: Replication;
   readonly custom: CustomUpkeep;
+  /** Whose evidence lies on the backends. */
+  readonly archiverId?: string;
   readonly nowMs: () => number;
 }
 
@@ -226,7 +228,7 @@ export class Upkeep {
   #holdings(): Holding[] {
     const { replication, store, rehash, records } = this.#modules;
     const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
-    return [...local, ...replication.sites.map(siteHolding)];
+    return [...local, ...replication.holdings()];
   }
 
   #countLeft({ blobs, custom }: AskedPlaces): number {

@@ -69,7 +69,7 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   for (const { backend, missingRecords } of report.backends) {
     if (missingRecords > 0)
       lines.push(
-        `${backend}: ${missingRecords} occurrence ${missingRecords === 1 ? 'record' : 'records'} missing; holdfast run writes them again`,
+        `${backend}: ${missingRecords === 1 ? '1 record is' : `${missingRecords} records are`} missing there; holdfast run writes what is missing`,
       );
   }
   if (report.repaired > 0)

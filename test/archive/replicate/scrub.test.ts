@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { DailyScrub } from '../../../src/archive/replicate/daily-scrub.ts';
 import { siteHolding } from '../../../src/archive/replicate/holding.ts';
 import { Scrub } from '../../../src/archive/replicate/scrub.ts';
+import { createLogger } from '../../../src/observability/logger.ts';
 import { fault } from '../../../src/storage/probe.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { keyOf, losePart, MemoryBackend, refusal } from './memory-backend.ts';
@@ -117,6 +119,21 @@ test('what is found damaged after a check has read it, and before that is record
   expect(reads).toBe(BLOBS.length);
   expect(catalog.totals()).toMatchObject({ stored: BLOBS.length - 1 });
   expect(catalog.replicas.damagedCount('s3')).toBe(1);
+});
+
+test('a backend that may not be listed has its daily part read, and that its listing was not compared is told', async () => {
+  const { backend, reads, ...scene } = await stored();
+  backend.before = (operation) => {
+    if (operation === 'list') throw refusal('s3', 'storage/denied');
+  };
+  const log = createLogger('silent', { write: () => {} });
+  const daily = new DailyScrub({ days: 1 }, { ...scene, records: [], log });
+  await expect(daily.slice(NEVER)).rejects.toThrow('What s3 holds could not be compared with the catalog');
+  expect(scene.conditions.has('scrub')).toBe(true);
+  expect(reads()).toHaveLength(BLOBS.length);
+  backend.before = () => {};
+  await daily.slice(NEVER);
+  expect(scene.conditions.has('scrub')).toBe(false);
 });
 
 test('a check mends nothing that it has not found: a good copy elsewhere stays as it is', async () => {

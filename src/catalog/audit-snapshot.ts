@@ -47,6 +47,19 @@ const LOST = `${OPEN} AND EXISTS (SELECT 1 FROM lost WHERE lost.version_hash = o
 const TALLY = `SELECT COUNT(*) AS total, COUNT(*) FILTER (WHERE content.state = 2) AS stored,
   COUNT(*) FILTER (WHERE content.state = 1) AS spooled, COUNT(*) FILTER (WHERE ${LOST}) AS lost FROM occurrence`;
 
+const TALLY_OF_ONE = `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
+  WHERE occurrence.version_hash = ? AND occurrence.hash_type = ? AND occurrence.height BETWEEN ? AND ?`;
+
+/** Names that are not stored and that a step looks up one by one; more of them are looked up with all others. */
+const MOST_APART = 64;
+const IN_PART = `occurrence INDEXED BY occurrence_by_content
+  WHERE version_hash >= @begin AND version_hash < @end AND height BETWEEN @from AND @to`;
+/** Both sides are in the order of an index, so that SQLite merges them. */
+const UNSTORED_NAMES = `SELECT version_hash, hash_type FROM ${IN_PART}
+  EXCEPT SELECT version_hash, hash_type FROM content WHERE version_hash >= @begin AND version_hash < @end AND state = 2
+  ORDER BY 1, 2 LIMIT ${MOST_APART + 1}`;
+
+const nameRow = z.tuple([z.instanceof(Buffer), z.number()]);
 const tallyRow = z.object({ total: z.number(), stored: z.number(), spooled: z.number(), lost: z.number() });
 const branchRow = z.object({
   start: z.number().nullable(),
@@ -120,15 +133,28 @@ export class AuditSnapshot {
     return isMost ? this.#byContent(from, to) : this.#byHeight(from, to);
   }
 
+  /**
+   * Where nearly everything is stored, the names that are not come out of both indices side by side; to look up the content
+   * of each occurrence costs twice as much (measured: 2.5 plain scans of the occurrences, against 1.6).
+   */
   *#byContent(from: number, to: number): Generator<HeldTally> {
     const rows = this.#count('SELECT COUNT(*) FROM occurrence');
     const parts = Math.min(MOST_PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, rows / STEP_ROWS))));
-    const tally = this.#database.prepare(
+    const total = this.#database.prepare(`SELECT COUNT(*) FROM ${IN_PART}`).pluck();
+    const unstored = this.#database.prepare(UNSTORED_NAMES).raw();
+    const ofOne = this.#database.prepare(TALLY_OF_ONE);
+    const ofAll = this.#database.prepare(
       `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
-       WHERE occurrence.version_hash >= ? AND occurrence.version_hash < ? AND occurrence.height BETWEEN ? AND ?`,
+       WHERE occurrence.version_hash >= @begin AND occurrence.version_hash < @end AND occurrence.height BETWEEN @from AND @to`,
     );
     for (let part = 0; part < parts; part += 1) {
-      yield decodeTally(tally.get(edge(part, parts), edge(part + 1, parts), from, to));
+      const range = { begin: edge(part, parts), end: edge(part + 1, parts), from, to };
+      const names = z.array(nameRow).parse(unstored.all(range));
+      if (names.length > MOST_APART) yield decodeTally(ofAll.get(range));
+      else {
+        const apart = names.map((name) => decodeTally(ofOne.get(...name, from, to)));
+        yield besides(z.number().parse(total.get(range)), apart);
+      }
     }
   }
 
@@ -141,9 +167,8 @@ export class AuditSnapshot {
 
   /** Of one content, at these heights. */
   tallyOf({ hashType, versionHash }: ContentName, from: number, to: number): HeldTally {
-    const tally = `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
-      WHERE occurrence.version_hash = ? AND occurrence.hash_type = ? AND occurrence.height BETWEEN ? AND ?`;
-    return decodeTally(this.#database.prepare(tally).get(hashKey(versionHash), hashTypeCode(hashType), from, to));
+    const tally = this.#database.prepare(TALLY_OF_ONE);
+    return decodeTally(tally.get(hashKey(versionHash), hashTypeCode(hashType), from, to));
   }
 
   /** Those whose content is not `stored`, in the order of the chain, some blocks a step. */
@@ -207,6 +232,13 @@ function edge(part: number, parts: number): Buffer {
 function decodeTally(value: unknown): HeldTally {
   const { total, stored, spooled, lost } = tallyRow.parse(value);
   return { stored, spooled, lost, seen: total - stored - spooled - lost };
+}
+
+/** What is not among those apart is stored. */
+function besides(total: number, apart: readonly HeldTally[]): HeldTally {
+  const of = (state: HeldState) => apart.reduce((sum, tally) => sum + tally[state], 0);
+  const [spooled, seen, lost] = [of('spooled'), of('seen'), of('lost')];
+  return { stored: total - spooled - seen - lost, spooled, seen, lost };
 }
 
 function decodeUnstored(value: unknown): UnstoredOccurrence {

@@ -45,6 +45,22 @@ const audit = (
 ) => auditChain(catalog, { from: null, to: null, ...range }, { custom, finalHeight: null, nodeTip }, NEVER);
 
 describe('the audit', () => {
+  test.each([0, 1, 64, 65, 300])('counts rightly where %i contents of 400 are not stored', async (open) => {
+    const labels = Array.from({ length: 400 }, (_, index) => `content ${index}`);
+    const unstored = labels.slice(0, open);
+    // Each of them twice, and the first five once more above what is asked for.
+    const catalog = walk(openCatalog(), [labels, labels, labels.slice(0, 5)]);
+    store(catalog, labels.slice(open));
+    const half = unstored.filter((_, index) => index % 2 === 0);
+    catalog.recordSpooled(half.map((label) => spooled(label)));
+    const gone = unstored.filter((_, index) => index % 4 === 1);
+    catalog.losses.record(gone.map((label) => ({ ...name(label), upToHeight: 100, deadlineSeconds: 5, answers: [] })));
+    const { occurrences, spooled: durable } = await audit(catalog, { from: 100, to: 101 });
+    const lost = gone.length;
+    expect(durable).toBe(2 * half.length);
+    expect(occurrences).toEqual({ stored: 2 * (400 - open), pending: 2 * open - lost, custom: 0, withheld: 0, lost });
+  });
+
   test('classes every occurrence, and lists what is pending with its slack, and what is lost with who answered', async () => {
     const catalog = walk(openCatalog(), [['stored', 'stored too'], ['spooled', 'waiting', 'gone'], ['stored']]);
     store(catalog, ['stored', 'stored too']);

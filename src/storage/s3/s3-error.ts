@@ -26,7 +26,7 @@ export function explainS3(cause: unknown): FaultMeaning {
   if (cause instanceof TruncatedBody) return TRUNCATED;
   if (cause instanceof NotS3Answer) return NOT_S3;
   const { name, status } = answerOf(cause);
-  const said = MEANINGS[name] ?? (LOCK_CODES.has(name) ? saidOfLock(messageOf(cause)) : null);
+  const said = MEANINGS[name] ?? (LOCK_CODES.has(name) ? saidOfLock(messageOf(cause)) : null) ?? saidOfKeys(name);
   if (said !== null) return said;
   if (status === null) return connectionFault(cause) ?? (isParseFault(cause) ? NOT_S3 : FAILED);
   return byStatus(status, cause);
@@ -41,6 +41,11 @@ const NO_LOCK_WORDS = /missing object ?lock ?configuration/i;
 function saidOfLock(words: string): FaultMeaning | null {
   if (NO_LOCK_WORDS.test(words)) return NO_LOCK;
   return LOCK_WORDS.test(words) ? LOCKED : null;
+}
+
+/** `KMS.NotFoundException` as AWS says it, `kms:KeyNotFound` as MinIO does, with 400 and 404. */
+function saidOfKeys(name: string): FaultMeaning | null {
+  return /^kms[.:]/i.test(name) ? NO_KEY : null;
 }
 
 function isParseFault(cause: unknown): boolean {
@@ -109,6 +114,12 @@ export const NO_LOCK: FaultMeaning = {
   says: 'keeps this bucket without object lock',
   retryable: false,
   hint: 'Make the bucket with object lock switched on, or leave the retention of this backend out.',
+};
+const NO_KEY: FaultMeaning = {
+  code: 'storage/refused',
+  says: 'cannot use the key that its objects are encrypted with',
+  retryable: false,
+  hint: 'Check encryption and key id of this backend, that the key is enabled, and that these credentials may use it.',
 };
 const CREDENTIALS: FaultMeaning = {
   code: 'storage/bad-credentials',

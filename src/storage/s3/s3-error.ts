@@ -178,6 +178,8 @@ const MEANINGS: Readonly<Record<string, FaultMeaning>> = {
   AuthorizationHeaderMalformed: REGION,
   IllegalLocationConstraintException: REGION,
   InvalidAccessKeyId: CREDENTIALS,
+  // versitygw's word for a key that it does not know (404).
+  XAdminUserNotFound: CREDENTIALS,
   SignatureDoesNotMatch: CREDENTIALS,
   InvalidToken: CREDENTIALS,
   InvalidTokenId: CREDENTIALS,

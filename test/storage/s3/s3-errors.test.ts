@@ -59,6 +59,13 @@ const ANSWERS: readonly [string, Behaviour, string, boolean, RegExp][] = [
   ['403', (_, r) => s3Error(r, 403, 'AccessDenied'), 'storage/denied', false, /does not permit/],
   ['a bucket that is missing', (_, r) => s3Error(r, 404, 'NoSuchBucket'), 'storage/no-bucket', false, /no such bucket/],
   ['unknown keys', (_, r) => s3Error(r, 403, 'InvalidAccessKeyId'), 'storage/bad-credentials', false, /credentials/],
+  [
+    'unknown keys, of versitygw',
+    (_, r) => s3Error(r, 404, 'XAdminUserNotFound'),
+    'storage/bad-credentials',
+    false,
+    /credentials/,
+  ],
   ['a wrong signature', (_, r) => s3Error(r, 403, 'SignatureDoesNotMatch'), 'storage/bad-credentials', false, /cred/],
   ['another region', (_, r) => s3Error(r, 301, 'PermanentRedirect'), 'storage/wrong-region', false, /another region/],
   ['a skewed clock', (_, r) => s3Error(r, 403, 'RequestTimeTooSkewed'), 'storage/clock-skew', true, /clock/],

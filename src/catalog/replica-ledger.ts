@@ -35,6 +35,7 @@ export interface PlacementFailure {
 }
 
 const numbers = z.array(z.number());
+const progressRow = z.object({ sequence: z.number(), changed_ms: z.number() });
 const listedRow = z.object({ sequence: z.number(), size_bytes: z.number(), state: z.number().nullable() });
 
 /** A content as a backend's listing finds it in the catalog. */
@@ -212,13 +213,15 @@ export class ReplicaLedger {
     );
   }
 
-  /** How far a reading has come; 0: it begins. */
-  progress(backend: string, purpose: string): number {
+  /** How far a reading has come that went on within this time; 0: it begins. */
+  progress(backend: string, purpose: string, withinMs = Number.POSITIVE_INFINITY): number {
+    const { placements, nowMs } = this.#parts;
     const found = this.#database
-      .prepare('SELECT sequence FROM scrub_progress WHERE backend_id = ? AND purpose = ?')
-      .pluck()
-      .get(this.#parts.placements.id(backend), purpose);
-    return found === undefined ? 0 : z.number().parse(found);
+      .prepare('SELECT sequence, changed_ms FROM scrub_progress WHERE backend_id = ? AND purpose = ?')
+      .get(placements.id(backend), purpose);
+    if (found === undefined) return 0;
+    const { sequence, changed_ms: changedMs } = progressRow.parse(found);
+    return nowMs() - changedMs > withinMs ? 0 : sequence;
   }
 
   recordProgress(backend: string, purpose: string, sequence: number): void {

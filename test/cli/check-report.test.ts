@@ -9,6 +9,7 @@ const BACKEND = {
   missing: 0,
   damaged: 0,
   missingRecords: 0,
+  isResumed: false,
   fault: null,
 };
 const CUSTOM = { backend: 's3', listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, fault: null };
@@ -51,6 +52,11 @@ test.each([
     'a record is missing',
     { ...GOOD, backends: [{ ...BACKEND, missingRecords: 1 }] },
     [expect.stringContaining('1 record is missing there'), 'Every blob is as the catalog says.'],
+  ],
+  [
+    'it went on where one was interrupted',
+    { ...GOOD, backends: [{ ...BACKEND, isResumed: true }] },
+    ['s3: what came before was read by the check that was interrupted', 'Everything is as the catalog says.'],
   ],
   [
     'one could not be asked',

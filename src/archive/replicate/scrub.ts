@@ -29,6 +29,8 @@ export interface BackendFindings {
   readonly unknown: number;
   /** Copies that were read and hashed. */
   readonly read: number;
+  /** What comes before these was read by a check of this part that was interrupted lately. */
+  readonly isResumed: boolean;
   /** Found by this check; what was found before and is not mended counts in `left` of the report. */
   readonly missing: number;
   readonly damaged: number;
@@ -49,6 +51,8 @@ export interface ScrubModules {
 
 const PAGE_ENTRIES = 256;
 const AT_A_TIME = 8;
+/** A check that was given up on Friday goes on on Monday, and no more a month later. */
+const RESUMED_WITHIN_MS = 7 * 86_400_000;
 
 /** Looks whether what the catalog says of a place is so: by its listing, and by reading what it holds. */
 export class Scrub {
@@ -65,7 +69,7 @@ export class Scrub {
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<BackendFindings> {
-    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0 };
+    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, isResumed: false };
     try {
       await holding.bind?.(signal);
       const told = (done: number) => progress({ backend: holding.id, step: 'listing', done, total: null });
@@ -91,7 +95,7 @@ export class Scrub {
   /** The next part of what it holds, after where the last one ended; begins anew at the end. */
   async slice(holding: Holding, parts: number, signal: AbortSignal): Promise<BackendFindings> {
     const { replicas } = this.#modules.catalog;
-    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0 };
+    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, isResumed: false };
     let left = Math.ceil(replicas.goodCount(holding.id) / parts);
     while (left > 0) {
       const page = replicas.goodAfter(holding.id, replicas.progress(holding.id, 'daily'), Math.min(left, PAGE_ENTRIES));
@@ -106,15 +110,16 @@ export class Scrub {
   async #readSubset(
     holding: Holding,
     { index, of }: Subset,
-    counts: { read: number; missing: number; damaged: number },
+    counts: { read: number; missing: number; damaged: number; isResumed: boolean },
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<void> {
     const { replicas } = this.#modules.catalog;
     const purpose = `check ${index}/${of}`;
     const total = Math.ceil(replicas.goodCount(holding.id) / of);
-    // A check that was interrupted goes on where it was.
-    let after = replicas.progress(holding.id, purpose);
+    // A check that was interrupted goes on where it was, unless what it read is old news.
+    let after = replicas.progress(holding.id, purpose, RESUMED_WITHIN_MS);
+    counts.isResumed = after > 0;
     for (;;) {
       const page = replicas.goodAfter(holding.id, after, PAGE_ENTRIES);
       const last = page.at(-1);

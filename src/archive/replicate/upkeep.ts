@@ -80,6 +80,16 @@ interface FoundCopy {
 }
 
 const MOST_LISTED = 1_000;
+/** Of a place that cannot be asked. */
+const NOTHING = {
+  listed: 0,
+  unknown: 0,
+  read: 0,
+  isResumed: false,
+  missing: 0,
+  damaged: 0,
+  missingRecords: 0,
+} as const;
 
 /** Copies that this check found missing or damaged. */
 export function countFound(backends: readonly Pick<BackendFindings, 'missing' | 'damaged'>[]): number {
@@ -122,7 +132,7 @@ export class Upkeep {
       findings.push(
         fault === undefined
           ? await scrub.check(holding, options.subset, progress, signal)
-          : { backend: holding.id, listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, fault },
+          : { ...NOTHING, backend: holding.id, fault },
       );
     }
     const customFindings = await custom.check(options, unreachable, progress, signal);

@@ -13,6 +13,7 @@ export const checkReport = z.object({
       missing: count,
       damaged: count,
       missingRecords: count,
+      isResumed: z.boolean(),
       fault: z.string().nullable(),
     }),
   ),
@@ -65,6 +66,9 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   for (const [backend, count] of Object.entries(report.waiting)) {
     if (count > 0)
       lines.push(`${backend}: ${count === 1 ? '1 blob waits' : `${count} blobs wait`} for a first copy there`);
+  }
+  for (const { backend, isResumed } of report.backends) {
+    if (isResumed) lines.push(`${backend}: what came before was read by the check that was interrupted`);
   }
   for (const { backend, missingRecords } of report.backends) {
     if (missingRecords > 0)

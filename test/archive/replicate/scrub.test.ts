@@ -74,20 +74,31 @@ describe('a check', () => {
     expect(catalog.replicas.damagedCount('s3')).toBe(0);
   });
 
-  test('that a fault ends says so, and the next one goes on where it was', async () => {
-    const { backend, scrub, holding, reads } = await stored();
-    let left = 12;
+  test('that a fault ends says so, and the next one goes on where it was, and says so', async () => {
+    const { backend, scrub, holding, reads, catalog } = await stored();
+    // As after a page of it.
+    catalog.replicas.recordProgress('s3', 'check 1/1', 12);
     backend.before = (operation) => {
-      if (operation !== 'get') return;
-      left -= 1;
-      if (left < 0) throw refusal('s3');
+      if (operation === 'get') throw refusal('s3');
     };
     expect(await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER)).toMatchObject({
       fault: 'The s3 store refuses.',
     });
     backend.before = () => {};
     reads();
-    expect(await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER)).toMatchObject({ fault: null, damaged: 0 });
+    const next = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+    expect(next).toMatchObject({ fault: null, damaged: 0, read: 18, isResumed: true });
+    expect(reads()).toHaveLength(18);
+    const whole = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+    expect(whole).toMatchObject({ read: 30, isResumed: false });
+  });
+
+  test('that was interrupted a month ago begins anew: what it read then proves little now', async () => {
+    const { scrub, holding, catalog, clock } = await stored();
+    catalog.replicas.recordProgress('s3', 'check 1/1', 12);
+    clock.wallMs += 30 * 86_400_000;
+    const next = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+    expect(next).toMatchObject({ read: 30, isResumed: false });
   });
 });
 

@@ -1,10 +1,12 @@
 /**
  * The bare client of one kind of store in a process of its own, as cold as the archive's: so many blobs of a size, so
- * many at a time; put only, fetched back as well, or hashed besides, on one thread of its own. Told by one line of JSON
- * as its argument; prints one when it is done.
+ * many at a time; put only, fetched back as well, or hashed besides, on one thread of its own; `lean`: all three of it with
+ * nothing between the bytes and undici, so that what is left is the server's. Told by one line of JSON as its argument;
+ * prints one when it is done.
  */
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { create } from 'kubo-rpc-client';
+import { Pool } from 'undici';
 import { z } from 'zod';
 import { blobCid } from '../../src/blob/cid.ts';
 import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
@@ -18,7 +20,7 @@ const told = z.object({
   region: z.string(),
   accessKeyId: z.string(),
   secretAccessKey: z.string(),
-  work: z.enum(['put', 'get', 'hash']),
+  work: z.enum(['put', 'get', 'hash', 'lean']),
   sizeBytes: z.int(),
   count: z.int(),
   atOnce: z.int(),
@@ -57,10 +59,34 @@ function bareKubo({ endpoint }: z.infer<typeof told>): Bare {
   };
 }
 
+/** Boundary of the one file in a form that Kubo takes as a block. */
+const BOUNDARY = 'bare-bench-of-holdfast';
+const FORM_HEAD = Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="b"\r\n\r\n`);
+const FORM_TAIL = Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
+
+function leanKubo({ endpoint, atOnce }: z.infer<typeof told>): Bare {
+  const pool = new Pool(endpoint, { connections: atOnce });
+  const headers = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
+  const ask = async (question: string, body: Buffer | null = null) => {
+    const path = `/api/v0/${question}`;
+    const answer = await pool.request({ path, method: 'POST', body, headers: body === null ? {} : headers });
+    if (answer.statusCode !== 200) throw new Error(await answer.body.text());
+    return await answer.body.bytes();
+  };
+  return {
+    put: ({ bytes }) => {
+      const body = Buffer.concat([FORM_HEAD, bytes, FORM_TAIL]);
+      return ask('block/put?mhtype=keccak-256&cid-codec=raw&pin=true', body);
+    },
+    get: (blob) => ask(`block/get?arg=${blobCid(blob)}&offline=true`),
+  };
+}
+
 const work = told.parse(JSON.parse(process.argv[2] ?? '{}'));
-const bare = work.bucket === null ? bareKubo(work) : bareS3(work, work.bucket);
+const kubo = work.work === 'lean' ? leanKubo : bareKubo;
+const bare = work.bucket === null ? kubo(work) : bareS3(work, work.bucket);
 const blobs = (await blobMaker(work.count, work.sizeBytes))();
-const hashing = work.work === 'hash' ? await HashThread.start(await createNodeHasher()) : null;
+const hashing = work.work === 'hash' || work.work === 'lean' ? await HashThread.start(await createNodeHasher()) : null;
 // The hashing thread keeps no process alive.
 const alive = setInterval(() => {}, 60_000);
 const cpuBefore = cpuSeconds();

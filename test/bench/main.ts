@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- --json] [-- name …]`: ratios against a limit measured in the same run. The machine is shared:
- * run it again before believing one figure.
+ * `npm run bench [-- --json] [-- --rounds=n] [-- name …]`: ratios against a limit measured in the same run. The machine
+ * is shared: run it again before believing one figure. `--rounds` is for those that take long, 3 as they come.
  */
 import { benchCatalogApart } from './chain-catalog.ts';
 import { benchCheckListing } from './check-listing.ts';
@@ -14,7 +14,7 @@ import { benchIpfs } from './ipfs.ts';
 import { benchReplicationToKubo, benchReplicationToS3 } from './replication.ts';
 import { benchS3 } from './s3.ts';
 
-const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
+const BENCHES: Readonly<Record<string, (roundCount: number) => Promise<Figure[]>>> = {
   drain: benchDrain,
   client: benchClient,
   devnode: benchDevnode,
@@ -30,10 +30,11 @@ const BENCHES: Readonly<Record<string, () => Promise<Figure[]>>> = {
 
 const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
+const rounds = words.find((word) => word.startsWith('--rounds='))?.slice('--rounds='.length);
 const asJson = words.includes('--json');
 for (const [name, bench] of Object.entries(BENCHES)) {
   if (names.length > 0 && !names.includes(name)) continue;
-  const figures = await bench();
+  const figures = await bench(Number(rounds ?? 3));
   for (const figure of figures) {
     process.stdout.write(`${asJson ? JSON.stringify({ bench: name, ...figure }) : describe(figure)}\n`);
   }

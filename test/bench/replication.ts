@@ -16,7 +16,6 @@ const SIZES = [
 ];
 /** As many as the archive has under way by default. */
 const AT_ONCE = 8;
-const ROUNDS = 3;
 const MIB = 1_048_576;
 
 const outcome = z.object({
@@ -30,6 +29,8 @@ type Outcome = z.infer<typeof outcome> & { readonly serverCpuSeconds: number };
 interface Place {
   readonly name: string;
   readonly serverPid: number | null;
+  /** Is there a lean client of it as well, to know what is the server's part? */
+  readonly hasLean: boolean;
   /** Settings of the archive, for a fresh place: nothing is there already. */
   environment(): Promise<Record<string, string>>;
   /** What the bare client needs to reach one. */
@@ -47,7 +48,7 @@ async function run(place: Place, script: string, told: object, env: Record<strin
   return { ...outcome.parse(JSON.parse(child.line)), serverCpuSeconds };
 }
 
-type Work = 'put' | 'get' | 'hash';
+type Work = 'put' | 'get' | 'hash' | 'lean';
 
 async function oneRound(place: Place, sizeBytes: number, count: number): Promise<Record<Work | 'ours', Outcome>> {
   const bare = async (work: Work) => {
@@ -61,8 +62,9 @@ async function oneRound(place: Place, sizeBytes: number, count: number): Promise
     const get = await bare('get');
     const ours = await run(place, 'replication-process.ts', { work: 'fill', sizeBytes, count }, env, NODE_FLAGS);
     const hash = await bare('hash');
+    const lean = place.hasLean ? await bare('lean') : hash;
     if (ours.left > 0) throw new Error(`${ours.left} are not stored`);
-    return { put, get, hash, ours };
+    return { put, get, hash, lean, ours };
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
@@ -74,13 +76,20 @@ function median(values: readonly number[]): number {
 
 /**
  * `stored` asks for more than a put: the copy is fetched back and hashed. So the bare client is measured three times, and
- * the last share, of bare put alone by all of it without us, is what nobody can pass with this client on this machine.
+ * the share of bare put alone that all of it without us comes to is what nobody can pass with this client on this machine;
+ * that of the lean one, what nobody can pass at all. By processor time they do not hang on what else the machine does.
  */
-async function compare(place: Place, { name, sizeBytes, count }: (typeof SIZES)[number]): Promise<Figure[]> {
+async function compare(place: Place, size: (typeof SIZES)[number], roundCount: number): Promise<Figure[]> {
+  const { name, sizeBytes, count } = size;
   const rounds: Awaited<ReturnType<typeof oneRound>>[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) rounds.push(await oneRound(place, sizeBytes, count));
+  for (let round = 0; round < roundCount; round += 1) rounds.push(await oneRound(place, sizeBytes, count));
   const of = (value: (round: (typeof rounds)[number]) => number) => median(rounds.map(value));
-  const cores = (one: Outcome) => (one.cpuSeconds + one.serverCpuSeconds) / one.seconds;
+  const work = (one: Outcome) => one.cpuSeconds + one.serverCpuSeconds;
+  const times = (what: string, value: (round: (typeof rounds)[number]) => number): Figure => ({
+    name: what,
+    value: of(value),
+    unit: '×',
+  });
   return [
     {
       name: `replication of ${name} to ${place.name}, proven, of bare put and get`,
@@ -88,25 +97,25 @@ async function compare(place: Place, { name, sizeBytes, count }: (typeof SIZES)[
       unit: '×',
       least: 0.8,
     },
-    {
-      name: '  of bare put and get, hashed on a thread',
-      value: of((one) => one.hash.seconds / one.ours.seconds),
-      unit: '×',
-    },
-    { name: '  of bare put alone', value: of((one) => one.put.seconds / one.ours.seconds), unit: '×' },
-    {
-      name: '    that bare put, get and hash come to',
-      value: of((one) => one.put.seconds / one.hash.seconds),
-      unit: '×',
-    },
+    times('  of bare put and get, hashed on a thread', (one) => one.hash.seconds / one.ours.seconds),
+    times('  of bare put alone', (one) => one.put.seconds / one.ours.seconds),
+    times('    that bare put, get and hash come to', (one) => one.put.seconds / one.hash.seconds),
+    ...(place.hasLean
+      ? [times('    that undici alone, put, get and hash, comes to', (one) => one.put.seconds / one.lean.seconds)]
+      : []),
+    times('  of bare put alone, by processor time, the server’s own included', (one) => work(one.put) / work(one.ours)),
+    times('    that bare put, get and hash come to', (one) => work(one.put) / work(one.hash)),
+    ...(place.hasLean
+      ? [times('    that undici alone, put, get and hash, comes to', (one) => work(one.put) / work(one.lean))]
+      : []),
     { name: '  blobs', value: of(({ ours }) => count / ours.seconds), unit: '/s' },
-    { name: '  processors busy, the server’s own included', value: of(({ ours }) => cores(ours)), unit: '' },
-    { name: '    of them, the server', value: of(({ ours }) => ours.serverCpuSeconds / ours.seconds), unit: '' },
     {
-      name: '  CPU of ours, of bare put, get and hash',
-      value: of((one) => one.ours.cpuSeconds / one.hash.cpuSeconds),
-      unit: '×',
+      name: '  processors busy, the server’s own included',
+      value: of(({ ours }) => work(ours) / ours.seconds),
+      unit: '',
     },
+    { name: '    of them, the server', value: of(({ ours }) => ours.serverCpuSeconds / ours.seconds), unit: '' },
+    times('  CPU of ours, of bare put, get and hash', (one) => one.ours.cpuSeconds / one.hash.cpuSeconds),
     {
       name: '  peak resident memory',
       value: Math.max(...rounds.map(({ ours }) => ours.peakMemoryBytes)) / MIB,
@@ -117,12 +126,13 @@ async function compare(place: Place, { name, sizeBytes, count }: (typeof SIZES)[
 }
 
 /** What a daemon has just spooled goes to S3, against the bare SDK with the same concurrency on the same real server. */
-export async function benchReplicationToS3(): Promise<Figure[]> {
+export async function benchReplicationToS3(roundCount: number): Promise<Figure[]> {
   const server = await startS3Server({ keepAlive: true });
   const { endpoint, region, accessKeyId, secretAccessKey } = server;
   const place: Place = {
     name: 'S3',
     serverPid: server.pid,
+    hasLean: false,
     environment: async () => ({
       HOLDFAST_S3_ENDPOINT: endpoint,
       HOLDFAST_S3_BUCKET: (await newBucket(server)).bucket,
@@ -133,7 +143,7 @@ export async function benchReplicationToS3(): Promise<Figure[]> {
   };
   try {
     const figures: Figure[] = [];
-    for (const size of SIZES) figures.push(...(await compare(place, size)));
+    for (const size of SIZES) figures.push(...(await compare(place, size, roundCount)));
     return figures;
   } finally {
     await server.stop();
@@ -141,17 +151,18 @@ export async function benchReplicationToS3(): Promise<Figure[]> {
 }
 
 /** The same to Kubo, against kubo-rpc-client. */
-export async function benchReplicationToKubo(): Promise<Figure[]> {
+export async function benchReplicationToKubo(roundCount: number): Promise<Figure[]> {
   const kubo = await startKubo();
   const place: Place = {
     name: 'Kubo',
     serverPid: kubo.pid,
+    hasLean: true,
     environment: async () => ({ HOLDFAST_IPFS_API_URL: kubo.apiUrl }),
     bare: async () => ({ endpoint: kubo.apiUrl, bucket: null, region: '', accessKeyId: '', secretAccessKey: '' }),
   };
   try {
     const figures: Figure[] = [];
-    for (const size of SIZES) figures.push(...(await compare(place, size)));
+    for (const size of SIZES) figures.push(...(await compare(place, size, roundCount)));
     return figures;
   } finally {
     await kubo.stop();

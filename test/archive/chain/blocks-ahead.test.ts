@@ -61,7 +61,7 @@ describe('blocks ahead', () => {
       expect(node.questions.flat()).toEqual(heights);
       const sizes = node.questions.map(({ length }) => length);
       expect(sizes[0]).toBe(1);
-      expect(Math.max(...sizes)).toBe(16);
+      expect(Math.max(...sizes)).toBe(32);
       expect(sizes).toEqual([...sizes.slice(0, -1).toSorted((a, b) => a - b), sizes.at(-1)]);
     }
   });

@@ -103,6 +103,7 @@ export class WantedTable {
   readonly #addMined: Database.Statement;
   readonly #moveMined: Database.Statement;
   readonly #leftBranch: Database.Statement;
+  readonly #lastMined: Database.Statement;
   readonly #forgetUnlisted: Database.Statement;
   /** By parts of the queue, the more urgent one first. */
   readonly #next: Readonly<Record<WantedKind, readonly Database.Statement[]>>;
@@ -156,6 +157,12 @@ export class WantedTable {
     );
     this.#leftBranch = database.prepare(
       'UPDATE seen SET hash_type = NULL WHERE version_hash = @key AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = @key)',
+    );
+    // Of what earlier blocks have as well, the deadline is theirs again.
+    this.#lastMined = database.prepare(
+      `UPDATE seen SET median_time_seconds = (SELECT median_time_seconds FROM block WHERE height = (SELECT MAX(height) FROM occurrence
+         WHERE occurrence.version_hash = @key AND occurrence.hash_type = seen.hash_type))
+       WHERE version_hash = @key AND EXISTS (SELECT 1 FROM occurrence WHERE occurrence.version_hash = @key AND occurrence.hash_type = seen.hash_type)`,
     );
     this.#forgetUnlisted = database.prepare(
       'DELETE FROM seen WHERE version_hash = ? AND hash_type IS NULL AND size_known = 0',
@@ -230,6 +237,7 @@ export class WantedTable {
   leaveBlock(versionHash: VersionHash): void {
     const key = hashKey(versionHash);
     this.#leftBranch.run({ key });
+    this.#lastMined.run({ key });
     this.#removed(this.#forgetUnlisted.run(key));
   }
 

@@ -128,6 +128,15 @@ describe('taking blocks back', () => {
     expect(catalog.chain.heightOf(hashOf(101, 'other '))).toBe(101);
   });
 
+  test('what an earlier block has as well is due when that says again, and is overdue by it', () => {
+    const catalog = walked([block(100, [occurrence('a')]), block(101), block(102, [occurrence('a', 2)])]);
+    const due = () => catalog.nextWanted(10).map(({ medianTimeSeconds }) => medianTimeSeconds);
+    expect(due()).toEqual([block(102).medianTimeSeconds]);
+    catalog.chain.takeBack(101);
+    expect(due()).toEqual([block(100).medianTimeSeconds]);
+    expect(catalog.losses.overdue(block(100).medianTimeSeconds + 21_601, 10)).toHaveLength(1);
+  });
+
   test('final ones are withdrawn, and what is below stays final', () => {
     const catalog = walked([block(100), block(101, [occurrence('a')]), block(102, [occurrence('b')])]);
     catalog.chain.useFinality('depth:1');

@@ -57,6 +57,11 @@ function startTheWalk(catalog: Catalog): void {
 
 const entriesOf = (catalog: Catalog, which: string) => catalog.find(spooled(which).versionHash);
 
+const UNMINED_FIRST: readonly [string, (typeof BACKENDS)[number], string][] = [
+  ['spoolUnmined', 'local', 'a'],
+  ['letGo', 'local', 'a'],
+];
+
 test('the length of each queue is what its rows say, after whatever changed them', () => {
   const step = fc.tuple(fc.constantFrom(...Object.keys(steps)), backend, label);
   const folder = temporaryFolder();
@@ -82,7 +87,8 @@ test('the length of each queue is what its rows say, after whatever changed them
           }
         }
       }),
-      { numRuns: 60 },
+      // Chance alone may put each of them in a block before it could be let go.
+      { numRuns: 60, examples: [[[...UNMINED_FIRST]]] },
     );
   } finally {
     beside.close();

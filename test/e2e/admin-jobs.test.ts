@@ -85,7 +85,12 @@ describe('commands beside a daemon', () => {
     expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining('does not go from height 9 to 3') });
     const rebuilt = await holdfast(['rebuild', '--json'], { env });
     expect(rebuilt.code).toBe(0);
-    expect(JSON.parse(rebuilt.stdout)).toEqual({ folder: 22, backends: {}, faults: {} });
+    expect(JSON.parse(rebuilt.stdout)).toEqual({
+      folder: 22,
+      backends: {},
+      custom: { local: { adopted: 0, damaged: 0, unread: 0 } },
+      faults: {},
+    });
   });
 
   test('a backend that there is not is exit code 2, with those that there are', async () => {

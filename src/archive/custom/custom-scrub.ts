@@ -95,21 +95,18 @@ export class CustomScrub {
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const { custom, replicas } = this.#catalog;
-    const purpose = `custom check ${index}/${of}`;
+    const { custom } = this.#catalog;
     const total = Math.ceil(custom.goodCount(place.id) / of);
-    // A check that was interrupted goes on where it was.
-    for (let after = replicas.progress(place.id, purpose); ; ) {
+    // They are few: a check that was interrupted begins anew, so that what it says is said of all of them.
+    for (let after = 0; ; ) {
       const page = custom.goodAfter(place.id, after, PAGE_ENTRIES);
       const last = page.at(-1);
       if (last === undefined) break;
       const part = page.filter(({ sequence }) => sequence % of === index - 1);
       await this.#look(place, part, counts, signal);
       after = last.sequence;
-      replicas.recordProgress(place.id, purpose, after);
       progress({ backend: place.id, step: 'reading', done: counts.read, total });
     }
-    replicas.recordProgress(place.id, purpose, 0);
   }
 
   async #lookAll(place: CustomPlace, next: () => KeptCustom[], counts: Counts, signal: AbortSignal): Promise<void> {

@@ -63,6 +63,8 @@ class Adopting {
   readonly #count = { adopted: 0, damaged: 0 };
   #group: SpooledContent[] = [];
   #faultsInARow = 0;
+  /** What ends it: no fault of one blob does. */
+  #failure: { readonly error: unknown } | null = null;
 
   constructor(site: Site, unread: Map<string, Listed>, modules: AdoptingModules, signal: AbortSignal) {
     this.#site = site;
@@ -79,19 +81,29 @@ class Adopting {
     try {
       for await (const entry of entries) {
         this.#signal.throwIfAborted();
+        this.#throwIfFailed();
         if (isPassedOver(entry) || this.#isKnown(entry) || this.#isWithheld(entry)) continue;
-        const work = this.#take(entry).finally(() => underWay.delete(work));
+        // Nobody may be waiting when it fails, for the next page of the listing is: it is thrown where it is looked at.
+        const work = this.#take(entry)
+          .catch((error: unknown) => {
+            this.#failure ??= { error };
+          })
+          .finally(() => underWay.delete(work));
         underWay.add(work);
         if (underWay.size >= AT_A_TIME) await Promise.race(underWay);
         if (this.#faultsInARow >= FAULTS_IN_A_ROW) await this.#expectAnswers();
       }
-      await Promise.all(underWay);
     } finally {
-      await Promise.allSettled(underWay);
+      await Promise.all(underWay);
       // What was read is kept also when the listing breaks off: it is not read again.
       this.#commit();
     }
+    this.#throwIfFailed();
     return this.#told();
+  }
+
+  #throwIfFailed(): void {
+    if (this.#failure !== null) throw this.#failure.error;
   }
 
   #isWithheld(entry: Listed): boolean {

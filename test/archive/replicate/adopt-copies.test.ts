@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { adoptCopies, adoptUnread, type Listed } from '../../../src/archive/replicate/adopt-copies.ts';
 import { Site } from '../../../src/archive/replicate/site.ts';
 import { fault } from '../../../src/storage/probe.ts';
@@ -24,7 +24,7 @@ function scene() {
     backend,
     catalog,
     unread,
-    adopt: () => adoptCopies(site, unread, modules, NEVER),
+    adopt: (signal: AbortSignal = NEVER) => adoptCopies(site, unread, modules, signal),
     again: () => adoptUnread(site, unread, modules, NEVER),
     gets: () => backend.asked.splice(0).filter((asked) => asked.startsWith('get')),
   };
@@ -67,4 +67,52 @@ test('a backend that is away ends it; what was read is kept, and what was not gi
   gets();
   expect(await adopt()).toMatchObject({ adopted: 20 - missed, unread: missed });
   expect(gets()).toHaveLength(20 - missed);
+});
+
+test('a listing that breaks off is gone on with: nothing is read twice, not even what was found damaged', async () => {
+  const { backend, unread, adopt, gets } = scene();
+  const [damaged, unreadable] = [BLOBS[1], BLOBS[2]].map((blob) => keyOf(blob ?? sampleBlob('', 0)));
+  backend.blobs.set(damaged ?? '', new Uint8Array(3));
+  backend.before = (operation, name) => {
+    if (operation === 'get' && name !== null && keyOf(name) === unreadable) throw refusal('s3', 'storage/archived');
+  };
+  backend.breaksOffAfter = 20;
+  await expect(adopt()).rejects.toMatchObject({ code: 'storage/unreachable' });
+  expect(gets()).toHaveLength(20);
+  expect([...unread.keys()]).toEqual([unreadable]);
+  backend.breaksOffAfter = null;
+  expect(await adopt()).toMatchObject({ adopted: 20, unread: 1 });
+  // The damaged one has no row that says so: it alone is asked for again.
+  expect(gets().filter((asked) => asked !== `get ${damaged}`)).toHaveLength(20);
+});
+
+test('a stop while the listing is waited for ends what is under way, and leaves no failure that nobody hears', async () => {
+  const { backend, adopt } = scene();
+  const unheard: unknown[] = [];
+  const hear = (error: unknown) => unheard.push(error);
+  process.on('unhandledRejection', hear);
+  onTestFinished(() => {
+    process.off('unhandledRejection', hear);
+  });
+  const stopping = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  let waiting = 0;
+  backend.before = (operation, _, signal) => {
+    if (operation !== 'get') return;
+    waiting += 1;
+    if (waiting === 3) asked.resolve();
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+  };
+  const page = Promise.withResolvers<void>();
+  backend.waitsAfter = { entries: 3, until: page.promise };
+  const adopting = adopt(stopping.signal);
+  await asked.promise;
+  stopping.abort(new Error('it is stopped'));
+  // Nothing that failed may be left alone until the next page comes.
+  await new Promise((resolve) => setImmediate(resolve));
+  page.resolve();
+  await expect(adopting).rejects.toThrow('it is stopped');
+  expect(unheard).toEqual([]);
 });

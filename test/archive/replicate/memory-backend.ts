@@ -15,6 +15,10 @@ export class MemoryBackend implements RemoteStore, Backend {
   chain: BlockHash | null = null;
   /** Throws, or waits, before a question is answered. */
   before: (operation: string, name: ContentName | null, signal: AbortSignal) => Promise<void> | void = () => {};
+  /** The listing fails behind so many entries. */
+  breaksOffAfter: number | null = null;
+  /** The listing stands still behind so many entries. */
+  waitsAfter: { readonly entries: number; readonly until: Promise<void> } | null = null;
   findings: readonly ProbeFinding[] = [good('reachable', 'It answers.')];
 
   constructor(id: string) {
@@ -57,7 +61,9 @@ export class MemoryBackend implements RemoteStore, Backend {
 
   async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
     await this.#asking('list', null, signal);
-    for (const [key, { length }] of this.blobs) {
+    for (const [index, [key, { length }]] of [...this.blobs].entries()) {
+      if (index === this.breaksOffAfter) throw refusal(this.id);
+      if (index === this.waitsAfter?.entries) await this.waitsAfter.until;
       const [hashType, hash = ''] = key.split('/');
       yield {
         hashType: hashType === 'blake2s256' ? 'blake2s256' : 'keccak256',

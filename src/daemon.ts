@@ -159,7 +159,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       binding: folder,
       hasher,
       verifier,
-      rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs, nowMs }),
+      rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs, steadyMs: () => performance.now() }),
       conditions,
       log: log.child({ room: 'archive' }),
       nowMs,

@@ -104,7 +104,8 @@ export interface RehashRuleOptions {
   readonly entries: number;
   /** A file is hashed again when this has passed since it last was: the scrub period. */
   readonly periodMs: number;
-  readonly nowMs: () => number;
+  /** A clock that never steps: after a wall clock was set back, a proof of before would hold for so much longer. */
+  readonly steadyMs: () => number;
 }
 
 /**
@@ -170,7 +171,7 @@ export class RehashRule {
   }
 
   #remember(key: string, identity: FileIdentity): void {
-    this.#proven.set(key, { identity, verifiedAtMs: this.#options.nowMs() });
+    this.#proven.set(key, { identity, verifiedAtMs: this.#options.steadyMs() });
     for (const oldest of this.#proven.keys()) {
       if (this.#proven.size <= this.#options.entries) return;
       this.#proven.delete(oldest);
@@ -180,7 +181,7 @@ export class RehashRule {
   #stillHolds(proof: { identity: FileIdentity; verifiedAtMs: number }, now: FileIdentity): boolean {
     const then = proof.identity;
     return (
-      this.#options.nowMs() - proof.verifiedAtMs < this.#options.periodMs &&
+      this.#options.steadyMs() - proof.verifiedAtMs < this.#options.periodMs &&
       then.device === now.device &&
       then.inode === now.inode &&
       then.sizeBytes === now.sizeBytes &&

@@ -79,7 +79,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       binding: folder,
       hasher: nobleHasher,
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
-      rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, nowMs }),
+      rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => performance.now() }),
       conditions,
       log: logger,
       nowMs,

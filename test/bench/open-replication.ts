@@ -57,7 +57,11 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     {
       ...modules,
       damage: new DamageWatch(catalog, conditions, new Pulse(), [store.id, ...ids]),
-      rehash: new RehashRule(hasher, { entries: 10_000, periodMs: settings.scrubDays * 86_400_000, nowMs }),
+      rehash: new RehashRule(hasher, {
+        entries: 10_000,
+        periodMs: settings.scrubDays * 86_400_000,
+        steadyMs: () => performance.now(),
+      }),
       chain: async () => GENESIS,
       poller: {
         state: { genesis: null, tip: null, lastAnswerMs: null, sweptMs: null, entries: null },

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
+import { ROW_LIMIT_BYTES } from '../../../src/storage/local/local-store.ts';
 import { NEVER, sampleBlob } from '../../sample-blobs.ts';
 import { MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
+/** As the scene has it. */
+const REHASH_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /** A backend that refuses everything, and a blob that waits for it. */
@@ -46,6 +49,19 @@ test('a wall clock that runs ahead makes one try of it, not a storm', async () =
   clock.steadyMs += 2_000;
   await drain();
   expect(puts()).toBe(1);
+});
+
+test.each([-48 * HOUR_MS, 48 * HOUR_MS])('how long a hash is good for follows no wall clock: %i ms', async (step) => {
+  const { clock, rehash, store } = await waiting();
+  const blob = sampleBlob('on disk as a file', ROW_LIMIT_BYTES + 1);
+  const identity = await store.keep(blob, NEVER);
+  if (identity === null) throw new Error('It is too small for a file of its own.');
+  rehash.noteWritten(blob, identity);
+  clock.wallMs += step;
+  clock.steadyMs += REHASH_MS - 1;
+  expect(rehash.holds(blob, identity)).toBe(true);
+  clock.steadyMs += 1;
+  expect(rehash.holds(blob, identity)).toBe(false);
 });
 
 test('a pause ends though the wall clock stands still or goes back', async () => {

@@ -53,7 +53,7 @@ export async function replicationScene(setup: ReplicationSetup) {
   const refetch = new Pulse();
   const damage = new DamageWatch(catalog, conditions, refetch, [store.id, ...ids]);
   const activity = new Activity();
-  const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, nowMs });
+  const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
   const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
   const replication = new Replication(
     { requests: 4, bytesPerSecond, local: { mode, budgetBytes, disk } },

@@ -11,7 +11,7 @@ const BLOB = sampleBlob('written and read', ROW_LIMIT_BYTES + 1);
 const PERIOD_MS = 1_000;
 
 /** A store with a blob that was just written, and the rule that was told so. */
-async function written(options: { nowMs?: () => number } = {}) {
+async function written(options: { steadyMs?: () => number } = {}) {
   const folder = temporaryFolder();
   const store = await LocalStore.open(folder);
   onTestFinished(() => store.close());
@@ -22,7 +22,7 @@ async function written(options: { nowMs?: () => number } = {}) {
       return verifyBlob(blob, nobleHasher);
     },
   };
-  const rule = new RehashRule(nobleHasher, { entries: 10, periodMs: PERIOD_MS, nowMs: () => 0, ...options });
+  const rule = new RehashRule(nobleHasher, { entries: 10, periodMs: PERIOD_MS, steadyMs: () => 0, ...options });
   const identity = await store.keep(BLOB, NEVER);
   if (identity !== null) rule.noteWritten(BLOB, identity);
   const path = join(folder, 'blobs', BLOB.hashType, BLOB.versionHash.slice(0, 2), BLOB.versionHash);
@@ -59,8 +59,10 @@ test('one that was only touched is hashed once, and then known again', async () 
 });
 
 test('after the scrub period it is hashed again', async () => {
-  let nowMs = 0;
-  const { admitted } = await written({ nowMs: () => nowMs });
-  nowMs = PERIOD_MS;
+  let steadyMs = 0;
+  const { admitted } = await written({ steadyMs: () => steadyMs });
+  steadyMs = PERIOD_MS - 1;
+  expect((await admitted()).wasHashed).toBe(false);
+  steadyMs = PERIOD_MS;
   expect((await admitted()).wasHashed).toBe(true);
 });

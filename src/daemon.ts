@@ -37,7 +37,7 @@ import { openPage } from './open-page.ts';
 import { openPassage } from './open-passage.ts';
 import { openSource } from './open-sources.ts';
 import { declareScheduleMetrics } from './schedule/metrics.ts';
-import { scheduledWork } from './scheduled-work.ts';
+import { type ScheduleTime, scheduledWork } from './scheduled-work.ts';
 import { archiverIdIn } from './storage/local/archiver-id.ts';
 import { CustomFolder } from './storage/local/custom-folder.ts';
 import { DataFolder } from './storage/local/data-folder.ts';
@@ -56,6 +56,8 @@ export interface DaemonOptions {
   readonly levels?: LevelSwitch;
   /** Claimed already; it is given back with everything else. */
   readonly folder?: DataFolder;
+  /** What its schedule goes by instead of the clock of this machine. */
+  readonly scheduleTime?: ScheduleTime;
 }
 
 export interface Daemon {
@@ -71,6 +73,7 @@ export interface Daemon {
 const REHASH_ENTRIES = 10_000;
 /** Scrapes that come faster read the same figures. */
 const FIGURES_MS = 1_000;
+const nowMs = Date.now;
 const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
 
 interface Opened {
@@ -87,7 +90,6 @@ type Closing = (() => Promise<void> | void)[];
 /** Opens what every way to work with an archive needs. What is opened goes on the list of what is to be closed. */
 async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, closing: Closing): Promise<Opened> {
   const { settings, log, version, emulated } = options;
-  const nowMs = Date.now;
   const folder = options.folder ?? (await DataFolder.claim(settings.dataDir));
   closing.push(() => folder.release());
   const store = await LocalStore.open(folder.path);
@@ -219,14 +221,13 @@ export async function openUpkeep(options: DaemonOptions): Promise<OpenedUpkeep> 
 /** Puts the rooms together: the only place that knows them all. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { settings, log, emulated } = options;
-  const nowMs = Date.now;
   const closing: Closing = [];
   const closeAll = closer(closing);
 
   try {
     const metrics = new MetricsRegistry();
     const { folder, archive, node, catalog, live } = await openArchive(options, metrics, closing);
-    const work = scheduledWork(settings, { archive, catalog, log, nowMs });
+    const work = scheduledWork(settings, { archive, catalog, log }, options.scheduleTime);
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
     declareArchiveMetrics(

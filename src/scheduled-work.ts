@@ -3,7 +3,7 @@ import type { Catalog } from './catalog/catalog.ts';
 import type { SettingValues } from './config/index.ts';
 import { Heartbeat } from './observability/heartbeat.ts';
 import type { Logger } from './observability/logger.ts';
-import { Schedule } from './schedule/schedule.ts';
+import { Schedule, type ScheduleModules } from './schedule/schedule.ts';
 import { wait } from './schedule/wait.ts';
 
 export interface ScheduledWork {
@@ -12,10 +12,16 @@ export interface ScheduledWork {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** What a schedule goes by: a clock, and waiting by it. */
+export type ScheduleTime = Pick<ScheduleModules, 'nowMs' | 'random' | 'wait'>;
+
+const REAL_TIME: ScheduleTime = { nowMs: Date.now, random: Math.random, wait };
+
 /** What a running archive does at its times: looks after what it holds, and says that it is alive. */
 export function scheduledWork(
   settings: SettingValues,
-  { archive, catalog, log, nowMs }: { archive: Archive; catalog: Catalog; log: Logger; nowMs: () => number },
+  { archive, catalog, log }: { archive: Archive; catalog: Catalog; log: Logger },
+  time: ScheduleTime = REAL_TIME,
 ): ScheduledWork {
   const { routine } = archive;
   const schedule = new Schedule(
@@ -29,9 +35,7 @@ export function scheduledWork(
       ledger: catalog.runs,
       log: log.child({ room: 'schedule' }),
       ended: (task, error) => routine.taskEnded(task, error),
-      nowMs,
-      random: Math.random,
-      wait,
+      ...time,
     },
   );
   const heartbeat =

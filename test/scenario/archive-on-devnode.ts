@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import type { Archive } from '../../src/archive/archive.ts';
 import { type HashType, type NamedHash, parseNamedHash } from '../../src/blob/ids.ts';
 import { loadConfig } from '../../src/config/index.ts';
-import { type Daemon, startDaemon } from '../../src/daemon.ts';
+import { type Daemon, type DaemonOptions, startDaemon } from '../../src/daemon.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { sampleBytes } from '../sample-blobs.ts';
@@ -61,7 +61,10 @@ export class Scene {
     return this.#daemon?.url ?? '';
   }
 
-  async start(env: Readonly<Record<string, string>> = {}): Promise<this> {
+  async start(
+    env: Readonly<Record<string, string>> = {},
+    given: Pick<DaemonOptions, 'scheduleTime'> = {},
+  ): Promise<this> {
     const { values: settings } = loadConfig({
       env: {
         HOLDFAST_DATA_DIR: this.dataDir,
@@ -76,7 +79,7 @@ export class Scene {
       cwd: this.dataDir,
     });
     const log = createLogger('debug', { write: (line) => void this.log.push(line) });
-    this.#daemon = await startDaemon({ settings, version: 'test', emulated: false, log });
+    this.#daemon = await startDaemon({ settings, version: 'test', emulated: false, log, ...given });
     return this;
   }
 

@@ -5,6 +5,7 @@ import { Scrub } from '../../../src/archive/replicate/scrub.ts';
 import { createLogger } from '../../../src/observability/logger.ts';
 import { fault } from '../../../src/storage/probe.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { keyOf, losePart, MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
@@ -12,17 +13,21 @@ const BLOBS = Array.from({ length: 30 }, (_, index) => sampleBlob(`scrubbed ${in
 
 async function stored() {
   const backend = new MemoryBackend('s3');
-  const scene = await replicationScene({ backends: [backend] });
-  await scene.replication.admit(NEVER);
+  const scene = await opened(backend);
   for (const blob of BLOBS) await scene.spool(blob);
   await scene.replication.drain(['s3'], NEVER);
-  const [site] = scene.replication.sites;
-  if (site === undefined) throw new Error('There is no backend.');
-  const scrub = new Scrub(scene);
-  const holding = siteHolding(site);
   const reads = () => backend.asked.splice(0).filter((asked) => asked.startsWith('get '));
   reads();
-  return { ...scene, backend, scrub, holding, reads };
+  return { ...scene, backend, reads };
+}
+
+/** An archive on this folder as a process finds it, whether one was there before or not. */
+async function opened(backend: MemoryBackend, folder = temporaryFolder()) {
+  const scene = await replicationScene({ backends: [backend], folder });
+  await scene.replication.admit(NEVER);
+  const [site] = scene.replication.sites;
+  if (site === undefined) throw new Error('There is no backend.');
+  return { ...scene, scrub: new Scrub(scene), holding: siteHolding(site) };
 }
 
 const at = (index: number) => keyOf(BLOBS[index] ?? sampleBlob('', 0));
@@ -145,6 +150,42 @@ test('a backend that may not be listed has its daily part read, and that its lis
   backend.before = () => {};
   await daily.slice(NEVER);
   expect(scene.conditions.has('scrub')).toBe(false);
+});
+
+test('in so many days everything is read once, whatever restarts come between, and each day no more than its part', async () => {
+  const { backend, reads, catalog, folder } = await stored();
+  catalog.close();
+  const days: string[][] = [];
+  for (let day = 0; day < 7; day += 1) {
+    const process = await opened(backend, folder);
+    reads();
+    await process.scrub.slice(process.holding, 7, NEVER);
+    days.push(reads());
+    process.catalog.close();
+  }
+  expect(days.map(({ length }) => length)).toEqual([5, 5, 5, 5, 5, 5, 0]);
+  expect(days.flat().toSorted()).toEqual(BLOBS.map((blob) => `get ${keyOf(blob)}`).toSorted());
+});
+
+test('a day that a stop or a fault cut short loses nothing: the next one begins where that one did', async () => {
+  const { backend, reads, catalog, folder } = await stored();
+  catalog.close();
+  const before = await opened(backend, folder);
+  await before.scrub.slice(before.holding, 3, NEVER);
+  const first = reads();
+  let left = 4;
+  backend.before = (operation) => {
+    if (operation !== 'get') return;
+    left -= 1;
+    if (left < 0) throw refusal('s3');
+  };
+  await expect(before.scrub.slice(before.holding, 3, NEVER)).rejects.toMatchObject({ code: 'storage/unreachable' });
+  before.catalog.close();
+  backend.before = () => {};
+  reads();
+  const after = await opened(backend, folder);
+  for (let day = 0; day < 2; day += 1) await after.scrub.slice(after.holding, 3, NEVER);
+  expect(new Set([...first, ...reads()]).size).toBe(BLOBS.length);
 });
 
 test('a check mends nothing that it has not found: a good copy elsewhere stays as it is', async () => {

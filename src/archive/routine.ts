@@ -56,9 +56,12 @@ export class Routine {
     this.clock = new ClockWatch({ ...modules, sites: replication.sites });
   }
 
-  /** Of the catalog's file. */
+  /** Of the catalog: what would grow for ever, then its file. */
   maintain(): void {
-    this.#modules.catalog.maintain();
+    const { catalog, log } = this.#modules;
+    const rows = catalog.bounded.enforce();
+    if (Object.values(rows).some((count) => count > 0)) log.info({ rows }, 'old rows left the catalog');
+    catalog.maintain();
   }
 
   /** A scheduled task ended: well where `error` is null. */

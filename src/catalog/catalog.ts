@@ -5,6 +5,7 @@ import { migrate, readMigrations } from '../sqlite/migrate.ts';
 import { tidyUp } from '../sqlite/tidy-up.ts';
 import { AuditSnapshot } from './audit-snapshot.ts';
 import { type MovedBackend, settlePlaces } from './backend-places.ts';
+import { BoundedTables } from './bounded-tables.ts';
 import { CatalogFigures } from './catalog-figures.ts';
 import { type CatalogOptions, configuredBackends, MEMORY } from './catalog-options.ts';
 import { ChainAnswers } from './chain-answers.ts';
@@ -61,6 +62,8 @@ export class Catalog {
   /** Names that stand for other places than when it was last opened. */
   readonly moved: readonly MovedBackend[];
 
+  readonly bounded: BoundedTables;
+
   private constructor(database: Database.Database, options: CatalogOptions) {
     this.#database = database;
     this.#options = options;
@@ -94,6 +97,7 @@ export class Catalog {
     this.figures = new CatalogFigures(database, this.#placements);
     this.window = new WindowRows(database, parts.reading);
     this.runs = new TaskRuns(database, parts);
+    this.bounded = new BoundedTables(database, { ...parts, records: this.records });
     this.replicas = new ReplicaLedger(database, {
       ...parts,
       placements: this.#placements,
@@ -184,12 +188,8 @@ export class Catalog {
 
   /** What a backend has still to prove that it holds, in the order of arrival. */
   unprovenAt(backend: string, after: number, limit: number): ContentEntry[] {
-    return this.#reading('read what is to be placed', () =>
-      this.#placements
-        .wanted(backend, after, this.#options.nowMs(), limit)
-        .map((sequence) => this.#content.at(sequence))
-        .filter((entry) => entry !== null),
-    );
+    const sequences = () => this.#placements.wanted(backend, after, this.#options.nowMs(), limit);
+    return this.#reading('read what is to be placed', () => sequences().flatMap((one) => this.#content.at(one) ?? []));
   }
 
   /**

@@ -45,6 +45,9 @@ const withdrawnRow = occurrenceRow
   .omit({ transaction_index: true })
   .extend({ sequence: z.number(), block_hash: z.instanceof(Buffer) });
 
+const HELD =
+  'CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type';
+
 /** Occurrence records between the walk, which can make them, and the backends, each of which gets them at its own pace. */
 export class RecordOutbox {
   readonly #database: Database.Database;
@@ -56,6 +59,7 @@ export class RecordOutbox {
   readonly #queueFirstEverywhere: Database.Statement;
   readonly #dueBetween: Database.Statement;
   readonly #forget: Database.Statement;
+  readonly #forgetUnsaved: Database.Statement;
   readonly #withdraw: Database.Statement;
   readonly #due: Database.Statement;
   readonly #withdrawn: Database.Statement;
@@ -80,12 +84,21 @@ export class RecordOutbox {
     );
     this.#dueBetween = database
       .prepare(
-        `SELECT COUNT(*) FROM unwritten_record CROSS JOIN occurrence USING (height, transaction_index)
-       CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
-       WHERE unwritten_record.height BETWEEN ? AND ? AND content.state > 0`,
+        `SELECT (SELECT COUNT(*) FROM unwritten_record CROSS JOIN occurrence USING (height, transaction_index) ${HELD}
+         WHERE unwritten_record.height BETWEEN @from AND @to AND content.state > 0)
+       + (SELECT COUNT(*) FROM record_store CROSS JOIN occurrence NOT INDEXED ${HELD}
+         WHERE fill_until IS NOT NULL AND occurrence.height BETWEEN MAX(@from, fill_height) AND MIN(@to, fill_until)
+           AND (occurrence.height, occurrence.transaction_index) > (fill_height, fill_index) AND content.state > 0)`,
       )
       .pluck();
     this.#forget = database.prepare('DELETE FROM unwritten_record WHERE height > ?');
+    this.#forgetUnsaved = database.prepare(
+      `DELETE FROM unwritten_record WHERE (height, transaction_index) IN
+         (SELECT height, transaction_index FROM unwritten_record AS waiting CROSS JOIN occurrence USING (height, transaction_index)
+          WHERE height <= (SELECT height FROM block WHERE median_time_seconds < @medianTimeSeconds ORDER BY height DESC LIMIT 1)
+            AND NOT EXISTS (SELECT 1 FROM content WHERE content.version_hash = occurrence.version_hash
+              AND content.hash_type = occurrence.hash_type) LIMIT @limit)`,
+    );
     this.#withdraw = database.prepare(
       'INSERT INTO withdrawn_occurrence (version_hash, hash_type, txid, vout, height, block_hash, withdrawn_ms) VALUES (?, ?, ?, ?, ?, ?, ?)',
     );
@@ -142,9 +155,30 @@ export class RecordOutbox {
     this.#queueFirstEverywhere.run(key, code, most);
   }
 
-  /** How many records of held content, of occurrences at these heights, are not on every backend yet. */
+  /**
+   * How many records of held content, of occurrences at these heights, are not on every backend yet; of a backend that is
+   * given a stretch of the chain, those that it may not have.
+   */
   dueBetween(from: number, to: number): number {
-    return z.number().parse(this.#dueBetween.get(from, to));
+    return z.number().parse(this.#dueBetween.get({ from, to }));
+  }
+
+  /**
+   * Records that wait for a store that is away stay few: behind the first so many the store is given a stretch of the
+   * chain instead, of which it gets everything when it is back. Within a transaction. Gives how many rows went.
+   */
+  bound(tasks: number): number {
+    return this.#tasks.bound(tasks);
+  }
+
+  /** Texts that the data folder has. Within a transaction. */
+  forgetTexts(limit: number): number {
+    return this.#tasks.forgetTexts(limit);
+  }
+
+  /** Of content that never came, in blocks of before this time. Within a transaction. */
+  forgetUnsaved(medianTimeSeconds: number, limit: number): number {
+    return this.#forgetUnsaved.run({ medianTimeSeconds, limit }).changes;
   }
 
   /** Within the transaction that takes blocks back. */

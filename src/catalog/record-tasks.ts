@@ -1,11 +1,17 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { BlockHash, TxId } from '../blob/ids.ts';
+import { SPOOL } from './placement-table.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** Stands for a record that is to be made from its block once there is something to write it for. */
 export const UNMADE_RECORD = '';
 
+/** Records that no store waits for. */
+const FORGET_UNASKED = `DELETE FROM unwritten_record WHERE NOT EXISTS (SELECT 1 FROM record_task
+  WHERE record_task.height = unwritten_record.height AND record_task.transaction_index = unwritten_record.transaction_index)`;
+
+const placeRow = z.object({ height: z.number(), transaction_index: z.number() });
 const numbered = z.array(z.object({ id: z.number(), name: z.string() }));
 
 /** A record that a store has, and the block that it speaks of. */
@@ -25,7 +31,12 @@ export class RecordTasks {
   readonly #queueTask: Database.Statement;
   readonly #isQueued: Database.Statement;
   readonly #written: Database.Statement;
+  readonly #forgetTexts: Database.Statement;
   readonly #done: Database.Statement;
+  readonly #taskAt: Database.Statement;
+  readonly #highest: Database.Statement;
+  readonly #unqueueAfter: Database.Statement;
+  readonly #stretch: Database.Statement;
   readonly #filling: Database.Statement;
   readonly #filled: Database.Statement;
   readonly #deleted: Database.Statement;
@@ -52,9 +63,29 @@ export class RecordTasks {
          AND NOT EXISTS (SELECT 1 FROM withdrawn_task CROSS JOIN withdrawn_occurrence USING (sequence)
            WHERE store_id = @id AND height = @height AND txid = @txid AND vout = @vout)`,
     );
+    this.#forgetTexts = database.prepare(
+      `UPDATE unwritten_record SET record = '${UNMADE_RECORD}' WHERE (height, transaction_index) IN
+         (SELECT height, transaction_index FROM record_store CROSS JOIN unwritten_record AS waiting
+          WHERE record_store.id = ? AND record <> '${UNMADE_RECORD}' AND NOT EXISTS (SELECT 1 FROM record_task
+            WHERE record_task.height = waiting.height AND record_task.transaction_index = waiting.transaction_index
+              AND store_id = record_store.id) LIMIT ?)`,
+    );
     this.#done = database.prepare(
       `DELETE FROM unwritten_record WHERE height = @height AND transaction_index = @index AND NOT EXISTS
          (SELECT 1 FROM record_task WHERE height = @height AND transaction_index = @index)`,
+    );
+    this.#taskAt = database.prepare(
+      'SELECT height, transaction_index FROM record_task WHERE store_id = ? ORDER BY height, transaction_index LIMIT 1 OFFSET ?',
+    );
+    this.#highest = database.prepare('SELECT MAX(height) FROM record_task WHERE store_id = ?').pluck();
+    this.#unqueueAfter = database.prepare(
+      'DELETE FROM record_task WHERE store_id = ? AND (height, transaction_index) > (?, ?)',
+    );
+    const isBehind = 'fill_until IS NULL OR (fill_height, fill_index) > (@height, @index)';
+    this.#stretch = database.prepare(
+      `UPDATE record_store SET fill_height = CASE WHEN ${isBehind} THEN @height ELSE fill_height END,
+       fill_index = CASE WHEN ${isBehind} THEN @index ELSE fill_index END,
+       fill_until = MAX(COALESCE(fill_until, @until), @until) WHERE id = @id`,
     );
     this.#filling = database.prepare(
       'SELECT fill_height, fill_index, fill_until FROM record_store WHERE id = ? AND fill_until IS NOT NULL',
@@ -76,12 +107,7 @@ export class RecordTasks {
     database.prepare(`DELETE FROM record_task WHERE store_id IN (${gone})`).run({ now });
     database.prepare(`DELETE FROM withdrawn_task WHERE store_id IN (${gone})`).run({ now });
     const isLeft = database.prepare(`DELETE FROM record_store WHERE id IN (${gone})`).run({ now }).changes > 0;
-    if (isLeft) {
-      database.exec(
-        `DELETE FROM unwritten_record WHERE NOT EXISTS (SELECT 1 FROM record_task
-           WHERE record_task.height = unwritten_record.height AND record_task.transaction_index = unwritten_record.transaction_index)`,
-      );
-    }
+    if (isLeft) database.exec(FORGET_UNASKED);
     const add = database.prepare(
       `INSERT INTO record_store (name, fill_height, fill_index, fill_until)
        VALUES (?, -1, -1, (SELECT COALESCE(MAX(height), -1) FROM occurrence)) ON CONFLICT DO NOTHING RETURNING id`,
@@ -116,6 +142,29 @@ export class RecordTasks {
   written(id: number, { height, transactionIndex: index, txid, vout, blockHash }: WrittenRecord): void {
     this.#written.run({ id, height, index, txid: hashKey(txid), vout, blockHash: hashKey(blockHash) });
     this.#done.run({ height, index });
+  }
+
+  /** What the data folder has is read there for a store that is away: its text need not be held. Gives how many went. */
+  forgetTexts(limit: number): number {
+    return this.#forgetTexts.run(this.#ids.get(SPOOL) ?? null, limit).changes;
+  }
+
+  /**
+   * Behind the first so many of a store that has more than twice as many, a stretch of the chain stands for them. Gives
+   * how many went.
+   */
+  bound(tasks: number): number {
+    let gone = 0;
+    for (const id of this.#ids.values()) {
+      const after = (offset: number) => this.#taskAt.get(id, offset);
+      if (after(2 * tasks) === undefined) continue;
+      const from = placeRow.parse(after(tasks - 1));
+      const until = z.number().parse(this.#highest.get(id));
+      this.#stretch.run({ id, height: from.height, index: from.transaction_index, until });
+      gone += this.#unqueueAfter.run(id, from.height, from.transaction_index).changes;
+      this.#database.exec(FORGET_UNASKED);
+    }
+    return gone;
   }
 
   /** undefined: there is nothing more to give it from before. */

@@ -224,14 +224,20 @@ export class ReplicaLedger {
     return nowMs() - changedMs > withinMs ? 0 : sequence;
   }
 
+  /** 0: it is over, and the next one begins anew. */
   recordProgress(backend: string, purpose: string, sequence: number): void {
-    this.#parts.transaction('record how far a check has come', () =>
+    this.#parts.transaction('record how far a check has come', () => {
+      const id = this.#parts.placements.id(backend);
+      if (sequence === 0) {
+        this.#database.prepare('DELETE FROM scrub_progress WHERE backend_id = ? AND purpose = ?').run(id, purpose);
+        return;
+      }
       this.#database
         .prepare(
           'INSERT INTO scrub_progress (backend_id, purpose, sequence, changed_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, changed_ms = excluded.changed_ms',
         )
-        .run(this.#parts.placements.id(backend), purpose, sequence, this.#parts.nowMs()),
-    );
+        .run(id, purpose, sequence, this.#parts.nowMs());
+    });
   }
 
   /** The local store is to hold it, and nobody has looked whether it does. Within a transaction of the caller. */

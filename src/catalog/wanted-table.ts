@@ -108,6 +108,7 @@ export class WantedTable {
   /** By parts of the queue, the more urgent one first. */
   readonly #next: Readonly<Record<WantedKind, readonly Database.Statement[]>>;
   readonly #past: Database.Statement;
+  readonly #forgetDropped: Database.Statement;
   readonly #find: Database.Statement;
   readonly #fail: Database.Statement;
   readonly #remove: Database.Statement;
@@ -166,6 +167,10 @@ export class WantedTable {
     );
     this.#forgetUnlisted = database.prepare(
       'DELETE FROM seen WHERE version_hash = ? AND hash_type IS NULL AND size_known = 0',
+    );
+    this.#forgetDropped = database.prepare(
+      `DELETE FROM seen WHERE version_hash IN
+         (SELECT version_hash FROM ${RESTING} AND hash_type IS NULL AND median_time_seconds < ? LIMIT ?)`,
     );
     this.#find = database.prepare(`SELECT ${COLUMNS} FROM seen WHERE version_hash = ?`);
     this.#fail = database.prepare(
@@ -239,6 +244,13 @@ export class WantedTable {
     this.#leftBranch.run({ key });
     this.#lastMined.run({ key });
     this.#removed(this.#forgetUnlisted.run(key));
+  }
+
+  /** Dropped before it came: in no block, named by no list since, and of before this time. Gives how many rows went. */
+  forgetDropped(medianTimeSeconds: number, limit: number): number {
+    const run = this.#forgetDropped.run(medianTimeSeconds, limit);
+    this.#removed(run);
+    return run.changes;
   }
 
   summary(): QueueSummary {

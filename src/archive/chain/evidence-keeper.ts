@@ -104,8 +104,11 @@ export class EvidenceKeeper {
   async #putLatest(store: RecordStore, path: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { catalog, archiverId } = this.#modules;
+    const document = catalog.evidence.find(path);
+    // An old report that the catalog does not keep any more.
+    if (document === null) return;
     const place = parseRecordPath(`audit/${archiverId}/${path}`);
-    await store.putRecord(place, `${JSON.stringify(catalog.evidence.find(path), null, 2)}\n`, signal);
+    await store.putRecord(place, `${JSON.stringify(document, null, 2)}\n`, signal);
   }
 
   #inTurn(store: RecordStore, work: () => Promise<void>): Promise<void> {

@@ -1,0 +1,103 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import { RETENTION_SECONDS } from '../blob/limits.ts';
+import { SPOOL } from './placement-table.ts';
+import type { RecordOutbox } from './record-outbox.ts';
+import type { WantedTable } from './wanted-table.ts';
+
+export interface TableLimits {
+  /** Names of bytes that were let go, the newest. */
+  readonly letGo: number;
+  /** Records that wait for one store each by itself. */
+  readonly recordTasks: number;
+  /** Reports of one kind, the newest: the data folder keeps all of them as files. */
+  readonly reports: number;
+  /** Rows that one statement deletes: everything else waits for it. */
+  readonly atOnce: number;
+}
+
+export const TABLE_LIMITS: TableLimits = { letGo: 65_536, recordTasks: 10_000, reports: 1_000, atOnce: 50_000 };
+
+/** On the chain's clock. What no list names for so long is not mined any more: a node forgets it after 14 days. */
+const DROPPED_SECONDS = 15 * 86_400;
+/** Nobody lists it any more and it never came; where its bytes turn up, its records are queued anew. */
+const UNSAVED_SECONDS = 2 * RETENTION_SECONDS;
+const REPORT_FOLDERS = ['audits', 'outages'] as const;
+
+const gone = z.object({ count: z.number(), bytes: z.number().nullable(), newest: z.number().nullable() });
+
+interface BoundedParts {
+  readonly wanted: WantedTable;
+  readonly records: RecordOutbox;
+  readonly transaction: <T>(operation: string, work: () => T) => T;
+}
+
+/**
+ * Keeps within bounds what would grow for ever and is not the index of what is on chain: names of free spam, queues of a
+ * store that is away for months, reports. Each kind in a transaction of its own.
+ */
+export class BoundedTables {
+  readonly #database: Database.Database;
+  readonly #parts: BoundedParts;
+
+  constructor(database: Database.Database, parts: BoundedParts) {
+    this.#database = database;
+    this.#parts = parts;
+  }
+
+  /** Gives how many rows went, by what they were. */
+  enforce(limits: TableLimits = TABLE_LIMITS): Readonly<Record<string, number>> {
+    const { transaction, wanted, records } = this.#parts;
+    const { atOnce } = limits;
+    const tip = this.#tipMedianSeconds();
+    return {
+      letGo: transaction('forget what was let go long ago', () => this.#forgetLetGo(limits)),
+      recordTasks: transaction('give a stretch for single records', () => records.bound(limits.recordTasks)),
+      recordTexts: transaction('leave texts of records to the data folder', () => records.forgetTexts(atOnce)),
+      reports: transaction('leave old reports to the data folder', () => this.#leaveReports(limits)),
+      dropped: transaction('forget what was dropped', () => wanted.forgetDropped(tip - DROPPED_SECONDS, atOnce)),
+      unsavedRecords: transaction('forget records of what was not saved', () =>
+        records.forgetUnsaved(tip - UNSAVED_SECONDS, atOnce),
+      ),
+    };
+  }
+
+  #tipMedianSeconds(): number {
+    const newest = this.#database.prepare('SELECT median_time_seconds FROM block ORDER BY height DESC LIMIT 1');
+    return z.number().parse(newest.pluck().get() ?? 0);
+  }
+
+  /** The oldest arrivals go; that there were so many stays. The newest stays, whose number is never given again. */
+  #forgetLetGo({ letGo, atOnce }: TableLimits): number {
+    const last = this.#database
+      .prepare('SELECT sequence FROM let_go ORDER BY sequence DESC LIMIT 1 OFFSET ?')
+      .pluck()
+      .get(Math.max(1, letGo));
+    if (last === undefined) return 0;
+    const which = '(SELECT sequence FROM let_go WHERE sequence <= ? ORDER BY sequence LIMIT ?)';
+    const { count, bytes, newest } = gone.parse(
+      this.#database
+        .prepare(
+          `SELECT COUNT(*) AS count, SUM(size_bytes) AS bytes, MAX(let_go_ms) AS newest FROM let_go WHERE sequence IN ${which}`,
+        )
+        .get(last, atOnce),
+    );
+    this.#database.prepare(`DELETE FROM let_go WHERE sequence IN ${which}`).run(last, atOnce);
+    this.#database
+      .prepare(
+        `INSERT INTO let_go_forgotten (only, count, bytes, newest_ms) VALUES (1, ?, ?, ?) ON CONFLICT DO UPDATE SET
+         count = count + excluded.count, bytes = bytes + excluded.bytes, newest_ms = MAX(newest_ms, excluded.newest_ms)`,
+      )
+      .run(count, bytes ?? 0, newest ?? 0);
+    return count;
+  }
+
+  /** A later report says all that an older one says of what is still so. Never before the data folder has it. */
+  #leaveReports({ reports }: TableLimits): number {
+    const leave = this.#database.prepare(
+      `DELETE FROM evidence WHERE path > @folder || '/' AND sequence <= (SELECT sequence FROM evidence_delivery WHERE store = '${SPOOL}')
+       AND path <= (SELECT path FROM evidence WHERE path > @folder || '/' AND path < @folder || '0' ORDER BY path DESC LIMIT 1 OFFSET @reports)`,
+    );
+    return REPORT_FOLDERS.reduce((gone, folder) => gone + leave.run({ folder, reports }).changes, 0);
+  }
+}

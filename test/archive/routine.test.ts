@@ -6,11 +6,14 @@ import { DamageWatch } from '../../src/archive/damage-watch.ts';
 import { Pulse } from '../../src/archive/pulse.ts';
 import { Canary } from '../../src/archive/replicate/canary.ts';
 import type { Holding } from '../../src/archive/replicate/holding.ts';
+import { Routine } from '../../src/archive/routine.ts';
 import { parseBlockHash } from '../../src/blob/ids.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { NEVER_MS } from '../../src/catalog/queue-parts.ts';
 import { createLogger } from '../../src/observability/logger.ts';
-import { HandClock, openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
+import { HandClock, openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
 import { NEVER } from '../sample-blobs.ts';
+import { replicationScene } from './replicate/replication-scene.ts';
 
 const silent = createLogger('silent', { write: () => {} });
 
@@ -21,6 +24,38 @@ function catalogWith(labels: readonly string[]): Catalog {
   catalog.recordProven('local', catalog.page('oldest', null, labels.length));
   return catalog;
 }
+
+test('maintenance bounds what would grow for ever, and says how much went', async () => {
+  const scene = await replicationScene({ backends: [], mode: 'keep' });
+  const { catalog } = scene;
+  const lines: string[] = [];
+  const log = createLogger('info', { write: (line) => void lines.push(line) });
+  const routine = new Routine(
+    { days: 1 },
+    {
+      ...scene,
+      log,
+      records: [],
+      finalHeight: () => null,
+      audit: () => Promise.reject(new Error('not asked here')),
+      nowMs: () => scene.clock.wallMs,
+    },
+  );
+  const dropped = sighting('dropped', { medianTimeSeconds: 1_767_000_000 });
+  catalog.noteListed([dropped]);
+  const failure = { code: 'archive/absent-at-node', message: 'It has not got it.', nextAttemptMs: NEVER_MS };
+  catalog.recordFailures([{ versionHash: dropped.versionHash, ...failure }]);
+  catalog.chain.recordStart(1);
+  const time = 1_767_000_000 + 16 * 86_400;
+  const hashes = { hash: parseBlockHash('11'.repeat(32)), previousHash: parseBlockHash('00'.repeat(32)) };
+  const block = { height: 1, ...hashes, timeSeconds: time, medianTimeSeconds: time, occurrences: [], unclear: [] };
+  catalog.chain.recordBlocks([block], () => false);
+  routine.maintain();
+  expect(catalog.findWanted(dropped.versionHash)).toBeNull();
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ rows: { dropped: 1, letGo: 0 } }]);
+  routine.maintain();
+  expect(lines).toHaveLength(1);
+});
 
 describe('the canary', () => {
   function canaryOn(catalog: Catalog, look: Holding['look']) {

@@ -96,7 +96,8 @@ export class Scrub {
   async slice(holding: Holding, parts: number, signal: AbortSignal): Promise<BackendFindings> {
     const { replicas } = this.#modules.catalog;
     const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, isResumed: false };
-    let left = Math.ceil(replicas.goodCount(holding.id) / parts);
+    // What was found damaged counts as well: else each day that finds much would read less, and the round take longer.
+    let left = Math.ceil((replicas.goodCount(holding.id) + replicas.damagedCount(holding.id)) / parts);
     while (left > 0) {
       const page = replicas.goodAfter(holding.id, replicas.progress(holding.id, 'daily'), Math.min(left, PAGE_ENTRIES));
       await this.#look(holding, page, counts, signal);

@@ -167,6 +167,13 @@ test('in so many days everything is read once, whatever restarts come between, a
   expect(days.flat().toSorted()).toEqual(BLOBS.map((blob) => `get ${keyOf(blob)}`).toSorted());
 });
 
+test('days that find much damaged read no less than others: the round takes no longer', async () => {
+  const { backend, scrub, holding, reads } = await stored();
+  for (const blob of BLOBS.slice(0, 15)) backend.blobs.delete(keyOf(blob));
+  for (let day = 0; day < 3; day += 1) await scrub.slice(holding, 3, NEVER);
+  expect(new Set(reads())).toEqual(new Set(BLOBS.map((blob) => `get ${keyOf(blob)}`)));
+});
+
 test('a day that a stop or a fault cut short loses nothing: the next one begins where that one did', async () => {
   const { backend, reads, catalog, folder } = await stored();
   catalog.close();

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 
 type Cleanup = () => Promise<unknown> | unknown;
 
@@ -11,7 +11,7 @@ export const atEndOfTest: AtEnd = (cleanup) =>
     await cleanup();
   });
 
-/** For what several tests share: `beforeAll` gives back `close`. Last come, first cleaned up. */
+/** For what several tests share. Last come, first cleaned up. */
 export class SharedByTests {
   readonly #cleanups: Cleanup[] = [];
 
@@ -22,4 +22,11 @@ export class SharedByTests {
   readonly close = async (): Promise<void> => {
     for (const cleanup of this.#cleanups.splice(0).reverse()) await cleanup();
   };
+}
+
+/** `beforeAll` for what is cleaned up after all, also where setting it up failed half-way: then nothing is left running. */
+export function beforeAllSharing(setUp: (atEnd: AtEnd) => Promise<void>, timeoutMs?: number): void {
+  const { atEnd, close } = new SharedByTests();
+  beforeAll(() => setUp(atEnd), timeoutMs);
+  afterAll(close, timeoutMs);
 }

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Devnode } from '../../src/devnode/index.ts';
-import { atEndOfTest, SharedByTests } from '../cleanup.ts';
+import { atEndOfTest, beforeAllSharing } from '../cleanup.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type ArchiveProcess, environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
@@ -19,8 +19,7 @@ let daemon: ArchiveProcess;
 let env: Record<string, string>;
 let dataDir: string;
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({ seedRecordedBlobs: true }, atEnd);
   dataDir = temporaryFolder(atEnd);
   const tokens = join(temporaryFolder(atEnd), 'tokens');
@@ -35,7 +34,6 @@ beforeAll(async () => {
   await overSocket(async (ask) => {
     await eventually(async () => expect((await ask('/v1/status')).text).toMatch(/"stored":22/), 30_000);
   }, atEnd);
-  return close;
 });
 
 interface Said {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { SharedByTests } from '../cleanup.ts';
+import { describe, expect, test } from 'vitest';
+import { beforeAllSharing } from '../cleanup.ts';
 import { cli } from '../cli/cli-in-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type ArchiveProcess, environmentOf, startArchive, startNode, untilStored } from './archive-process.ts';
@@ -9,12 +9,10 @@ import { holdfast } from './holdfast-process.ts';
 
 let daemon: ArchiveProcess;
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   const node = await startNode({ seedRecordedBlobs: true }, atEnd);
   daemon = await startArchive({ dataDir: temporaryFolder(atEnd), node, atEnd });
   await untilStored(daemon, 22);
-  return close;
 });
 
 const ONE_BYTE = 'cd5edcba1904ce1b09e94c8a2d2a85375599856ca21c793571193054498b51d7';

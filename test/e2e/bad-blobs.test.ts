@@ -1,7 +1,7 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Devnode, FaultRule } from '../../src/devnode/index.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
-import { SharedByTests } from '../cleanup.ts';
+import { beforeAllSharing } from '../cleanup.ts';
 import { NEVER, sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type ArchiveProcess, PASSWORD, startArchive, startNode, stop, untilStored } from './archive-process.ts';
@@ -45,8 +45,7 @@ let sick: Sick[];
 const GOOD = 40;
 
 /** The sick ones are nearest to their deadline: whoever lets one hold up the queue never comes to the good ones. */
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
   dataDir = temporaryFolder(atEnd);
   sick = FAULTS.map(([name, fault, code, says], index) => {
@@ -66,7 +65,6 @@ beforeAll(async () => {
   }
   node.mine(2);
   daemon = await startArchive({ dataDir, node, atEnd });
-  return close;
 });
 
 describe('blobs that do not come as they should', () => {

@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Devnode } from '../../src/devnode/index.ts';
-import { SharedByTests } from '../cleanup.ts';
+import { beforeAllSharing } from '../cleanup.ts';
 import { cli } from '../cli/cli-in-process.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -24,14 +24,12 @@ let node: Devnode;
 let daemon: ArchiveProcess;
 let env: Record<string, string>;
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({ seedRecordedBlobs: true }, atEnd);
   const setup = { dataDir: temporaryFolder(atEnd), node };
   daemon = await startArchive({ ...setup, atEnd });
   env = environmentOf(setup);
   await untilStored(daemon, 22);
-  return close;
 });
 
 const ask = (...words: string[]): Promise<Ended> => holdfast(words, { env, cwd: temporaryFolder() });

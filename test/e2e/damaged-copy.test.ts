@@ -1,9 +1,9 @@
 import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Devnode } from '../../src/devnode/index.ts';
-import { SharedByTests } from '../cleanup.ts';
+import { beforeAllSharing } from '../cleanup.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type ArchiveProcess, startArchive, startNode, stop, untilStored } from './archive-process.ts';
@@ -52,8 +52,7 @@ let daemon: ArchiveProcess;
 let dataDir: string;
 let hashes: string[];
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
   dataDir = temporaryFolder(atEnd);
   hashes = DAMAGES.map(
@@ -67,7 +66,6 @@ beforeAll(async () => {
   for (const hash of hashes) expect((await daemon.client.blob(hash)).status).toBe(200);
   node.faults.add({ fault: { kind: 'work-queue-full' }, methods: ['getnevmblobdata'] });
   for (const [index, [, , damage]] of DAMAGES.entries()) damage(pathOf(hashes[index] ?? ''), hashes[index] ?? '');
-  return close;
 });
 
 describe('a copy that is not what its name says', () => {

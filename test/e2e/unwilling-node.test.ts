@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Devnode, FaultRule } from '../../src/devnode/index.ts';
-import { SharedByTests } from '../cleanup.ts';
+import { beforeAllSharing } from '../cleanup.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type ArchiveProcess, PASSWORD, startArchive, startNode, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
@@ -10,11 +10,9 @@ let node: Devnode;
 let daemon: ArchiveProcess;
 let stored = 0;
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
   daemon = await startArchive({ dataDir: temporaryFolder(atEnd), node, atEnd });
-  return close;
 });
 
 /** A blob that is published while something is wrong: it has to come when nothing is any more. */

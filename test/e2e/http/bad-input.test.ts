@@ -1,6 +1,6 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { SharedByTests } from '../../cleanup.ts';
+import { beforeAllSharing } from '../../cleanup.ts';
 import { RawClient } from '../../http/raw-client.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -19,14 +19,12 @@ const PROBLEM = z.looseObject({
 let daemon: ArchiveProcess;
 let hash: string;
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   const node = await startNode({}, atEnd);
   hash = node.submitLabelled({ label: LABEL, sizeBytes: SIZE_BYTES, hashType: 'keccak256' }).versionHash;
   node.mine(2);
   daemon = await startArchive({ dataDir: temporaryFolder(atEnd), node, atEnd });
   await untilStored(daemon, 1);
-  return close;
 });
 
 function open(): Promise<RawClient> {

@@ -1,7 +1,7 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Devnode } from '../../../src/devnode/index.ts';
-import { SharedByTests } from '../../cleanup.ts';
+import { beforeAllSharing } from '../../cleanup.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import {
   type ArchiveProcess,
@@ -36,8 +36,7 @@ const ours = (method: string, params: unknown = []) => call(daemon.client.url, m
 const theirs = (method: string, params: unknown = []) =>
   call(node.url, method, params, `Basic ${btoa(`devnode:${PASSWORD}`)}`);
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
   publish(node, 'asked for as of a node', 3);
   node.mine(3);
@@ -54,7 +53,6 @@ beforeAll(async () => {
     return theirTip;
   });
   tip = z.string().parse(best.result);
-  return close;
 });
 
 test('a header is what the node shows of it, as far as the walk knows it', async () => {

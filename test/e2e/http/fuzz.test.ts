@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { Pool } from 'undici';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Devnode } from '../../../src/devnode/index.ts';
 import { PROBLEMS } from '../../../src/http/index.ts';
-import { SharedByTests } from '../../cleanup.ts';
+import { beforeAllSharing } from '../../cleanup.ts';
 import { DescribedAnswers, type DescribedOperation, mediaTypeOf } from '../../http/described-answers.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -32,8 +32,7 @@ let daemon: ArchiveProcess;
 let published: Published[];
 let described: DescribedAnswers;
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
   published = publish(node, 'asked at random', 6);
   node.mine(3);
@@ -48,7 +47,6 @@ beforeAll(async () => {
   daemon = await startArchive({ dataDir: temporaryFolder(atEnd), node, env, atEnd });
   await untilStored(daemon, 6);
   described = new DescribedAnswers(JSON.parse((await daemon.client.get('/openapi.json')).body.toString()));
-  return close;
 });
 
 /** Listening has no end; what it says when it may not be done, HEAD is told as well. */

@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Devnode } from '../../../src/devnode/index.ts';
-import { SharedByTests } from '../../cleanup.ts';
+import { beforeAllSharing } from '../../cleanup.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type ArchiveProcess, startArchive, startNode, untilStored } from '../archive-process.ts';
@@ -23,8 +23,7 @@ let daemon: ArchiveProcess;
 let folder: string;
 let env: Record<string, string>;
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
   folder = temporaryFolder(atEnd);
   // A refusal is a failure.
@@ -51,7 +50,6 @@ beforeAll(async () => {
   };
   await eventually(async () => expect((await daemon.client.get('/lastblock')).status).toBe(200));
   await eventually(async () => expect((await daemon.client.get(`/v1/blobs/${versionHash}/proof`)).status).toBe(200));
-  return close;
 });
 
 describe('the lines of the documentation', () => {

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Devnode } from '../../../src/devnode/index.ts';
-import { SharedByTests } from '../../cleanup.ts';
+import { beforeAllSharing } from '../../cleanup.ts';
 import { testOnLinux } from '../../promised.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -22,8 +22,7 @@ let dataDir: string;
 let hashes: string[];
 const labelOf = (index: number) => `for slow readers ${index}`;
 
-beforeAll(async () => {
-  const { atEnd, close } = new SharedByTests();
+beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
   dataDir = temporaryFolder(atEnd);
   hashes = Array.from(
@@ -35,7 +34,6 @@ beforeAll(async () => {
   const env = { HOLDFAST_HTTP_CONCURRENT_PER_CLIENT: '0', HOLDFAST_HTTP_RATE_PER_SECOND: '0' };
   daemon = await startArchive({ dataDir, node, env, atEnd });
   await untilStored(daemon, BLOBS, 60_000);
-  return close;
 }, 120_000);
 
 function residentBytes(): number {

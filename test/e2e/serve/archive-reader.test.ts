@@ -1,7 +1,7 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Devnode } from '../../../src/devnode/index.ts';
 import { type ArchiveReader, createArchiveReader, type SourceOptions } from '../../../src/reader/index.ts';
-import { SharedByTests } from '../../cleanup.ts';
+import { beforeAllSharing } from '../../cleanup.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
@@ -21,8 +21,7 @@ describeWithServers('the archive reader against the real thing', () => {
   let sources: readonly SourceOptions[];
   let reader: ArchiveReader;
 
-  beforeAll(async () => {
-    const { atEnd, close } = new SharedByTests();
+  beforeAllSharing(async (atEnd) => {
     // It gives what it has, and searches no network: then its 404 is a word of its own.
     kubo = await startKubo({ config: { 'Gateway.NoFetch': true } });
     atEnd(() => kubo.stop());
@@ -42,7 +41,6 @@ describeWithServers('the archive reader against the real thing', () => {
       { kind: 'node', url: daemon.client.url },
     ];
     reader = createArchiveReader({ sources });
-    return close;
   }, SERVER_START_MS);
 
   test('each source alone gives every blob, of both hashes, and says what is absent', async () => {

@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Devnode } from '../../../src/devnode/index.ts';
 import { parseRecordPath } from '../../../src/storage/record-store.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { decodeOccurrenceRecord, verifyOccurrence } from '../../../src/verify/index.ts';
-import { SharedByTests } from '../../cleanup.ts';
+import { beforeAllSharing } from '../../cleanup.ts';
 import { NEVER, sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
@@ -35,8 +35,7 @@ describeWithServers('holdfast serve, on real backends', () => {
   let both: Record<string, string>;
   let s3Only: Record<string, string>;
 
-  beforeAll(async () => {
-    const { atEnd, close } = new SharedByTests();
+  beforeAllSharing(async (atEnd) => {
     [s3, kubo] = await Promise.all([startS3Server(), startKubo()]);
     atEnd(async () => Promise.all([s3.stop(), kubo.stop()]));
     node = await startNode({}, atEnd);
@@ -55,7 +54,6 @@ describeWithServers('holdfast serve, on real backends', () => {
     await untilStored(archiver, 8);
     await untilDrained(archiver, ['s3', 'ipfs']);
     reader = await startReader(both, atEnd);
-    return close;
   }, SERVER_START_MS);
 
   const contentOf = async (): Promise<string[]> => {

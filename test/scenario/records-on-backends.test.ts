@@ -69,7 +69,7 @@ describe('occurrence records', { timeout: TEST_MS }, () => {
     for (const gone of [before[0], before[5], before.at(-1)]) server.objects.delete(gone ?? '');
     const found = await check();
     expect(found, found.stdout + found.stderr).toMatchObject({ code: 3 });
-    expect(found.stdout).toContain('good: 3 occurrence records missing; holdfast run writes them again');
+    expect(found.stdout).toContain('good: 3 records are missing there; holdfast run writes what is missing');
     await scene.start(env);
     await scene.until('there again', () => recordsIn(server).length >= before.length);
     await scene.stop();

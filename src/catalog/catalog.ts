@@ -3,13 +3,14 @@ import type { ContentName, VersionHash } from '../blob/ids.ts';
 import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
 import { tidyUp } from '../sqlite/tidy-up.ts';
+import { Arrivals } from './arrivals.ts';
 import { AuditSnapshot } from './audit-snapshot.ts';
 import { type MovedBackend, settlePlaces } from './backend-places.ts';
 import { BoundedTables } from './bounded-tables.ts';
 import { CatalogFigures } from './catalog-figures.ts';
 import { type CatalogOptions, configuredBackends, MEMORY } from './catalog-options.ts';
 import { ChainAnswers } from './chain-answers.ts';
-import { ChainIndex, RECORDED_OCCURRENCES } from './chain-index.ts';
+import { ChainIndex } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
 import { CustomLedger } from './custom-ledger.ts';
 import { catalogFault } from './errors.ts';
@@ -37,6 +38,7 @@ export class Catalog {
   readonly #content: ContentTable;
   readonly #placements: PlacementTable;
   readonly #options: CatalogOptions;
+  readonly #arrivals: Arrivals;
   readonly counts: StateTotals;
   /** No row of the fetch queue that was there then is younger. */
   readonly openedMs: number;
@@ -98,11 +100,18 @@ export class Catalog {
     this.window = new WindowRows(database, parts.reading);
     this.runs = new TaskRuns(database, parts);
     this.bounded = new BoundedTables(database, { ...parts, records: this.records });
+    this.#arrivals = new Arrivals({
+      ...parts,
+      placements: this.#placements,
+      unmined: this.unmined,
+      records: this.records,
+      counts: this.counts,
+    });
     this.replicas = new ReplicaLedger(database, {
       ...parts,
       placements: this.#placements,
       recount: (entry) => this.#recount(entry),
-      queueRecords: (name) => this.records.queueFirst(name, RECORDED_OCCURRENCES),
+      queueRecords: (name) => this.#arrivals.queueRecords(name),
       moved: (from, to, sizeBytes) => {
         if (from !== null) this.counts.leaveUncounted(from);
         this.counts.enter(to, sizeBytes);
@@ -165,19 +174,7 @@ export class Catalog {
 
   /** The bytes of these are durable in the local store. */
   recordSpooled(contents: readonly SpooledContent[]): void {
-    this.#transaction('record what is spooled', () => {
-      for (const content of contents) {
-        const put = this.#content.putSpooled(content, this.#options.nowMs());
-        if (put !== null) {
-          this.#placements.want(put.sequence, content.dueSeconds ?? content.medianTimeSeconds ?? 0, put.isUnmined);
-          this.unmined.recordReturned(content);
-          this.records.queueFirst(content, RECORDED_OCCURRENCES);
-          if (!put.isNew) this.counts.leaveUncounted('seen');
-          this.counts.enter('spooled', content.sizeBytes);
-        }
-        this.#wanted.remove(content.versionHash);
-      }
-    });
+    this.#transaction('record what is spooled', () => this.#arrivals.record(contents));
   }
 
   recordFailures(failures: readonly FetchFailure[]): void {

@@ -45,6 +45,12 @@ export class PlacementCounts {
     counts.damaged += (to === 2 ? 1 : 0) - (from === 2 ? 1 : 0);
   }
 
+  /** So many new rows of this backend are wanted. */
+  added(backendId: number, rows: number): void {
+    const counts = this.#counts.get(backendId);
+    if (counts !== undefined) counts.wanted += rows;
+  }
+
   /** Gives what puts them back to what they are now: for a transaction that is rolled back. */
   remember(): () => void {
     const before = [...this.#counts].map(([id, counts]) => [id, { ...counts }] as const);

@@ -1,10 +1,8 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { RowsInsert } from '../sqlite/rows-insert.ts';
 import { type PlacementCode, PlacementCounts } from './placement-counts.ts';
-
-/** 0 wanted, 1 good, 2 damaged: as the column spells them. */
-const PLACEMENT_STATES = ['wanted', 'good', 'damaged'] as const;
-export type PlacementState = (typeof PLACEMENT_STATES)[number];
+import { codeOf, type PlacementState, stateOf } from './placement-state.ts';
 
 export interface Placement {
   readonly backend: string;
@@ -44,7 +42,7 @@ export const SPOOL = 'local';
 
 /** What each backend is to hold, and what was proven of it. The caller owns the transactions. */
 export class PlacementTable {
-  readonly #want: Database.Statement;
+  readonly #want: RowsInsert;
   readonly #set: Database.Statement;
   readonly #put: Database.Statement;
   readonly #remove: Database.Statement;
@@ -88,9 +86,8 @@ export class PlacementTable {
     this.#wantAnew = database.prepare(
       'UPDATE placement SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0 WHERE backend_id = ? AND sequence = ?',
     );
-    this.#want = database.prepare(
-      'INSERT INTO placement (backend_id, sequence, state, due_seconds) VALUES (?, ?, 0, ?) ON CONFLICT DO NOTHING',
-    );
+    const into = 'placement (backend_id, sequence, state, due_seconds)';
+    this.#want = new RowsInsert(database, into, '(?, ?, 0, ?)', 'ON CONFLICT DO NOTHING');
     // Why it failed before is kept for as long as it matters: of millions of rows each may have failed once.
     const withoutError = 'last_error_code = NULL, last_error = NULL';
     this.#set = database.prepare(
@@ -164,6 +161,15 @@ export class PlacementTable {
     }
   }
 
+  /** As `want`, for content that was not known before: there are no rows of it. */
+  wantNew(contents: readonly { sequence: number; dueSeconds: number; isUnmined: boolean }[]): void {
+    for (const [name, id] of this.#ids) {
+      const here = name === SPOOL ? contents : contents.filter(({ isUnmined }) => !isUnmined);
+      const added = this.#want.run(here.map(({ sequence, dueSeconds }) => [id, sequence, dueSeconds]));
+      this.counts.added(id, added);
+    }
+  }
+
   /** Every configured backend but the local store is to get it, where nothing is known of it yet. */
   wantElsewhere(sequence: number, dueSeconds: number): void {
     for (const [name, id] of this.#ids) if (name !== SPOOL) this.#wantNew(id, sequence, dueSeconds);
@@ -171,7 +177,7 @@ export class PlacementTable {
 
   /** false: there is a row, or it is withheld. */
   #wantNew(id: number, sequence: number, dueSeconds: number): boolean {
-    const isNew = this.#want.run(id, sequence, dueSeconds).changes === 1;
+    const isNew = this.#want.run([[id, sequence, dueSeconds]]) === 1;
     if (isNew) this.counts.moved(id, null, 0);
     return isNew;
   }
@@ -287,12 +293,4 @@ export class PlacementTable {
     if (id === undefined) throw new RangeError(`backend ${backend} is not configured`);
     return id;
   }
-}
-
-function codeOf(state: PlacementState): 0 | 1 | 2 {
-  return state === 'wanted' ? 0 : state === 'good' ? 1 : 2;
-}
-
-function stateOf(code: number): PlacementState {
-  return PLACEMENT_STATES[code] ?? 'wanted';
 }

@@ -143,12 +143,15 @@ export class RecordOutbox {
     this.#add.run(height, transactionIndex, record);
   }
 
+  /** Does a block of our branch have it? What none has, has no records: most of what arrives. */
+  isOnChain({ hashType, versionHash }: ContentName): boolean {
+    return this.#isOnChain.get(hashKey(versionHash), hashTypeCode(hashType)) !== undefined;
+  }
+
   /** Within the transaction that says that its bytes are here: its first occurrences are to be written, if they are not. */
   queueFirst({ hashType, versionHash }: ContentName, most: number): void {
-    // Mostly no block has it yet; these INSERTs took a tenth of a drain of small blobs though they inserted nothing.
     const key = hashKey(versionHash);
     const code = hashTypeCode(hashType);
-    if (this.#isOnChain.get(key, code) === undefined) return;
     this.#queueFirst.run(key, code, most);
     // What was walked before a store was configured waits for the others alone, and that store was filled with what was
     // held by then.

@@ -4,7 +4,8 @@ import type { ContentName } from '../blob/ids.ts';
 import { hashTypeCode } from '../sqlite/hash-type-code.ts';
 import { CacheLedger } from './cache-ledger.ts';
 import type { ContentEntry, ContentTable, SpooledContent, StoredState } from './content-table.ts';
-import { type PlacementState, type PlacementTable, type QueuedPlacement, SPOOL } from './placement-table.ts';
+import type { PlacementState } from './placement-state.ts';
+import { type PlacementTable, type QueuedPlacement, SPOOL } from './placement-table.ts';
 import { hashKey, type WantedTable } from './wanted-table.ts';
 
 /** What the ledger shares with the catalog that it is a part of. */
@@ -118,7 +119,7 @@ export class ReplicaLedger {
     transaction('record what a backend was found to hold', () => {
       for (const found of contents) {
         // Elsewhere already: whether a block has it makes no difference any more.
-        const put = content.putSpooled({ ...found, isUnmined: false }, nowMs());
+        const [put = null] = content.putSpooled([{ content: found, isUnmined: false }], nowMs());
         if (put !== null) {
           moved(put.isNew ? null : 'seen', 'spooled', found.sizeBytes);
           queueRecords(found);

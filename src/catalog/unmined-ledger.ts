@@ -31,6 +31,12 @@ export interface UnminedParts {
   readonly left: (entry: ContentEntry) => void;
 }
 
+/**
+ * What a node listed when the walk began may lie in a block below. A dialect that tells no times gets the tip's, which is
+ * at most the retention and some more above the block where the walk begins by itself.
+ */
+const WALK_MARGIN_SECONDS = 28_800;
+
 const numbers = z.array(z.number());
 const letGoRow = z.object({
   hash_type: z.number(),
@@ -49,7 +55,9 @@ export class UnminedLedger {
   readonly #here: Database.Statement;
   readonly #letGo: Database.Statement;
   readonly #find: Database.Statement;
+  readonly #isAnyLetGo: Database.Statement;
   readonly #returned: Database.Statement;
+  readonly #startMedian: Database.Statement;
 
   constructor(database: Database.Database, parts: UnminedParts) {
     this.#parts = parts;
@@ -81,6 +89,10 @@ export class UnminedLedger {
     this.#find = database.prepare(
       'SELECT hash_type, reason, size_bytes, let_go_ms, returned_ms FROM let_go WHERE version_hash = ? ORDER BY hash_type',
     );
+    this.#isAnyLetGo = database.prepare('SELECT 1 FROM let_go LIMIT 1');
+    this.#startMedian = database
+      .prepare('SELECT median_time_seconds FROM block WHERE height = (SELECT start_height FROM walk)')
+      .pluck();
     this.#returned = database.prepare(
       'UPDATE let_go SET returned_ms = ? WHERE version_hash = ? AND hash_type = ? AND returned_ms IS NULL',
     );
@@ -92,8 +104,19 @@ export class UnminedLedger {
     if (sequence !== undefined) this.#parts.placements.wantElsewhere(z.number().parse(sequence), medianTimeSeconds);
   }
 
+  /**
+   * Whether no block has it is known only of what was listed after this time of the chain's clock, seconds; null: of
+   * nothing yet.
+   */
+  knownAfterSeconds(): number | null {
+    const start = this.#startMedian.get();
+    return start === undefined ? null : z.number().parse(start) + WALK_MARGIN_SECONDS;
+  }
+
   /** Within the transaction that says that its bytes are here. */
   recordReturned(name: ContentName): void {
+    // Mostly nothing was ever let go: a look is a third of an UPDATE that finds nothing.
+    if (this.#isAnyLetGo.get() === undefined) return;
     this.#returned.run(this.#parts.nowMs(), hashKey(name.versionHash), hashTypeCode(name.hashType));
   }
 

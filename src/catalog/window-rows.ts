@@ -4,7 +4,7 @@ import { type ContentName, type HashType, parseTxId, parseVersionHash, type TxId
 import { hashTypeFrom } from '../sqlite/hash-type-code.ts';
 import { type BlockRow, decodeBlock } from './block-table.ts';
 import { CONTENT_STATES, type StoredState } from './content-table.ts';
-import type { PlacementState } from './placement-table.ts';
+import type { PlacementState } from './placement-state.ts';
 import { LISTED_DUE } from './queue-parts.ts';
 
 /** One blob of a block, or one that waits for a block, as far as the catalog knows it. */

@@ -57,6 +57,25 @@ describe('the way of a content', () => {
     expect(catalog.totals()).toEqual({ seen: 0, spooled: 1, stored: 1, storedBytes: 100 });
   });
 
+  test('of many that are spooled together, each that was held, or is there twice, keeps its row; the others get theirs', () => {
+    const catalog = openCatalog({ backends: ['local', 's3'] });
+    const labels = Array.from({ length: 70 }, (_, index) => `blob ${index}`);
+    catalog.noteListed(labels.map((label) => sighting(label)));
+    const early = ['blob 3', 'blob 33', 'blob 69'];
+    catalog.recordSpooled(early.map((label) => spooled(label)));
+    catalog.recordDamaged('local', spooled('blob 33'));
+    catalog.recordSpooled([...labels, 'blob 5', 'blob 64'].map((label) => spooled(label)));
+    const entries = catalog.page('oldest', null, 100);
+    const inOrder = [...early, ...labels.filter((label) => !early.includes(label))];
+    expect(entries.map(({ versionHash }) => versionHash)).toEqual(inOrder.map((label) => spooled(label).versionHash));
+    expect(new Set(entries.map(({ state }) => state))).toEqual(new Set(['spooled']));
+    expect(catalog.totals()).toMatchObject({ seen: 0, spooled: 70 });
+    expect(catalog.replicas.queued('s3')).toBe(70);
+    expect(catalog.unprovenAt('local', 0, 100)).toHaveLength(70);
+    catalog.recordSpooled([spooled('later')]);
+    expect(catalog.page('newest', null, 1)[0]?.versionHash).toBe(spooled('later').versionHash);
+  });
+
   test('what is held is not wanted when a node lists it again', () => {
     const catalog = openCatalog();
     catalog.recordSpooled([spooled('a')]);

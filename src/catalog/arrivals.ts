@@ -1,0 +1,70 @@
+import type { ContentName } from '../blob/ids.ts';
+import { RECORDED_OCCURRENCES } from './chain-index.ts';
+import type { ContentTable, SpooledContent } from './content-table.ts';
+import type { PlacementTable } from './placement-table.ts';
+import type { RecordOutbox } from './record-outbox.ts';
+import type { StateTotals } from './state-totals.ts';
+import type { UnminedLedger } from './unmined-ledger.ts';
+import type { WantedTable } from './wanted-table.ts';
+
+/** What arrivals share with the catalog that they are a part of. */
+export interface ArrivalParts {
+  readonly content: ContentTable;
+  readonly wanted: WantedTable;
+  readonly placements: PlacementTable;
+  readonly unmined: UnminedLedger;
+  readonly records: RecordOutbox;
+  readonly counts: StateTotals;
+  readonly nowMs: () => number;
+}
+
+/** Content whose bytes are durable in the local store: out of the fetch queue, into everybody's books. */
+export class Arrivals {
+  readonly #parts: ArrivalParts;
+
+  constructor(parts: ArrivalParts) {
+    this.#parts = parts;
+  }
+
+  /** Within a transaction of the caller. */
+  record(contents: readonly SpooledContent[]): void {
+    const { content, wanted, placements, nowMs } = this.#parts;
+    const arrivals = this.#judged(contents);
+    const put = content.putSpooled(arrivals, nowMs());
+    const fresh: Parameters<PlacementTable['wantNew']>[0][number][] = [];
+    for (const [index, arrival] of arrivals.entries()) {
+      const given = put[index] ?? null;
+      const dueSeconds = arrival.content.dueSeconds ?? arrival.content.medianTimeSeconds ?? 0;
+      if (given?.isNew === true) fresh.push({ ...given, dueSeconds });
+      else if (given !== null) placements.want(given.sequence, dueSeconds, given.isUnmined);
+      if (given !== null) this.#enter(arrival.content, arrival.isOnChain, given.isNew);
+      wanted.remove(arrival.content.versionHash);
+    }
+    placements.wantNew(fresh);
+  }
+
+  /** What a block has, and what none has, as far as can be known. */
+  #judged(contents: readonly SpooledContent[]) {
+    const { unmined, records } = this.#parts;
+    const knownAfterSeconds = unmined.knownAfterSeconds();
+    return contents.map((content) => {
+      const isOnChain = records.isOnChain(content);
+      const isListedLate = knownAfterSeconds !== null && (content.medianTimeSeconds ?? 0) > knownAfterSeconds;
+      return { content, isOnChain, isUnmined: content.isUnmined === true && !isOnChain && isListedLate };
+    });
+  }
+
+  #enter(content: SpooledContent, isOnChain: boolean, isNew: boolean): void {
+    const { unmined, records, counts } = this.#parts;
+    unmined.recordReturned(content);
+    if (isOnChain) records.queueFirst(content, RECORDED_OCCURRENCES);
+    if (!isNew) counts.leaveUncounted('seen');
+    counts.enter('spooled', content.sizeBytes);
+  }
+
+  /** Within a transaction that says that its bytes are somewhere: its first occurrences are to have records. */
+  queueRecords(name: ContentName): void {
+    const { records } = this.#parts;
+    if (records.isOnChain(name)) records.queueFirst(name, RECORDED_OCCURRENCES);
+  }
+}

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { GroupCommit } from '../../src/sqlite/group-commit.ts';
 
 test('what arrives together shares a commit, in the order of arrival', async () => {
@@ -39,4 +39,31 @@ test('a flush commits what waits, at once', async () => {
   await added;
   group.flush();
   expect(commits).toHaveLength(1);
+});
+
+test('in a flood it waits on while company keeps coming, and not for long', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const commits: number[] = [];
+  const group = new GroupCommit<number>((items) => commits.push(items.length), 1_000);
+  const add = (many: number) => {
+    for (let item = 0; item < many; item++) group.add(item);
+  };
+  add(32);
+  vi.advanceTimersByTime(5);
+  expect(commits).toEqual([32]);
+  add(1);
+  vi.advanceTimersByTime(4);
+  add(50);
+  vi.advanceTimersByTime(4);
+  expect(commits).toEqual([32]);
+  vi.advanceTimersByTime(2);
+  expect(commits).toEqual([32, 51]);
+  for (let ms = 0; ms < 25; ms++) {
+    add(20);
+    vi.advanceTimersByTime(1);
+  }
+  expect(commits).toEqual([32, 51, 500]);
 });

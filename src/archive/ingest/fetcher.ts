@@ -36,7 +36,7 @@ export interface FetcherModules {
  * Bytes that were fetched and are not durable yet. Writing goes on beside fetching, so that the node's answer and the
  * disk's sync do not wait for each other; beyond this (or this many under way), fetching waits.
  */
-const UNSPOOLED = { bytes: 8 * 1_048_576, blobs: 512 } as const;
+const UNSPOOLED = { bytes: 8 * 1_048_576, blobs: 1_024 } as const;
 /** So many requests broken one after the other are the node's fault; of fewer, some blob may be the cause. */
 const BROKEN_IN_A_ROW = 3;
 /** How long nothing is asked for after a request failed as a whole. */

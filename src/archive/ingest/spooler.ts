@@ -11,7 +11,7 @@ import type { Home } from '../replicate/home.ts';
 
 /** How long a full disk or a locked catalog is left alone before the write is tried again. */
 const RETRY_MS = 2_000;
-const GROUP_LIMIT = 256;
+const GROUP_LIMIT = 512;
 
 export interface SpoolerModules {
   readonly home: Home;

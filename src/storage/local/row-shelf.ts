@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS damaged (
 const MOST_DAMAGED = 4_096;
 
 /** The most blobs that share one synced commit. */
-const GROUP_LIMIT = 256;
+const GROUP_LIMIT = 512;
 
 const bytesRow = z.instanceof(Buffer);
 const entryRow = z.object({ version_hash: z.instanceof(Buffer), hash_type: z.number(), size_bytes: z.number() });

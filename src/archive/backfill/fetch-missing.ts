@@ -10,6 +10,7 @@ import type { BackfillEvent, BackfillProgress, NotFetched, SourceAnswered } from
 import type { LossRecord } from './loss-record.ts';
 import type { MissingInRange } from './missing-in-range.ts';
 import type { OwnPlaces } from './own-places.ts';
+import { soManyAtATime } from './so-many-at-a-time.ts';
 import type { SourceDesk } from './source-desk.ts';
 
 export interface FetchOptions {
@@ -84,31 +85,15 @@ export class FetchMissing {
     const fresh = async function* (all: AsyncIterable<MissingContent>): AsyncGenerator<Asked> {
       for await (const content of all) yield { content, answers: new Map() };
     };
-    await this.#round(fresh(this.#modules.range.all(signal)), false, signal);
-    for (let round = 2; round <= ROUNDS && this.#again.length > 0; round += 1) {
+    const round = (items: Iterable<Asked> | AsyncIterable<Asked>, isLast: boolean) =>
+      soManyAtATime(items, this.#options.requests, (asked, ending) => this.#one(asked, isLast, ending), signal);
+    await round(fresh(this.#modules.range.all(signal)), false);
+    for (let index = 2; index <= ROUNDS && this.#again.length > 0; index += 1) {
       await this.#pause.wait(this.#restMs(), signal);
       signal.throwIfAborted();
-      await this.#round(this.#again.splice(0), round === ROUNDS, signal);
+      await round(this.#again.splice(0), index === ROUNDS);
     }
     this.#tell(true);
-  }
-
-  async #round(items: Iterable<Asked> | AsyncIterable<Asked>, isLast: boolean, signal: AbortSignal): Promise<void> {
-    const underWay = new Set<Promise<void>>();
-    // One that fails as a whole (the catalog, an abort) ends the others.
-    const ending = new AbortController();
-    const both = AbortSignal.any([signal, ending.signal]);
-    try {
-      for await (const item of items) {
-        const work = this.#one(item, isLast, both).finally(() => underWay.delete(work));
-        underWay.add(work);
-        if (underWay.size >= this.#options.requests) await Promise.race(underWay);
-      }
-      await Promise.all(underWay);
-    } finally {
-      ending.abort();
-      await Promise.allSettled(underWay);
-    }
   }
 
   async #one(asked: Asked, isLast: boolean, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import type { MissingContent } from '../../catalog/missing-contents.ts';
 import type { BackfillEvent, NotFetched } from './backfill-report.ts';
 import type { MissingInRange } from './missing-in-range.ts';
+import { soManyAtATime } from './so-many-at-a-time.ts';
 import type { SourceDesk } from './source-desk.ts';
 
 export interface PlanOutcome {
@@ -30,13 +31,13 @@ export async function planOnly(
   const missing: NotFetched[] = [];
   const unasked: NotFetched[] = [];
   const count = { fetched: 0, fetchedBytes: 0, missing: 0, unasked: 0 };
-  const one = async (content: MissingContent) => {
+  const one = async (content: MissingContent, ending: AbortSignal) => {
     const { hashType, versionHash, height, txid } = content;
     const name = { hashType, versionHash };
     const answers: NotFetched['answers'][number][] = [];
     for (const desk of desks) {
       const source = desk.name;
-      const sizeBytes = await desk.size(name, signal);
+      const sizeBytes = await desk.size(name, ending);
       if (typeof sizeBytes === 'number' || sizeBytes === 'unknown') {
         const known = sizeBytes === 'unknown' ? null : sizeBytes;
         count.fetched += 1;
@@ -53,13 +54,7 @@ export async function planOnly(
     count[isUnasked ? 'unasked' : 'missing'] += 1;
     report({ event: isUnasked ? 'unasked' : 'missing', ...notFetched });
   };
-  const underWay = new Set<Promise<void>>();
-  for await (const content of range.all(signal)) {
-    const work = one(content).finally(() => underWay.delete(work));
-    underWay.add(work);
-    if (underWay.size >= requests) await Promise.race(underWay);
-  }
-  await Promise.all(underWay);
+  await soManyAtATime(range.all(signal), requests, one, signal);
   const { fetched, fetchedBytes } = count;
   return { fetched, fetchedBytes, missing, missingCount: count.missing, unasked, unaskedCount: count.unasked };
 }

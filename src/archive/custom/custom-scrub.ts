@@ -59,7 +59,8 @@ export class CustomScrub {
   async slice(place: CustomPlace, parts: number, signal: AbortSignal): Promise<CustomFindings> {
     const { custom, replicas } = this.#catalog;
     const counts: Counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0 };
-    let left = Math.ceil(custom.goodCount(place.id) / parts);
+    // What was found damaged counts as well: else each day that finds much would read less, and the round take longer.
+    let left = Math.ceil((custom.goodCount(place.id) + custom.damagedCount(place.id)) / parts);
     while (left > 0) {
       const after = replicas.progress(place.id, PURPOSE);
       const page = custom.goodAfter(place.id, after, Math.min(left, PAGE_ENTRIES));

@@ -165,6 +165,21 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     expect([damaged, read]).toEqual([1, 2 * COUNT]);
   });
 
+  test('days that find much damaged read no less than others: the round takes no longer', async () => {
+    const { custom, file } = await kept();
+    // Of the same size, so that no listing tells.
+    for (let index = 0; index < 9; index += 1) await writeFile(file(index), Buffer.alloc(100 + index, 1));
+    let damaged = 0;
+    let read = 0;
+    for (let day = 0; day < 3; day += 1) {
+      for (const found of await custom.daily(3, NEVER)) {
+        damaged += found.damaged;
+        read += found.read;
+      }
+    }
+    expect([damaged, read]).toEqual([9, 2 * COUNT]);
+  });
+
   test('the parts of a check are everything, each once, also after one that was interrupted', async () => {
     const { check, catalog } = await kept();
     for (const place of ['local', 's3']) catalog.replicas.recordProgress(place, 'custom check 1/3', COUNT - 1);

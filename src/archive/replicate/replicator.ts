@@ -251,10 +251,12 @@ export class Replicator {
     conditions.set(`backend:${site.id}`, null);
   }
 
-  #failed({ entry, sequence, attempts }: QueuedCopy, error: unknown): void {
+  #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
     const { catalog, site, conditions, damage, nowMs } = this.#modules;
     if (codeOf(error) !== 'archive/no-good-copy') raise(conditions, site.id, error);
-    const pauseMs = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
+    // What was found damaged just now is mended in the same go: a check that repairs ends with it whole.
+    const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
+    const pauseMs = isNewlyDamaged ? 0 : Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
     try {
       // From now on it is what every damaged copy is: read on a fresh connection and set aside before it is replaced.
       if (isOtherBytes(error)) damage.report(site.id, entry);

@@ -19,7 +19,7 @@ export interface UnclearTransaction {
 
 export interface BlockOccurrences {
   readonly occurrences: readonly Occurrence[];
-  /** Not in `occurrences`, whatever the node may take: to be told, not guessed. */
+  /** To be told. The one output of them that the node takes is in `occurrences` too: its bytes are at the node. */
   readonly unclear: readonly UnclearTransaction[];
 }
 
@@ -35,8 +35,9 @@ export function occurrencesOf(block: Block): BlockOccurrences {
     if (transaction.version !== BLOB_TRANSACTION_VERSION) continue;
     const carried = carriedBy(transaction);
     const { txid } = transaction;
-    if (carried.kind === 'one') occurrences.push({ ...carried.commitment, txid, transactionIndex });
-    else unclear.push({ txid, transactionIndex, carried });
+    const taken = carried.kind === 'one' ? carried.commitment : carried.nodeTakes;
+    if (taken !== null) occurrences.push({ ...taken, txid, transactionIndex });
+    if (carried.kind === 'unclear') unclear.push({ txid, transactionIndex, carried });
   }
   return { occurrences, unclear };
 }

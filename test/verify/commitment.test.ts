@@ -65,7 +65,7 @@ describe('what a transaction of version 137 carries', () => {
   });
 });
 
-test('only transactions of version 137 count, and unclear ones stand apart', () => {
+test('only transactions of version 137 count, and of unclear ones the output that the node takes', () => {
   const transactions = [
     craftTransaction({ version: 2, scripts: [commitment(A)] }),
     craftTransaction({ version: 137, scripts: [commitment(A)] }),
@@ -75,6 +75,7 @@ test('only transactions of version 137 count, and unclear ones stand apart', () 
   const { occurrences, unclear } = occurrencesOf(parseBlock(craftBlock(transactions)));
   expect(occurrences).toMatchObject([
     { transactionIndex: 1, hashType: 'keccak256', versionHash: A.toString('hex'), vout: 0 },
+    { transactionIndex: 2, hashType: 'keccak256', versionHash: A.toString('hex'), vout: 0 },
     { transactionIndex: 3, hashType: 'blake2s256', versionHash: B.toString('hex'), vout: 0 },
   ]);
   expect(unclear).toMatchObject([{ transactionIndex: 2, carried: { nodeTakes: { vout: 0 } } }]);

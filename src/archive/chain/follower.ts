@@ -203,14 +203,16 @@ export class Follower {
     this.moved.ring();
   }
 
-  /** No known node takes such a block in; what it carries is not guessed. */
-  #tellUnclear({ height, unclear }: WalkedBlock): void {
-    for (const { txid, candidates } of unclear) {
+  /** Nobody has recorded one. Of several outputs the one that the node takes is an occurrence like any other. */
+  #tellUnclear({ height, unclear, occurrences }: WalkedBlock): void {
+    for (const { txid, candidates, transactionIndex } of unclear) {
       const what =
         candidates === 0 ? 'names no content' : `has ${candidates} outputs that name content, or one out of place`;
+      const taken = occurrences.find((one) => one.transactionIndex === transactionIndex);
+      const outcome = taken === undefined ? 'none is' : `output ${taken.vout}, which nodes check, alone is`;
       this.#modules.conditions.note(
         'chain:unclear',
-        `transaction ${txid} in block ${height} is of version 137 and ${what}: it is counted, and nothing else of the block waits for it`,
+        `transaction ${txid} in block ${height} is of version 137 and ${what}: it is counted, ${outcome} archived, and nothing else of the block waits for it`,
       );
     }
   }

@@ -14,6 +14,7 @@ import { ChainError } from './errors.ts';
 import type { Finality } from './finality.ts';
 import { relationTo } from './fork.ts';
 import { lowestSavableHeight } from './start-height.ts';
+import { tellUnclear } from './tell-unclear.ts';
 
 export interface FollowerModules {
   readonly node: ChainNode;
@@ -198,23 +199,9 @@ export class Follower {
     const isPast = (medianTimeSeconds: number) => medianTimeSeconds + RETENTION_SECONDS < tip.medianTimeSeconds;
     const added = catalog.chain.recordBlocks(blocks, isPast);
     if (added > 0) poller.news.ring();
-    for (const block of blocks) this.#tellUnclear(block);
+    for (const block of blocks) tellUnclear(block, this.#modules.conditions);
     activity.emit('walked', { height: blocks.at(-1)?.height ?? tip.height });
     this.moved.ring();
-  }
-
-  /** Nobody has recorded one. Of several outputs the one that the node takes is an occurrence like any other. */
-  #tellUnclear({ height, unclear, occurrences }: WalkedBlock): void {
-    for (const { txid, candidates, transactionIndex } of unclear) {
-      const what =
-        candidates === 0 ? 'names no content' : `has ${candidates} outputs that name content, or one out of place`;
-      const taken = occurrences.find((one) => one.transactionIndex === transactionIndex);
-      const outcome = taken === undefined ? 'none is' : `output ${taken.vout}, which nodes check, alone is`;
-      this.#modules.conditions.note(
-        'chain:unclear',
-        `transaction ${txid} in block ${height} is of version 137 and ${what}: it is counted, ${outcome} archived, and nothing else of the block waits for it`,
-      );
-    }
   }
 
   async #compareBranches(signal: AbortSignal): Promise<'there' | 'again'> {

@@ -147,6 +147,11 @@ export class RehashRule {
     this.#noteFinding(keyOf(blob), blob, identity);
   }
 
+  /** What came of it somewhere else was wrong: it is hashed again before it leaves the next time. */
+  doubt(name: ContentName): void {
+    this.#proven.delete(keyOf(name));
+  }
+
   /** Was this file proven to be the content, unchanged since and not too long ago? */
   holds(name: ContentName, identity: FileIdentity): boolean {
     const proof = this.#proven.get(`${name.hashType}/${name.versionHash}`);

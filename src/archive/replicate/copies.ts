@@ -54,6 +54,11 @@ export class Copies {
     return { found, bad, faults };
   }
 
+  /** What was brought from here came out wrong: a file can rot without being touched. */
+  doubt(name: ContentName): void {
+    this.#modules.rehash.doubt(name);
+  }
+
   async #local(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
     const { store, rehash, verifier } = this.#modules;
     try {

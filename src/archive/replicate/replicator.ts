@@ -252,14 +252,17 @@ export class Replicator {
   }
 
   #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
-    const { catalog, site, conditions, damage, nowMs } = this.#modules;
+    const { catalog, site, copies, conditions, damage, nowMs } = this.#modules;
     if (codeOf(error) !== 'archive/no-good-copy') raise(conditions, site.id, error);
     // What was found damaged just now is mended in the same go: a check that repairs ends with it whole.
     const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
     const pauseMs = isNewlyDamaged ? 0 : Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
     try {
       // From now on it is what every damaged copy is: read on a fresh connection and set aside before it is replaced.
-      if (isOtherBytes(error)) damage.report(site.id, entry);
+      if (isOtherBytes(error)) {
+        damage.report(site.id, entry);
+        copies.doubt(entry);
+      }
       catalog.replicas.recordFailures(site.id, [
         {
           sequence,

@@ -317,3 +317,23 @@ test('a read from a slow backend gets company after half a second, and is given 
   expect((await made.replication.copies.find(BLOB, NEVER)).found?.from).toBe('fast');
   expect(slow.asked).toEqual([]);
 });
+
+test('a file that rotted without being touched is found out by the copy that came of it', async () => {
+  const backend = new MemoryBackend('s3');
+  const made = await scene([backend], { mode: 'keep' });
+  const large = sampleBlob('rotten', 80_000);
+  await made.spool(large);
+  const { store } = made;
+  const { copy } = store;
+  store.copy = async (name, signal) => {
+    const found = await copy.call(store, name, signal);
+    return found === null ? null : { ...found, blob: { ...found.blob, bytes: Buffer.alloc(80_000) } };
+  };
+  await made.drain('s3');
+  made.clock.wallMs += 60_000;
+  await made.drain('s3');
+  const [entry] = made.catalog.find(large.versionHash);
+  const placements = entry === undefined ? [] : made.catalog.placementsOf(entry);
+  expect(placements).toContainEqual(expect.objectContaining({ backend: 'local', state: 'damaged' }));
+  expect(made.conditions.has('damage')).toBe(true);
+});

@@ -51,7 +51,7 @@ export async function showStatus({ config, json, own }: VerbOptions, context: Cl
   const { content, node } = found;
   const height = node.height === null ? '' : `, height ${node.height}`;
   print(context, `holdfast ${found.version} at ${addressWithoutCredentials(target.url)}`);
-  print(context, `chain    ${found.emulated ? 'emulated (nothing of it is real)' : 'real'}`);
+  print(context, `chain    ${found.emulated ? 'emulated (nothing of it is real)' : 'the one that the node follows'}`);
   print(context, `node     ${node.name}, ${node.reachable ? 'reachable' : 'not reachable'}${height}`);
   print(context, `stored   ${content.stored} blobs, ${describeBytes(content.storedBytes)}`);
   print(context, `spooled  ${content.spooled} (durable, not read back yet)`);

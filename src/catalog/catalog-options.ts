@@ -15,6 +15,8 @@ export interface CatalogOptions {
   /** How many of them must be proven to hold a content before it is `stored`. */
   readonly replicasRequired: number;
   readonly nowMs: () => number;
+  /** A clock that never steps. */
+  readonly steadyMs?: () => number;
 }
 
 /** All that hold bytes, whether they count or not. */

@@ -21,6 +21,7 @@ import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
+import { SettlingClock } from './settling-clock.ts';
 import { type AfterDamage, type CatalogTotals, StateTotals } from './state-totals.ts';
 import { TaskRuns } from './task-runs.ts';
 import { UnminedLedger } from './unmined-ledger.ts';
@@ -63,10 +64,11 @@ export class Catalog {
   readonly runs: TaskRuns;
   /** Names that stand for other places than when it was last opened. */
   readonly moved: readonly MovedBackend[];
-
   readonly bounded: BoundedTables;
 
-  private constructor(database: Database.Database, options: CatalogOptions) {
+  private constructor(database: Database.Database, given: CatalogOptions) {
+    const clock = new SettlingClock(given.nowMs, given.steadyMs);
+    const options = { ...given, nowMs: clock.nowMs };
     this.#database = database;
     this.#options = options;
     this.openedMs = options.nowMs();
@@ -110,6 +112,7 @@ export class Catalog {
     this.replicas = new ReplicaLedger(database, {
       ...parts,
       placements: this.#placements,
+      surelyMs: clock.surelyMs,
       recount: (entry) => this.#recount(entry),
       queueRecords: (name) => this.#arrivals.queueRecords(name),
       moved: (from, to, sizeBytes) => {

@@ -133,7 +133,7 @@ export class PlacementTable {
     this.#settle = database.prepare('UPDATE backend SET settle_ms = ? WHERE id = ?');
     this.#settled = database
       .prepare(
-        'SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1 AND COALESCE(verified_ms, 0) <= ? - settle_ms',
+        'SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1 AND (settle_ms = 0 OR COALESCE(verified_ms, 0) <= ? - settle_ms)',
       )
       .pluck();
     this.#goodElsewhere = database

@@ -1,6 +1,7 @@
 import { HoldfastError, messageOf } from '../../blob/errors.ts';
 import type { BlockHash } from '../../blob/ids.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { LONGEST_SETTLING_MS } from '../../catalog/settling-clock.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { ProbeFinding } from '../../storage/probe.ts';
@@ -30,7 +31,7 @@ const RETRY_MS = { first: 1_000, most: 30_000 } as const;
  * What a server acknowledged before its disk had it is written back by the system within half a minute (Linux:
  * vm.dirty_expire_centisecs); many times that, for a system that was told otherwise.
  */
-const SETTLES_MS = 600_000;
+const SETTLES_MS = LONGEST_SETTLING_MS;
 
 /** A backend that is used with a fault. */
 const PROBE_AGAIN_MS = 300_000;

@@ -2,7 +2,7 @@ import type { ContentName } from '../../blob/ids.ts';
 import type { BlobStore } from '../../storage/blob-store.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
-import { forgetBytes, type RehashRule } from '../../verify/verified-blob.ts';
+import type { RehashRule } from '../../verify/verified-blob.ts';
 import { recordStores } from '../chain/archive-sources.ts';
 import type { CopyFinding, Site } from './site.ts';
 
@@ -24,12 +24,7 @@ export function siteHolding(site: Site, bind?: Holding['bind']): Holding {
     store: site.store,
     ...(bind === undefined ? {} : { bind }),
     records: recordStores([], [site])[0] ?? null,
-    async look(name, signal) {
-      const finding = await site.examine(name, signal);
-      if (finding.kind !== 'good') return finding.kind;
-      forgetBytes(finding.blob);
-      return (await site.isKept(name, signal)) ? 'good' : 'missing';
-    },
+    look: (name, signal) => site.look(name, signal),
   };
 }
 

@@ -3,6 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import type { SettledCopies } from './settled-copies.ts';
 
 /** Room on the volume of the data folder. */
 export interface DiskRoom {
@@ -22,6 +23,7 @@ export interface LocalRoomModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
+  readonly settled: Pick<SettledCopies, 'confirm'>;
   /** Is the list whole and the chain walked to its end, so that what no block has is known? */
   readonly knowsWhatIsMined: () => boolean;
   readonly steadyMs: () => number;
@@ -35,6 +37,8 @@ const ALARM = { bytes: 5_368_709_120, share: 0.1 } as const;
 const DISK_LOOK_MS = 1_000;
 const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
 const EVICTED_TOGETHER = 32;
+/** Each of these is read elsewhere before it goes, while somebody waits for the room. */
+const ASKED_TOGETHER = 8;
 
 /** How many bytes the local store may still take, and what gives way for more. */
 export class LocalRoom {
@@ -141,9 +145,7 @@ export class LocalRoom {
   async #claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     while (!(await this.#hasRoom(bytes))) {
-      const { replicas } = this.#modules.catalog;
-      const gone = replicas.cached.recordEvicted(replicas.cached.evictable('stored', EVICTED_TOGETHER));
-      if (!(await this.#delete(gone, signal))) return false;
+      if (!(await this.#evict('stored', signal))) return false;
     }
     this.#count(bytes);
     return true;
@@ -197,16 +199,28 @@ export class LocalRoom {
 
   /** Oldest first, of what is safest to let go. Out of the books before it is deleted: never a claim without bytes. */
   async #letGo(signal: AbortSignal): Promise<boolean> {
-    const { replicas, unmined } = this.#modules.catalog;
+    const { unmined } = this.#modules.catalog;
     if (this.knowsWhatIsMined()) {
       const gone = unmined.recordLetGo(unmined.here(EVICTED_TOGETHER), 'no-room');
       if (await this.#delete(gone, signal)) return true;
     }
     for (const grade of GRADES) {
-      const gone = replicas.cached.recordEvicted(replicas.cached.evictable(grade, EVICTED_TOGETHER));
-      if (await this.#delete(gone, signal)) return true;
+      if (await this.#evict(grade, signal)) return true;
     }
     return false;
+  }
+
+  async #evict(grade: EvictionGrade, signal: AbortSignal): Promise<boolean> {
+    const { cached } = this.#modules.catalog.replicas;
+    const kept = cached.evictable(grade, 'kept', EVICTED_TOGETHER);
+    if (await this.#delete(cached.recordEvicted(kept), signal)) return true;
+    for (;;) {
+      const settled = cached.evictable(grade, 'settled', ASKED_TOGETHER);
+      const { there, bad } = await this.#modules.settled.confirm(settled, signal);
+      if (await this.#delete(cached.recordEvicted(there), signal)) return true;
+      // What was found gone there is no more among them: there may be others behind it.
+      if (bad === 0) return false;
+    }
   }
 
   /** true: there was something to delete. What the disk refuses to delete is counted on, and keeps none of the others. */

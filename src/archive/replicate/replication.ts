@@ -21,6 +21,7 @@ import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
 import { tellOfMove } from './moved-backend.ts';
 import { Replicator, type ReplicatorOptions } from './replicator.ts';
+import { SettledCopies } from './settled-copies.ts';
 import { Site } from './site.ts';
 import { UnminedExpiry } from './unmined-expiry.ts';
 
@@ -71,7 +72,8 @@ export class Replication {
     const { news } = this;
     this.sites = backends.map((backend) => new Site(backend, verifier, steadyMs));
     this.copies = new Copies({ ...modules, sites: this.sites });
-    this.room = new LocalRoom(options.local, { ...modules, steadyMs });
+    const settled = new SettledCopies({ ...modules, sites: this.sites });
+    this.room = new LocalRoom(options.local, { ...modules, steadyMs, settled });
     this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
     this.cacheFill = new CacheFill({ ...modules, room: this.room });

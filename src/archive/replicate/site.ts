@@ -1,6 +1,6 @@
 import type { ContentName } from '../../blob/ids.ts';
 import { mayBeOneObject, StorageError } from '../../storage/errors.ts';
-import type { VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
+import { forgetBytes, type VerifiedBlob, type Verifier } from '../../verify/verified-blob.ts';
 import type { Backend, RemoteStore } from './backend.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
@@ -99,8 +99,16 @@ export class Site {
     return first.kind === 'good' ? first : await this.examineAfresh(name, signal);
   }
 
+  /** As `examine`, for those who want no bytes; good that is not kept as it is meant to be is missing. */
+  async look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']> {
+    const finding = await this.examine(name, signal);
+    if (finding.kind !== 'good') return finding.kind;
+    forgetBytes(finding.blob);
+    return (await this.isKept(name, signal)) ? 'good' : 'missing';
+  }
+
   /**
-   * The second of these two looks. What a backend has and does not give, while it takes and gives something new, is
+   * The second of the two looks of `examine`. What a backend has and does not give, while it takes and gives something new, is
    * damaged: its disks have lost part of it. A backend that is unwell is a fault, and thrown.
    */
   async examineAfresh(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {

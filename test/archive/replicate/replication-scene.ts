@@ -46,6 +46,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     localIsCache: mode === 'cache',
     replicasRequired: setup.replicasRequired ?? 1,
     nowMs,
+    steadyMs: () => clock.steadyMs,
   });
   onTestFinished(() => catalog.close());
   const log = createLogger('fatal', { write: () => {} });

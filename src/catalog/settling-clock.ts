@@ -1,0 +1,39 @@
+/** No backend's copies take longer to be safe from the loss of its power. */
+export const LONGEST_SETTLING_MS = 600_000;
+
+/**
+ * The wall clock, and what it would show had it not stepped forward within that time: what was recorded by the one is
+ * at least as old as it seems by the other. A step back makes it seem younger, which only takes longer.
+ */
+export class SettlingClock {
+  readonly #wallMs: () => number;
+  readonly #steadyMs: () => number;
+  /** Wall time above steady time: the least that was seen since, and in the stretch before. */
+  #least = Number.POSITIVE_INFINITY;
+  #leastBefore = Number.POSITIVE_INFINITY;
+  #sinceMs: number;
+
+  constructor(wallMs: () => number, steadyMs: () => number = () => performance.now()) {
+    this.#wallMs = wallMs;
+    this.#steadyMs = steadyMs;
+    this.#sinceMs = steadyMs();
+    this.nowMs();
+  }
+
+  /** By the wall clock; whatever is recorded asks here, so that no time that was recorded goes unseen. */
+  readonly nowMs = (): number => {
+    const [wallMs, steadyMs] = [this.#wallMs(), this.#steadyMs()];
+    if (steadyMs - this.#sinceMs >= LONGEST_SETTLING_MS) {
+      this.#leastBefore = this.#least;
+      this.#least = Number.POSITIVE_INFINITY;
+      this.#sinceMs = steadyMs;
+    }
+    this.#least = Math.min(this.#least, wallMs - steadyMs);
+    return wallMs;
+  };
+
+  readonly surelyMs = (): number => {
+    this.nowMs();
+    return this.#steadyMs() + Math.min(this.#least, this.#leastBefore);
+  };
+}

@@ -7,7 +7,6 @@ import { HEX_WEIGHT_BYTES, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts'
 import { fileBody } from './file-body.ts';
 import { prefersRawBytes } from './media-preference.ts';
 import { BARE_HASH, CHECKED_HASHES, FORMAT_QUERY, KECCAK_COMMITMENT, NOTHING } from './parameters.ts';
-import { problemAnswer } from './problem.ts';
 import { definePostRoute, defineRoute, type Route } from './route.ts';
 import type { BlobBytes, ServedBytes } from './served-bytes.ts';
 
@@ -88,9 +87,6 @@ export function compatibilityRoutes(chain: ChainView, bytes: BlobBytes): Route[]
 }
 
 function blobAnswer(served: ServedBytes, raw: boolean): Answer {
-  // No node takes a blob without bytes. Should one ever be there, it is no answer that these clients survive.
-  if (served.sizeBytes === 0)
-    return problemAnswer('blob/cannot-tell', 'The blob is empty; this route cannot carry it.');
   return {
     status: 200,
     headers: {

@@ -31,7 +31,8 @@ function recordOf(scripts: readonly Uint8Array[], vout = 0, others = 2): Occurre
   const block = parseBlock(craftBlock([...rest, carrier], { merkleRoot: root }));
   const txid = block.transactions.at(-1)?.txid ?? parseTxId('');
   const versionHash = encodeHex(nobleHasher.keccak256(BYTES));
-  const found = occurrencesOf(block).occurrences[0] ?? decodeName(versionHash);
+  const named = occurrencesOf(block).occurrences.find((one) => one.versionHash === versionHash);
+  const found = named ?? decodeName(versionHash);
   return makeOccurrenceRecord(block, { ...found, txid, vout }, { size: BYTES.length, height: 9 });
 }
 

@@ -37,7 +37,7 @@ describeBlobStore('the local store', async () => {
 
 test('a small blob is had at once by its 32 bytes alone, and a large one is not small', async () => {
   const store = await open(temporaryFolder());
-  const rows = [sampleBlob('a row', 300), sampleBlob('another', 0, 'blake2s256')];
+  const rows = [sampleBlob('a row', 300), sampleBlob('another', 1, 'blake2s256')];
   const file = sampleBlob('file', ROW_LIMIT_BYTES + 1);
   for (const blob of [...rows, file]) await store.put(blob, NEVER);
   for (const { hashType, versionHash, bytes } of rows) {

@@ -88,3 +88,29 @@ describe('alarms by age, on the chain’s clock', () => {
     expect(codes(scene, 'chain/nothing-new')).toEqual([]);
   });
 });
+
+test('a node that fails when it is asked what is final is told as that, not as a walk that is behind', async () => {
+  const scene = await Scene.create();
+  await scene.start();
+  scene.mine(12);
+  await scene.until('final', () => scene.archive.status().chain.finalHeight !== null);
+  await scene.until('well', () => scene.conditions().length === 0);
+  const final = scene.archive.status().chain.finalHeight;
+  const fault = { kind: 'rpc-error', code: -1, message: 'bad quorum' } as const;
+  scene.node.faults.add({ fault, methods: ['getbestchainlock'] });
+  scene.mine(1);
+  await scene.caughtUp();
+  await scene.until('told', () => scene.conditions().includes('chain/finality-unknown'));
+  expect(scene.conditions()).not.toContain('chain/walk-behind');
+  const { chain, conditions } = scene.archive.status();
+  expect(chain.finalHeight).toBeGreaterThanOrEqual(final ?? 0);
+  expect(chain.finalHeight).toBeLessThan(chain.height ?? 0);
+  expect(conditions.find(({ code }) => code === 'chain/finality-unknown')?.message).toContain('bad quorum');
+  // Far behind, that is what is wrong.
+  scene.node.faults.add({ fault: { ...fault, message: 'bad disk' }, methods: ['getblock'] });
+  scene.mine(5);
+  await scene.until('behind', () => scene.conditions().includes('chain/walk-behind'));
+  expect(scene.conditions()).not.toContain('chain/finality-unknown');
+  scene.node.faults.clear();
+  await scene.until('well', () => scene.conditions().length === 0);
+});

@@ -176,13 +176,14 @@ export class ChainFollowing {
   behindCondition(since: string) {
     if (this.isCurrent()) return null;
     const { height, startHeight } = this.status;
-    const error = this.#follower.lastError;
+    const failure = this.#follower.lastFailure;
     if (this.#follower.isCurrent()) return notCompared(since);
+    if (failure?.at === 'finality' && !this.#follower.isFarBehind) return finalityUnknown(since, failure.message);
     const at = startHeight === null ? 'has not begun' : `is at height ${height ?? startHeight}`;
     const tip = this.#modules.poller.state.tip?.height;
     return {
       code: 'chain/walk-behind',
-      message: `The walk of the chain ${at}${tip === undefined ? '' : `, the node at ${tip}`}${error === null ? '.' : `: ${error}`}`,
+      message: `The walk of the chain ${at}${tip === undefined ? '' : `, the node at ${tip}`}${failure === null ? '.' : `: ${failure.message}`}`,
       hint: 'Wait while it catches up; if it does not move, look at the other conditions and at the node.',
       since,
       blocksReadiness: true,
@@ -215,6 +216,16 @@ function notCompared(since: string) {
     message:
       'Not every configured node was asked yet whether it follows the branch that is walked now, after the start or a reorganisation: nothing is called final meanwhile.',
     hint: 'Wait; a node that does not answer is passed over when its time is up.',
+    since,
+    blocksReadiness: true,
+  };
+}
+
+function finalityUnknown(since: string, why: string) {
+  return {
+    code: 'chain/finality-unknown',
+    message: `The walk is at the node's tip, but the node fails when it is asked for its best ChainLock; what was called final stays so, and nothing new is: ${why}`,
+    hint: 'Blobs are archived meanwhile. Look at the log of the node; where its network has no ChainLocks, set HOLDFAST_FINALITY to depth:<confirmations>.',
     since,
     blocksReadiness: true,
   };

@@ -15,3 +15,9 @@ export type ChainErrorCode =
   | 'chain/bad-finality';
 
 export class ChainError extends HoldfastError<ChainErrorCode> {}
+
+/** `finality`: the walk is at the node's tip, and what is final there could not be asked. */
+export interface WalkFailure {
+  readonly at: 'walk' | 'finality';
+  readonly message: string;
+}

@@ -10,7 +10,7 @@ import { Pulse } from '../pulse.ts';
 import { blocksAt } from './block-stream.ts';
 import { BlockTimes } from './block-times.ts';
 import type { ChainNode } from './chain-node.ts';
-import { ChainError } from './errors.ts';
+import { ChainError, type WalkFailure } from './errors.ts';
 import type { Finality } from './finality.ts';
 import { relationTo } from './fork.ts';
 import { lowestSavableHeight } from './start-height.ts';
@@ -46,7 +46,8 @@ export class Follower {
   readonly moved = new Pulse();
   #failures = 0;
   #hasLooked = false;
-  #lastError: string | null = null;
+  #at: WalkFailure['at'] = 'walk';
+  #lastFailure: WalkFailure | null = null;
 
   /** `startHeight`: where the operator wants the walk to begin; null: at the lowest height that can still be saved. */
   constructor(startHeight: number | null, modules: FollowerModules) {
@@ -61,7 +62,7 @@ export class Follower {
       try {
         await this.#turn(signal);
         this.#failures = 0;
-        this.#lastError = null;
+        this.#lastFailure = null;
         this.#modules.conditions.set('chain:walk', null);
       } catch (error) {
         if (signal.aborted) return;
@@ -85,8 +86,7 @@ export class Follower {
 
   /** Then what no block named is on no block, by this node. */
   isCurrent(): boolean {
-    const lag = this.lagBlocks;
-    return lag !== null && lag <= MOST_BEHIND && this.#failures === 0 && !this.#modules.conditions.has('chain:branch');
+    return !this.isFarBehind && this.#failures === 0 && !this.#modules.conditions.has('chain:branch');
   }
 
   /** It came to the tip once since the start, and the node was asked what is final then. */
@@ -94,17 +94,25 @@ export class Follower {
     return this.#hasLooked;
   }
 
+  /** More than a new block or two, or nobody knows how far. */
+  get isFarBehind(): boolean {
+    const lag = this.lagBlocks;
+    return lag === null || lag > MOST_BEHIND;
+  }
+
   /** Why it is not current, as far as that is known. */
-  get lastError(): string | null {
-    return this.#lastError;
+  get lastFailure(): WalkFailure | null {
+    return this.#lastFailure;
   }
 
   async #turn(signal: AbortSignal): Promise<void> {
     const { poller, finality } = this.#modules;
+    this.#at = 'walk';
     const tip = poller.state.tip;
     if (tip === null || !poller.mayFetch) return;
     if (!(await this.#begin(tip, signal))) return;
     while (!signal.aborted && (await this.#advance(tip, signal)) === 'again');
+    this.#at = 'finality';
     if (finality.isBehind && (await finality.look(signal))) this.#tellFinal();
     this.#hasLooked = true;
     this.moved.ring();
@@ -261,7 +269,7 @@ export class Follower {
   /** A node that does not answer is told by the poller already. */
   #tellError(error: unknown): void {
     const { conditions } = this.#modules;
-    this.#lastError = messageOf(error);
+    this.#lastFailure = { at: this.#at, message: messageOf(error) };
     if (error instanceof HoldfastError && error.code.startsWith('node/')) {
       if (/pruned/i.test(error.message)) conditions.setError('chain:walk', prunedBlock(error));
       else if (!error.retryable) conditions.setError('chain:walk', error);

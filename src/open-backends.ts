@@ -68,7 +68,7 @@ function refuseOnePlaceTwice(backends: readonly { readonly id: string; readonly 
     if (other === undefined) continue;
     throw invalid(
       `The backends ${other.id} and ${id} are one place: ${place}.`,
-      'Name another bucket or prefix for one of them, or leave it out: a copy counts once.',
+      'Name another place (address, bucket or prefix) for one of them, or leave it out: a copy counts once.',
     );
   }
 }

@@ -98,7 +98,8 @@ test('the password of a Kubo is repeated by nothing: log, API, metrics, commands
   const node = await startNode({ seedRecordedBlobs: true });
   const file = join(temporaryFolder(), 'holdfast.json');
   const kubo = withPassword('http://127.0.0.1:9', PASSWORD);
-  writeFileSync(file, JSON.stringify({ backends: [{ kind: 'ipfs', id: 'ipfs:more', apiUrl: kubo }] }));
+  const more = withPassword('http://127.0.0.1:10', PASSWORD);
+  writeFileSync(file, JSON.stringify({ backends: [{ kind: 'ipfs', id: 'ipfs:more', apiUrl: more }] }));
   const env = { HOLDFAST_CONFIG: file, HOLDFAST_IPFS_API_URL: kubo, HOLDFAST_LOG_LEVEL: 'trace' };
   const daemon = await startArchive({ dataDir: temporaryFolder(), node, env });
   // Both are away, and said so.

@@ -105,7 +105,7 @@ describe('status', () => {
     const { code, stdout } = await ask('status');
     expect(code).toBe(0);
     expect(stdout).toContain(`at ${daemon.client.url}`);
-    expect(stdout).toMatch(/chain\s+real/);
+    expect(stdout).toMatch(/chain\s+the one that the node follows/);
     expect(stdout).toMatch(/stored\s+2[2-9] blobs, 5\.\d MiB/);
     expect(JSON.parse((await cli(['status', '--json'], env)).stdout)).toMatchObject({
       emulated: false,

@@ -70,8 +70,8 @@ export class Admission {
     const { site, conditions, probeAgainMs = PROBE_AGAIN_MS } = this.#modules;
     while (!signal.aborted && conditions.has(`probe:${site.id}`)) {
       await this.#pause.wait(probeAgainMs, signal);
+      // One that is away, or could not be looked at, is told of by whoever uses it; what was told before stays meanwhile.
       const findings = signal.aborted ? null : await site.store.probe(signal).catch(() => null);
-      // One that is away is told of by whoever uses it.
       if (findings !== null && !isAway(findings)) this.#tell(findings);
     }
   }

@@ -209,11 +209,6 @@ describe('who may do what', () => {
 });
 
 describe('house rules', () => {
-  test('no file is longer than 300 lines', () => {
-    const long = SOURCE_FILES.filter(({ text }) => text.split('\n').length > 301);
-    expect(paths(long)).toEqual([]);
-  });
-
   test('no file is named for what anything could be', () => {
     const named = /^(utils?|helpers?|common|types?|managers?|misc|shared)\b|-(utils?|helpers?|manager)\./;
     expect(paths(SOURCE_FILES.filter(({ path }) => named.test(basename(path))))).toEqual([]);

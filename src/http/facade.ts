@@ -3,8 +3,9 @@ import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { HEX_WEIGHT_BYTES } from './blobs.ts';
+import { RPC_REFUSAL } from './openapi.ts';
 import { NOTHING } from './parameters.ts';
-import { defineRawPostRoute, type GoodAnswer, type Route } from './route.ts';
+import { defineRawPostRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
 import { type BlobCallModules, type DataAllowance, type FacadeDialect, getBlob, listBlobs } from './rpc/blob-calls.ts';
 import {
   bestBlockHash,
@@ -118,10 +119,10 @@ const REPLY = z.object({
   id: z.union([z.string(), z.number(), z.boolean(), z.null()]),
 });
 
-/** A batch is 200, whatever is in it; a single call has the status of its error. */
+/** A batch that is read is 200, whatever is in it; a single call has the status of its error. */
 export const RPC_ANSWERS: readonly GoodAnswer[] = [
   { mediaType: 'application/json', schema: z.union([REPLY, z.array(REPLY)]) },
-  ...[400, 404, 500, 503].map((status) => ({ status, mediaType: 'application/json', schema: REPLY })),
+  ...[400, 404, 500, 503].map((status) => ({ status, mediaType: 'application/json', schema: RPC_REFUSAL })),
 ];
 
 /** What a client of the node finds here, by changing its URL. */
@@ -134,7 +135,7 @@ export function facadeRoutes(
   const wait = new BlockWait();
   return [
     defineRawPostRoute({
-      path: '/',
+      path: FACADE_PATH,
       says: `JSON-RPC as a node answers it: ${[...METHODS.keys()].join(', ')}. Errors have the statuses and codes of a node; 503 is a fault.`,
       answers: RPC_ANSWERS,
       problems: [],

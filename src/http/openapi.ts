@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { jsonAnswer } from './answer.ts';
 import { NOTHING } from './parameters.ts';
 import { PROBLEMS, type ProblemCode } from './problem-table.ts';
-import { defineRoute, type GoodAnswer, type Route } from './route.ts';
+import { defineRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
 
 /** Every route can answer these, whatever is asked. */
 const ALWAYS: readonly ProblemCode[] = [
@@ -29,6 +29,16 @@ const GOOD: Readonly<Record<number, string>> = {
 };
 const PROBLEM_CONTENT = {
   'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+};
+
+/** A client of the façade reads `error`, whoever refuses; members of a problem can stand beside it. */
+export const RPC_REFUSAL = z.looseObject({
+  result: z.null(),
+  error: z.object({ code: z.int(), message: z.string() }),
+  id: z.union([z.string(), z.number(), z.boolean(), z.null()]),
+});
+const RPC_REFUSAL_CONTENT = {
+  'application/json': { schema: { $ref: '#/components/schemas/RpcRefusal' } },
 };
 
 const PROBLEM = z.looseObject({
@@ -71,7 +81,7 @@ export function describeRoutes(routes: readonly Route[], version: string) {
         .map(([path, methods]) => [path, Object.assign({}, ...methods.map(describeMethods))]),
     ),
     components: {
-      schemas: { Problem: schemaOf(PROBLEM, 'output') },
+      schemas: { Problem: schemaOf(PROBLEM, 'output'), RpcRefusal: schemaOf(RPC_REFUSAL, 'output') },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
   };
@@ -108,17 +118,26 @@ function describeBody(schema: z.ZodType): object {
   return { required: true, content: { 'application/json': { schema: schemaOf(schema, 'input') } } };
 }
 
-function describeAnswers({ answers, problems, body, access }: Route): object {
+function describeAnswers({ answers, problems, body, access, path, verb }: Route): object {
+  const refusals = path === FACADE_PATH && verb === 'POST' ? RPC_REFUSAL_CONTENT : PROBLEM_CONTENT;
   const always = [...ALWAYS, ...(access === 'admin' ? ADMIN : []), ...(body === null ? WITHOUT_BODY : WITH_BODY)];
   const codes = Map.groupBy(new Set([...problems, ...always]), (code): number => PROBLEMS[code].status);
   const given = Map.groupBy(answers, ({ status = 200 }) => status);
   const statuses = [...new Set([...given.keys(), ...codes.keys()])].toSorted((a, b) => a - b);
   return Object.fromEntries(
-    statuses.map((status) => [status, describeStatus(status, given.get(status) ?? [], codes.get(status) ?? [])]),
+    statuses.map((status) => [
+      status,
+      describeStatus(status, given.get(status) ?? [], codes.get(status) ?? [], refusals),
+    ]),
   );
 }
 
-function describeStatus(status: number, answers: readonly GoodAnswer[], codes: readonly ProblemCode[]): object {
+function describeStatus(
+  status: number,
+  answers: readonly GoodAnswer[],
+  codes: readonly ProblemCode[],
+  refusals: object,
+): object {
   const problems = codes.map((code) => `${code}: ${PROBLEMS[code].title}`);
   const own = answers.length === 0 ? [] : [GOOD[status] ?? 'An error in the form of this route.'];
   const content = answers.flatMap(({ mediaType, schema }) =>
@@ -126,7 +145,7 @@ function describeStatus(status: number, answers: readonly GoodAnswer[], codes: r
   );
   return {
     description: [...own, ...problems].join('; '),
-    content: { ...Object.fromEntries(content), ...(codes.length === 0 ? {} : PROBLEM_CONTENT) },
+    content: { ...Object.fromEntries(content), ...(codes.length === 0 ? {} : refusals) },
   };
 }
 

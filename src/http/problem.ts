@@ -1,5 +1,6 @@
 import { type Answer, type AnswerBody, bodyOf } from './answer.ts';
 import { PROBLEMS, type ProblemCode } from './problem-table.ts';
+import { RPC_CODES } from './rpc/rpc-error.ts';
 
 const DEFAULT_RETRY_SECONDS = 5;
 const MAX_RETRY_SECONDS = 3_600;
@@ -16,6 +17,8 @@ export interface ProblemFacts {
 
 export interface ProblemAnswer extends Answer {
   readonly body: AnswerBody;
+  /** What the body says. */
+  readonly problem: Readonly<Record<string, unknown>> & { readonly title: string; readonly detail: string };
 }
 
 /**
@@ -42,7 +45,27 @@ export function problemAnswer(code: ProblemCode, detail: string, facts: ProblemF
       ...facts.headers,
     },
     body: bodyOf(Buffer.from(JSON.stringify(problem))),
+    problem,
   };
+}
+
+/**
+ * The same refusal for a client that speaks JSON-RPC. Such a client can ignore the status: without an `error` member it
+ * takes the refusal for an empty result (reference/clients.md). The code is never -32602, which means a proved absence.
+ */
+export function rpcRefusal({ problem, ...refused }: ProblemAnswer): ProblemAnswer {
+  const error = { code: RPC_CODES.internal, message: `${problem.title}: ${problem.detail}` };
+  const both = { result: null, error, id: null, ...problem };
+  return {
+    ...refused,
+    headers: { ...refused.headers, 'content-type': 'application/json' },
+    body: bodyOf(Buffer.from(JSON.stringify(both))),
+    problem: both,
+  };
+}
+
+export function isProblem(answer: Answer): answer is ProblemAnswer {
+  return 'problem' in answer;
 }
 
 /** Whole seconds, as the header wants them; never 0, which would invite a client to spin. */

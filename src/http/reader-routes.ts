@@ -15,7 +15,7 @@ import { pageRoutes } from './page.ts';
 import { BLOCK, CHECKED_HASHES, LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { RECORD } from './record-on-wire.ts';
-import { definePostRoute, defineRawPostRoute, defineRoute, type Route } from './route.ts';
+import { definePostRoute, defineRawPostRoute, defineRoute, FACADE_PATH, type Route } from './route.ts';
 import { answerRpc } from './rpc/envelope.ts';
 import { rpcFault } from './rpc/rpc-error.ts';
 import type { BlobBytes, BytesView } from './served-bytes.ts';
@@ -118,7 +118,7 @@ function withoutCatalog(): Route[] {
     defineRawPostRoute({
       ...refused,
       says: 'JSON-RPC is refused: every call is answered -32603, for it takes the catalog of an archiver.',
-      path: '/',
+      path: FACADE_PATH,
       answers: RPC_ANSWERS,
       problems: [],
       describedBody: z.unknown(),

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../blob/errors.ts';
-import { type ProblemAnswer, problemAnswer } from './problem.ts';
+import { type ProblemAnswer, problemAnswer, rpcRefusal } from './problem.ts';
 import { requestIdFrom } from './request-id.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
@@ -43,7 +43,9 @@ function answerTo(error: unknown): ProblemAnswer {
   }
 }
 
-function onTheWire({ status, headers, body }: ProblemAnswer): Buffer {
+/** Nobody knows what was asked for, so each answer here is also one for a client of the façade. */
+function onTheWire(refused: ProblemAnswer): Buffer {
+  const { status, headers, body } = rpcRefusal(refused);
   const bytes = body.make();
   const all = {
     ...STANDING_HEADERS,

@@ -55,6 +55,9 @@ export interface EventStream {
   readonly listen: Listen;
 }
 
+/** JSON-RPC as a node answers it: its refusals are JSON-RPC as well. */
+export const FACADE_PATH = '/';
+
 /** GET is HEAD as well. */
 export type RouteVerb = 'GET' | 'POST' | 'PUT' | 'DELETE';
 

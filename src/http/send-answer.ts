@@ -1,10 +1,13 @@
 import { Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer, AnswerLines, AnswerParts } from './answer.ts';
+import { isProblem, rpcRefusal } from './problem.ts';
+import { FACADE_PATH } from './route.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
 /** The one place that writes answers of routes. HEAD gets every header of GET, and its body is never made. */
-export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
+export function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
+  const answer = isProblem(given) && isRpcCall(reply.request) ? rpcRefusal(given) : given;
   reply.code(answer.status).headers(STANDING_HEADERS).headers(answer.headers);
   reply.header('x-request-id', reply.request.id);
   if (answer.body === null) return reply.send();
@@ -14,6 +17,14 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.header('content-length', String(answer.body.lengthBytes));
   if ('stream' in answer.body) return sendParts(reply, answer.body);
   return reply.request.method === 'HEAD' ? reply.send() : reply.send(asBuffer(answer.body.make()));
+}
+
+/**
+ * Every POST that no other route takes counts as a call of the façade: Rollux's client appends `/wallet/<name>` to the
+ * URL that it was given, and a wrong path must not look like an empty result either.
+ */
+function isRpcCall({ method, routeOptions: { url } }: FastifyRequest): boolean {
+  return method === 'POST' && (url === undefined || url === FACADE_PATH);
 }
 
 /** A reader that is gone already takes nothing. */

@@ -116,7 +116,7 @@ export class FakeArchiveView implements ArchiveView {
   async record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup> {
     const lookup = await this.read(name, signal);
     if (lookup.kind === 'found') return { kind: 'found', record: recordOf(lookup.blob) };
-    return lookup.kind === 'unavailable' ? lookup : { kind: 'absent' };
+    return lookup.kind === 'unavailable' || lookup.kind === 'withheld' ? lookup : { kind: 'absent' };
   }
 
   list(query: ListingQuery): ListingPage {

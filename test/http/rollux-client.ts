@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { blobOf } from './fake-archive-view.ts';
 
 /** What becomes of one try of the Rollux op-node. */
@@ -22,4 +23,29 @@ export async function rolluxTry(podaUrl: string, versionHash: string): Promise<R
   if (!/^(?:[0-9a-fA-F]{2})*$/.test(body)) return { kind: 'retried' };
   const bytes = new Uint8Array(Buffer.from(body, 'hex'));
   return blobOf(bytes).versionHash === versionHash ? { kind: 'taken', bytes } : { kind: 'dropped' };
+}
+
+/** What Rollux's `SyscoinClient.Call` makes of an answer body: the status is ignored. */
+export type RolluxCall = { readonly kind: 'error' } | { readonly kind: 'accepted'; readonly data: string };
+
+const REPLY = z.object({
+  error: z.object({ code: z.int(), message: z.string() }).nullish(),
+  result: z.object({ data: z.string().optional() }).nullish(),
+});
+
+/**
+ * The op-node's own steps after the body is read: it is unmarshalled into `{ error, result }`, whatever the status. A
+ * body that is not such JSON is an error; a body without `error` is a result, and a missing result is empty data, which
+ * this path does not hash.
+ */
+export function rolluxReads(body: string): RolluxCall {
+  let json: unknown;
+  try {
+    json = JSON.parse(body);
+  } catch {
+    return { kind: 'error' };
+  }
+  const reply = REPLY.safeParse(json);
+  if (!reply.success || (reply.data.error ?? null) !== null) return { kind: 'error' };
+  return { kind: 'accepted', data: reply.data.result?.data ?? '' };
 }

@@ -7,6 +7,10 @@ export type ChainUnavailableReason =
   | 'not-walked'
   /** The node has blocks that the walk has not, or does not answer, or went back in time. */
   | 'walk-behind'
+  /** The node fails when it is asked what is final. */
+  | 'finality-unknown'
+  /** Not every configured node was asked yet whether it follows the walked branch. */
+  | 'not-compared'
   | 'rebuilding'
   /** Nodes that are asked name different blocks at one height. */
   | 'conflict'

@@ -4,8 +4,8 @@ import type { BlockHash, ContentName, TxId } from '../blob/ids.ts';
 import { RETENTION_SECONDS } from '../blob/limits.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
 import type { ContentTable } from './content-table.ts';
+import { NodeBranches } from './node-branches.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
-import { PartedNodes } from './parted-nodes.ts';
 import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
 import type { UnminedLedger } from './unmined-ledger.ts';
 import type { TakenBack, WalkedBlock, WalkedOccurrence, WalkState } from './walked-block.ts';
@@ -34,7 +34,7 @@ const walkRow = z.object({
 
 /** The branch that was walked, and what is on it. Every method is one durable transaction. */
 export class ChainIndex {
-  readonly parted: PartedNodes;
+  readonly nodeBranches: NodeBranches;
   readonly #parts: ChainParts;
   readonly #blocks: BlockTable;
   readonly #occurrences: OccurrenceTable;
@@ -51,7 +51,7 @@ export class ChainIndex {
 
   constructor(database: Database.Database, parts: ChainParts) {
     this.#parts = parts;
-    this.parted = new PartedNodes(database, parts);
+    this.nodeBranches = new NodeBranches(database, parts);
     this.#blocks = new BlockTable(database);
     this.#occurrences = new OccurrenceTable(database);
     this.#begin = database.prepare('INSERT INTO walk (only, start_height) VALUES (1, ?) ON CONFLICT DO NOTHING');
@@ -97,8 +97,12 @@ export class ChainIndex {
     this.#finalHeight = null;
   }
 
-  /** Up to here our branch is final. Never lowered by it: only a reorganisation takes finality back. */
-  recordFinal(height: number): void {
+  /**
+   * Our branch is final up to this height, but not above the last block that every node has. Never lowers the height:
+   * only a reorganisation takes finality back.
+   */
+  recordFinal(upTo: number): void {
+    const height = Math.min(upTo, this.nodeBranches.lastCommonHeight ?? upTo);
     if (this.#finalHeight !== null && height <= this.#finalHeight) return;
     const called = Math.max(height, this.#calledFinalHeight ?? height);
     this.#parts.transaction('record what is final', () => this.#setFinal.run(height, this.#finality, called));
@@ -187,9 +191,11 @@ export class ChainIndex {
         this.#revokeLoss.run(this.#parts.nowMs(), key, key);
       }
       const blocks = this.#blocks.deleteAbove(toHeight);
+      this.nodeBranches.leaveAbove(toHeight);
       this.#setFinal.run(lowered(final), this.#finality, lowered(called));
       return { blocks, occurrences, withdrawn };
     });
+    this.nodeBranches.reload();
     this.#tip = this.#blocks.highest();
     this.#lowest = this.#blocks.lowest();
     this.#finalHeight = lowered(final);

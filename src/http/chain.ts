@@ -45,7 +45,14 @@ const PROOF = z.object({
   merkleProof: z.string(),
 });
 
-const CHAIN_PROBLEMS: readonly ProblemCode[] = ['chain/not-walked', 'chain/walk-behind', 'chain/rebuilding'];
+const CHAIN_PROBLEMS: readonly ProblemCode[] = [
+  'chain/not-walked',
+  'chain/walk-behind',
+  'chain/finality-unknown',
+  'chain/not-compared',
+  'chain/conflict',
+  'chain/rebuilding',
+];
 /** Sixteen records; a raw transaction can be as large as a block, and nearly all have a few hundred bytes. */
 const PROOF_WEIGHT_BYTES = 8 * 1_048_576;
 

@@ -51,6 +51,8 @@ export const PROBLEMS = {
     hint: 'Ask an archiver that walks it; /v1/status says from where on.',
   },
   'chain/walk-behind': { status: 503, title: 'The walk of the chain is behind', hint: ASK_AGAIN },
+  'chain/finality-unknown': { status: 503, title: 'The node does not say what is final', hint: ASK_AGAIN },
+  'chain/not-compared': { status: 503, title: 'The nodes are being compared', hint: ASK_AGAIN },
   'chain/rebuilding': { status: 503, title: 'The catalog is being rebuilt', hint: ASK_AGAIN },
   'chain/conflict': { status: 503, title: 'The nodes contradict each other', hint: ASK_AGAIN },
   'chain/not-placed': { status: 503, title: 'Something is not stored yet', hint: ASK_AGAIN },

@@ -81,6 +81,8 @@ const REASONS: readonly UnavailableReason[] = ['not-fetched-yet', 'damaged', 'st
 const TROUBLES: readonly ChainUnavailableReason[] = [
   'not-walked',
   'walk-behind',
+  'finality-unknown',
+  'not-compared',
   'rebuilding',
   'not-placed',
   'store-fault',

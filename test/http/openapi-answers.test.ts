@@ -174,6 +174,8 @@ describe('every answer is as the description says', () => {
   const TROUBLES: readonly ChainUnavailableReason[] = [
     'not-walked',
     'walk-behind',
+    'finality-unknown',
+    'not-compared',
     'rebuilding',
     'not-placed',
     'conflict',

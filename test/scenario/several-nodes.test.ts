@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
 import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
@@ -113,6 +113,57 @@ test('a conflict outlives a restart: before the nodes were compared again, nothi
     return scene.conditions().includes('chain/nodes-conflict');
   });
   await scene.finalUpTo(common);
+});
+
+test('the followed node goes away in a conflict: nothing of the other branch is called final, nor absent', async () => {
+  const other = await twin();
+  const scene = await Scene.create({ nodes: [other] });
+  mineOnBoth(scene, other, 4, 1);
+  const common = scene.node.chain.tip.height;
+  await scene.start();
+  await scene.caughtUp();
+  const theirs = other.submitBlob(new TextEncoder().encode('on the other branch alone'));
+  other.advanceSeconds(7);
+  other.mine(3);
+  scene.mine(3, 1);
+  await scene.caughtUp();
+  await scene.until('conflict', () => scene.conditions().includes('chain/nodes-conflict'));
+  const versionHash = parseVersionHash(theirs.versionHash);
+  const NEVER = new AbortController().signal;
+  const expectNothingClaimed = async () => {
+    const { chainView } = scene.archive;
+    expect(scene.archive.status().chain.finalHeight ?? 0).toBeLessThanOrEqual(common);
+    expect(chainView.storedAndFinal([versionHash]).kind).toBe('unavailable');
+    expect(chainView.transaction(parseTxId('ab'.repeat(32))).kind).toBe('unavailable');
+    const last = chainView.lastBlock();
+    if (last.kind === 'found') expect(last.block.height).toBeLessThanOrEqual(common);
+    // The other node lists it, and it was fetched from nobody yet: that is no reason to call it absent.
+    expect((await scene.archive.read({ versionHash, hashType: null }, NEVER)).kind).not.toBe('absent');
+  };
+  await expectNothingClaimed();
+  await scene.node.goAway();
+  await scene.until('the other branch is walked', async () => {
+    await expectNothingClaimed();
+    return scene.archive.status().node.tip === other.chain.tip.hash && (await scene.states(versionHash)).length > 0;
+  });
+  // The comparison that follows the new branch is over, and the one after it.
+  for (let round = 0; round < 2; round += 1) {
+    other.mine();
+    await scene.until('walked and compared again', async () => {
+      await expectNothingClaimed();
+      const { height } = scene.archive.status().chain;
+      return height === other.chain.tip.height && scene.conditions().includes('chain/nodes-conflict');
+    });
+  }
+  // Nor does the conflict end with a restart.
+  await scene.stop();
+  await scene.start();
+  await scene.until('conflict, from memory', async () => {
+    await expectNothingClaimed();
+    return scene.conditions().includes('chain/nodes-conflict') && scene.archive.status().chain.lagBlocks === 0;
+  });
+  await scene.finalUpTo(common);
+  expect(scene.conditions()).not.toContain('chain/final-withdrawn');
 });
 
 test('a second node on another chain is ignored', async () => {

@@ -26,7 +26,7 @@ export interface ReaderModules {
   readonly damage: DamageWatch;
   readonly poller: Poller;
   readonly adoption: Adoption;
-  readonly chain: Pick<ChainFollowing, 'isCurrent'>;
+  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasConflict'>;
 }
 
 /** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
@@ -172,6 +172,13 @@ export class ArchiveReader {
         'cannot-tell',
         'The chain is not walked to its end, so it is not known whether this is on it.',
         10,
+      );
+    }
+    if (chain.hasConflict) {
+      return unavailable(
+        'cannot-tell',
+        'The configured nodes follow different branches, so it is not known whether this is on the right one.',
+        30,
       );
     }
     for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {

@@ -10,6 +10,7 @@ import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { OccurrenceRow, PlacedOccurrence } from '../../catalog/occurrence-table.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
+import type { NotCurrent } from '../chain/chain-following.ts';
 import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import type {
   BlockLookup,
@@ -28,7 +29,6 @@ import type {
   WindowEntry,
   WindowLookup,
 } from '../chain-view.ts';
-import type { ConditionBoard } from '../condition-board.ts';
 import { LastSavedBlock } from './last-saved-block.ts';
 
 export interface ChainQuestionModules {
@@ -37,8 +37,11 @@ export interface ChainQuestionModules {
   readonly records: readonly RecordStore[];
   readonly poller: { isListCurrent(): boolean };
   readonly adoption: { readonly isDone: boolean };
-  readonly conditions: Pick<ConditionBoard, 'has'>;
-  readonly chain: { isCurrent(): boolean; readonly finalHeight: number | null };
+  readonly chain: {
+    readonly whyNotCurrent: NotCurrent | null;
+    readonly hasConflict: boolean;
+    readonly finalHeight: number | null;
+  };
   readonly nowMs: () => number;
   /** Of `lastBlock`: what may be looked up in one go. */
   readonly mostLookUps?: number;
@@ -51,6 +54,11 @@ const SEARCH_SECONDS = 5;
 /** Clients page through the window, and ask for it over and over; it is thousands of rows. */
 const WINDOW_MS = 500;
 const CHAINLOCK = 'chainlock';
+const NOT_CURRENT: Readonly<Record<NotCurrent, string>> = {
+  'walk-behind': 'The chain is not walked to its end.',
+  'finality-unknown': 'The node fails when it is asked what is final.',
+  'not-compared': 'Not every configured node was asked yet whether it follows the walked branch.',
+};
 
 interface RememberedWindow {
   readonly entries: readonly WindowEntry[];
@@ -74,7 +82,7 @@ export class ChainQuestions implements ChainView {
   transaction(txid: TxId): TransactionLookup {
     const found = this.#modules.catalog.chain.ofTransaction(txid);
     if (found !== null) return { kind: 'found', occurrence: this.#describe(found) };
-    return this.#whyNotCurrent() ?? { kind: 'absent' };
+    return this.#whyNotAbsent() ?? { kind: 'absent' };
   }
 
   block(at: number | BlockHash): BlockLookup {
@@ -113,7 +121,7 @@ export class ChainQuestions implements ChainView {
     // Of what is withheld, `false` is the truth whatever goes on.
     const doubtful = hashes.filter((versionHash, index) => safe[index] === false && !this.#isWithheld(versionHash));
     if (doubtful.length === 0) return { kind: 'told', safe };
-    const why = this.#whyNotCurrent() ?? this.#whyConflict() ?? this.#whyNotPlaced(doubtful);
+    const why = this.#whyNotAbsent() ?? this.#whyNotPlaced(doubtful);
     return why ?? { kind: 'told', safe };
   }
 
@@ -166,7 +174,7 @@ export class ChainQuestions implements ChainView {
     const { chain, answers } = this.#modules.catalog;
     const height = chain.lastHeight(name);
     const block = height === null ? null : chain.blockAt(height);
-    if (block === null) return this.#whyNotCurrent() ?? { kind: 'absent' };
+    if (block === null) return this.#whyNotAbsent() ?? { kind: 'absent' };
     const row = answers.ofBlock(block.height).findLast((one) => isOf(one, name));
     if (row === undefined) return { kind: 'absent' };
     const { hash: blockHash, medianTimeSeconds } = block;
@@ -208,8 +216,13 @@ export class ChainQuestions implements ChainView {
     return this.#modules.catalog.withheld.has({ versionHash, hashType: null });
   }
 
+  /** While this says why, a block that is not walked can hold what is asked for. */
+  #whyNotAbsent(): ChainUnavailable | null {
+    return this.#whyNotCurrent() ?? this.#whyConflict();
+  }
+
   #whyConflict(): ChainUnavailable | null {
-    if (!this.#modules.conditions.has('chain:conflict')) return null;
+    if (!this.#modules.chain.hasConflict) return null;
     return unavailable('conflict', 'The configured nodes follow different branches.', 30);
   }
 
@@ -234,13 +247,13 @@ export class ChainQuestions implements ChainView {
     const { adoption, poller, chain } = this.#modules;
     if (!adoption.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
     if (!poller.isListCurrent()) return unavailable('walk-behind', 'The node has not been asked lately.', 10);
-    if (!chain.isCurrent()) return unavailable('walk-behind', 'The chain is not walked to its end.', 10);
-    return null;
+    const why = chain.whyNotCurrent;
+    return why === null ? null : unavailable(why, NOT_CURRENT[why], 10);
   }
 
   #whyNoBlock(at: number | BlockHash): BlockLookup {
     const { lowestHeight } = this.#modules.catalog.chain.state;
-    const why = this.#whyNotCurrent();
+    const why = this.#whyNotAbsent();
     if (why !== null) return why;
     if (lowestHeight === null || (typeof at === 'number' && at < lowestHeight)) {
       return unavailable(

@@ -51,6 +51,9 @@ export interface ChainModules {
   readonly nowMs: () => number;
 }
 
+/** Why nothing may be called absent, or not final, now. */
+export type NotCurrent = 'walk-behind' | 'finality-unknown' | 'not-compared';
+
 /** Occurrences of a record, or of one page of them. */
 const PAGE = 16;
 /** Of an audit's findings, in the evidence of it; losses have evidence of their own. */
@@ -123,7 +126,18 @@ export class ChainFollowing {
 
   /** Then what no block named is in no block, and what is final may be called so. */
   isCurrent(): boolean {
-    return this.#follower.isCurrent() && !this.#conflicts.isUnknown;
+    return this.whyNotCurrent === null;
+  }
+
+  get whyNotCurrent(): NotCurrent | null {
+    if (this.#follower.isCurrent()) return this.#conflicts.isUnknown ? 'not-compared' : null;
+    const isFinalityAlone = this.#follower.lastFailure?.at === 'finality' && !this.#follower.isFarBehind;
+    return isFinalityAlone ? 'finality-unknown' : 'walk-behind';
+  }
+
+  /** Configured nodes follow different branches, by what each of them said last. */
+  get hasConflict(): boolean {
+    return this.#conflicts.hasConflict;
   }
 
   /** false: what is final may only not have been asked for yet. */
@@ -174,11 +188,12 @@ export class ChainFollowing {
 
   /** Raised while the walk is not where the node is: nothing may be called absent, and little is known to be final. */
   behindCondition(since: string) {
-    if (this.isCurrent()) return null;
+    const why = this.whyNotCurrent;
+    if (why === null) return null;
     const { height, startHeight } = this.status;
     const failure = this.#follower.lastFailure;
-    if (this.#follower.isCurrent()) return notCompared(since);
-    if (failure?.at === 'finality' && !this.#follower.isFarBehind) return finalityUnknown(since, failure.message);
+    if (why === 'not-compared') return notCompared(since);
+    if (why === 'finality-unknown') return finalityUnknown(since, failure?.message ?? 'it does not answer');
     const at = startHeight === null ? 'has not begun' : `is at height ${height ?? startHeight}`;
     const tip = this.#modules.poller.state.tip?.height;
     return {

@@ -1,6 +1,6 @@
 import type { BlockHash } from '../../blob/ids.ts';
 import type { ChainIndex } from '../../catalog/chain-index.ts';
-import type { PartedNodes } from '../../catalog/parted-nodes.ts';
+import type { NodeBranch, NodeBranches } from '../../catalog/node-branches.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { Poller } from '../ingest/poller.ts';
 import { Pulse } from '../pulse.ts';
@@ -14,7 +14,9 @@ type ComparedNode = Pick<ArchiveNode, 'name' | 'genesisHash' | 'blockHashAt' | '
 export interface ConflictModules {
   readonly nodes: readonly ComparedNode[];
   readonly catalog: {
-    readonly chain: Pick<ChainIndex, 'state' | 'blockAt'> & { readonly parted: Pick<PartedNodes, 'all' | 'replace'> };
+    readonly chain: Pick<ChainIndex, 'state' | 'blockAt'> & {
+      readonly nodeBranches: Pick<NodeBranches, 'all' | 'lastCommonHeight' | 'replace'>;
+    };
   };
   readonly poller: { readonly state: Pick<Poller['state'], 'genesis'> };
   readonly follower: Pick<Follower, 'moved'>;
@@ -31,21 +33,21 @@ const UNKNOWN_MS = 250;
 /**
  * Do all nodes follow the branch that we walk? Different hashes at one height are a conflict; to lag is none. While
  * there is one, nothing above the last common block may be called final; nor is anything above the block at which they
- * were compared, because they may have parted since, or the walk may have changed its branch.
+ * were compared, because they may have parted since, or the walk may have changed its branch. What a node said last holds
+ * until that node answers again: a conflict does not end because one side of it falls silent.
  */
 export class ConflictWatch {
   readonly #modules: ConflictModules;
   readonly #pause = new Pulse();
-  /** Last common height with each node that parted from us, by its name, as it last answered; perhaps in an earlier run. */
-  #parted: ReadonlyMap<string, number>;
   /** Our cursor when all nodes were last compared with it. */
   #comparedAt: { readonly height: number; readonly hash: BlockHash } | null = null;
 
   constructor(modules: ConflictModules) {
     this.#modules = modules;
-    const before = modules.catalog.chain.parted.all();
-    const names = new Set(modules.nodes.map(({ name }) => name));
-    this.#parted = new Map([...before].filter(([name]) => names.has(name)));
+    const { nodeBranches } = modules.catalog.chain;
+    // A node that is not configured any more has no say; with one node there is nobody to disagree with.
+    const names = new Set(modules.nodes.length > 1 ? modules.nodes.map(({ name }) => name) : []);
+    nodeBranches.replace(new Map([...nodeBranches.all].filter(([name]) => names.has(name))));
   }
 
   /** They were not compared since the start, or with another branch than that which is walked now. */
@@ -54,10 +56,16 @@ export class ConflictWatch {
     return this.#modules.nodes.length > 1 && !this.#isOnOurBranch(this.#comparedAt);
   }
 
+  /** A node is known to have other blocks than we do, by what each node said last. */
+  get hasConflict(): boolean {
+    return this.#modules.catalog.chain.nodeBranches.lastCommonHeight !== null;
+  }
+
   /** Nothing above may be called final; null: there is one node alone, or it is unknown. */
   get lastCommonHeight(): number | null {
     if (this.#comparedAt === null) return null;
-    return Math.min(this.#comparedAt.height, ...this.#parted.values());
+    const { lastCommonHeight } = this.#modules.catalog.chain.nodeBranches;
+    return Math.min(this.#comparedAt.height, lastCommonHeight ?? this.#comparedAt.height);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -84,37 +92,49 @@ export class ConflictWatch {
     const { tip } = catalog.chain.state;
     // Before our own chain is known, none can be told to be on another one.
     if (tip === null || poller.state.genesis === null) return;
-    const parted = new Map<string, number>();
-    const heights = new Map<string, number>();
-    const strangers: string[] = [];
-    for (const node of nodes) {
-      const stand = await this.#standOf(node, signal);
-      if (stand.kind === 'parted') parted.set(node.name, stand.lastCommonHeight);
-      if (stand.kind === 'with-us') heights.set(node.name, stand.height);
-      if (stand.kind === 'stranger') strangers.push(node.name);
-    }
+    // Each is asked by itself: one that hangs does not keep the answers of the others back for longer.
+    const stands = await Promise.all(
+      nodes.map(async (node) => ({ name: node.name, stand: await this.#standOf(node, tip.height, signal) })),
+    );
     // The walk went over to another branch meanwhile: some were compared with what it left.
     if (signal.aborted || !this.#isOnOurBranch(tip)) return;
-    if (!areSame(parted, this.#parted)) catalog.chain.parted.replace(parted);
+    const { nodeBranches } = catalog.chain;
+    const branches = new Map<string, NodeBranch>();
+    const heights = new Map<string, number>();
+    for (const { name, stand } of stands) {
+      const branch =
+        stand.kind === 'silent' ? nodeBranches.all.get(name) : stand.kind === 'known' ? stand.branch : null;
+      if (branch) branches.set(name, branch);
+      if (stand.kind === 'known' && !stand.branch.isForked) heights.set(name, stand.height);
+    }
     // All at once: between two answers neither the old picture nor the new one is whole.
-    this.#parted = parted;
+    nodeBranches.replace(branches);
     this.#comparedAt = tip;
-    this.#tell();
-    this.#tellStrangers(strangers);
+    const namesOf = (kind: Stand['kind']) => stands.filter(({ stand }) => stand.kind === kind).map(({ name }) => name);
+    this.#tell(new Set(namesOf('silent')));
+    this.#tellStrangers(namesOf('stranger'));
     this.#modules.lag.note(heights);
   }
 
-  async #standOf(node: ComparedNode, signal: AbortSignal): Promise<Stand> {
+  async #standOf(node: ComparedNode, ourHeight: number, signal: AbortSignal): Promise<Stand> {
     try {
       const relation = await relationTo(node, this.#modules.catalog.chain, signal);
       // One that is on another chain altogether is no witness, and is ignored.
       if (relation.kind !== 'extends' && !(await this.#isOnOurChain(node, signal))) return { kind: 'stranger' };
-      if (relation.kind === 'forked') return { kind: 'parted', lastCommonHeight: relation.lastCommonHeight };
-      return { kind: 'with-us', height: (await node.tip(signal)).height };
+      const { height } = await node.tip(signal);
+      switch (relation.kind) {
+        case 'extends':
+          return { kind: 'known', branch: { commonHeight: ourHeight, isForked: false }, height };
+        case 'behind':
+          return { kind: 'known', branch: { commonHeight: relation.height, isForked: false }, height };
+        case 'forked':
+          return { kind: 'known', branch: { commonHeight: relation.lastCommonHeight, isForked: true }, height };
+        default:
+          return relation satisfies never;
+      }
     } catch {
       // No answer decides nothing: what it said last holds until it answers again.
-      const lastCommonHeight = this.#parted.get(node.name);
-      return lastCommonHeight === undefined ? { kind: 'silent' } : { kind: 'parted', lastCommonHeight };
+      return { kind: 'silent' };
     }
   }
 
@@ -126,16 +146,19 @@ export class ConflictWatch {
     return (await node.genesisHash(signal)) === this.#modules.poller.state.genesis;
   }
 
-  #tell(): void {
-    const names = [...this.#parted.keys()];
+  #tell(silent: ReadonlySet<string>): void {
+    const { nodeBranches } = this.#modules.catalog.chain;
+    const said = [...nodeBranches.all]
+      .filter(([, { isForked }]) => isForked)
+      .map(([name]) => `${name}${silent.has(name) ? ' (which does not answer now)' : ''}`);
     this.#modules.conditions.set(
       'chain:conflict',
-      names.length === 0
+      said.length === 0
         ? null
         : {
             code: 'chain/nodes-conflict',
-            message: `${names.join(', ')} follows another branch than the one that is walked: the last common block is at height ${Math.min(...this.#parted.values())}. Nothing above it is called final.`,
-            hint: 'Find out which node is wrong, and take it out of HOLDFAST_NODE_URL. A short disagreement ends by itself.',
+            message: `${said.join(', ')} follows another branch than the one that is walked: the last common block is at height ${nodeBranches.lastCommonHeight}. Nothing above it is called final.`,
+            hint: 'Find out which node is wrong, and take it out of HOLDFAST_NODE_URL; also one that is gone for good. A short disagreement ends by itself, when the nodes answer and agree.',
             blocksReadiness: false,
           },
     );
@@ -159,11 +182,6 @@ export class ConflictWatch {
 
 /** How a node stands to the branch that is walked. */
 type Stand =
-  | { readonly kind: 'with-us'; readonly height: number }
-  | { readonly kind: 'parted'; readonly lastCommonHeight: number }
+  | { readonly kind: 'known'; readonly branch: NodeBranch; readonly height: number }
   | { readonly kind: 'stranger' }
   | { readonly kind: 'silent' };
-
-function areSame(some: ReadonlyMap<string, number>, others: ReadonlyMap<string, number>): boolean {
-  return some.size === others.size && [...some].every(([name, height]) => others.get(name) === height);
-}

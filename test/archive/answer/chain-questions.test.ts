@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { ChainQuestions } from '../../../src/archive/answer/chain-questions.ts';
+import type { NotCurrent } from '../../../src/archive/chain/chain-following.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../../src/blob/ids.ts';
 import { type CatalogSetup, openCatalog, spooled } from '../../catalog/catalog-in-folder.ts';
 
@@ -10,7 +11,7 @@ const NOW = 1_767_225_600_000;
 
 function scene(setup: CatalogSetup = {}) {
   const catalog = openCatalog(setup);
-  const now = { isDone: true, list: true, walk: true, conflict: false, ms: NOW };
+  const now = { isDone: true, list: true, walk: true, why: 'walk-behind' as NotCurrent, conflict: false, ms: NOW };
   catalog.chain.recordStart(100);
   catalog.chain.useFinality('chainlock');
   const questions = new ChainQuestions({
@@ -23,12 +24,16 @@ function scene(setup: CatalogSetup = {}) {
       },
     },
     chain: {
-      isCurrent: () => now.walk,
+      get whyNotCurrent() {
+        return now.walk ? null : now.why;
+      },
+      get hasConflict() {
+        return now.conflict;
+      },
       get finalHeight() {
         return catalog.chain.state.finalHeight;
       },
     },
-    conditions: { has: () => now.conflict },
     nowMs: () => now.ms,
   });
   /** A block with these contents in it. */
@@ -136,9 +141,11 @@ describe('stored and final', () => {
       [{ isDone: false }, 'rebuilding'],
       [{ list: false }, 'walk-behind'],
       [{ walk: false }, 'walk-behind'],
+      [{ walk: false, why: 'finality-unknown' }, 'finality-unknown'],
+      [{ walk: false, why: 'not-compared' }, 'not-compared'],
       [{ conflict: true }, 'conflict'],
     ] as const) {
-      Object.assign(now, { isDone: true, list: true, walk: true, conflict: false }, trouble);
+      Object.assign(now, { isDone: true, list: true, walk: true, why: 'walk-behind', conflict: false }, trouble);
       expect(ask(questions, 'a', 'unknown')).toBe(reason);
       expect(ask(questions, 'a', 'a')).toEqual([true, true]);
     }
@@ -196,4 +203,8 @@ test('blocks and transactions: absent only where everything was looked at', () =
   now.walk = false;
   expect(questions.transaction(parseTxId(sha('none')))).toMatchObject({ reason: 'walk-behind' });
   expect(questions.block(101)).toMatchObject({ reason: 'walk-behind' });
+  // Another node may have it on its branch.
+  Object.assign(now, { walk: true, conflict: true });
+  expect(questions.transaction(parseTxId(sha('none')))).toMatchObject({ reason: 'conflict' });
+  expect(questions.block(101)).toMatchObject({ reason: 'conflict' });
 });

@@ -198,3 +198,54 @@ test('losses: recorded with who answered, counted, revoked when the bytes turn u
   expect(catalog.losses.takeRevoked()).toMatchObject([name('a')]);
   expect(catalog.losses.takeRevoked()).toEqual([]);
 });
+
+describe('nodes on other branches', () => {
+  const branch = (commonHeight: number, isForked = false) => ({ commonHeight, isForked });
+
+  test('who shared the blocks that are taken back is on another branch until it answers, also after a restart', () => {
+    const folder = temporaryFolder();
+    const catalog = walked([block(100), block(101), block(102), block(103)], openCatalog({ folder }));
+    catalog.chain.nodeBranches.replace(
+      new Map([
+        ['followed', branch(103)],
+        ['lagging', branch(100)],
+        ['other', branch(101, true)],
+      ]),
+    );
+    catalog.chain.takeBack(101);
+    const expected = new Map([
+      ['followed', branch(101, true)],
+      ['lagging', branch(100)],
+      ['other', branch(101, true)],
+    ]);
+    expect(catalog.chain.nodeBranches.all).toEqual(expected);
+    catalog.close();
+    const { nodeBranches } = openCatalog({ folder }).chain;
+    expect(nodeBranches.all).toEqual(expected);
+    expect(nodeBranches.lastCommonHeight).toBe(101);
+  });
+
+  test('blocks that no node was compared at may have come from any that answered last', () => {
+    const catalog = walked([block(100), block(101), block(102)]);
+    catalog.chain.nodeBranches.replace(
+      new Map([
+        ['followed', branch(100)],
+        ['long gone', branch(99)],
+      ]),
+    );
+    catalog.chain.takeBack(101);
+    expect(catalog.chain.nodeBranches.all.get('followed')).toEqual(branch(100, true));
+    expect(catalog.chain.nodeBranches.all.get('long gone')).toEqual(branch(99));
+  });
+
+  test('nothing is recorded as final above the last block that all nodes have', () => {
+    const catalog = walked([block(100), block(101), block(102)]);
+    catalog.chain.useFinality('chainlock');
+    catalog.chain.nodeBranches.replace(new Map([['other', branch(101, true)]]));
+    catalog.chain.recordFinal(102);
+    expect(catalog.chain.state.finalHeight).toBe(101);
+    catalog.chain.nodeBranches.replace(new Map([['other', branch(102)]]));
+    catalog.chain.recordFinal(102);
+    expect(catalog.chain.state.finalHeight).toBe(102);
+  });
+});

@@ -4,6 +4,7 @@ import { ConditionBoard } from '../../../src/archive/condition-board.ts';
 import { Pulse } from '../../../src/archive/pulse.ts';
 import { type BlockHash, parseBlockHash } from '../../../src/blob/ids.ts';
 import type { BlockRow } from '../../../src/catalog/block-table.ts';
+import type { NodeBranch } from '../../../src/catalog/node-branches.ts';
 import { createLogger } from '../../../src/observability/logger.ts';
 
 const GENESIS = hashOf('a', 0);
@@ -58,16 +59,31 @@ function rowAt(branch: Branch, height: number): BlockRow | null {
   return { height, hash, previousHash, timeSeconds: height, medianTimeSeconds: height };
 }
 
-function scene(walked: Branch, nodes: readonly Branch[], kept = new Map<string, number>()) {
-  const parted = {
-    all: () => new Map(kept),
-    replace: (heights: ReadonlyMap<string, number>) => {
-      kept.clear();
-      for (const [name, height] of heights) kept.set(name, height);
-    },
-  };
+/** What nodes said last, as the catalog keeps it. */
+class Words {
+  all: ReadonlyMap<string, NodeBranch>;
+
+  constructor(forked: Readonly<Record<string, number>>) {
+    this.all = new Map(Object.entries(forked).map(([name, commonHeight]) => [name, { commonHeight, isForked: true }]));
+  }
+
+  get forked(): ReadonlyMap<string, number> {
+    const found = [...this.all].filter(([, { isForked }]) => isForked);
+    return new Map(found.map(([name, { commonHeight }]) => [name, commonHeight]));
+  }
+
+  get lastCommonHeight(): number | null {
+    return this.forked.size === 0 ? null : Math.min(...this.forked.values());
+  }
+
+  replace(branches: ReadonlyMap<string, NodeBranch>): void {
+    this.all = branches;
+  }
+}
+
+function scene(walked: Branch, nodes: readonly Branch[], nodeBranches = new Words({})) {
   const chain = {
-    parted,
+    nodeBranches,
     get state() {
       return { startHeight: 1, lowestHeight: 1, tip: rowAt(walked, walked.height), finalHeight: walked.height };
     },
@@ -99,7 +115,7 @@ function scene(walked: Branch, nodes: readonly Branch[], kept = new Map<string, 
 test('what was walked since the nodes were compared is not called final: they may have parted there', async () => {
   const walked = new Branch('us', 'a', 10);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
-  const kept = new Map<string, number>();
+  const kept = new Words({});
   const { watch, moved, start, conditions } = scene(walked, [first, second], kept);
   expect(watch.isUnknown).toBe(true);
   start();
@@ -111,7 +127,7 @@ test('what was walked since the nodes were compared is not called final: they ma
   moved.ring();
   await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(20);
   expect(conditions.has('chain:conflict')).toBe(true);
-  expect(kept).toEqual(new Map([['second', 20]]));
+  expect(kept.forked).toEqual(new Map([['second', 20]]));
 });
 
 test('while the walk goes over to the other branch, the conflict is never forgotten', async () => {
@@ -161,14 +177,28 @@ test('a node that falls silent has not changed its mind', async () => {
   expect(watch.lastCommonHeight).toBe(20);
 });
 
+test('a conflict ends when the node that had fallen silent answers, and agrees', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  second.isSilent = true;
+  const { watch, moved, start, conditions } = scene(walked, [first, second], new Words({ second: 20 }));
+  start();
+  await expect.poll(() => watch.lastCommonHeight).toBe(20);
+  expect([watch.hasConflict, conditions.all()[0]?.message]).toEqual([
+    true,
+    expect.stringContaining('second (which does not answer now) follows another branch'),
+  ]);
+  Object.assign(second, { isSilent: false, letter: 'a' });
+  moved.ring();
+  await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(30);
+  expect([watch.hasConflict, conditions.has('chain:conflict')]).toEqual([false, false]);
+});
+
 test('nor has one that does not answer after a restart; one that is not configured any more has no say', async () => {
   const walked = new Branch('us', 'a', 30);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
   second.isSilent = true;
-  const kept = new Map([
-    ['second', 20],
-    ['taken out', 5],
-  ]);
+  const kept = new Words({ second: 20, 'taken out': 5 });
   const { watch, start, conditions } = scene(walked, [first, second], kept);
   start();
   await expect.poll(() => watch.isUnknown).toBe(false);
@@ -179,13 +209,13 @@ test('nor has one that does not answer after a restart; one that is not configur
 test('before our own chain is known, a node on another branch is not taken for one of another chain', async () => {
   const walked = new Branch('us', 'a', 30);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
-  const kept = new Map([['second', 20]]);
+  const kept = new Words({ second: 20 });
   const { watch, state, start } = scene(walked, [first, second], kept);
   state.genesis = null;
   start();
   let waited = 0;
   await expect.poll(() => ++waited).toBeGreaterThan(10);
-  expect([watch.isUnknown, kept.get('second')]).toEqual([true, 20]);
+  expect([watch.isUnknown, kept.forked.get('second')]).toEqual([true, 20]);
   state.genesis = GENESIS;
   await expect.poll(() => watch.isUnknown).toBe(false);
   expect(watch.lastCommonHeight).toBe(20);

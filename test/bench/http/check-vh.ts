@@ -21,8 +21,7 @@ function askedMicroseconds(path: string): number {
     records: [],
     poller: { isListCurrent: () => true },
     adoption: { isDone: true },
-    conditions: { has: () => false },
-    chain: { isCurrent: () => true, finalHeight: tip },
+    chain: { whyNotCurrent: null, hasConflict: false, finalHeight: tip },
     nowMs: Date.now,
   });
   const asked = hashesIn(path, ASKED * QUESTIONS);

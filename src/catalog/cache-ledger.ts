@@ -6,6 +6,8 @@ import { type PlacementTable, SPOOL } from './placement-table.ts';
 interface CacheParts {
   readonly content: ContentTable;
   readonly placements: PlacementTable;
+  /** So many good copies make a blob `stored`. */
+  readonly replicasRequired: number;
   /** What was recorded before it is at least as old as it seems by this, whatever steps the wall clock made. */
   readonly surelyMs: () => number;
   readonly reading: <T>(operation: string, work: () => T) => T;
@@ -18,10 +20,17 @@ export type EvictionGrade = 'stored' | 'held-elsewhere';
 /** What another backend's copy is safe by. */
 export type EvictionSafety = 'kept' | 'settled';
 
+/** A blob, and a backend that holds it. */
+export interface HeldCopy {
+  readonly entry: ContentEntry;
+  readonly backend: string;
+}
+
 const numbers = z.array(z.number());
 const names = z.array(z.string());
 
-const COUNTS = 'configured = 1 AND counts = 1 AND other.state = 1';
+/** Of the backends that are asked about: a backend that does not answer is no reason to delete bytes. */
+const COUNTS = 'configured = 1 AND counts = 1 AND other.state = 1 AND name IN (SELECT value FROM json_each(@backends))';
 const SAFE: Readonly<Record<EvictionSafety, string>> = {
   kept: `${COUNTS} AND settle_ms = 0`,
   settled: `${COUNTS} AND settle_ms > 0 AND COALESCE(other.verified_ms, 0) <= @surelyMs - settle_ms`,
@@ -63,14 +72,19 @@ export class CacheLedger {
   }
 
   /**
-   * The oldest cached blobs that another backend is proven to hold. `kept`: one that keeps what it acknowledged.
-   * `settled`: one whose disk must have it by now, unless its power failed before: it is to be asked again.
+   * The oldest cached blobs that one of these backends is proven to hold; for `stored`, as many of these as are required.
+   * `kept`: by a backend that keeps what it acknowledged. `settled`: by one whose disk must have the blob by now, unless
+   * its power failed before.
    */
-  evictable(grade: EvictionGrade, safety: EvictionSafety, limit: number): ContentEntry[] {
-    const elsewhere = `EXISTS (SELECT 1 FROM backend JOIN placement AS other ON other.backend_id = id WHERE other.sequence = here.sequence AND ${SAFE[safety]})`;
-    const condition = grade === 'stored' ? `content.state = 2 AND ${elsewhere}` : elsewhere;
-    return this.#parts.reading('find what the cache can let go', () => {
-      if (!this.#hasBackend(safety)) return [];
+  evictable(grade: EvictionGrade, safety: EvictionSafety, backends: readonly string[], limit: number): ContentEntry[] {
+    const copies = 'FROM backend JOIN placement AS other ON other.backend_id = id WHERE other.sequence = here.sequence';
+    const elsewhere = `EXISTS (SELECT 1 ${copies} AND ${SAFE[safety]})`;
+    const isStored = `content.state = 2 AND (SELECT COUNT(*) ${copies} AND ${COUNTS}) >= @required`;
+    const condition = grade === 'stored' ? `${isStored} AND ${elsewhere}` : elsewhere;
+    const { placements, content, replicasRequired, surelyMs, reading } = this.#parts;
+    return reading('find what the cache can let go', () => {
+      if (!this.#hasBackend(safety, backends)) return [];
+      const given = { local: placements.id(SPOOL), backends: JSON.stringify(backends), limit };
       return numbers
         .parse(
           this.#database
@@ -78,33 +92,43 @@ export class CacheLedger {
               `SELECT here.sequence FROM placement AS here JOIN content USING (sequence) WHERE here.backend_id = @local AND here.state < 2 AND ${condition} ORDER BY here.sequence LIMIT @limit`,
             )
             .pluck()
-            .all({ local: this.#parts.placements.id(SPOOL), surelyMs: this.#parts.surelyMs(), limit }),
+            .all({
+              ...given,
+              ...(safety === 'settled' ? { surelyMs: surelyMs() } : {}),
+              ...(grade === 'stored' ? { required: replicasRequired } : {}),
+            }),
         )
-        .flatMap((sequence) => this.#parts.content.at(sequence) ?? []);
+        .flatMap((sequence) => content.at(sequence) ?? []);
     });
   }
 
-  /** Where it has settled, and is to be asked for again before it is relied upon. */
-  settledAt({ sequence }: ContentEntry): string[] {
-    return this.#parts.reading('look where a blob has settled', () =>
+  /** Which of these backends hold it safely in this way. */
+  safeAt({ sequence }: ContentEntry, safety: EvictionSafety, backends: readonly string[]): string[] {
+    return this.#parts.reading('look where a blob is safe', () =>
       names.parse(
         this.#database
           .prepare(
-            `SELECT name FROM backend CROSS JOIN placement AS other ON other.backend_id = id WHERE other.sequence = @sequence AND ${SAFE.settled}`,
+            `SELECT name FROM backend CROSS JOIN placement AS other ON other.backend_id = id WHERE other.sequence = @sequence AND ${SAFE[safety]}`,
           )
           .pluck()
-          .all({ sequence, surelyMs: this.#parts.surelyMs() }),
+          .all({
+            sequence,
+            backends: JSON.stringify(backends),
+            ...(safety === 'settled' ? { surelyMs: this.#parts.surelyMs() } : {}),
+          }),
       ),
     );
   }
 
   /** Else every row that is cached would be looked at in vain. */
-  #hasBackend(safety: EvictionSafety): boolean {
+  #hasBackend(safety: EvictionSafety, backends: readonly string[]): boolean {
     const comparison = safety === 'kept' ? '=' : '>';
     return (
       this.#database
-        .prepare(`SELECT 1 FROM backend WHERE configured = 1 AND counts = 1 AND settle_ms ${comparison} 0`)
-        .get() !== undefined
+        .prepare(
+          `SELECT 1 FROM backend WHERE configured = 1 AND counts = 1 AND settle_ms ${comparison} 0 AND name IN (SELECT value FROM json_each(?))`,
+        )
+        .get(JSON.stringify(backends)) !== undefined
     );
   }
 
@@ -113,15 +137,20 @@ export class CacheLedger {
     this.#parts.transaction('record how a backend keeps', () => this.#parts.placements.settle(backend, milliseconds));
   }
 
-  /** Takes the local copies out of the books, before they are deleted; those that are the last ones stay. */
-  recordEvicted(entries: readonly ContentEntry[]): ContentEntry[] {
-    const { placements, surelyMs, transaction } = this.#parts;
+  /**
+   * Takes the local copies out of the books, before they are deleted. A blob stays whose backend was found since to hold
+   * no good copy.
+   */
+  recordEvicted(held: readonly HeldCopy[]): ContentEntry[] {
+    const { placements, transaction } = this.#parts;
     return transaction('record what the cache lets go', () =>
-      entries.filter(({ sequence }) => {
-        if (placements.settledCopies(sequence, surelyMs()) === 0) return false;
-        placements.remove(SPOOL, sequence);
-        return true;
-      }),
+      held
+        .filter(({ entry: { sequence }, backend }) => {
+          const isGood = placements.of(sequence).some((one) => one.backend === backend && one.state === 'good');
+          if (isGood) placements.remove(SPOOL, sequence);
+          return isGood;
+        })
+        .map(({ entry }) => entry),
     );
   }
 }

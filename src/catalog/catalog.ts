@@ -113,6 +113,7 @@ export class Catalog {
       ...parts,
       placements: this.#placements,
       surelyMs: clock.surelyMs,
+      replicasRequired: options.replicasRequired,
       recount: (entry) => this.#recount(entry),
       queueRecords: (name) => this.#arrivals.queueRecords(name),
       moved: (from, to, sizeBytes) => {

@@ -57,7 +57,6 @@ export class PlacementTable {
   readonly #good: Database.Statement;
   readonly #goodElsewhere: Database.Statement;
   readonly #settle: Database.Statement;
-  readonly #settled: Database.Statement;
   readonly #held: Database.Statement;
   readonly #of: Database.Statement;
   readonly #stateAt: Database.Statement;
@@ -131,11 +130,6 @@ export class PlacementTable {
       )
       .pluck();
     this.#settle = database.prepare('UPDATE backend SET settle_ms = ? WHERE id = ?');
-    this.#settled = database
-      .prepare(
-        'SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1 AND (settle_ms = 0 OR COALESCE(verified_ms, 0) <= ? - settle_ms)',
-      )
-      .pluck();
     this.#goodElsewhere = database
       .prepare(
         `SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND name <> '${SPOOL}' AND sequence = ? AND state = 1`,
@@ -264,11 +258,6 @@ export class PlacementTable {
   /** A copy there counts as safe from power loss when it was read back so long ago. */
   settle(backend: string, milliseconds: number): void {
     this.#settle.run(milliseconds, this.id(backend));
-  }
-
-  /** How many backends that count hold it, and would after their power failed. */
-  settledCopies(sequence: number, nowMs: number): number {
-    return z.number().parse(this.#settled.get(sequence, nowMs));
   }
 
   /** How many places besides the local store are proven to hold it, whether they count or not. */

@@ -14,6 +14,8 @@ export interface LedgerParts {
   readonly placements: PlacementTable;
   readonly wanted: WantedTable;
   readonly nowMs: () => number;
+  /** So many good copies make a blob `stored`. */
+  readonly replicasRequired: number;
   /** What was recorded before it is at least as old as it seems by this, whatever steps the wall clock made. */
   readonly surelyMs: () => number;
   readonly reading: <T>(operation: string, work: () => T) => T;

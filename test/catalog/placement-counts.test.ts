@@ -23,7 +23,9 @@ const steps: Readonly<Record<string, (catalog: Catalog, at: string, which: strin
   cache: (catalog, _, which) => {
     for (const entry of entriesOf(catalog, which)) catalog.replicas.cached.recordCached(entry);
   },
-  evict: (catalog, _, which) => catalog.replicas.cached.recordEvicted(entriesOf(catalog, which)),
+  evict: (catalog, at, which) => {
+    catalog.replicas.cached.recordEvicted(entriesOf(catalog, which).map((entry) => ({ entry, backend: at })));
+  },
   fail: (catalog, at, which) => {
     const failure = { code: 'storage/unreachable', message: 'It is away.', nextAttemptMs: 9 };
     const failures = entriesOf(catalog, which).map(({ sequence }) => ({ ...failure, sequence }));

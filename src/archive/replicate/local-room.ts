@@ -1,9 +1,9 @@
-import type { EvictionGrade } from '../../catalog/cache-ledger.ts';
+import type { EvictionGrade, EvictionSafety } from '../../catalog/cache-ledger.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { ConditionBoard } from '../condition-board.ts';
-import type { SettledCopies } from './settled-copies.ts';
+import type { EvictionCheck } from './eviction-check.ts';
 
 /** Room on the volume of the data folder. */
 export interface DiskRoom {
@@ -23,7 +23,7 @@ export interface LocalRoomModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
-  readonly settled: Pick<SettledCopies, 'confirm'>;
+  readonly eviction: Pick<EvictionCheck, 'answering' | 'confirm'>;
   /** Is the list whole and the chain walked to its end, so that what no block has is known? */
   readonly knowsWhatIsMined: () => boolean;
   readonly steadyMs: () => number;
@@ -37,8 +37,8 @@ const ALARM = { bytes: 5_368_709_120, share: 0.1 } as const;
 const DISK_LOOK_MS = 1_000;
 const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
 const EVICTED_TOGETHER = 32;
-/** Each of these is read elsewhere before it goes, while somebody waits for the room. */
-const ASKED_TOGETHER = 8;
+/** A settled copy is read whole elsewhere before it goes, while somebody waits for the room. */
+const ASKED_TOGETHER: Readonly<Record<EvictionSafety, number>> = { kept: EVICTED_TOGETHER, settled: 8 };
 
 /** How many bytes the local store may still take, and what gives way for more. */
 export class LocalRoom {
@@ -211,16 +211,23 @@ export class LocalRoom {
   }
 
   async #evict(grade: EvictionGrade, signal: AbortSignal): Promise<boolean> {
-    const { cached } = this.#modules.catalog.replicas;
-    const kept = cached.evictable(grade, 'kept', EVICTED_TOGETHER);
-    if (await this.#delete(cached.recordEvicted(kept), signal)) return true;
-    for (;;) {
-      const settled = cached.evictable(grade, 'settled', ASKED_TOGETHER);
-      const { there, bad } = await this.#modules.settled.confirm(settled, signal);
+    return (await this.#evictSafe(grade, 'kept', signal)) || (await this.#evictSafe(grade, 'settled', signal));
+  }
+
+  /** Only on the word of backends that answer now, and only what they say they hold when they are asked. */
+  async #evictSafe(grade: EvictionGrade, safety: EvictionSafety, signal: AbortSignal): Promise<boolean> {
+    const { eviction, catalog } = this.#modules;
+    const { cached } = catalog.replicas;
+    let backends = eviction.answering();
+    while (backends.length > 0) {
+      const entries = cached.evictable(grade, safety, backends, ASKED_TOGETHER[safety]);
+      const { there, bad, silent } = await eviction.confirm(entries, safety, backends, signal);
       if (await this.#delete(cached.recordEvicted(there), signal)) return true;
-      // What was found gone there is no more among them: there may be others behind it.
-      if (bad === 0) return false;
+      // A copy that was found gone is not among the next ones, and neither are those of a backend that is silent.
+      if (bad === 0 && silent.size === 0) return false;
+      backends = backends.filter((backend) => !silent.has(backend));
     }
+    return false;
   }
 
   /** true: there was something to delete. What the disk refuses to delete is counted on, and keeps none of the others. */

@@ -15,13 +15,13 @@ import { Admission } from './admission.ts';
 import type { Backend } from './backend.ts';
 import { CacheFill } from './cache-fill.ts';
 import { Copies } from './copies.ts';
+import { EvictionCheck } from './eviction-check.ts';
 import { type Holding, siteHolding } from './holding.ts';
 import { Home } from './home.ts';
 import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
 import { tellOfMove } from './moved-backend.ts';
 import { Replicator, type ReplicatorOptions } from './replicator.ts';
-import { SettledCopies } from './settled-copies.ts';
 import { Site } from './site.ts';
 import { UnminedExpiry } from './unmined-expiry.ts';
 
@@ -72,8 +72,8 @@ export class Replication {
     const { news } = this;
     this.sites = backends.map((backend) => new Site(backend, verifier, steadyMs));
     this.copies = new Copies({ ...modules, sites: this.sites });
-    const settled = new SettledCopies({ ...modules, sites: this.sites });
-    this.room = new LocalRoom(options.local, { ...modules, steadyMs, settled });
+    const eviction = new EvictionCheck({ ...modules, sites: this.sites });
+    this.room = new LocalRoom(options.local, { ...modules, steadyMs, eviction });
     this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
     this.cacheFill = new CacheFill({ ...modules, room: this.room });

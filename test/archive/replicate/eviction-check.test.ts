@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { warning } from '../../../src/storage/probe.ts';
 import type { VerifiedBlob } from '../../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../../sample-blobs.ts';
@@ -85,7 +85,7 @@ test('nothing goes for one that does not answer, and it is not asked for each', 
   expect(await Promise.all(BLOBS.map(isHere))).not.toContain(false);
 });
 
-test('what another backend keeps goes without a question', async () => {
+test('what another backend keeps is asked for by name, and not read, before the local copy goes', async () => {
   const [kubo, s3] = [new MemoryBackend('ipfs'), new MemoryBackend('s3')];
   kubo.findings = [...kubo.findings, warning('durable', 'It acknowledges before its disk has it.', 'Let it sync.')];
   const { replication, spool, store, clock } = await replicationScene({ backends: [kubo, s3], budgetBytes: 1_000 });
@@ -96,7 +96,79 @@ test('what another backend keeps goes without a question', async () => {
   // A clock that was set back is no reason to keep it.
   clock.wallMs -= HOUR_MS;
   expect(await replication.room.claim(1_000, NEVER)).toBe(true);
-  expect([kubo.asked, s3.asked, await store.stat(FIRST, NEVER)]).toEqual([[], [], null]);
+  expect([kubo.asked, s3.asked, await store.stat(FIRST, NEVER)]).toEqual([[], [`stat ${keyOf(FIRST)}`], null]);
+});
+
+/** A full cache, and a bucket that holds all of it, read back. */
+async function fullBesideBucket(ids: readonly string[] = ['s3'], replicasRequired = 1) {
+  const buckets = ids.map((id) => new MemoryBackend(id));
+  const budgetBytes = BLOBS.length * 1_000;
+  const scene = await replicationScene({ backends: buckets, budgetBytes, replicasRequired });
+  const { replication, store } = scene;
+  await replication.admit(NEVER);
+  for (const blob of BLOBS) await scene.spool(blob);
+  await replication.drain(ids, NEVER);
+  expect(scene.catalog.totals()).toMatchObject({ stored: BLOBS.length });
+  for (const bucket of buckets) bucket.asked.splice(0);
+  const here = async () => (await Promise.all(BLOBS.map((blob) => store.stat(blob, NEVER)))).filter(Boolean).length;
+  return { ...scene, buckets, here, claim: (bytes = 1_000) => replication.room.claim(bytes, NEVER) };
+}
+
+/** The bucket was deleted, and the server says so. */
+function deleteBucket(bucket: MemoryBackend | undefined) {
+  bucket?.blobs.clear();
+  if (bucket !== undefined) {
+    bucket.before = () => {
+      throw refusal(bucket.id, 'storage/no-bucket');
+    };
+  }
+}
+
+test('no local copy goes on the word of a bucket that is gone, known to be gone or not', async () => {
+  const { buckets, claim, here, replication } = await fullBesideBucket();
+  deleteBucket(buckets[0]);
+  expect([await claim(), await here()]).toEqual([false, BLOBS.length]);
+  for (let tries = 0; tries < 4; tries += 1) await claim();
+  expect(replication.sites[0]?.isLeftAlone).toBe(true);
+  buckets[0]?.asked.splice(0);
+  expect([await claim(ALL), await here(), buckets[0]?.asked]).toEqual([false, BLOBS.length, []]);
+});
+
+test('a blob that a bucket answers it has not got stays here, and is brought there again', async () => {
+  const { buckets, claim, here, catalog, replication } = await fullBesideBucket();
+  buckets[0]?.blobs.clear();
+  expect([await claim(), await here()]).toEqual([false, BLOBS.length]);
+  expect(catalog.totals()).toMatchObject({ stored: 0, spooled: BLOBS.length });
+  await replication.drain(['s3'], NEVER);
+  expect([await claim(), await here()]).toEqual([true, 0]);
+});
+
+test('one bucket of two that is gone lets the other answer, and what is left is no spare copy', async () => {
+  const { buckets, here, replication } = await fullBesideBucket(['s3:one', 's3:two'], 2);
+  deleteBucket(buckets[0]);
+  const site = replication.sites[0];
+  for (let failures = 0; failures < 5; failures += 1) site?.breaker.failed(1_000_000);
+  // Filling the cache with what was read needs no room at the price of a copy that is required.
+  expect([await replication.room.claimSpare(1_000, NEVER), await here()]).toEqual([false, BLOBS.length]);
+  expect(await replication.room.claim(1_000, NEVER)).toBe(true);
+  expect(buckets[0]?.asked).toEqual([]);
+  expect(buckets[1]?.asked).toHaveLength(BLOBS.length);
+});
+
+test('a backend that hangs keeps the local copies, and is asked for one of them', async () => {
+  const { buckets, claim, here } = await fullBesideBucket();
+  const late = new AbortController();
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(late.signal);
+  onTestFinished(() => timeout.mockRestore());
+  const [bucket] = buckets;
+  if (bucket === undefined) throw new Error('no bucket');
+  bucket.before = (_, __, signal) => {
+    late.abort(new DOMException('the time is up', 'TimeoutError'));
+    signal.throwIfAborted();
+  };
+  expect([await claim(), await here()]).toEqual([false, BLOBS.length]);
+  // Once for what is stored, once for what is held.
+  expect(bucket.asked).toEqual([`stat ${keyOf(FIRST)}`, `stat ${keyOf(FIRST)}`]);
 });
 
 test.each([SETTLES_MS, HOUR_MS, 48 * HOUR_MS])(

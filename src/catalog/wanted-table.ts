@@ -101,7 +101,6 @@ export class WantedTable {
   readonly #insert: Database.Statement;
   readonly #move: Database.Statement;
   readonly #addMined: Database.Statement;
-  readonly #moveMined: Database.Statement;
   readonly #leftBranch: Database.Statement;
   readonly #lastMined: Database.Statement;
   readonly #forgetUnlisted: Database.Statement;
@@ -125,10 +124,10 @@ export class WantedTable {
          WHERE first_seen_ms >= @nowMs OR (${IS_TOO_FAR})`,
       )
       .run({ nowMs });
-    // What was on chain before it was queued again (a damaged copy) keeps what the chain said of it.
+    // The trigger `queued_on_chain` adds what the chain says of it.
     this.#insert = database.prepare(
-      `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, hash_type)
-       VALUES (?, ?, ?, ?, ?, (SELECT hash_type FROM occurrence WHERE version_hash = ? LIMIT 1)) ON CONFLICT DO NOTHING`,
+      `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO NOTHING`,
     );
     // A resubmission gives the entry a newer time, and with it a later deadline; what a node lists anew it can give.
     this.#move = database.prepare(
@@ -138,9 +137,6 @@ export class WantedTable {
     this.#addMined = database.prepare(
       `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, hash_type, next_attempt_ms, size_known)
        VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING`,
-    );
-    this.#moveMined = database.prepare(
-      'UPDATE seen SET hash_type = ?, median_time_seconds = CASE WHEN hash_type IS NULL THEN ? ELSE MAX(median_time_seconds, ?) END WHERE version_hash = ?',
     );
     const mayBeTried = `(next_attempt_ms <= @nowMs OR (${IS_TOO_FAR}))`;
     const next = (kind: keyof typeof KINDS) =>
@@ -186,7 +182,7 @@ export class WantedTable {
     const key = hashKey(sighting.versionHash);
     const txid = sighting.txid === null ? null : hashKey(sighting.txid);
     const { sizeBytes, medianTimeSeconds } = sighting;
-    if (this.#added(this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs, key))) return true;
+    if (this.#added(this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs))) return true;
     this.#move.run(
       sighting.isTimeGuessed === true ? null : medianTimeSeconds,
       txid,
@@ -199,16 +195,14 @@ export class WantedTable {
 
   /**
    * A block of our branch holds it. `isPast`: its deadline had passed before anybody looked. true when it was not in the
-   * queue before.
+   * queue before; what was there has the time of the block by the trigger `mined_while_queued`.
    */
   addMined({ hashType, versionHash }: ContentName, mined: MinedBlob, nowMs: number): boolean {
     const key = hashKey(versionHash);
     const code = hashTypeCode(hashType);
     const time = mined.medianTimeSeconds;
     const next = mined.isPast ? NEVER_MS : 0;
-    if (this.#added(this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next))) return true;
-    this.#moveMined.run(code, time, time, key);
-    return false;
+    return this.#added(this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next));
   }
 
   /** What may be tried now: what is on chain by its deadline, then what waits for a block. */

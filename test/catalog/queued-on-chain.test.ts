@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { type HashType, parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
+import { RETENTION_SECONDS } from '../../src/blob/limits.ts';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { MIGRATIONS, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
+
+const hex = (label: string) => createHash('sha256').update(label).digest('hex');
+const timeAt = (height: number) => 1_767_000_000 + height * 150;
+
+function block(height: number, label?: string, hashType: HashType = 'keccak256'): WalkedBlock {
+  const occurrence = (name: string) => ({
+    versionHash: sighting(name).versionHash,
+    hashType,
+    txid: parseTxId(hex(`${name} in ${height}`)),
+    vout: 0,
+    transactionIndex: 1,
+    makeRecord: () => '{}',
+  });
+  return {
+    height,
+    hash: parseBlockHash(hex(`block ${height}`)),
+    previousHash: parseBlockHash(hex(`block ${height - 1}`)),
+    timeSeconds: timeAt(height),
+    medianTimeSeconds: timeAt(height),
+    occurrences: label === undefined ? [] : [occurrence(label)],
+    unclear: [],
+  };
+}
+
+/** A catalog whose one backend can stand for other places. */
+function opener() {
+  const path = join(temporaryFolder(), 'catalog.sqlite');
+  let last: Catalog | null = null;
+  onTestFinished(() => last?.close());
+  return (place: string): Catalog => {
+    last?.close();
+    last = Catalog.open({
+      path,
+      migrationsFolder: MIGRATIONS,
+      backends: ['s3'],
+      places: new Map([['s3', place]]),
+      localIsCache: true,
+      replicasRequired: 1,
+      nowMs: () => 1_767_225_600_000,
+    });
+    last.records.useStores(['local', 's3']);
+    return last;
+  };
+}
+
+test('what lost its only copy because a backend moved is late, overdue and unsaved like anything else on chain', () => {
+  const open = opener();
+  const content = spooled('a', 'blake2s256', { medianTimeSeconds: timeAt(100) });
+  const catalog = open('http://one/bucket');
+  catalog.chain.recordStart(100);
+  catalog.chain.recordBlocks([block(100, 'a', 'blake2s256'), block(101, 'a', 'blake2s256'), block(102)], () => false);
+  catalog.recordSpooled([content]);
+  catalog.recordProven('s3', catalog.find(content.versionHash));
+  expect(catalog.replicas.cached.recordEvicted(catalog.find(content.versionHash))).toBeDefined();
+  expect(catalog.answers.firstUnsavedHeight(100)).toBeNull();
+
+  const moved = open('http://two/bucket');
+  expect(moved.find(content.versionHash)).toMatchObject([{ state: 'seen' }]);
+  // By its newest block, as when it was walked.
+  expect(moved.findWanted(content.versionHash)).toMatchObject({
+    hashType: 'blake2s256',
+    medianTimeSeconds: timeAt(101),
+  });
+  expect(moved.answers.firstUnsavedHeight(100)).toBe(100);
+  expect(moved.losses.overdue(timeAt(102) + RETENTION_SECONDS, 10)).toHaveLength(1);
+  expect(moved.losses.lateness(timeAt(100), timeAt(102)).unspooled).toBe(1);
+});
+
+test('what is queued already, and then found in a block of history, is on chain from then on', () => {
+  const catalog = openCatalog();
+  catalog.chain.recordStart(101);
+  catalog.chain.recordBlocks([block(101)], () => false);
+  catalog.noteListed([sighting('a', { medianTimeSeconds: timeAt(300) })]);
+  expect(catalog.findWanted(sighting('a').versionHash)?.hashType).toBeNull();
+  catalog.chain.recordHistory([block(99, 'a'), block(100, 'a')]);
+  expect(catalog.findWanted(sighting('a').versionHash)).toMatchObject({
+    hashType: 'keccak256',
+    medianTimeSeconds: timeAt(100),
+  });
+  expect(catalog.losses.overdue(timeAt(101) + RETENTION_SECONDS, 10)).toHaveLength(1);
+});
+
+test('what is listed while a block has it is queued as on chain', () => {
+  const catalog = openCatalog();
+  catalog.chain.recordStart(100);
+  catalog.chain.recordBlocks([block(100, 'a', 'blake2s256')], () => true);
+  catalog.losses.record([{ ...spooled('a', 'blake2s256'), upToHeight: 100, deadlineSeconds: 1, answers: [] }]);
+  expect(catalog.findWanted(sighting('a').versionHash)).toBeNull();
+  catalog.noteListed([sighting('a', { medianTimeSeconds: timeAt(200) })]);
+  expect(catalog.findWanted(sighting('a').versionHash)).toMatchObject({
+    hashType: 'blake2s256',
+    medianTimeSeconds: timeAt(200),
+  });
+});

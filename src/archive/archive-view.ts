@@ -197,8 +197,6 @@ export interface ProvenBytes extends ContentName {
   readonly sizeBytes: number;
   /** Fills all of `into`; rejects when what lies there is not what was proven any more. */
   read(into: Uint8Array, position: number): Promise<void>;
-  /** The same, at once: for what the system has in memory. Throws instead. */
-  readAtOnce(into: Uint8Array, position: number): void;
   /** A second call does nothing. */
   close(): void;
 }
@@ -208,8 +206,6 @@ export interface ArchiveView {
   read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup>;
   /** The same without reading: null where it is not proven where it lies, and `read` has to find and prove it. */
   open?(name: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null>;
-  /** The same, at once: for a file that was read lately. May throw. */
-  openAtOnce?(versionHash: VersionHash): ProvenBytes | null;
   /** A small blob that costs less to read and prove at once than to wait for; null: `read` has to look. May throw. */
   glance?(versionHash: VersionHash): VerifiedBlob | null;
   /** From memory, before anything is given out that is held already. */

@@ -241,7 +241,6 @@ export class Archive implements ArchiveView {
   }
 
   readonly open: NonNullable<ArchiveView['open']> = (name, signal) => this.#reader.open(name, signal);
-  readonly openAtOnce: NonNullable<ArchiveView['openAtOnce']> = (versionHash) => this.#reader.openAtOnce(versionHash);
   readonly glance: NonNullable<ArchiveView['glance']> = (versionHash) => this.#reader.glance(versionHash);
   readonly isWithheld: NonNullable<ArchiveView['isWithheld']> = (name) => this.#reader.isWithheld(name);
 

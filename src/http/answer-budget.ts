@@ -50,11 +50,6 @@ export class AnswerBudget {
     return this.#waiting.size;
   }
 
-  /** null: so much is held already that whoever can do with less should. */
-  takeSpare(bytes: number): BudgetShare | null {
-    return this.isTight || this.heldBytes + bytes > this.#totalBytes ? null : this.#share(bytes);
-  }
-
   /** Whole answers that slow readers hold may take a part of it; the rest is for those that are read in parts. */
   get isTight(): boolean {
     return this.#waiting.size > 0 || this.heldBytes > this.#totalBytes * SPARE_SHARE;

@@ -12,11 +12,13 @@ export interface AnswerLines {
   open(): AsyncIterable<string>;
 }
 
-/** Bytes that are read while they are sent. Either `stream` or `drop` is called, once. */
+/** Bytes that are read while they are sent. `begin` is called first, then either `stream` or `drop`, once. */
 export interface AnswerParts {
   readonly lengthBytes: number;
   /** What it holds in memory while it is under way. */
   readonly heldBytes: number;
+  /** Reads the first part, before the client is promised anything. Rejects when the bytes are not those that were proven. */
+  begin(): Promise<void>;
   stream(): Readable;
   /** It is not sent after all. */
   drop(): void;

@@ -5,8 +5,6 @@ import { codeOf } from '../blob/errors.ts';
 import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget } from './answer-budget.ts';
-import { bareFastify, closeBehindBody } from './bare-fastify.ts';
-import { openBareLane } from './bare-lane.ts';
 import { BlobCache } from './blob-cache.ts';
 import { blobRoutes } from './blobs.ts';
 import { chainRoutes } from './chain.ts';
@@ -16,7 +14,7 @@ import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { customRoutes } from './custom.ts';
 import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
-import { FastLane } from './fast-lane.ts';
+import { closeBehindBody, createFramework } from './framework.ts';
 import { gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
 import { bodyOf, handlerOf, type Report } from './handle-request.ts';
 import { metricsRoutes } from './metrics.ts';
@@ -47,13 +45,13 @@ export interface HttpApp {
 export function createHttpApp(view: ArchiveView, chain: ChainView, options: HttpOptions): HttpApp {
   const live = liveWindow(view, options);
   const parts = bytesOf(view, options);
-  return appOf(routesOf(view, chain, options, live, parts.bytes), parts, options, () => live?.listeners.close());
+  return appOf(routesOf(view, chain, options, live, parts.bytes), parts.budget, options, () => live?.listeners.close());
 }
 
 /** A reader without a catalog. */
 export function createReaderApp(reader: ReaderView, options: HttpOptions): HttpApp {
   const parts = bytesOf(reader, options);
-  return appOf(readerRoutes(reader, options, parts.bytes), parts, options, () => undefined);
+  return appOf(readerRoutes(reader, options, parts.bytes), parts.budget, options, () => undefined);
 }
 
 interface BytesParts {
@@ -68,26 +66,15 @@ function bytesOf(view: BytesView, options: HttpOptions): BytesParts {
 }
 
 /** `letGo` is called when the server stops: answers that go on by themselves are to end then. */
-function appOf(
-  routes: readonly Route[],
-  { bytes, budget }: BytesParts,
-  options: HttpOptions,
-  letGo: () => void,
-): HttpApp {
+function appOf(routes: readonly Route[], budget: AnswerBudget, options: HttpOptions, letGo: () => void): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const report = reporter(options);
-  const app = bareFastify(limits, options, (error, socket) => {
+  const app = createFramework(limits, options, (error, socket) => {
     const isTaken = isTooLate(error) ? connections.hasBegun(socket) : connections.isAnswering(socket);
     refuseConnection(error, socket, isTaken);
   });
   const { ratePerSecond, concurrentPerClient: concurrent } = limits;
   const clients = new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() });
-  // Who asks, and whether it may, takes more to say elsewhere.
-  if ((options.trustProxy ?? null) === null && (options.readTokens ?? null) === null) {
-    const modules = { bytes, clients, budget, metrics: options.metrics ?? null, report, limits };
-    openFastLane(app.server, new FastLane(modules));
-    if (options.isLocal !== true) openBareLane(app.server, { ...modules, connections: () => connections });
-  }
   const connections = new OpenConnections(app.server, connectionsWithin(limits.maxConnections));
 
   standAtTheGate(app, routes, {
@@ -122,16 +109,6 @@ function appOf(
     done();
   });
   return { fastify: app, connections, budget };
-}
-
-/** In front of the framework's own listener; behind those that watch the connections. */
-function openFastLane(server: FastifyInstance['server'], lane: FastLane): void {
-  const common = server.listeners('request');
-  server.removeAllListeners('request');
-  server.on('request', (request, response) => {
-    if (lane.takes(request, response)) return;
-    for (const listener of common) listener.call(server, request, response);
-  });
 }
 
 function countAnswers(app: FastifyInstance, routes: readonly Route[], { metrics }: HttpOptions): void {

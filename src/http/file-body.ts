@@ -13,31 +13,45 @@ export interface FileSpan {
 
 /** Reads a proven file while its reader takes it. What changes meanwhile ends the answer short, and says so by that. */
 export function fileBody(file: ProvenBytes, { first, lengthBytes, asHex }: FileSpan): AnswerParts {
+  const end = first + lengthBytes;
+  let at = first;
+  let begun: Buffer | null = null;
+  /** Hex text is twice as long, and is what waits for the reader. */
+  const readPart = async (): Promise<Buffer> => {
+    const part = Buffer.allocUnsafeSlow(Math.min(asHex ? partBytes() / 2 : partBytes(), end - at));
+    await file.read(part, at);
+    at += part.length;
+    return asHex ? hexOf(part) : part;
+  };
   return {
     lengthBytes: asHex ? 2 * lengthBytes : lengthBytes,
     heldBytes: HELD_BYTES,
     drop: () => file.close(),
+    async begin() {
+      try {
+        begun = await readPart();
+      } catch (error) {
+        file.close();
+        throw error;
+      }
+    },
     stream() {
-      let at = first;
-      const end = first + lengthBytes;
       partBegun();
       return new Readable({
         highWaterMark: 1,
         read() {
-          if (at >= end) {
+          if (begun !== null) {
+            const part = begun;
+            begun = null;
+            this.push(part);
+          } else if (at >= end) {
             this.push(null);
-            return;
+          } else {
+            readPart().then(
+              (part) => this.push(part),
+              (error: Error) => this.destroy(error),
+            );
           }
-          // Its text, twice as long, is what waits for the reader.
-          const most = asHex ? partBytes() / 2 : partBytes();
-          const part = Buffer.allocUnsafeSlow(Math.min(most, end - at));
-          file.read(part, at).then(
-            () => {
-              at += part.length;
-              this.push(asHex ? hexOf(part) : part);
-            },
-            (error: Error) => this.destroy(error),
-          );
         },
         destroy(error, done) {
           partEnded();

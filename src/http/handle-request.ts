@@ -22,11 +22,15 @@ export function handlerOf(route: Route, budget: AnswerBudget, report: Report) {
       return sendAnswer(reply, problemAnswer('http/too-busy', 'Other answers are still under way to their readers.'));
     }
     holdUntilSent(reply, share);
-    const answer = await answerOf(route, request, body, signal, report);
+    const tell = (error: unknown) => {
+      // A step that breaks off because its client went away is no fault, and nobody reads the answer.
+      if (!signal.aborted) report(error, request.id);
+    };
+    const answer = await answerOf(route, request, body, signal, tell);
     share.shrinkTo(request.method === 'HEAD' ? 0 : heldBy(answer));
     // Cut, its reader has less than was announced, and knows it.
     share.sending(() => reply.raw.destroy());
-    return sendAnswer(reply, answer);
+    return sendAnswer(reply, answer, tell);
   };
 }
 
@@ -50,19 +54,17 @@ async function answerOf(
   request: FastifyRequest,
   body: Uint8Array,
   signal: AbortSignal,
-  report: Report,
+  report: (error: unknown) => void,
 ): Promise<Answer> {
   const { params, query, method, headers } = request;
   const header = (name: string) => single(headers[name]);
-  const tell = (error: unknown) => {
-    // Whatever breaks off because its client went away is no fault, and nobody reads the answer.
-    if (!signal.aborted) report(error, request.id);
-  };
   try {
-    return await route.answer({ parameters: params, query, method, body, header, signal, report: tell });
+    const answer = await route.answer({ parameters: params, query, method, body, header, signal, report });
+    if (answer.body !== null && 'begin' in answer.body) await answer.body.begin();
+    return answer;
   } catch (error) {
     const meaning = meaningOfThrown(error);
-    if (meaning.isServerError) tell(error);
+    if (meaning.isServerError) report(error);
     return meaning.answer;
   }
 }

@@ -6,9 +6,6 @@ interface Connection extends Duplex {
   destroySoon?(): void;
 }
 
-/** What has to be known of an answer: is its head out, and may another follow it on its connection? */
-type UnderWay = Pick<ServerResponse, 'headersSent' | 'shouldKeepAlive'>;
-
 /**
  * Which connections are open, and what is being answered on each. Node's own idea of an idle connection is wrong both ways:
  * one that never said a word counts as busy, and one whose answer is handed over but still under way to a slow reader
@@ -16,7 +13,7 @@ type UnderWay = Pick<ServerResponse, 'headersSent' | 'shouldKeepAlive'>;
  */
 export class OpenConnections {
   /** Those at the front have been idle longest. */
-  readonly #answers = new Map<Connection, Set<UnderWay>>();
+  readonly #answers = new Map<Connection, Set<ServerResponse>>();
   readonly #most: number;
   #draining = false;
   #whenEmpty: (() => void) | null = null;
@@ -33,11 +30,6 @@ export class OpenConnections {
 
   isAnswering(socket: Connection): boolean {
     return (this.#answers.get(socket)?.size ?? 0) > 0;
-  }
-
-  /** An answer of which node knows nothing, and whose head is out. What it gives is to be called when that is over. */
-  sending(socket: Connection): () => void {
-    return this.#note(socket, { headersSent: true, shouldKeepAlive: true });
   }
 
   /** Has anything of an answer that is under way gone out, or to go out before what would be written now? */
@@ -93,17 +85,12 @@ export class OpenConnections {
   }
 
   #asked(socket: Connection, answer: ServerResponse): void {
-    answer.once('close', this.#note(socket, answer));
-    if (this.#draining) sayClose(answer);
-  }
-
-  /** Gives what is to be called when the answer is over. */
-  #note(socket: Connection, answer: UnderWay): () => void {
     this.#answers.get(socket)?.add(answer);
-    return () => {
+    answer.once('close', () => {
       this.#answers.get(socket)?.delete(answer);
       this.#answered(socket);
-    };
+    });
+    if (this.#draining) sayClose(answer);
   }
 
   /** From now on it is idle, if nothing more is being answered on it. */
@@ -126,6 +113,6 @@ export class OpenConnections {
 }
 
 /** Node then writes `Connection: close`, and the client does not count on this connection any more. */
-function sayClose(answer: UnderWay): void {
+function sayClose(answer: ServerResponse): void {
   if (!answer.headersSent) answer.shouldKeepAlive = false;
 }

@@ -5,8 +5,15 @@ import { isProblem, rpcRefusal } from './problem.ts';
 import { FACADE_PATH } from './route.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
-/** The one place that writes answers of routes. HEAD gets every header of GET, and its body is never made. */
-export function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
+/**
+ * Writes an answer; nothing else does. HEAD gets every header of GET, and its body is never made. `report` is told what
+ * ends a body short.
+ */
+export function sendAnswer(
+  reply: FastifyReply,
+  given: Answer,
+  report: (error: unknown) => void = () => undefined,
+): FastifyReply {
   const answer = isProblem(given) && isRpcCall(reply.request) ? rpcRefusal(given) : given;
   reply.code(answer.status).headers(STANDING_HEADERS).headers(answer.headers);
   reply.header('x-request-id', reply.request.id);
@@ -15,7 +22,7 @@ export function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
     return reply.request.method === 'HEAD' ? reply.send() : reply.send(Readable.from(linesOf(answer.body)));
   }
   reply.header('content-length', String(answer.body.lengthBytes));
-  if ('stream' in answer.body) return sendParts(reply, answer.body);
+  if ('stream' in answer.body) return sendParts(reply, answer.body, report);
   return reply.request.method === 'HEAD' ? reply.send() : reply.send(asBuffer(answer.body.make()));
 }
 
@@ -28,8 +35,8 @@ function isRpcCall({ method, routeOptions: { url } }: FastifyRequest): boolean {
 }
 
 /** A reader that is gone already takes nothing. */
-function sendParts(reply: FastifyReply, body: AnswerParts): FastifyReply {
-  if (reply.request.method !== 'HEAD' && !reply.raw.destroyed) return reply.send(body.stream());
+function sendParts(reply: FastifyReply, body: AnswerParts, report: (error: unknown) => void): FastifyReply {
+  if (reply.request.method !== 'HEAD' && !reply.raw.destroyed) return reply.send(body.stream().once('error', report));
   body.drop();
   return reply.send();
 }

@@ -3,7 +3,6 @@ import type { ContentName, NamedHash, VersionHash } from '../blob/ids.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { BlobCache } from './blob-cache.ts';
 import { type MissingBlob, readBlob } from './blob-lookup.ts';
-import { WarmFiles } from './warm-files.ts';
 
 /** Bytes to be sent: in memory, or in a file that is read while they are sent. Both are proven. */
 export type ServedBytes = ContentName & { readonly sizeBytes: number } & (
@@ -19,14 +18,13 @@ const LARGE_BYTES = 131_072;
 /** Large blobs are read whole, to be kept in memory, only while so few are: a rush for them goes to their files. */
 const MOST_READS = 2;
 
-export type BytesView = Pick<ArchiveView, 'read' | 'open' | 'openAtOnce' | 'glance' | 'isWithheld'>;
+export type BytesView = Pick<ArchiveView, 'read' | 'open' | 'glance' | 'isWithheld'>;
 
 /** Where routes get bytes from: memory, then a proven file, then whatever the archive finds and proves. */
 export class BlobBytes {
   readonly #view: BytesView;
   readonly #cache: BlobCache;
   readonly #isTight: () => boolean;
-  readonly warm = new WarmFiles();
   #reads = 0;
 
   /** `isTight`: so much is held by slow readers that large blobs are better sent in parts. */
@@ -38,36 +36,20 @@ export class BlobBytes {
 
   /** Who gets a file closes it. */
   async find(name: NamedHash, signal: AbortSignal): Promise<BytesLookup> {
-    const held = this.held(name);
+    const held = this.#held(name);
     if (held !== null && !(this.#isTight() && held.sizeBytes >= LARGE_BYTES)) return held;
-    return (await this.#proven(name, signal)) ?? held ?? this.glanced(name) ?? (await this.#read(name, signal));
+    return (await this.#proven(name, signal)) ?? held ?? this.#glanced(name) ?? (await this.#read(name, signal));
   }
 
   /** Out of memory, at once; null: it is not there, or may not be given out. */
-  held(name: NamedHash): (ServedBytes & { readonly kind: 'memory' }) | null {
+  #held(name: NamedHash): (ServedBytes & { readonly kind: 'memory' }) | null {
     if (this.#view.isWithheld?.(name) === true) return null;
     const blob = this.#cache.get(name);
     return blob === null ? null : inMemory(blob);
   }
 
-  /** A large file that is proven already and in the system's memory; null: `find` has to look. Who gets it closes it. */
-  fileAtOnce(versionHash: VersionHash): ProvenBytes | null {
-    if (!this.warm.has(versionHash)) return null;
-    const file = this.#openAtOnce(versionHash);
-    return file === null ? null : this.#worthParts(file);
-  }
-
-  #openAtOnce(versionHash: VersionHash): ProvenBytes | null {
-    try {
-      return this.#view.openAtOnce?.(versionHash) ?? null;
-    } catch {
-      // As with a glance.
-      return null;
-    }
-  }
-
   /** Small, and read and proven at once; null: `find` has to look. */
-  glanced(name: NamedHash): (ServedBytes & { readonly kind: 'memory' }) | null {
+  #glanced(name: NamedHash): (ServedBytes & { readonly kind: 'memory' }) | null {
     if (this.#view.glance === undefined || this.#view.isWithheld?.(name) === true) return null;
     const blob = this.#glance(name.versionHash);
     if (blob === null || blob.versionHash !== name.versionHash) return null;
@@ -91,7 +73,6 @@ export class BlobBytes {
     const file = opened === null ? null : this.#worthParts(opened);
     if (file === null) return null;
     const { hashType, versionHash, sizeBytes } = file;
-    this.warm.noteRead(versionHash);
     return { kind: 'file', hashType, versionHash, sizeBytes, file };
   }
 

@@ -45,24 +45,24 @@ test('what was damaged since it was given is not given again, however often it w
   expect(archive.glance(blob.versionHash)).toBeNull();
 });
 
-test('a large blob is opened at once only as long as its file is the one that was proven', async () => {
+test('a large blob is opened only as long as its file is the one that was proven', async () => {
   const { archive, dataDir } = await stored();
   const { hashType, versionHash, bytes } = large;
-  expect(archive.openAtOnce(small[0]?.versionHash ?? versionHash)).toBeNull();
+  expect(await archive.open(nameOf(small[0] ?? large), NEVER)).toBeNull();
   await archive.read({ hashType, versionHash }, NEVER);
-  const file = archive.openAtOnce(versionHash);
+  const file = await archive.open(large, NEVER);
   const read = Buffer.alloc(1_000);
-  file?.readAtOnce(read, 70_000);
+  await file?.read(read, 70_000);
   expect(read.equals(Buffer.from(bytes.subarray(70_000, 71_000)))).toBe(true);
   const path = join(dataDir, 'blobs', hashType, versionHash.slice(0, 2), versionHash);
   const spoilt = Buffer.from(bytes);
   spoilt.writeUInt8(spoilt.readUInt8(500) ^ 1, 500);
   writeFileSync(path, spoilt);
-  expect(() => file?.readAtOnce(read, 0)).toThrow(StorageError);
+  await expect(file?.read(read, 0)).rejects.toThrow(StorageError);
   file?.close();
-  expect(archive.openAtOnce(versionHash)).toBeNull();
+  expect(await archive.open(large, NEVER)).toBeNull();
   rmSync(path);
-  expect(archive.openAtOnce(versionHash)).toBeNull();
+  expect(await archive.open(large, NEVER)).toBeNull();
 });
 
 test('a file that was cut short, or replaced by one of the same bytes, is not the one that was proven', async () => {
@@ -70,18 +70,18 @@ test('a file that was cut short, or replaced by one of the same bytes, is not th
   const { hashType, versionHash, bytes } = large;
   await archive.read({ hashType, versionHash }, NEVER);
   const path = join(dataDir, 'blobs', hashType, versionHash.slice(0, 2), versionHash);
-  const file = archive.openAtOnce(versionHash);
+  const file = await archive.open(large, NEVER);
   writeFileSync(`${path}.new`, bytes);
   renameSync(`${path}.new`, path);
-  expect(archive.openAtOnce(versionHash)).toBeNull();
+  expect(await archive.open(large, NEVER)).toBeNull();
   // It lies under no name any more, which is a change too.
-  expect(() => file?.readAtOnce(Buffer.alloc(10), 0)).toThrow(StorageError);
+  await expect(file?.read(Buffer.alloc(10), 0)).rejects.toThrow(StorageError);
   file?.close();
   await archive.read({ hashType, versionHash }, NEVER);
-  const again = archive.openAtOnce(versionHash);
+  const again = await archive.open(large, NEVER);
   expect(again).not.toBeNull();
   truncateSync(path, 1_000);
-  expect(() => again?.readAtOnce(Buffer.alloc(10), 0)).toThrow(StorageError);
+  await expect(again?.read(Buffer.alloc(10), 0)).rejects.toThrow(StorageError);
   again?.close();
 });
 
@@ -98,9 +98,9 @@ test('what is withheld is not given from the moment that it is', async () => {
   expect(archive.glance(versionHash)).toBeNull();
   expect(archive.glance(other.versionHash)).not.toBeNull();
   await archive.read(large, NEVER);
-  archive.openAtOnce(large.versionHash)?.close();
+  (await archive.open(large, NEVER))?.close();
   catalog.withheld.record([{ ...nameOf(large), archiver: 'file', reason: 'an order', atMs: 1, purge: false }], false);
-  expect(archive.openAtOnce(large.versionHash)).toBeNull();
+  expect(await archive.open(large, NEVER)).toBeNull();
 });
 
 test('before the catalog is whole nothing is: what it does not know may be withheld', async () => {

@@ -82,29 +82,14 @@ export class ArchiveReader {
 
   /** A file that this process has hashed since it last changed; null: read and prove it. */
   async open({ versionHash, hashType }: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null> {
-    const { store } = this.#modules;
+    const { store, rehash } = this.#modules;
     for (const type of hashType === null ? HASH_TYPES : [hashType]) {
       const name = { hashType: type, versionHash };
-      if (!this.#mayBeProven(name)) continue;
+      if (!rehash.knows(name) || this.isWithheld(name)) continue;
       const proven = this.#proven(name, await store.openFile(name, signal).catch(faultless));
       if (proven !== null) return proven;
     }
     return null;
-  }
-
-  /** The same, of either hash type, for a file that was read lately. Throws what the disk says. */
-  openAtOnce(versionHash: VersionHash): ProvenBytes | null {
-    for (const hashType of HASH_TYPES) {
-      const name = { hashType, versionHash };
-      if (!this.#mayBeProven(name)) continue;
-      const proven = this.#proven(name, this.#modules.store.openFileAtOnce(name));
-      if (proven !== null) return proven;
-    }
-    return null;
-  }
-
-  #mayBeProven(name: ContentName): boolean {
-    return this.#modules.rehash.knows(name) && !this.isWithheld(name);
   }
 
   #proven(name: ContentName, file: OpenBlobFile | null): ProvenBytes | null {

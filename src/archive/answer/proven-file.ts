@@ -24,10 +24,6 @@ export class ProvenFile implements ProvenBytes {
     this.#refuseChanged(into.length, await this.#file.read(into, position));
   }
 
-  readAtOnce(into: Uint8Array, position: number): void {
-    this.#refuseChanged(into.length, this.#file.readAtOnce(into, position));
-  }
-
   /** Behind the reading: a writer sets the times before it writes, so that whoever read any of it sees them. */
   #refuseChanged(wantedBytes: number, readBytes: number): void {
     const now = this.#file.identity();

@@ -96,10 +96,6 @@ export class FileShelf {
     return OpenBlobFile.open(this.#path(name));
   }
 
-  openFileAtOnce(name: ContentName): OpenBlobFile | null {
-    return OpenBlobFile.openAtOnce(this.#path(name));
-  }
-
   async stat(name: ContentName): Promise<StoredEntry | null> {
     try {
       const found = await stat(this.#path(name));

@@ -83,15 +83,6 @@ export class LocalStore implements BlobStore {
     return await this.#doing('get', signal, () => this.#files.openFile(name));
   }
 
-  /** The same, at once: the caller knows that its folder need not be waited for. */
-  openFileAtOnce(name: ContentName): OpenBlobFile | null {
-    try {
-      return this.#files.openFileAtOnce(name);
-    } catch (cause) {
-      throw storageFault(this.id, 'get', cause);
-    }
-  }
-
   async stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null> {
     signal.throwIfAborted();
     return await this.#doing('stat', signal, async () => this.#rows.stat(name) ?? (await this.#files.stat(name)));

@@ -1,4 +1,4 @@
-import { type BigIntStats, close, fstatSync, open, openSync, read, readSync } from 'node:fs';
+import { type BigIntStats, close, fstatSync, open, read } from 'node:fs';
 import { codeOf } from '../../blob/errors.ts';
 import type { FileIdentity } from '../../verify/verified-blob.ts';
 
@@ -23,16 +23,6 @@ export class OpenBlobFile {
     });
   }
 
-  /** The same, at once. */
-  static openAtOnce(path: string): OpenBlobFile | null {
-    try {
-      return new OpenBlobFile(openSync(path, 'r'));
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return null;
-      throw error;
-    }
-  }
-
   /** Of an open file the system has this in memory: no disk is waited for. */
   identity(): FileIdentity {
     const { dev, ino, size, mtimeNs, ctimeNs }: BigIntStats = fstatSync(this.#descriptor, { bigint: true });
@@ -50,11 +40,6 @@ export class OpenBlobFile {
         else reject(error);
       });
     });
-  }
-
-  /** The same, at once: for what the system has in memory, as everything else waits meanwhile. */
-  readAtOnce(into: Uint8Array, position: number): number {
-    return readSync(this.#descriptor, into, 0, into.length, position);
   }
 
   /** A second call does nothing; what is being read is read to its end first. */

@@ -8,8 +8,8 @@ import { sendAnswer } from './send-answer.ts';
 
 type ClientErrorHandler = (error: unknown, socket: FastifyRequest['socket']) => void;
 
-/** The framework without any route, with the limits of connections and heads. */
-export function bareFastify(
+/** Makes Fastify without any route, with the limits of connections and heads. */
+export function createFramework(
   limits: HttpLimits,
   { trustProxy }: HttpOptions,
   onClientError: ClientErrorHandler,

@@ -21,7 +21,7 @@ async function cached(given: Partial<HttpOptions> = {}, view = new FakeArchiveVi
   return { url, view, get, reported: options.reported };
 }
 
-test('what was given once comes from memory, with the very head and bytes of the common way', async () => {
+test('a blob that was given once comes from memory, with the same head and bytes', async () => {
   const { view, get } = await cached();
   const first = await get();
   const again = await get();
@@ -44,7 +44,7 @@ test('ranges, conditions and HEAD are answered as ever, from memory too', async 
   expect(view.asked).toHaveLength(1);
 });
 
-test('its limits are those of the common way, and counted together', async () => {
+test('answers from memory count towards the rate of their client', async () => {
   const { get } = await cached({ limits: { ratePerSecond: 1 } });
   const statuses = [];
   for (let round = 0; round < 4; round += 1) statuses.push((await get()).status);
@@ -97,7 +97,7 @@ class GlancingView extends FakeArchiveView {
   };
 }
 
-test('a small blob that no memory holds comes at once, with the very head and bytes of the common way', async () => {
+test('a small blob that no memory holds is read at once, with the same head and bytes', async () => {
   const view = new GlancingView();
   const { get } = await cached({ cacheBytes: 0 }, view);
   const atOnce = await get();

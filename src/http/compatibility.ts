@@ -10,6 +10,10 @@ import { BARE_HASH, CHECKED_HASHES, FORMAT_QUERY, KECCAK_COMMITMENT, NOTHING } f
 import { definePostRoute, defineRoute, type Route } from './route.ts';
 import type { BlobBytes, ServedBytes } from './served-bytes.ts';
 
+/** A client that knows no hex gets this base path, and appends to it what others append to the address. */
+const RAW_BASE = '/raw';
+export const CHECK_PATHS = ['/check_vh', `${RAW_BASE}/check_vh`] as const;
+
 /**
  * The contracts of clients that exist (reference/clients.md). One of them ignores the status and takes the body for hex; an empty body makes it
  * drop the batch for ever. So no GET here is ever answered without a body: no 304, no parts, and errors are JSON, which
@@ -38,6 +42,20 @@ export function clientBytesRoutes(bytes: BlobBytes, chain: Pick<ChainView, 'lost
       },
     }),
     defineRoute({
+      path: `${RAW_BASE}/vh/:versionHash`,
+      says: 'The bytes of a blob, raw, for clients that take the body of /vh/ for the bytes themselves (zkSYS).',
+      answers: [{ mediaType: 'application/octet-stream', schema: null }],
+      problems: LOOKUP_PROBLEMS,
+      weighBytes: () => RAW_WEIGHT_BYTES,
+      parameters: BARE_HASH,
+      query: NOTHING,
+      async answer(request) {
+        const name = { versionHash: request.parameters.versionHash, hashType: null };
+        const found = await bytes.find(name, request.signal);
+        return found.kind === 'missing' ? notThereForClients(chain, name, found.lookup) : blobAnswer(found, true);
+      },
+    }),
+    defineRoute({
       path: '/get/:commitment',
       says: 'The bytes of a blob by 0x00 and its keccak256, as clients of OP’s alternative DA ask.',
       answers: [{ mediaType: 'application/octet-stream', schema: null }],
@@ -57,28 +75,7 @@ export function clientBytesRoutes(bytes: BlobBytes, chain: Pick<ChainView, 'lost
 export function compatibilityRoutes(chain: ChainView, bytes: BlobBytes): Route[] {
   return [
     ...clientBytesRoutes(bytes, chain),
-    definePostRoute({
-      path: '/check_vh',
-      says: 'Which of these blobs are stored here and final on the chain. No false is ever a guess: rather 503.',
-      answers: [{ mediaType: 'application/json', schema: z.array(z.boolean()) }],
-      problems: [
-        'chain/walk-behind',
-        'chain/finality-unknown',
-        'chain/not-compared',
-        'chain/rebuilding',
-        'chain/conflict',
-        'chain/not-placed',
-        'chain/not-walked',
-      ],
-      parameters: NOTHING,
-      query: NOTHING,
-      body: CHECKED_HASHES,
-      mostBytes: 8_192,
-      answer({ body }) {
-        const answer = chain.storedAndFinal(body);
-        return answer.kind === 'told' ? jsonAnswer(answer.safe) : cannotTellAnswer(answer);
-      },
-    }),
+    ...CHECK_PATHS.map((path) => checkRoute(path, chain)),
     defineRoute({
       path: '/lastblock',
       says: 'Hash of the highest final block up to which every blob is stored or accounted for.',
@@ -92,6 +89,31 @@ export function compatibilityRoutes(chain: ChainView, bytes: BlobBytes): Route[]
       },
     }),
   ];
+}
+
+function checkRoute(path: string, chain: Pick<ChainView, 'storedAndFinal'>): Route {
+  return definePostRoute({
+    path,
+    says: 'Which of these blobs are stored here and final on the chain. `false` is definite; an uncertain answer is 503.',
+    answers: [{ mediaType: 'application/json', schema: z.array(z.boolean()) }],
+    problems: [
+      'chain/walk-behind',
+      'chain/finality-unknown',
+      'chain/not-compared',
+      'chain/rebuilding',
+      'chain/conflict',
+      'chain/not-placed',
+      'chain/not-walked',
+    ],
+    parameters: NOTHING,
+    query: NOTHING,
+    body: CHECKED_HASHES,
+    mostBytes: 8_192,
+    answer({ body }) {
+      const answer = chain.storedAndFinal(body);
+      return answer.kind === 'told' ? jsonAnswer(answer.safe) : cannotTellAnswer(answer);
+    },
+  });
 }
 
 function blobAnswer(served: ServedBytes, raw: boolean): Answer {

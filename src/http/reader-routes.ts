@@ -5,7 +5,7 @@ import { jsonAnswer } from './answer.ts';
 import { type MissingBlob, missingAnswer } from './blob-lookup.ts';
 import { bytesRoute, LOOKUP_PROBLEMS } from './blobs.ts';
 import { proofRoute } from './chain.ts';
-import { clientBytesRoutes } from './compatibility.ts';
+import { CHECK_PATHS, clientBytesRoutes } from './compatibility.ts';
 import type { HttpOptions } from './config.ts';
 import { CUSTOM_NAME, CUSTOM_PATH } from './custom.ts';
 import { RPC_ANSWERS } from './facade.ts';
@@ -114,7 +114,7 @@ function withoutCatalog(): Route[] {
     defineRoute({ ...refused, says, path: '/v1/blocks/:at', parameters: BLOCK }),
     defineRoute({ ...refused, says, path: CUSTOM_PATH, parameters: CUSTOM_NAME }),
     defineRoute({ ...refused, says, path: '/lastblock' }),
-    definePostRoute({ ...refused, says, path: '/check_vh', body: CHECKED_HASHES, mostBytes: 8_192 }),
+    ...CHECK_PATHS.map((path) => definePostRoute({ ...refused, says, path, body: CHECKED_HASHES, mostBytes: 8_192 })),
     defineRawPostRoute({
       ...refused,
       says: 'JSON-RPC is refused: every call is answered -32603, for it takes the catalog of an archiver.',

@@ -83,10 +83,24 @@ describeWithGo('the chart', () => {
     for (const { http } of rules) {
       const to = (path: string) => routed(http.paths, path);
       const hash = 'ab'.repeat(32);
-      for (const path of [`/v1/blobs/${hash}`, `/v1/blobs/${hash}/proof`, `/vh/${hash}`, `/get/0x00${hash}`]) {
+      for (const path of [
+        `/v1/blobs/${hash}`,
+        `/v1/blobs/${hash}/proof`,
+        `/vh/${hash}`,
+        `/raw/vh/${hash}`,
+        `/get/0x00${hash}`,
+      ]) {
         expect([path, to(path)]).toEqual([path, 'blobs-holdfast-readers']);
       }
-      for (const path of ['/', '/check_vh', '/lastblock', '/v1/blobs', '/v1/status', `/v1/transactions/${hash}/data`]) {
+      for (const path of [
+        '/',
+        '/check_vh',
+        '/raw/check_vh',
+        '/lastblock',
+        '/v1/blobs',
+        '/v1/status',
+        `/v1/transactions/${hash}/data`,
+      ]) {
         expect([path, to(path)]).toEqual([path, 'blobs-holdfast-archiver']);
       }
       for (const path of ['/admin', '/admin/jobs', '/metrics', '/healthz', '/v1'])

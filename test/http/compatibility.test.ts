@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { UnavailableReason } from '../../src/archive/archive-view.ts';
 import { MAX_BLOB_BYTES } from '../../src/blob/limits.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
+import { FakeChainView } from './fake-chain-view.ts';
 import { injectable, running } from './harness.ts';
+import { daCheck } from './live-clients.ts';
 import { rolluxTry } from './rollux-client.ts';
 
 const ABSENT = 'ab'.repeat(32);
@@ -81,6 +83,50 @@ describe('GET /vh/{hash}', () => {
     expect([answer.statusCode, answer.body.length]).toEqual([200, 2_000]);
   });
 });
+
+describe('the base path /raw, for a client that takes the body for the bytes', () => {
+  test.each([
+    ['', {}],
+    ['', { accept: 'text/plain' }],
+    ['?format=hex', {}],
+  ])('gives raw bytes for %s %j', async (query, headers) => {
+    const { inject, blob } = archive();
+    const answer = await inject({ url: `/raw/vh/${blob.versionHash}${query}`, headers });
+    expect([answer.statusCode, answer.rawPayload]).toEqual([200, Buffer.from(blob.bytes)]);
+    expect(answer.headers).toMatchObject({ 'content-type': 'application/octet-stream', 'content-length': '1000' });
+  });
+
+  test('gives the whole whatever the client already has, or wants a part of', async () => {
+    const { inject, blob } = archive();
+    const headers = { 'if-none-match': '*', range: 'bytes=0-1' };
+    const answer = await inject({ url: `/raw/vh/${blob.versionHash}`, headers });
+    expect([answer.statusCode, answer.rawPayload.length]).toEqual([200, 1_000]);
+  });
+
+  test('says 404 only for what is proved absent, and 503 for a fault', async () => {
+    const { inject, view } = archive();
+    expect((await inject(`/raw/vh/${ABSENT}`)).statusCode).toBe(404);
+    view.reading = async () => ({ kind: 'unavailable', reason: 'store-fault', message: 'No.', retryAfterSeconds: 1 });
+    expect((await inject(`/raw/vh/${ABSENT}`)).statusCode).toBe(503);
+  });
+
+  test('heals a blob with the very bytes, where the plain base path would publish its hex text', async () => {
+    const view = new FakeArchiveView();
+    const blob = view.add(blobOf(bytesOf(5_000)));
+    const chain = new FakeChainView();
+    chain.mine(blob, 5);
+    const { url } = await running(view, {}, chain);
+    const healed = async (base: string) => blobOf(await takenByRustClient(base, blob.versionHash)).versionHash;
+    expect(await healed(`${url}/raw`)).toBe(blob.versionHash);
+    expect(await healed(url)).not.toBe(blob.versionHash);
+    expect(await daCheck(`${url}/raw`, [blob.versionHash, ABSENT])).toEqual([true, false]);
+  });
+});
+
+/** The healing of bitcoin_da_client 0.1.13: what the body is, is published. */
+async function takenByRustClient(base: string, versionHash: string): Promise<Uint8Array> {
+  return new Uint8Array(await (await fetch(`${base}/vh/${versionHash}`)).arrayBuffer());
+}
 
 describe('the Rollux op-node, which ignores the status', () => {
   async function rollux(sizeBytes = 5_000) {

@@ -107,6 +107,9 @@ const READING: readonly Question[] = [
   { route: '/vh/{versionHash}', url: `/vh/${HASH}` },
   { route: '/vh/{versionHash}', url: `/vh/${HASH}?format=raw` },
   { route: '/vh/{versionHash}', url: `/vh/${ABSENT}` },
+  { route: '/raw/vh/{versionHash}', url: `/raw/vh/${HASH}` },
+  { route: '/raw/vh/{versionHash}', url: `/raw/vh/${ABSENT}` },
+  { route: '/raw/vh/{versionHash}', url: '/raw/vh/nonsense' },
   { route: '/get/{commitment}', url: `/get/0x00${HASH}` },
   { route: '/get/{commitment}', url: `/get/${HASH}` },
   { route: '/lastblock' },
@@ -114,6 +117,7 @@ const READING: readonly Question[] = [
 ];
 const POSTS: readonly Question[] = [
   { route: '/check_vh', payload: JSON.stringify([HASH, ABSENT]) },
+  { route: '/raw/check_vh', payload: JSON.stringify([HASH, ABSENT]) },
   { route: '/check_vh', payload: '[]' },
   { route: '/check_vh', payload: 'nonsense' },
   { route: '/check_vh', payload: ' '.repeat(9_000) },

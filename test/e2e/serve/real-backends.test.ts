@@ -78,6 +78,9 @@ describeWithServers('holdfast serve, on real backends', () => {
   });
 
   test('gives every blob as the archiver does, by whatever route, and writes nothing', async () => {
+    // The archiver writes these beside its blobs, a moment later.
+    const records = async () => (await contentOf()).filter((key) => key.startsWith('occurrences/'));
+    await eventually(async () => expect(await records()).toHaveLength(published.length));
     const before = await contentOf();
     for (const blob of published) {
       const [theirs, ours] = await Promise.all([
@@ -90,6 +93,7 @@ describeWithServers('holdfast serve, on real backends', () => {
         expect(ours.headers.get(name)).toBe(theirs.headers.get(name));
       }
       expect(await reader.client.hexOf(blob.versionHash)).toBe(bytesOf(blob).toString('hex'));
+      expect((await reader.client.get(`/raw/vh/${blob.versionHash}`)).body.equals(bytesOf(blob))).toBe(true);
     }
     const [one] = published;
     const path = `/v1/blobs/${one?.versionHash}`;

@@ -32,6 +32,8 @@ export interface SceneSetup {
   readonly requests?: number;
   readonly pageEntries?: number;
   readonly mostEntries?: number;
+  /** How often the list is read though no block came. */
+  readonly sweepMs?: number;
   readonly nowMs?: () => number;
   /** Where the walk begins. Left out: higher than the fake node ever gets, for tests of the list and of what it names. */
   readonly startHeight?: number;
@@ -52,7 +54,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       version: 'test',
       emulated: false,
       pollMs: 10,
-      sweepMs: 50,
+      sweepMs: setup.sweepMs ?? 50,
       pageEntries: setup.pageEntries ?? 1_000,
       ...(setup.mostEntries === undefined ? {} : { mostEntries: setup.mostEntries }),
       requests: setup.requests ?? 2,

@@ -25,6 +25,12 @@ function rpcOf(url: string, authorization = '') {
     REPLY.parse((await ask(`${url}/`, { jsonrpc: '1.0', id: 1, method, params }, { authorization })).body);
 }
 
+/** Its version hash. */
+function keccakBlob(scene: Scene): string {
+  const { hashType, versionHash } = scene.submit();
+  return hashType === 'keccak256' ? versionHash : keccakBlob(scene);
+}
+
 function nodeRpc({ node }: Scene) {
   return rpcOf(node.url, `Basic ${Buffer.from(`${node.username}:${node.password}`).toString('base64')}`);
 }
@@ -55,6 +61,22 @@ describe('the assembled daemon on an emulated node', () => {
     await scene.caughtUp();
     await scene.until('the window has moved on', async () => sorted(await here('listnevmblobdata')).length === 0);
     expect(await here('getnevmblobdata', first?.versionHash, true)).toEqual(before);
+  });
+
+  test('does not call a blob absent that was submitted a moment ago, on any route', async () => {
+    const scene = await (await Scene.create()).start({ HOLDFAST_NODE_SWEEP_MS: '60000' });
+    scene.mine(1, 1);
+    await scene.caughtUp();
+    const absent = async () => (await fetch(`${scene.url}/v1/blobs/${ABSENT}`)).status === 404;
+    await scene.until('what is unknown is absent', absent);
+    const paths = ['/v1/blobs/', '/vh/', '/raw/vh/', '/get/0x00', '/v1/blobs/*/record', '/v1/blobs/*/proof'];
+    for (const path of paths) {
+      const hash = keccakBlob(scene);
+      const url = path.includes('*') ? path.replace('*', hash) : `${path}${hash}`;
+      expect([url, (await fetch(`${scene.url}${url}`)).status]).not.toEqual([url, 404]);
+    }
+    const { error } = await rpcOf(scene.url)('getnevmblobdata', keccakBlob(scene), true);
+    expect(error?.code).not.toBe(-32602);
   });
 
   test('check_vh and lastblock claim what is proven, and nothing while they cannot tell', async () => {

@@ -173,6 +173,13 @@ export class ArchiveReader {
         return unavailable('cannot-tell', `Bytes of this name are in ${holder}, but not in the catalog yet.`, 10);
       }
     }
+    if (!(await poller.readAgain(signal))) {
+      return unavailable('cannot-tell', 'The node was asked for its list just now, and has not answered.', 5);
+    }
+    const isUnread = poller.isListed(name.versionHash) && catalog.find(name.versionHash).length === 0;
+    if (isUnread || this.entriesOf(name).length > 0) {
+      return unavailable('not-fetched-yet', 'The node lists it since a moment ago; its bytes are not here yet.', 1);
+    }
     return null;
   }
 

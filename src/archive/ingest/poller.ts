@@ -7,7 +7,7 @@ import type { BlobNode, ChainTip, ListedBlob } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { ArchiveError } from '../errors.ts';
 import { Pulse } from '../pulse.ts';
-import { MOST_LISTED, type Sweep, sweepCondition, sweepList } from './list-sweep.ts';
+import { MOST_LISTED, type Sweep, type SweepLimits, sweepCondition, sweepList } from './list-sweep.ts';
 
 /** Which chain the bytes on this machine belong to. */
 export interface ChainBinding {
@@ -37,6 +37,10 @@ export interface PollerModules {
 
 /** The genesis block is asked for with every new tip, and after this, in case another node answers at the address. */
 const CHAIN_CHECK_MS = 600_000;
+/** Questions for names that nobody knows are answered together, by at most one reading of the list in this time. */
+const READ_AGAIN_MS = 500;
+/** Clients give up on an answer after five seconds. */
+const READ_AGAIN_PATIENCE_MS = 3_000;
 const BACKOFF_MS = { first: 500, most: 15_000 } as const;
 
 /** Asks the node what it has, over and over, and notes it in the catalog. */
@@ -63,6 +67,9 @@ export class Poller {
   #isSweepDue = false;
   #failures = 0;
   #isPaused = false;
+  /** Each waits for a reading of the whole list that begins after the question. */
+  #questions: ((isAnswered: boolean) => void)[] = [];
+  #sweepBegunMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: PollerOptions, modules: PollerModules) {
     this.#options = options;
@@ -79,8 +86,9 @@ export class Poller {
         if (signal.aborted) return;
         this.#failures += 1;
         this.#tell(error);
+        for (const tell of this.#questions.splice(0)) tell(false);
       }
-      await this.wake.wait(this.#failures === 0 ? this.#options.pollMs : backoffMs(this.#failures), signal);
+      await this.wake.wait(this.#pauseMs(), signal);
     }
   }
 
@@ -117,6 +125,39 @@ export class Poller {
     if (this.#sweepEndedMs === null || !this.#isWhole || this.#chainCheckedMs === null || this.#tip?.syncing !== false)
       return false;
     return performance.now() - this.#sweepEndedMs < Math.max(15_000, 3 * (pollMs + sweepMs));
+  }
+
+  /**
+   * Reads the whole list once more: a blob that was submitted after the last reading is in it. Concurrent callers share
+   * one reading, so that names made up by clients cost the node two readings a second at most. The list is cheap for
+   * the node, a question for one blob is not (reference/node-behaviour.md). false: the node did not answer in time.
+   */
+  async readAgain(signal: AbortSignal): Promise<boolean> {
+    if (this.#failures > 0) return false;
+    const answered = Promise.withResolvers<boolean>();
+    this.#questions.push(answered.resolve);
+    if (this.#questions.length === 1) setTimeout(() => this.wake.nudge(), this.#readAgainInMs());
+    const patience = setTimeout(answered.resolve, READ_AGAIN_PATIENCE_MS, false);
+    const gone = () => answered.resolve(false);
+    signal.addEventListener('abort', gone, { once: true });
+    try {
+      return (await answered.promise) && this.isListCurrent();
+    } finally {
+      clearTimeout(patience);
+      signal.removeEventListener('abort', gone);
+      this.#questions = this.#questions.filter((one) => one !== answered.resolve);
+    }
+  }
+
+  #readAgainInMs(): number {
+    return Math.max(0, this.#sweepBegunMs + READ_AGAIN_MS - performance.now());
+  }
+
+  /** Until the next round; a nudge ends the pause early. */
+  #pauseMs(): number {
+    if (this.#failures > 0) return backoffMs(this.#failures);
+    // A nudge that came while the last round was under way is not lost.
+    return this.#questions.length === 0 ? this.#options.pollMs : Math.min(this.#options.pollMs, this.#readAgainInMs());
   }
 
   get state(): {
@@ -159,7 +200,9 @@ export class Poller {
     if (moved) activity.emit('tip', tip);
     this.#isSweepDue ||= moved;
     const isStale = this.#sweepEndedMs === null || performance.now() - this.#sweepEndedMs >= this.#options.sweepMs;
-    if (isStale || this.#isSweepDue) await this.#sweep(tip, isStale, signal);
+    const isAsked = this.#questions.length > 0 && this.#readAgainInMs() === 0;
+    const isThorough = isStale || isAsked;
+    if (isThorough || this.#isSweepDue) await this.#sweep(tip, isThorough, signal);
   }
 
   async #checkChain(signal: AbortSignal): Promise<void> {
@@ -180,8 +223,21 @@ export class Poller {
 
   /** For a new block one quick look, which saves a call; the thorough one that tells what is not listed comes in its time. */
   async #sweep(tip: ChainTip, isThorough: boolean, signal: AbortSignal): Promise<void> {
-    const { node, nowMs, conditions } = this.#modules;
     const limits = { mostEntries: MOST_LISTED, ...this.#options, isThorough };
+    // A question that comes while the list is being read may be for a blob that its first page was too early for.
+    const questions = isThorough ? this.#questions.splice(0) : [];
+    if (isThorough) this.#sweepBegunMs = performance.now();
+    try {
+      await this.#readList(tip, limits, signal);
+      for (const tell of questions) tell(true);
+    } finally {
+      for (const tell of questions) tell(false);
+    }
+  }
+
+  async #readList(tip: ChainTip, limits: SweepLimits, signal: AbortSignal): Promise<void> {
+    const { node, nowMs, conditions } = this.#modules;
+    const { isThorough } = limits;
     const sweep = await sweepList(node, limits, (page) => this.#note(page, tip), signal);
     this.#isSweepDue = false;
     this.#sweptMs = nowMs();

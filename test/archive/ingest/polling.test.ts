@@ -91,6 +91,62 @@ describe('reading the list', () => {
   });
 });
 
+describe('a name that the last reading of the list did not have', () => {
+  async function quietScene() {
+    const scene = await archiveScene({ sweepMs: 600_000 });
+    scene.start();
+    const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
+    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    return { ...scene, unknown };
+  }
+
+  test('is not absent when the node has had it since', async () => {
+    const { node, archive } = await quietScene();
+    const blob = sampleBlob('just submitted', 50);
+    node.publish(blob);
+    const name = { versionHash: blob.versionHash, hashType: null };
+    expect(await archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'not-fetched-yet' });
+    await eventually(async () => expect(await archive.read(name, NEVER)).toMatchObject({ kind: 'found' }));
+    const other = sampleBlob('submitted later', 50);
+    node.publish(other);
+    const record = await archive.record({ versionHash: other.versionHash, hashType: null }, NEVER);
+    expect(record.kind).not.toBe('absent');
+  });
+
+  test('costs the node one reading together with all others that are asked for meanwhile', async () => {
+    const { node, archive } = await quietScene();
+    node.pages.splice(0);
+    const names = Array.from({ length: 300 }, (_, index) => sampleBlob(`made up ${index}`, 1).versionHash);
+    const asked = names.map((versionHash) => archive.read({ versionHash, hashType: null }, NEVER));
+    expect((await Promise.all(asked)).every(({ kind }) => kind === 'absent')).toBe(true);
+    expect(node.pages.length).toBeLessThanOrEqual(2);
+  });
+
+  test('is not absent while the node does not answer', async () => {
+    const { node, archive, unknown } = await quietScene();
+    node.listing = () => Promise.reject(unreachable());
+    expect(await archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    node.listing = null;
+    await eventually(async () => expect(await archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+  });
+
+  test('is not waited for by a client that has gone away', async () => {
+    const { node, archive, unknown } = await quietScene();
+    const listed = Promise.withResolvers<never>();
+    const begun = Promise.withResolvers<void>();
+    node.listing = () => {
+      begun.resolve();
+      return listed.promise;
+    };
+    const gone = new AbortController();
+    const answer = archive.read(unknown, gone.signal);
+    await begun.promise;
+    gone.abort();
+    expect(await answer).toMatchObject({ kind: 'unavailable' });
+    listed.reject(unreachable());
+  });
+});
+
 test('a clock that steps back keeps nothing from being listed, fetched and called absent', async () => {
   let stepMs = 0;
   const scene = await archiveScene({ nowMs: () => Date.now() - stepMs });

@@ -60,7 +60,8 @@ test('what lost its only copy because a backend moved is late, overdue and unsav
   catalog.chain.recordBlocks([block(100, 'a', 'blake2s256'), block(101, 'a', 'blake2s256'), block(102)], () => false);
   catalog.recordSpooled([content]);
   catalog.recordProven('s3', catalog.find(content.versionHash));
-  expect(catalog.replicas.cached.recordEvicted(catalog.find(content.versionHash))).toBeDefined();
+  const held = catalog.find(content.versionHash).map((entry) => ({ entry, backend: 's3' }));
+  catalog.replicas.cached.recordEvicted(held);
   expect(catalog.answers.firstUnsavedHeight(100)).toBeNull();
 
   const moved = open('http://two/bucket');

@@ -6,6 +6,7 @@ import { describeBytes, describeSeconds } from './describe.ts';
 
 /** Shows a person what the daemon does. */
 export interface Reporter {
+  /** Draws no more, and tells in one line how things stand. Called before the daemon stops, which closes what this reads. */
   stop(): void;
 }
 
@@ -23,9 +24,12 @@ const NAMED_AT_MOST = 3;
 /** On a terminal one live line under the lines; elsewhere plain lines. */
 export function startReporter(daemon: Daemon, facts: ReporterFacts, context: CliContext): Reporter {
   greet(daemon, facts, context);
+  const { activity } = daemon.archive;
   let fresh: { versionHash: string; hashType: string; sizeBytes: number }[] = [];
-  daemon.archive.activity.on('spooled', (blob) => fresh.push(blob));
-  daemon.archive.activity.on('failed', ({ versionHash, code }) => print(context, `failed    ${versionHash} (${code})`));
+  const onSpooled = (blob: (typeof fresh)[number]) => void fresh.push(blob);
+  const onFailed = ({ versionHash, code }: { versionHash: string; code: string }) =>
+    print(context, `failed    ${versionHash} (${code})`);
+  activity.on('spooled', onSpooled).on('failed', onFailed);
   const tell = () => {
     const burst = fresh;
     fresh = [];
@@ -35,7 +39,15 @@ export function startReporter(daemon: Daemon, facts: ReporterFacts, context: Cli
     if (burst.length > NAMED_AT_MOST) print(context, `archived  ${burst.length - NAMED_AT_MOST} more`);
     return burst.length;
   };
-  return context.stdout.isTTY === true ? live(daemon, tell, context) : lines(daemon, tell, context);
+  const drawing = context.stdout.isTTY === true ? live(daemon, tell, context) : lines(daemon, tell, context);
+  return {
+    stop: () => {
+      activity.off('spooled', onSpooled).off('failed', onFailed);
+      drawing.stop();
+      tell();
+      print(context, `stopping · ${summary(daemon)}`);
+    },
+  };
 }
 
 function greet({ url }: Daemon, { emulated, devnode, dataDir }: ReporterFacts, context: CliContext): void {
@@ -59,8 +71,8 @@ function live(daemon: Daemon, tell: () => number, context: CliContext): Reporter
     stop: () => {
       clearInterval(timer);
       line.clear();
-      tell();
-      print(context, summary(daemon));
+      // Shows the cursor again.
+      line.done();
     },
   };
 }
@@ -69,12 +81,7 @@ function lines(daemon: Daemon, tell: () => number, context: CliContext): Reporte
   const timer = setInterval(() => {
     if (tell() > 0) print(context, summary(daemon));
   }, LINES_EVERY_MS);
-  return {
-    stop: () => {
-      clearInterval(timer);
-      tell();
-    },
-  };
+  return { stop: () => clearInterval(timer) };
 }
 
 function summary(daemon: Daemon): string {

@@ -77,7 +77,10 @@ function withoutValues(text: string): string {
 function explain(error: unknown, context: CliContext): ExitCode {
   // Commander has printed help, version or the usage error itself.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-  if (context.signal.aborted && error === context.signal.reason) return interruptedCode(context.signal);
+  if (context.signal.aborted && error === context.signal.reason) {
+    context.stderr.write('holdfast: interrupted before it was done.\n');
+    return interruptedCode(context.signal);
+  }
   context.stderr.write(`holdfast: ${messageOf(error)}\n`);
   if (error instanceof HoldfastError) context.stderr.write(`  ${error.hint}\n`);
   return exitCodeOf(error);

@@ -9,6 +9,8 @@ import { eventually } from './eventually.ts';
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** Runs a command on a pseudo-terminal; a person who types into it is the test. */
+const TERMINAL = fileURLToPath(new URL('./terminal.py', import.meta.url));
 /** What npm runs. */
 export const LAUNCHER = fileURLToPath(new URL('../../src/launch.mjs', import.meta.url));
 
@@ -20,6 +22,8 @@ export interface Surroundings {
   readonly program?: string;
   /** Handles that it may have, as `ulimit -n` says it. */
   readonly openFiles?: number;
+  /** It runs on a pseudo-terminal of its own, which takes what is typed. */
+  readonly isOnTerminal?: boolean;
 }
 
 export interface Ended {
@@ -37,16 +41,18 @@ export class HoldfastProcess {
   readonly #stderr: Buffer[] = [];
 
   constructor(words: readonly string[], surroundings: Surroundings = {}) {
-    const { env = {}, cwd, atEnd = atEndOfTest, program = MAIN, openFiles } = surroundings;
+    const { env = {}, cwd, atEnd = atEndOfTest, program = MAIN, openFiles, isOnTerminal = false } = surroundings;
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
     const command = [process.execPath, ...NODE_FLAGS, program, ...words];
     const limited = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`];
-    const [first = '', ...rest] = [...limited, ...command];
+    const terminal = isOnTerminal ? ['python3', TERMINAL] : [];
+    const [first = '', ...rest] = [...terminal, ...limited, ...command];
     this.#child = spawn(first, rest, {
       env: { ...Object.fromEntries(inherited), ...env },
       cwd,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [isOnTerminal ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     });
+    this.#child.stdin?.on('error', () => {});
     this.#child.stdout?.on('data', (chunk: Buffer) => this.#stdout.push(chunk));
     this.#child.stderr?.on('data', (chunk: Buffer) => this.#stderr.push(chunk));
     this.ended = new Promise((resolve, reject) => {
@@ -56,7 +62,8 @@ export class HoldfastProcess {
       });
     });
     atEnd(async () => {
-      this.kill('SIGKILL');
+      // The terminal takes what runs on it along.
+      this.kill(isOnTerminal ? 'SIGTERM' : 'SIGKILL');
       await this.ended;
     });
   }
@@ -76,6 +83,11 @@ export class HoldfastProcess {
   /** Everything that it has said so far. */
   get output(): string {
     return `${this.stdout.toString('utf8')}${this.stderr.toString('utf8')}`;
+  }
+
+  /** Types into its terminal: `\x03` is Ctrl-C. */
+  type(keys: string): void {
+    this.#child.stdin?.write(keys);
   }
 
   kill(signal: NodeJS.Signals): void {

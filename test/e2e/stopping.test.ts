@@ -1,12 +1,10 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { atEndOfTest } from '../cleanup.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
 import { countGets } from './counted-gets.ts';
 import { eventually } from './eventually.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
+import { readerThatStops } from './stopped-reader.ts';
 
 /** "Within a few seconds": of that, most is for a busy machine. */
 const SECONDS = 5;
@@ -83,17 +81,6 @@ test('two signals at once, as a terminal and a launcher send them, are one', asy
   expect(ended).toMatchObject({ code: 130 });
   expect(ended.stdout).toContain('"msg":"stopped"');
 });
-
-/** Asks for the same blob many times over one connection, more than sockets hold, and reads no more than the first piece. */
-async function readerThatStops(url: string, versionHash: string): Promise<void> {
-  const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port) });
-  socket.on('error', () => {});
-  atEndOfTest(() => void socket.destroy());
-  socket.write(`GET /v1/blobs/${versionHash} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(30));
-  await once(socket, 'data');
-  socket.pause();
-}
 
 async function withReaderThatStops(env: Readonly<Record<string, string>>) {
   const node = await startNode();

@@ -35,7 +35,11 @@ export function startProgress(context: CliContext, json: boolean): Progress {
         linedMs = performance.now();
       }
     },
-    stop: () => live?.clear(),
+    stop: () => {
+      live?.clear();
+      // Shows the cursor again.
+      live?.done();
+    },
   };
 }
 

@@ -68,8 +68,9 @@ async function untilStopped(
 ) {
   if (!signal.aborted) await new Promise((wake) => signal.addEventListener('abort', wake, { once: true }));
   log.info({ signal: String(signal.reason) }, 'stopping');
-  const stopping = await stopInTime(daemon.stop(), graceSeconds * 1_000);
+  // First: from here on, what it shows is closed one by one.
   reporter?.stop();
+  const stopping = await stopInTime(daemon.stop(), graceSeconds * 1_000);
   if (stopping === 'late') {
     log.error({ graceSeconds }, 'not stopped in time: leaving at once; everything acknowledged is durable');
     process.exit(interruptedCode(signal));

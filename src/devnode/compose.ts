@@ -61,6 +61,7 @@ export function listen(
     wallets: options.wallets ?? DEFAULT_WALLETS,
     hexOf: (content) => hexCache.hexOf(content),
     startedAtSeconds: state.nowSeconds(),
+    hasTransactionIndex: options.transactionIndex ?? true,
     spend: options.costModel === true ? oneLock() : () => Promise.resolve(),
   };
   const perform = async (call: RpcCall, site: CallSite): Promise<Reply> => {

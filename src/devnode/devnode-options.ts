@@ -27,6 +27,8 @@ export interface DevnodeOptions {
   readonly seedRecordedBlobs?: boolean;
   /** One lock, 60 ms a get by version hash, 30 ms by txid, as measured on the real node. */
   readonly costModel?: boolean;
+  /** Default true. Without one, mined transactions are found by their block alone. */
+  readonly transactionIndex?: boolean;
   /** Default: the system's. `advanceSeconds` adds to either. */
   readonly clock?: Clock;
   /** How the cache is pruned: on ChainLocks (`main`, default) or at every block (`test`). */

@@ -11,8 +11,8 @@ import { blobPayload, type Coin, type CoinOrigin, type Payload, Wallet } from '.
 
 /** Blocks between two flushes of the cache on a main network; a test network flushes at every block. */
 const MAIN_FLUSH_BLOCKS = 4;
-/** Mined blob transactions from which the wallet estimates its fee instead of falling back. */
-const ESTIMATE_FROM_TRANSACTIONS = 10;
+/** Mined blob transactions from which the wallet estimates its fee; with 11 of them the recorded one still falls back. */
+const ESTIMATE_FROM_TRANSACTIONS = 15;
 
 /** What a replacement pays: twice the fallback rate. */
 const REPLACEMENT_SATS_PER_VBYTE = 40n;

@@ -78,7 +78,7 @@ export class Dispatcher {
   #help(command: string | null): string {
     if (command === null) return [...this.#routes.values()].map(({ wire }) => oneLine(wire)).join('\n');
     const route = this.#routes.get(command);
-    return route === undefined ? `help: unknown command: ${command}` : helpText(route.wire).trimEnd();
+    return route === undefined ? `help: unknown command: ${command}` : helpText(route.wire);
   }
 }
 

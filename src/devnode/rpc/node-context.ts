@@ -15,6 +15,7 @@ export interface NodeContext {
   readonly wallets: readonly string[];
   readonly hexOf: (content: Content) => Buffer;
   readonly startedAtSeconds: number;
+  readonly hasTransactionIndex: boolean;
   /** Takes the node's one lock for this long, when costs are modelled. */
   readonly spend: (milliseconds: number) => Promise<void>;
 }

@@ -35,6 +35,12 @@ export class Params {
     return this.#values[index] ?? null;
   }
 
+  /** A null was sent in its place; what is left out at the end is not null. */
+  isNull(name: string): boolean {
+    const index = this.#spec.findIndex((param) => param.name === name);
+    return this.#values[index] === null;
+  }
+
   string(name: string): string {
     const value = this.get(name);
     return typeof value === 'string' ? value : '';

@@ -12,7 +12,7 @@ import { RpcError } from './rpc-error.ts';
 const NOT_IN_BLOCK = 'No such transaction found in the provided block. Use gettransaction for wallet transactions.';
 const NOT_ANYWHERE = 'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.';
 
-export const getRawTransaction: Handler = (params, { chain }): Reply => {
+export const getRawTransaction: Handler = (params, { chain, hasTransactionIndex }): Reply => {
   const txid = params.hash('txid', 'parameter 1');
   const verbose = params.level('verbose', 0) > 0;
   const blockHash = params.optionalString('blockhash');
@@ -20,7 +20,8 @@ export const getRawTransaction: Handler = (params, { chain }): Reply => {
   if (waiting !== null) {
     return verbose ? { ...transactionView(waiting), hex: waiting.raw.toString('hex') } : waiting.raw.toString('hex');
   }
-  const mined = blockHash === null ? chain.tree.find(txid) : inBlock(chain, txid, parseHash(blockHash, 'parameter 3'));
+  const indexed = hasTransactionIndex ? chain.tree.find(txid) : null;
+  const mined = blockHash === null ? indexed : inBlock(chain, txid, parseHash(blockHash, 'parameter 3'));
   if (mined === null) throw new RpcError('invalidAddressOrKey', blockHash === null ? NOT_ANYWHERE : NOT_IN_BLOCK);
   if (!verbose) return mined.transaction.raw.toString('hex');
   return {

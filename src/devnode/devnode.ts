@@ -34,6 +34,8 @@ export class Devnode {
   readonly #server: HttpServer;
   #admin: AdminServer | null = null;
   #timer: NodeJS.Timeout | undefined;
+  /** The arrival that the last block of `blocksEveryMs` left out: the next one takes it. */
+  #leftOver: string | null = null;
 
   private constructor(options: DevnodeOptions, state: NodeState, server: HttpServer, faults: FaultBoard) {
     this.#options = options;
@@ -181,14 +183,16 @@ export class Devnode {
     await Promise.all([this.#server.close(), this.#admin?.close()]);
   }
 
-  /** One block of `blocksEveryMs`: the newest arrival is always left for the next block. */
+  /** One block of `blocksEveryMs`: the newest arrival waits for the next block, once. */
   #tick(): void {
     const workload = this.#options.workload === undefined ? mixedWorkload : this.#options.workload;
     const { tip } = this.#state.chain;
     for (const item of workload?.(this.#state.seed, tip.height + 1) ?? []) this.submitLabelled(item);
     const waiting: Transaction[] = [...this.#state.chain.mempool.values()];
-    const newest = waiting.slice(-1).map((transaction) => transaction.txid);
-    this.#state.mine({ kind: 'except', txids: newest });
+    const newest = waiting.at(-1)?.txid ?? null;
+    const isLeft = newest !== null && newest !== this.#leftOver;
+    this.#state.mine({ kind: 'except', txids: isLeft ? [newest] : [] });
+    this.#leftOver = isLeft ? newest : null;
   }
 
   #submit(content: Content): SubmittedBlob {

@@ -40,6 +40,14 @@ test('mines by itself: both hash types, full and small blobs, one always unconfi
   expect(Math.min(...sizes)).toBeLessThan(1024);
 });
 
+test('mines a lone transaction: its block is at most one later', async () => {
+  const devnode = await start({ workload: null });
+  const { txid } = devnode.submitBlob(new Uint8Array([1]));
+  devnode.setBlocksEvery(2);
+  await devnode.untilHeight(devnode.chain.tip.height + 2);
+  expect(devnode.chain.tree.find(txid)?.active).toBe(true);
+});
+
 test('stops and starts mining, and can be waited for', async () => {
   const devnode = await start({ workload: null });
   devnode.setBlocksEvery(2);

@@ -4,6 +4,9 @@
  * no storage client and no logger.
  */
 
+// First of all: what follows fails on an older Node.
+import './require-node.ts';
+
 export { HoldfastError } from './blob/errors.ts';
 export { decodeHex, encodeHex } from './blob/hex.ts';
 export {

@@ -18,7 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   archive: ['blob', 'verify', 'observability', 'sqlite', 'storage', 'catalog', 'source', 'jobs'],
   http: ['blob', 'verify', 'archive', 'observability', 'jobs'],
   reader: ['blob', 'verify'],
-  devnode: ['blob', 'verify', 'node'],
+  devnode: ['require-node.ts', 'blob', 'verify', 'node'],
   config: ['blob', 'observability', 'node'],
   'open-backends.ts': ['blob', 'storage', 'archive', 'config'],
   'open-sources.ts': ['open-backends.ts', 'blob', 'source', 'config'],
@@ -75,7 +75,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   page: ['blob', 'verify'],
   'bundle-page.ts': [],
   'open-page.ts': ['bundle-page.ts', 'blob', 'observability', 'http'],
-  'client.ts': ['blob', 'verify', 'node', 'reader'],
+  'client.ts': ['require-node.ts', 'blob', 'verify', 'node', 'reader'],
+  'require-node.ts': ['blob'],
   'node-flags.mjs': [],
   'launch.mjs': ['node-flags.mjs'],
 };

@@ -1,4 +1,7 @@
 /// <reference types="node" preserve="true" />
+// First of all: what follows fails on an older Node.
+import '../require-node.ts';
+
 export type { CacheEntry } from './chain/blob-cache.ts';
 export type { Block } from './chain/block.ts';
 export type { ChainLockPolicy } from './chain/chain-locks.ts';

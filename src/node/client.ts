@@ -42,30 +42,49 @@ export function createClient(options: ClientOptions): NodeClient {
   const dialect = options.dialect ?? 'auto';
   const finder = dialect === 'auto' ? findDialect(exchange.askByName) : givenDialect(dialect);
 
+  async function answerTo<T>(call: NodeCall<T>, callOptions: CallOptions): Promise<T> {
+    const signal = callOptions.signal ?? NEVER_ABORTED;
+    const spelled = await spell(call, finder, signal);
+    try {
+      return await exchange.one(call, spelled, callOptions);
+    } catch (error) {
+      noticeRestart(error, finder);
+      if (!isMisspelling(error)) throw error;
+      // Another release may run there than when we asked. What a node refuses for its form it has not executed.
+      finder.doubt();
+      const again = spellIn(call, await finder.release(signal));
+      if (JSON.stringify(again) === JSON.stringify(spelled)) throw error;
+      return await exchange.one(call, again, callOptions);
+    }
+  }
+
+  function confirmed<T>(call: NodeCall<T>, answered: T, callOptions: CallOptions): T | Promise<T> {
+    return call.confirm?.(answered, (further) => answerTo(further, callOptions)) ?? answered;
+  }
+
+  async function confirmedEach<T>(call: NodeCall<T> | undefined, ended: Settled<T>, callOptions: CallOptions) {
+    if (call === undefined || !ended.ok) return ended;
+    try {
+      return { ok: true as const, value: await confirmed(call, ended.value, callOptions) };
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error;
+      return { ok: false as const, error };
+    }
+  }
+
   return {
     name: transport.name,
     release: ({ signal } = {}) => finder.release(signal ?? NEVER_ABORTED),
-    async run(call, callOptions = {}) {
-      const signal = callOptions.signal ?? NEVER_ABORTED;
-      const spelled = await spell(call, finder, signal);
-      try {
-        return await exchange.one(call, spelled, callOptions);
-      } catch (error) {
-        noticeRestart(error, finder);
-        if (!isMisspelling(error)) throw error;
-        // Another release may run there than when we asked. What a node refuses for its form it has not executed.
-        finder.doubt();
-        const again = spellIn(call, await finder.release(signal));
-        if (JSON.stringify(again) === JSON.stringify(spelled)) throw error;
-        return await exchange.one(call, again, callOptions);
-      }
-    },
-    async runAll(calls, callOptions = {}) {
+    run: async (call, callOptions = {}) => await confirmed(call, await answerTo(call, callOptions), callOptions),
+    async runAll<T>(calls: readonly NodeCall<T>[], callOptions: CallOptions = {}) {
       const signal = callOptions.signal ?? NEVER_ABORTED;
       const spelled: BatchedCall[] = [];
       for (const call of calls) spelled.push(await spell(call, finder, signal));
       try {
-        return await exchange.batch(calls, spelled, callOptions);
+        const ended = await exchange.batch(calls, spelled, callOptions);
+        const all: Settled<T>[] = [];
+        for (const [place, one] of ended.entries()) all.push(await confirmedEach(calls[place], one, callOptions));
+        return all;
       } catch (error) {
         noticeRestart(error, finder);
         throw error;

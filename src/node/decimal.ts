@@ -18,6 +18,15 @@ const WRITTEN = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
  * @throws NodeError `node/invalid-argument`
  */
 export function parseAmount(text: string, argument: string): Decimal {
+  if (/[1-9]/.test(parseNativeAmount(text, argument))) return branded(text);
+  throw invalidArgument('An amount must be more than 0.', argument, text);
+}
+
+/**
+ * Native coins that go with a token: the same, and 0 is none.
+ * @throws NodeError `node/invalid-argument`
+ */
+export function parseNativeAmount(text: string, argument: string): Decimal {
   const match = PLAIN.exec(text);
   if (match === null)
     throw invalidArgument(
@@ -34,7 +43,6 @@ export function parseAmount(text: string, argument: string): Decimal {
     );
   }
   const units = BigInt(whole + places.padEnd(MAX_PLACES, '0'));
-  if (units === 0n) throw invalidArgument('An amount must be more than 0.', argument, text);
   if (units > MAX_UNITS) throw invalidArgument(`An amount fits in 63 bits; ${shown(text)} does not.`, argument, text);
   return branded(text);
 }

@@ -65,6 +65,9 @@ export class NodeRpcError extends NodeError {
   }
 }
 
+/** `RPC_INVALID_ADDRESS_OR_KEY`: neither in the memory pool nor where the node looks. */
+export const RPC_NO_SUCH_TRANSACTION = -5;
+
 export function invalidArgument(rule: string, argument: string, value: unknown): NodeError {
   return new NodeError('node/invalid-argument', rule, {
     details: { argument, value },

@@ -24,6 +24,8 @@ export interface NodeCall<T> {
   decode(result: unknown, bytesOf: BytesOf): T;
   /** An answer that the node gives as an error. undefined: it is one. */
   recover?(rpcCode: number, rpcMessage: string): T | undefined;
+  /** Checks an answer that takes a further call to be believed; gives what the caller gets. @throws NodeError */
+  confirm?(answered: T, ask: <A>(call: NodeCall<A>) => Promise<A>): Promise<T>;
 }
 
 export interface CallOptions {

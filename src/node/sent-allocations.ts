@@ -14,12 +14,15 @@ export interface SentAllocation {
 
 export interface AssetSent {
   readonly txid: TxId;
+  /** How many tokens it sent, as the node counts them; null where the node does not tell. */
+  readonly allocationCount: number | null;
   /** Empty where the node does not tell. */
   readonly allocations: readonly SentAllocation[];
 }
 
 const sent = z.object({
   txid: txId,
+  assetallocations_sent_count: z.int().nonnegative().optional(),
   assetallocations_sent: z
     .array(
       z.object({
@@ -34,9 +37,10 @@ const sent = z.object({
 
 /** @throws NodeError `node/malformed-answer` */
 export function readSent(result: unknown, method: string): AssetSent {
-  const { txid, assetallocations_sent } = decode(sent, result, method);
+  const { txid, assetallocations_sent_count: count, assetallocations_sent } = decode(sent, result, method);
   return {
     txid,
+    allocationCount: count ?? null,
     allocations: assetallocations_sent.map((one) => ({
       guid: one.asset_guid,
       amount: one.amount,

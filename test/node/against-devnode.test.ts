@@ -98,13 +98,11 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
   });
 
   test('a node without a transaction index: the block is found among the blocks, each read once', async () => {
-    const { devnode, client } = await devnodeOf(dialect);
-    const noIndex = { kind: 'rpc-error', code: -5, message: 'No such mempool or blockchain transaction.' } as const;
+    const { devnode, client } = await devnodeOf(dialect, { transactionIndex: false });
     const block = countCalls(devnode, 'getblock');
     const onProgress = (progress: SubmissionProgress) => {
       if (progress.kind !== 'stage') return;
       if (progress.submission.stage === 'listed') {
-        devnode.faults.add({ fault: noIndex, methods: ['getrawtransaction'] });
         devnode.mine(1);
         devnode.mine(5);
       }
@@ -113,6 +111,28 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     const mined = devnode.chain.tree.find(ended.txid ?? '');
     expect(ended).toMatchObject({ stage: 'chain-locked', blockHash: mined?.block.hash, height: mined?.block.height });
     expect(block.count).toBeLessThanOrEqual(dialect === 'svc' ? 6 : 0);
+  });
+
+  test('a blob that somebody submits again is mined for both, and fetched by either transaction', async () => {
+    const { devnode, client } = await devnodeOf(dialect);
+    const onProgress = (progress: SubmissionProgress) => {
+      if (progress.kind !== 'stage' || progress.submission.stage !== 'listed') return;
+      devnode.submitBlob(text('twice'));
+      devnode.mine(3);
+    };
+    const ended = await submitBlob(client, text('twice'), { until: 'mined', pollMs: 5, onProgress });
+    const mined = devnode.chain.tree.find(ended.txid ?? '');
+    expect(ended).toMatchObject({ stage: 'chain-locked', blockHash: mined?.block.hash });
+    const byOlder = await getBlob(client, parseTxId(ended.txid ?? ''));
+    expect(byOlder).toMatchObject({ versionHash: ended.versionHash, txid: ended.txid, bytes: text('twice') });
+  });
+
+  test('are renewed by default: the node makes another transaction', async () => {
+    const { client } = await devnodeOf(dialect);
+    const first = await createBlob(client, text('renewed'));
+    const second = await createBlob(client, text('renewed'));
+    expect(second.txid).not.toBeNull();
+    expect(second.txid).not.toBe(first.txid);
   });
 
   test('a dropped one is reported as dropped', async () => {
@@ -149,8 +169,9 @@ describe.each(['svc', 'syscoin-4.2'] as const)('assets in %s', (dialect) => {
     expect(before.assetAmount).toBe('12345678901.23');
     const sent = await assetAllocationSend(client, { guid: GUID, address, amount: '0.01' }, { zdag: true });
     expect(sent.allocations).toMatchObject([{ guid: GUID, amount: '0.01' }]);
+    expect(sent.allocationCount).toBe(1);
     const many = await assetAllocationSendMany(client, [
-      { guid: GUID, address, amount: '1.00' },
+      { guid: GUID, address, amount: '1.00', nativeAmount: '0' },
       { guid: GUID, address, amount: '2.5', nativeAmount: '0.00000546' },
     ]);
     expect(many.txid).not.toBe(sent.txid);

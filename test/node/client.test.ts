@@ -88,15 +88,6 @@ describe('the recorded node understands and is understood', () => {
       [{ sizeBytes: 44, medianTimeSeconds: 1_795_197_852 }, { sizeBytes: 40 }, { sizeBytes: 53 }],
     ],
     [
-      'create small blob',
-      (client) => createBlob(client, hello),
-      {
-        versionHash: HELLO,
-        txid: '364e50054cd1b4f2e76679572c2adf06110e633531b48a446271e6779c31a0e5',
-        feeReason: 'Fallback fee',
-      },
-    ],
-    [
       'duplicate, overwrite false, confirmed',
       (client) => createBlob(client, hello, { overwriteExisting: false }),
       { versionHash: HELLO, txid: null },
@@ -179,10 +170,12 @@ describe('the recorded node understands and is understood', () => {
   });
 
   test('an unknown wallet', async () => {
-    const run = (client: NodeClient) => createBlob(client, Uint8Array.of(0xaa, 0xbb, 0x05), { wallet: 'nope' });
-    expect(await replaying('create with unknown wallet', run)).toMatchObject({
-      error: { code: 'node/unknown-wallet', rpcCode: -18 },
+    const { fake, client } = await clientThat((response) => {
+      response.writeHead(500).end(bodyWithId(recorded('create with unknown wallet'), 'holdfast'));
     });
+    const created = createBlob(client, Uint8Array.of(0xaa, 0xbb, 0x05), { wallet: 'nope' });
+    await expect(created).rejects.toMatchObject({ code: 'node/unknown-wallet', rpcCode: -18 });
+    expect(fake.seen[0]?.path).toBe('/wallet/nope');
   });
 
   test('statistics of the cache', async () => {

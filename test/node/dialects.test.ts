@@ -70,13 +70,13 @@ async function wireOf(dialect: Dialect, answer: string, run: (client: NodeClient
 describe('positions and names on the wire', () => {
   const one = Uint8Array.of(0xaa);
   const cases: [string, Dialect, (client: NodeClient) => Promise<unknown>, string, string][] = [
-    ['create', 'svc', (c) => createBlob(c, one), 'svccreatenevmblob', '["aa"]'],
+    ['create', 'svc', (c) => createBlob(c, one), 'svccreatenevmblob', '["aa",true]'],
     [
       'create, only a fee rate',
       'svc',
       (c) => createBlob(c, one, { feeRate: '1.5' }),
       'svccreatenevmblob',
-      '["aa",null,null,null,"1.5"]',
+      '["aa",true,null,null,"1.5"]',
     ],
     [
       'create, all',
@@ -90,7 +90,7 @@ describe('positions and names on the wire', () => {
       'syscoin-5',
       (c) => createBlob(c, one, { hashType: 'blake2s256' }),
       'syscoincreatenevmblob',
-      '["aa",null,"blake2s"]',
+      '["aa",true,"blake2s"]',
     ],
     [
       'raw create, custom',
@@ -99,14 +99,8 @@ describe('positions and names on the wire', () => {
       'svccreaterawnevmblob',
       `["${HASH}","aa",null,"conservative"]`,
     ],
-    ['list', 'syscoin-4.4', (c) => listBlobs(c, { from: 5 }), 'listnevmblobdata', '[null,5]'],
-    [
-      'list with data',
-      'svc',
-      (c) => listBlobsWithData(c, { count: 2 }),
-      'listnevmblobdata',
-      '[2,null,{"getdata":true}]',
-    ],
+    ['list', 'syscoin-4.4', (c) => listBlobs(c, { from: 5 }), 'listnevmblobdata', '[10,5]'],
+    ['list with data', 'svc', (c) => listBlobsWithData(c, { count: 2 }), 'listnevmblobdata', '[2,0,{"getdata":true}]'],
     ['asset info', 'svc', (c) => assetInfo(c, GUID), 'assetinfo', '[18446744073709551615]'],
     ['asset info', 'syscoin-4.2', (c) => assetInfo(c, GUID), 'assetinfo', '["18446744073709551615"]'],
     ['balance', 'svc', (c) => assetAllocationBalance(c, 7n), 'assetallocationbalance', '[7]'],
@@ -198,6 +192,7 @@ describe('one shape comes out', () => {
     const { client } = await nodeOf({ version: 1, methods: ['assetallocationsend'] }, answer, { dialect });
     expect(await assetAllocationSend(client, { guid: 7n, address: ADDRESS, amount: '1.1' })).toEqual({
       txid: TXID,
+      allocationCount: 1,
       allocations: [{ guid: 7n, amount: '1.10', nativeAmount: '0.00000001' }],
     });
   });

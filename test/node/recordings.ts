@@ -9,9 +9,17 @@ const recording = z.object({
 export type Recording = z.infer<typeof recording>;
 
 /** Real exchanges with release 5.1.1; where they come from is told in the file's own neighbours in the shared notes. */
-export const RECORDINGS: readonly Recording[] = z
-  .array(recording)
-  .parse(JSON.parse(readFileSync(new URL('../vectors/release-5.1.json', import.meta.url), 'utf8')));
+export const RECORDINGS = read('release-5.1.json');
+
+/**
+ * 34 more, recorded from release 5.1.1 in regtest: what `null` and nothing do in a submission, and what a look-up by
+ * transaction answers once a blob was submitted again.
+ */
+export const SUBMISSIONS = read('release-5.1-submissions.json');
+
+function read(file: string): readonly Recording[] {
+  return z.array(recording).parse(JSON.parse(readFileSync(new URL(`../vectors/${file}`, import.meta.url), 'utf8')));
+}
 
 export function recorded(name: string): Recording {
   const found = RECORDINGS.find((one) => one.name === name);

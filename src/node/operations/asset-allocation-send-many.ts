@@ -1,7 +1,7 @@
 import { checkAddress, checkConfTarget, replaceableFor } from '../arguments.ts';
 import { checkedGuid, wireGuid } from '../asset-guid.ts';
 import type { NodeClient } from '../client.ts';
-import { parseAmount } from '../decimal.ts';
+import { parseAmount, parseNativeAmount } from '../decimal.ts';
 import { invalidArgument } from '../errors.ts';
 import { checkedMode, type FeeOptions } from '../fee.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
@@ -29,7 +29,8 @@ export function assetAllocationSendManyCall(
       guid: checkedGuid(guid),
       address,
       amount: parseAmount(amount, `allocations[${at}].amount`),
-      native: nativeAmount === undefined ? undefined : parseAmount(nativeAmount, `allocations[${at}].nativeAmount`),
+      native:
+        nativeAmount === undefined ? undefined : parseNativeAmount(nativeAmount, `allocations[${at}].nativeAmount`),
     };
   });
   checkConfTarget(options.confTarget);

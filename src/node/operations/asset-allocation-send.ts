@@ -1,7 +1,7 @@
 import { checkAddress, replaceableFor } from '../arguments.ts';
 import { checkedGuid, wireGuid } from '../asset-guid.ts';
 import type { NodeClient } from '../client.ts';
-import { parseAmount } from '../decimal.ts';
+import { parseAmount, parseNativeAmount } from '../decimal.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
 import { type AssetSent, readSent } from '../sent-allocations.ts';
 
@@ -10,7 +10,7 @@ export interface AssetAllocation {
   readonly address: string;
   /** Decimal text, at most 8 decimals: `'1.5'`. */
   readonly amount: string;
-  /** Native coins to send with it, decimal text. */
+  /** Native coins to send with it, decimal text; `'0'`: none, as when it is left out. */
   readonly nativeAmount?: string;
 }
 
@@ -29,7 +29,7 @@ export function assetAllocationSendCall(
   checkAddress(allocation.address);
   const amount = parseAmount(allocation.amount, 'amount');
   const native =
-    allocation.nativeAmount === undefined ? undefined : parseAmount(allocation.nativeAmount, 'nativeAmount');
+    allocation.nativeAmount === undefined ? undefined : parseNativeAmount(allocation.nativeAmount, 'nativeAmount');
   const replaceable = replaceableFor(options);
   return {
     operation: 'assetAllocationSend',

@@ -30,7 +30,8 @@ export function createBlobCall(bytes: Uint8Array, options: CreateBlobOptions = {
     operation: 'createBlob',
     named: {
       data: encodeHex(bytes),
-      overwrite_existing: options.overwriteExisting,
+      // Always sent: a node refuses null for it, and left out it is false there, whatever the node's help says.
+      overwrite_existing: options.overwriteExisting ?? true,
       hash_type: wireHashType(options.hashType),
       ...feeValues(options),
     },

@@ -1,11 +1,15 @@
 import { z } from 'zod';
-import type { BlockHash, TxId, VersionHash } from '../../blob/ids.ts';
+import { type BlockHash, parseTxId, type TxId, type VersionHash } from '../../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { BLOB_TRANSACTION_VERSION, carriedBy } from '../../verify/commitment.ts';
+import { VerifyError } from '../../verify/errors.ts';
+import { parseTransaction } from '../../verify/transaction.ts';
 import { decodeData, wrongBlob } from '../blob-answer.ts';
 import type { NodeClient } from '../client.ts';
 import { blockHash, decode, height, seconds, txId, versionHash } from '../decode.ts';
-import { malformedAnswer } from '../errors.ts';
+import { malformedAnswer, NodeRpcError, RPC_NO_SUCH_TRANSACTION } from '../errors.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
+import { rawTransactionCall } from './transactions.ts';
 
 /** What the cache knows of a blob. What a dialect does not tell is null. */
 export interface BlobInfo {
@@ -13,8 +17,9 @@ export interface BlobInfo {
   readonly sizeBytes: number;
   /** Median time of the chain when it was last submitted, seconds. */
   readonly medianTimeSeconds: number | null;
+  /** The transaction that was asked for; asked by version hash, the newest that is mined. */
   readonly txid: TxId | null;
-  /** null while it is not mined, too. */
+  /** The block of that transaction. null while it is not mined, too. */
   readonly blockHash: BlockHash | null;
   readonly height: number | null;
   readonly chainLocked: boolean | null;
@@ -42,7 +47,8 @@ export function getBlobInfoCall(id: VersionHash | TxId): NodeCall<BlobInfo> {
     operation: 'getBlob',
     named: { versionhash_or_txid: id },
     limitBytes: SMALL_ANSWER_BYTES,
-    decode: (result) => infoOf(decode(entry, result, 'getBlob'), id),
+    decode: (result) => infoOf(decode(entry, result, 'getBlob')),
+    confirm: (info, ask) => answering(id, info, ask),
   };
 }
 
@@ -54,11 +60,12 @@ export function getBlobCall(id: VersionHash | TxId): NodeCall<BlobWithBytes> {
     carriesBlobs: true,
     decode(result, bytesOf) {
       const answer = decode(entry, result, 'getBlob');
-      const info = infoOf(answer, id);
+      const info = infoOf(answer);
       if (answer.data === undefined)
         throw malformedAnswer('The node answered without the data that was asked for.', { id });
       return { ...info, bytes: decodeData(answer.data, info, bytesOf) };
     },
+    confirm: (blob, ask) => answering(id, blob, ask),
   };
 }
 
@@ -83,9 +90,7 @@ export async function getBlobInfo(
   return client.run(getBlobInfoCall(id), options);
 }
 
-function infoOf(answer: z.output<typeof entry>, id: VersionHash | TxId): BlobInfo {
-  const names: readonly string[] = [answer.versionhash, answer.txid ?? id];
-  if (!names.includes(id)) throw wrongBlob('The node answered with another blob than the one asked for.', { id });
+function infoOf(answer: z.output<typeof entry>): BlobInfo {
   return {
     versionHash: answer.versionhash,
     sizeBytes: answer.datasize,
@@ -95,4 +100,46 @@ function infoOf(answer: z.output<typeof entry>, id: VersionHash | TxId): BlobInf
     height: answer.height ?? null,
     chainLocked: answer.chainlock ?? null,
   };
+}
+
+/**
+ * What was asked for, under the transaction that was asked for. Once a blob was submitted again, the node answers a
+ * look-up by an older transaction with the block of that one and the id of the newest (recorded); some dialects name no
+ * transaction. Whether the older transaction carries the content, only its raw form says.
+ * @throws NodeError `node/wrong-blob` when the transaction does not carry it
+ */
+async function answering<T extends BlobInfo>(
+  id: VersionHash | TxId,
+  info: T,
+  ask: <A>(call: NodeCall<A>) => Promise<A>,
+): Promise<T> {
+  const names: readonly (string | null)[] = [info.versionHash, info.txid];
+  if (names.includes(id)) return info;
+  const txid = parseTxId(id);
+  try {
+    const where = info.blockHash === null ? {} : { blockHash: info.blockHash };
+    if (carries(await ask(rawTransactionCall(txid, where)), txid, info.versionHash)) return { ...info, txid };
+  } catch (error) {
+    if (!(error instanceof NodeRpcError) || error.rpcCode !== RPC_NO_SUCH_TRANSACTION) throw error;
+    // The specification names neither transaction nor block, and a node without an index finds none without its block.
+    if (info.txid === null && info.blockHash === null) return info;
+  }
+  throw wrongBlob('The node answered with another blob than the one asked for.', { id, versionHash: info.versionHash });
+}
+
+/** @throws NodeError `node/malformed-answer` */
+function carries(raw: Uint8Array, txid: TxId, versionHash: VersionHash): boolean {
+  try {
+    const transaction = parseTransaction(raw);
+    const carried = carriedBy(transaction);
+    const commitment = carried.kind === 'one' ? carried.commitment : carried.nodeTakes;
+    return (
+      transaction.txid === txid &&
+      transaction.version === BLOB_TRANSACTION_VERSION &&
+      commitment?.versionHash === versionHash
+    );
+  } catch (cause) {
+    if (!(cause instanceof VerifyError)) throw cause;
+    throw malformedAnswer(`The raw transaction cannot be read: ${cause.message}`, { txid }, cause);
+  }
 }

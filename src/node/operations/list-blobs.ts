@@ -27,7 +27,9 @@ const DEFAULT_COUNT = 10;
 const ENTRY_BYTES = 1_024;
 
 export function listBlobsCall(page: ListPage = {}): NodeCall<ListedEntry[]> {
-  return { ...listing(page), named: { count: page.count, from: page.from }, decode: readList };
+  // A number in front of another one, never null: not every release takes null for what is left out.
+  const count = page.count ?? (page.from === undefined ? undefined : DEFAULT_COUNT);
+  return { ...listing(page), named: { count, from: page.from }, decode: readList };
 }
 
 /** One page of the node's cache, mined or not, without data. */
@@ -45,7 +47,7 @@ export function listBlobsWithDataCall(page: ListPage & { readonly maxBytes: numb
     named(release) {
       if (release.dialect === 'syscoin-5')
         throw unsupported('Lists have no data in release 5.', { operation }, release);
-      return { count: page.count, from: page.from, options: { getdata: true } };
+      return { count: page.count ?? DEFAULT_COUNT, from: page.from ?? 0, options: { getdata: true } };
     },
     decode(result, bytesOf) {
       const listed = readList(result);

@@ -1,6 +1,6 @@
 import type { BlockHash, TxId, VersionHash } from '../../blob/ids.ts';
 import type { NodeClient } from '../client.ts';
-import { NodeError, NodeRpcError } from '../errors.ts';
+import { NodeError, NodeRpcError, RPC_NO_SUCH_TRANSACTION } from '../errors.ts';
 import type { CallOptions } from '../node-call.ts';
 import { getBlockHash, getBlockHeader } from '../operations/blocks.ts';
 import { getBestChainLock } from '../operations/chain-info.ts';
@@ -27,8 +27,6 @@ export type Sighting =
       readonly height: number | null;
       readonly locked: boolean;
     };
-
-const RPC_NO_SUCH_TRANSACTION = -5;
 
 export async function look(
   client: NodeClient,

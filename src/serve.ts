@@ -137,7 +137,7 @@ function noBackend(): ConfigError {
 }
 
 function noWithheldList(): ConfigError {
-  return new ConfigError('config/invalid', 'A reader on IPFS alone cannot know what operators had to take down.', {
+  return new ConfigError('config/invalid', 'A reader on IPFS alone cannot know what operators withhold.', {
     retryable: false,
     hint: 'Name a file of version hashes, one a line, with HOLDFAST_WITHHELD_FILE; it may be empty.',
   });

@@ -19,7 +19,7 @@ export type MissingBlob = Exclude<BlobLookup, { readonly kind: 'found' }>;
 export function missingAnswer(lookup: MissingBlob, versionHash: VersionHash): Answer {
   switch (lookup.kind) {
     case 'withheld':
-      return problemAnswer('blob/withheld', `The operator of this archive had to take ${versionHash} down.`);
+      return withheldAnswer(versionHash);
     case 'lost':
       return lostAnswer(versionHash, lookup.loss);
     case 'absent':
@@ -31,6 +31,11 @@ export function missingAnswer(lookup: MissingBlob, versionHash: VersionHash): An
     default:
       return lookup satisfies never;
   }
+}
+
+/** What is recorded, and no more: an operator's reason is the operator's own, and is not published. */
+export function withheldAnswer(versionHash: VersionHash): Answer {
+  return problemAnswer('blob/withheld', `The operator withholds ${versionHash}.`);
 }
 
 export function cannotTellAnswer({ reason, message, retryAfterSeconds }: ChainUnavailable): Answer {

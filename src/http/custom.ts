@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { CustomView } from '../archive/custom-view.ts';
 import { parseVersionHash } from '../blob/ids.ts';
 import { bodyOf, IMMUTABLE } from './answer.ts';
+import { withheldAnswer } from './blob-lookup.ts';
 import { RAW_WEIGHT_BYTES } from './blobs.ts';
 import { NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
@@ -42,7 +43,7 @@ export function customRoutes(view: CustomView): Route[] {
           case 'absent':
             return problemAnswer('custom/absent', `No bytes with keccak256 ${keccak} were kept for ${versionHash}.`);
           case 'withheld':
-            return problemAnswer('blob/withheld', `The operator of this archive had to take ${versionHash} down.`);
+            return withheldAnswer(versionHash);
           case 'unavailable':
             return problemAnswer('blob/store-fault', found.message);
           default:

@@ -22,8 +22,8 @@ export const PROBLEMS = {
   },
   'blob/withheld': {
     status: 451,
-    title: 'The blob is withheld',
-    hint: 'Its operator was compelled to stop serving it. Other archives may still do.',
+    title: 'The blob is withheld by the operator',
+    hint: 'Ask another archive: it may serve the blob.',
   },
   'reader/needs-archiver': {
     status: 503,

@@ -5,7 +5,7 @@ export type ReaderErrorCode =
   | 'reader/unavailable'
   /** At least one archive says that it is on chain and lost; no source has it. */
   | 'reader/lost'
-  /** At least one archive had to take it down; no other source has it. */
+  /** The operator of at least one archive withholds the blob; no other source has it. */
   | 'reader/withheld'
   | 'reader/no-source'
   | 'reader/bad-source';

@@ -118,7 +118,7 @@ async function bytesOf(
 const WITHHELD_RETRY_SECONDS = 3_600;
 
 function withheld(): RpcError {
-  return rpcFault('The operator withholds it', WITHHELD_RETRY_SECONDS);
+  return rpcFault('The operator withholds the blob', WITHHELD_RETRY_SECONDS);
 }
 
 function absent(asked: string): RpcError {

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
+import { FakeChainView } from './fake-chain-view.ts';
+import { injectable } from './harness.ts';
+import { rpc } from './rpc-call.ts';
+
+const BLOB = blobOf(bytesOf(300));
+const HASH = BLOB.versionHash;
+
+function withholding() {
+  const view = new FakeArchiveView();
+  const chain = new FakeChainView();
+  const { txid } = chain.mine(BLOB, 5);
+  view.reading = async () => ({ kind: 'withheld', at: '2026-01-01T00:00:00.000Z' });
+  chain.proving = { kind: 'withheld', at: null };
+  const custom = { read: async () => ({ kind: 'withheld' as const }) };
+  return { txid, ...injectable(view, chain, { custom }) };
+}
+
+test('says of a withheld blob that its operator withholds it, and nothing of a reason, on every route', async () => {
+  const { inject, txid } = withholding();
+  const paths = [
+    `/v1/blobs/${HASH}`,
+    `/v1/blobs/${HASH}/record`,
+    `/v1/blobs/${HASH}/proof`,
+    `/v1/transactions/${txid}/data`,
+    `/v1/custom/${HASH}/${HASH}`,
+    `/vh/${HASH}`,
+    `/raw/vh/${HASH}`,
+    `/get/0x00${HASH}`,
+  ];
+  for (const path of paths) {
+    const answer = await inject(path);
+    expect([path, answer.statusCode]).toEqual([path, 451]);
+    expect(answer.json()).toMatchObject({
+      code: 'blob/withheld',
+      title: 'The blob is withheld by the operator',
+      detail: `The operator withholds ${HASH}.`,
+    });
+    expect(answer.body).not.toMatch(/compel|had to|forced|order|law/i);
+  }
+});
+
+test('answers -32603 on the façade, in the same words', async () => {
+  const { inject } = withholding();
+  const { status, error } = await rpc(inject, 'getnevmblobdata', HASH, true);
+  expect([status, error]).toEqual([503, { code: -32603, message: 'The operator withholds the blob' }]);
+});
+
+test('describes the refusal without a word of compulsion', async () => {
+  const { inject } = withholding();
+  expect((await inject('/openapi.json')).body).not.toMatch(/compel|had to/i);
+});

@@ -176,11 +176,16 @@ interface Doorkeepers {
 /** Before any parsing of bodies, so that nothing a client sends is waited for in vain. */
 function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeepers: Doorkeepers): void {
   const paths = routes.map(({ path, verb }) => ({ pattern: patternOf(path), verb }));
-  const accessOf = new Map(routes.map(({ path, verb, access }) => [`${verb} ${path}`, access]));
+  const accesses = new Map(routes.map(({ path, verb, access }) => [`${verb} ${path}`, access]));
+  const accessOf = ({ method, routeOptions }: FastifyRequest): RouteAccess =>
+    accesses.get(`${method === 'HEAD' ? 'GET' : method} ${routeOptions.url}`) ?? 'read';
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (takesToken(accessOf(request), doorkeepers)) keepPrivate(reply);
+    done();
+  });
   app.addHook('onRequest', (request, reply, done) => {
     const { method = '', url = '', httpVersion, headers } = request.raw;
-    const verb = method === 'HEAD' ? 'GET' : method;
-    const access = accessOf.get(`${verb} ${request.routeOptions.url}`) ?? 'read';
+    const access = accessOf(request);
     const isOpen = access === 'open';
     const answer =
       (isOpen ? null : limitAnswer(request, reply, doorkeepers.clients)) ??
@@ -195,6 +200,23 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
     closeBehindBody(request, reply);
     sendAnswer(reply, answer);
   });
+}
+
+function takesToken(
+  access: RouteAccess,
+  { readTokens, isLocal }: Pick<Doorkeepers, 'readTokens' | 'isLocal'>,
+): boolean {
+  return !isLocal && (access === 'admin' || (access === 'read' && readTokens !== null));
+}
+
+/** A shared cache gives what it keeps to whoever asks, so it must keep nothing that takes a token. */
+function keepPrivate(reply: FastifyReply): void {
+  const cached = String(reply.getHeader('cache-control') ?? 'no-cache');
+  if (!cached.includes('no-store')) {
+    reply.header('cache-control', `private, ${cached.replace('public, ', '')}`);
+  }
+  const varies = reply.getHeader('vary');
+  reply.header('vary', varies === undefined ? 'authorization' : `${String(varies)}, authorization`);
 }
 
 function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: ClientLimits): Answer | null {
@@ -224,14 +246,13 @@ function tokenAnswer(
   access: RouteAccess,
   { readTokens, adminTokens, isLocal }: Doorkeepers,
 ): Answer | null {
-  if (isLocal || access === 'open' || access === 'public' || method === 'OPTIONS') return null;
+  if (method === 'OPTIONS' || !takesToken(access, { readTokens, isLocal })) return null;
   if (access === 'admin' && adminTokens === null) {
     return problemAnswer(
       'http/admin-closed',
       'No tokens of operators are configured, so nobody may do this over a port.',
     );
   }
-  if (access === 'read' && readTokens === null) return null;
   const lists = access === 'admin' ? [adminTokens] : [readTokens, adminTokens];
   if (lists.some((tokens) => tokens?.admits(headers.authorization) === true)) return null;
   return problemAnswer('http/unauthorized', 'This takes a token.', { headers: { 'www-authenticate': 'Bearer' } });

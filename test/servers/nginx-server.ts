@@ -1,0 +1,56 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeWhere } from '../promised.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { ChildServer, freePort, untilConnects } from './child-server.ts';
+import { answers } from './command.ts';
+
+/** Debian puts nginx where only root's shell looks. */
+const NGINX = ['nginx', '/usr/sbin/nginx'].find((command) => answers(command, ['-v']));
+
+/** A suite that needs nginx (Debian: nginx-light). */
+export const describeWithNginx = describeWhere(NGINX !== undefined, 'nginx is not here');
+
+export interface CachingProxy {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** nginx with `proxy_cache` before a server, as operators put one there: `X-Cache` says whether the cache answered. */
+export async function startCachingProxy(behind: string): Promise<CachingProxy> {
+  if (NGINX === undefined) throw new Error('nginx is not here.');
+  const folder = temporaryFolder();
+  const port = await freePort();
+  for (const name of ['cache', 'tmp']) mkdirSync(join(folder, name));
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `  ${name}_temp_path ${join(folder, 'tmp', name)};`,
+  );
+  const config = [
+    'daemon off;',
+    'master_process off;',
+    'error_log stderr;',
+    `pid ${join(folder, 'nginx.pid')};`,
+    'events {}',
+    'http {',
+    '  access_log off;',
+    ...temporary,
+    `  proxy_cache_path ${join(folder, 'cache')} keys_zone=blobs:1m;`,
+    '  server {',
+    `    listen 127.0.0.1:${port};`,
+    '    location / {',
+    `      proxy_pass ${behind};`,
+    '      proxy_cache blobs;',
+    '      add_header X-Cache $upstream_cache_status always;',
+    '    }',
+    '  }',
+    '}',
+  ];
+  const file = join(folder, 'nginx.conf');
+  writeFileSync(file, `${config.join('\n')}\n`);
+  const server = await ChildServer.start({
+    command: NGINX,
+    args: ['-p', folder, '-c', file, '-e', 'stderr'],
+    isReady: () => untilConnects(port),
+  });
+  return { url: `http://127.0.0.1:${port}`, stop: () => server.stop() };
+}

@@ -1,8 +1,9 @@
+{{- /* At most 43 characters: a StatefulSet labels its pods with its name and eleven more, and a label holds 63. */ -}}
 {{- define "holdfast.fullname" -}}
-{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride | trunc 45 | trimSuffix "-" }}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride | trunc 43 | trimSuffix "-" }}
 {{- else }}{{- $name := default .Chart.Name .Values.nameOverride }}
-{{- if contains $name .Release.Name }}{{ .Release.Name | trunc 45 | trimSuffix "-" }}
-{{- else }}{{ printf "%s-%s" .Release.Name $name | trunc 45 | trimSuffix "-" }}{{ end }}{{ end }}
+{{- if contains $name .Release.Name }}{{ .Release.Name | trunc 43 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-%s" .Release.Name $name | trunc 43 | trimSuffix "-" }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "holdfast.selector" -}}
@@ -15,6 +16,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "holdfast.serviceAccount" -}}
@@ -32,12 +36,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- else if .Values.secret.values }}{{ include "holdfast.fullname" . }}{{ end }}
 {{- end }}
 
-{{- /* The configuration file: what the operator says, and the chart's own Kubo. */ -}}
+{{- /* The configuration file: what the operator says, the chart's own Kubo, and the ingress as the one proxy in front. */ -}}
 {{- define "holdfast.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- if and .Values.kubo.enabled (not (include "holdfast.inSecret" (dict "root" . "key" "HOLDFAST_IPFS_API_URL"))) }}
 {{- $own := dict "ipfs" (dict "apiUrl" (printf "http://%s-kubo:5001" (include "holdfast.fullname" .))) }}
 {{- $config = mergeOverwrite $own $config }}
+{{- end }}
+{{- if and .Values.ingress.enabled (not (dig "http" "trustProxy" "" $config)) }}
+{{- $config = mergeOverwrite (dict "http" (dict "trustProxy" "1")) $config }}
 {{- end }}
 {{- $config | toYaml }}
 {{- end }}
@@ -61,7 +68,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if or $one.secretAccessKey (regexMatch "[@?#]" (printf "%s%s" (default "" $one.endpoint) (default "" $one.apiUrl))) }}{{ fail (printf $said (printf "config.backends[%d]" $index) "a key of your own, and name /etc/holdfast/secrets/<key> as its apiUrlFile or secretAccessKeyFile") }}{{ end }}
 {{- end }}
 {{- range .Values.environment }}
-{{- if regexMatch "://.*@" .value }}{{ fail (printf $said (printf "environment %s" .name) .name) }}{{ end }}
+{{- if regexMatch "://.*@" (default "" .value) }}{{ fail (printf $said (printf "environment %s" .name) .name) }}{{ end }}
 {{- end }}
 {{- range .Values.backfill.arguments }}
 {{- if regexMatch "://.*@" . }}{{ fail (printf $said "an address in backfill.arguments" "SOURCE_A, say, and write $(SOURCE_A) in its place") }}{{ end }}
@@ -72,4 +79,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "holdfast.hasBackend" -}}
 {{- $config := include "holdfast.config" . | fromYaml }}
 {{- if or (dig "s3" "bucket" "" $config) (dig "ipfs" "apiUrl" "" $config) (dig "backends" list $config) (include "holdfast.inSecret" (dict "root" . "key" "HOLDFAST_IPFS_API_URL")) }}yes{{ end }}
+{{- end }}
+
+{{- /* Bytes of a quantity such as 20Gi. */ -}}
+{{- define "holdfast.bytes" -}}
+{{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "Pi" 1125899906842624 "Ei" 1152921504606846976 }}
+{{- mulf (regexFind "^[0-9.]+" . | float64) (get $units (regexFind "[A-Za-z]*$" .) | float64) | int64 }}
 {{- end }}

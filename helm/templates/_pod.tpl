@@ -1,28 +1,43 @@
 {{- /* What every pod of Holdfast has in common; takes a dict of root, component, arguments, environment and more. */ -}}
 
+{{- /* Takes a dict of security (the chart's own) and values (the operator's): a null there removes a field, for clusters that choose the user themselves. */ -}}
+{{- define "holdfast.security" -}}
+{{- $result := deepCopy .security }}
+{{- range $key, $value := .values }}
+{{- if kindIs "invalid" $value }}{{ $_ := unset $result $key }}{{ else }}{{ $_ := set $result $key $value }}{{ end }}
+{{- end }}
+{{- toYaml $result }}
+{{- end }}
+
 {{- define "holdfast.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
-fsGroup: 10001
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile:
-  type: RuntimeDefault
+{{- $own := dict "runAsNonRoot" true "runAsUser" 10001 "runAsGroup" 10001 "fsGroup" 10001 "fsGroupChangePolicy" "OnRootMismatch" "seccompProfile" (dict "type" "RuntimeDefault") }}
+{{- include "holdfast.security" (dict "security" $own "values" .root.Values.podSecurityContext) }}
 {{- end }}
 
 {{- define "holdfast.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-runAsNonRoot: true
-capabilities:
-  drop: [ALL]
+{{- $own := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "runAsNonRoot" true "capabilities" (dict "drop" (list "ALL")) }}
+{{- include "holdfast.security" (dict "security" $own "values" .root.Values.containerSecurityContext) }}
 {{- end }}
 
-{{- /* Changes of configuration and secrets start pods anew. */ -}}
+{{- /*
+A change of configuration or secrets starts pods anew. Pods are readable to many who may not read Secrets: the secrets'
+checksum is scrypt's, salted with namespace and release, so that it gives no fast way to guess them.
+*/ -}}
 {{- define "holdfast.podAnnotations" -}}
 checksum/config: {{ include "holdfast.config" .root | sha256sum }}
-checksum/secret: {{ toJson .root.Values.secret.values | sha256sum }}
-{{- with .annotations }}
+{{- with .root.Values.secret.values }}
+checksum/secret: {{ derivePassword 1 "maximum" (toJson .) (printf "%s/%s" $.root.Release.Namespace $.root.Release.Name) "holdfast" | b64enc }}
+{{- end }}
+{{- with .values.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* Labels of a pod; takes a dict of root, component and values. */ -}}
+{{- define "holdfast.podLabels" -}}
+{{ include "holdfast.labels" .root }}
+app.kubernetes.io/component: {{ .component }}
+{{- with .values.podLabels }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}
@@ -48,7 +63,7 @@ checksum/secret: {{ toJson .root.Values.secret.values | sha256sum }}
 {{- else if regexMatch "^[A-Z]" $key }}
 - name: {{ $key }}
   valueFrom:
-    secretKeyRef: { name: {{ include "holdfast.secretName" $root }}, key: {{ $key }} }
+    secretKeyRef: { name: {{ include "holdfast.secretName" $root | quote }}, key: {{ $key }} }
 {{- end }}
 {{- end }}
 {{- if $values.privateAuthorities }}
@@ -56,8 +71,13 @@ checksum/secret: {{ toJson .root.Values.secret.values | sha256sum }}
   value: /etc/holdfast/authorities/ca.crt
 {{- end }}
 {{- range $values.environment }}
-- name: {{ .name }}
-  value: {{ .value | quote }}
+- name: {{ .name | quote }}
+{{- if .valueFrom }}
+  valueFrom:
+    {{- toYaml .valueFrom | nindent 4 }}
+{{- else }}
+  value: {{ default "" .value | quote }}
+{{- end }}
 {{- end }}
 {{- range $name, $value := .environment }}
 - name: {{ $name }}
@@ -79,6 +99,9 @@ checksum/secret: {{ toJson .root.Values.secret.values | sha256sum }}
   mountPath: /etc/holdfast/authorities
   readOnly: true
 {{- end }}
+{{- with .values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "holdfast.volumes" -}}
@@ -88,42 +111,68 @@ checksum/secret: {{ toJson .root.Values.secret.values | sha256sum }}
 {{- with include "holdfast.secretName" .root }}
 - name: secrets
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     defaultMode: 0440
 {{- end }}
 {{- with .root.Values.privateAuthorities }}
 - name: authorities
   configMap:
-    name: {{ . }}
+    name: {{ . | quote }}
+{{- end }}
+{{- with .values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
 {{- define "holdfast.container" -}}
 name: holdfast
-image: {{ include "holdfast.image" .root }}
-imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+image: {{ include "holdfast.image" .root | quote }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy | quote }}
 args: {{ toJson .arguments }}
 env:
   {{- include "holdfast.environment" . | nindent 2 }}
 resources:
-  {{- toYaml .resources | nindent 2 }}
+  {{- toYaml .values.resources | nindent 2 }}
 securityContext:
   {{- include "holdfast.containerSecurity" . | nindent 2 }}
 {{- end }}
 
+{{- /* A probe: what the chart says of it, and what the operator says over that. Takes a dict of name, own and values. */ -}}
+{{- define "holdfast.probe" -}}
+{{ .name }}:
+  {{- mergeOverwrite (deepCopy .own) (get .values.probes .name | default dict) | toYaml | nindent 2 }}
+{{- end }}
+
+{{- /* Where a pod runs; takes a dict of values, and of spread (the chart's own constraints) where it has any. */ -}}
 {{- define "holdfast.placement" -}}
-{{- with .nodeSelector }}
+{{- with .values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .tolerations }}
+{{- with .values.tolerations }}
 tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+{{- with .values.topologySpreadConstraints | default .spread }}
+topologySpreadConstraints:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.initContainers }}
+initContainers:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+
 {{- define "holdfast.podBasics" -}}
-serviceAccountName: {{ include "holdfast.serviceAccount" .root }}
+serviceAccountName: {{ include "holdfast.serviceAccount" .root | quote }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 securityContext:
@@ -131,7 +180,41 @@ securityContext:
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* A claim of a volume; "-" as its class asks for none, so that a volume made by hand is bound. */ -}}
+{{- define "holdfast.claim" -}}
+accessModes:
+  {{- toYaml (.accessModes | default (list "ReadWriteOnce")) | nindent 2 }}
+{{- with .storageClass }}
+storageClassName: {{ ternary "" . (eq . "-") | quote }}
+{{- end }}
+resources:
+  requests:
+    storage: {{ .size | quote }}
+{{- end }}
+
+{{- /* A service in front of a component's pods; takes a dict of root and component. */ -}}
+{{- define "holdfast.service" -}}
+{{- $service := .root.Values.service -}}
+type: {{ $service.type | quote }}
+{{- range $field := list "loadBalancerClass" "externalTrafficPolicy" }}
+{{- with get $service $field }}
+{{ $field }}: {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- with $service.loadBalancerSourceRanges }}
+loadBalancerSourceRanges:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+selector:
+  {{- include "holdfast.selector" .root | nindent 2 }}
+  app.kubernetes.io/component: {{ .component }}
+ports:
+  - name: http
+    port: {{ $service.port }}
+    targetPort: http
 {{- end }}

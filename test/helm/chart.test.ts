@@ -10,12 +10,21 @@ import { injectable } from '../http/harness.ts';
 import { describeWithGo } from '../servers/availability.ts';
 import { validate } from './kubernetes-schemas.ts';
 import { againstRestricted, podsOf } from './pods.ts';
-import { CHART, lint, type Manifest, refusal, render } from './rendered-chart.ts';
+import { CHART, lint, type Manifest, refusal, render, type Values } from './rendered-chart.ts';
 import { MATRIX, MINIMAL } from './values-of-tests.ts';
 
 const WAYS = Object.entries(MATRIX);
 const byKind = (made: readonly Manifest[], kind: string) => made.filter((one) => one.kind === kind);
 
+const rules = z.looseObject({
+  spec: z.object({
+    groups: z.array(
+      z.looseObject({
+        rules: z.array(z.looseObject({ alert: z.string(), annotations: z.record(z.string(), z.string()) })),
+      }),
+    ),
+  }),
+});
 const ingress = z.looseObject({
   spec: z.looseObject({
     rules: z.array(
@@ -150,7 +159,9 @@ describeWithGo('the chart', () => {
   });
 
   test('every pod runs a command that there is', async () => {
-    const pods = podsOf(await render(MATRIX['everything at once'])).filter(({ component }) => component !== 'kubo');
+    const pods = podsOf(await render(MATRIX['everything at once'])).filter(
+      ({ component }) => !['kubo', 'test'].includes(component),
+    );
     for (const { of, spec } of pods) {
       const [verb, ...words] = spec.containers[0]?.args ?? [];
       const command = COMMANDS.map((define) => define()).find((one) => one.name() === verb);
@@ -170,9 +181,145 @@ describeWithGo('the chart', () => {
     expect(ports).toEqual(new Set([53, 443, 8443, 8370, 8371, 9000, 5001, 5002, 3128, 8080]));
   });
 
-  test('the operator of Prometheus gets the alerts, their templates untouched', async () => {
-    const [rule] = byKind(await render(MATRIX['everything at once']), 'PrometheusRule');
-    expect(rule?.['spec']).toEqual(parse(readFileSync(`${CHART}/../config/prometheus/alerts.yaml`, 'utf8')));
+  test('the operator of Prometheus gets the alerts, with a link where there is a page, else with the entry itself', async () => {
+    const source = rules.parse({ spec: parse(readFileSync(`${CHART}/../config/prometheus/alerts.yaml`, 'utf8')) });
+    const without = (made: z.output<typeof rules>) =>
+      made.spec.groups.flatMap((group) =>
+        group.rules.map(({ annotations, ...rule }) => [rule, annotations['summary']]),
+      );
+    const [inside] = byKind(await render(MATRIX['everything at once']), 'PrometheusRule').map((made) =>
+      rules.parse(made),
+    );
+    const [linked] = byKind(await render(MATRIX['what users of charts expect']), 'PrometheusRule').map((made) =>
+      rules.parse(made),
+    );
+    if (inside === undefined || linked === undefined) throw new Error('No rules were rendered.');
+    expect(without(inside)).toEqual(without(source));
+    expect(without(linked)).toEqual(without(source));
+    for (const { alert, annotations } of inside.spec.groups.flatMap((group) => group.rules)) {
+      expect([alert, annotations['runbook']]).toEqual([alert, expect.stringContaining('**At stake**')]);
+      expect(annotations).not.toHaveProperty('runbook_url');
+    }
+    for (const { alert, annotations } of linked.spec.groups.flatMap((group) => group.rules)) {
+      expect(annotations['runbook_url']).toBe(`https://docs.example/RUNBOOK.md#${alert.toLowerCase()}`);
+    }
+  });
+
+  test('every pod takes what users of charts give it', async () => {
+    const pods = podsOf(await render(MATRIX['what users of charts expect'])).filter(
+      ({ component }) => component !== 'test',
+    );
+    expect(pods.map(({ component }) => component).toSorted()).toEqual(['archiver', 'backfill', 'kubo', 'reader']);
+    for (const { of, component, labels, annotations, spec } of pods) {
+      expect([of, labels]).toEqual([of, expect.objectContaining({ team: 'data', tier: 'archive' })]);
+      expect([of, annotations]).toEqual([of, expect.objectContaining({ note: 'of a test' })]);
+      expect([of, spec]).toEqual([
+        of,
+        expect.objectContaining({
+          nodeSelector: { disk: 'ssd' },
+          priorityClassName: 'important',
+          tolerations: [{ key: 'archive', operator: 'Exists' }],
+          affinity: { nodeAffinity: {} },
+          topologySpreadConstraints: [expect.objectContaining({ topologyKey: 'topology.kubernetes.io/zone' })],
+        }),
+      ]);
+      expect([of, spec.initContainers.map(({ name }) => name)]).toEqual([of, ['before']]);
+      if (component === 'kubo') continue;
+      expect([of, spec.volumes.map(({ name }) => name)]).toEqual([of, expect.arrayContaining(['more'])]);
+      expect([of, spec.containers[0]?.volumeMounts.map(({ name }) => name)]).toEqual([
+        of,
+        expect.arrayContaining(['more']),
+      ]);
+      expect([of, spec.containers[0]?.env]).toEqual([
+        of,
+        expect.arrayContaining([
+          { name: 'AWS_REGION', valueFrom: { configMapKeyRef: { name: 'cloud', key: 'region' } } },
+        ]),
+      ]);
+      // The cluster chooses user and group.
+      expect([of, spec.securityContext]).toEqual([of, expect.not.objectContaining({ runAsUser: expect.anything() })]);
+    }
+    const beside = pods.filter(({ spec }) => spec.containers.some(({ name }) => name === 'beside'));
+    expect(beside.map(({ component }) => component).toSorted()).toEqual(['archiver', 'reader']);
+  });
+
+  test('a probe keeps what the chart says of it where nothing else is said', async () => {
+    const [archiver] = byKind(await render(MATRIX['what users of charts expect']), 'StatefulSet').filter(
+      ({ metadata }) => metadata.name.endsWith('archiver'),
+    );
+    expect(archiver?.['spec']).toMatchObject({
+      updateStrategy: { type: 'OnDelete' },
+      template: {
+        spec: {
+          containers: [
+            {
+              startupProbe: { httpGet: { path: '/healthz', port: 'http' }, periodSeconds: 5, failureThreshold: 600 },
+              livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, periodSeconds: 60, timeoutSeconds: 10 },
+            },
+            {},
+          ],
+        },
+      },
+      volumeClaimTemplates: [
+        {
+          metadata: { annotations: { backup: 'daily' } },
+          spec: { storageClassName: '', accessModes: ['ReadWriteOncePod'] },
+        },
+      ],
+    });
+  });
+
+  test('behind an ingress clients are told apart by what the ingress says of them, unless the operator says otherwise', async () => {
+    const file = async (values: Values) => {
+      const [map] = byKind(await render(values), 'ConfigMap');
+      return parse(z.looseObject({ data: z.record(z.string(), z.string()) }).parse(map).data['holdfast.yaml'] ?? '');
+    };
+    const ingressOn = { enabled: true, hosts: ['a.example'] };
+    expect(await file({ ...MINIMAL, ingress: ingressOn })).toMatchObject({ http: { trustProxy: '1' } });
+    const own = { config: { ...MINIMAL.config, http: { trustProxy: '10.0.0.0/8' } }, ingress: ingressOn };
+    expect(await file(own)).toMatchObject({ http: { trustProxy: '10.0.0.0/8' } });
+    expect(await file(MINIMAL)).not.toHaveProperty('http');
+  });
+
+  test('heartbeat and sources of a backfill stay reachable', async () => {
+    const policies = byKind(await render(MATRIX['what users of charts expect']), 'NetworkPolicy');
+    expect(JSON.stringify(policies)).toMatch(/"port":8444.*"port":8445/);
+  });
+
+  test('secrets leave no quick hash in what everybody may read', async () => {
+    const hashes = new Set<string>();
+    for (const release of ['blobs', 'others']) {
+      for (const { annotations } of podsOf(await render(MATRIX['S3 and readers'], release))) {
+        if (annotations['checksum/secret'] !== undefined) hashes.add(annotations['checksum/secret']);
+      }
+    }
+    // Salted by the release: the same secrets look another way in another one.
+    expect(hashes.size).toBe(2);
+    const changed = {
+      ...MATRIX['S3 and readers'],
+      secret: { values: { HOLDFAST_NODE_PASSWORD: 'another', HOLDFAST_S3_SECRET_ACCESS_KEY: 'battery staple' } },
+    };
+    for (const { annotations } of podsOf(await render(changed))) {
+      if (annotations['checksum/secret'] !== undefined) expect(hashes).not.toContain(annotations['checksum/secret']);
+    }
+  });
+
+  test('`helm test` asks each component that runs, inside of the network policy', async () => {
+    const pods = podsOf(await render(MATRIX['S3 and readers'])).filter(({ component }) => component === 'test');
+    expect(pods.map(({ of }) => of)).toEqual(['Pod/blobs-holdfast-archiver-test', 'Pod/blobs-holdfast-readers-test']);
+    for (const { labels } of pods) {
+      expect(labels).toMatchObject({ 'app.kubernetes.io/name': 'holdfast', 'app.kubernetes.io/instance': 'blobs' });
+    }
+  });
+
+  test.each([
+    ['20Gi', '10737418240'],
+    ['500M', '250000000'],
+    ['1.5Ti', '824633720832'],
+  ])('the cache of a backfill in %s takes half of it', async (folderSize, bytes) => {
+    const made = await render({ ...MATRIX['everything at once'], backfill: { enabled: true, folderSize } });
+    const job = podsOf(made).find(({ component }) => component === 'backfill');
+    expect(job?.spec.containers[0]?.env).toContainEqual({ name: 'HOLDFAST_LOCAL_BYTES', value: bytes });
   });
 
   test('an archiver that may stop in less time gets it', async () => {
@@ -198,6 +345,10 @@ describeWithGo('the chart', () => {
   test('long names stay names', async () => {
     const made = await render(MATRIX['everything at once'], `r${'x'.repeat(52)}`);
     expect(made.filter(({ metadata }) => metadata.name.length > 63)).toEqual([]);
+    // Kubernetes labels the pods of a StatefulSet with its name, a dash and a hash of ten: 63 characters at most.
+    const sets = byKind(made, 'StatefulSet').map(({ metadata }) => metadata.name);
+    expect(sets.filter((name) => name.length > 52)).toEqual([]);
+    expect(sets).toHaveLength(2);
   });
 
   test.each([
@@ -219,6 +370,14 @@ describeWithGo('the chart', () => {
     [
       { config: { ...MINIMAL.config, stop: { seconds: 60 } } },
       'archiver.terminationGracePeriodSeconds (60) must be more than config.stop.seconds (60)',
+    ],
+    [
+      {
+        ...MINIMAL,
+        secret: { values: { 'read-tokens': 'x' } },
+        metrics: { serviceMonitor: { enabled: true } },
+      },
+      'metrics.serviceMonitor needs a token, since read-tokens is set',
     ],
     [{ ...MINIMAL, ingress: { enabled: true } }, 'ingress.enabled needs ingress.hosts'],
     [{ ...MINIMAL, secret: { existing: 'a' } }, 'secret.existing is set without secret.keys'],

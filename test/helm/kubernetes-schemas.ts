@@ -4,7 +4,7 @@ import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
 import { Job } from 'kubernetes-models/batch/v1';
 import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
-import { ConfigMap, Secret, Service, ServiceAccount } from 'kubernetes-models/v1';
+import { ConfigMap, Pod, Secret, Service, ServiceAccount } from 'kubernetes-models/v1';
 import type { Manifest } from './rendered-chart.ts';
 
 const MODELS: Readonly<Record<string, () => { validate(): void }>> = {
@@ -14,6 +14,7 @@ const MODELS: Readonly<Record<string, () => { validate(): void }>> = {
   Ingress: () => new Ingress(),
   Job: () => new Job(),
   NetworkPolicy: () => new NetworkPolicy(),
+  Pod: () => new Pod(),
   PodDisruptionBudget: () => new PodDisruptionBudget(),
   PrometheusRule: () => new PrometheusRule(),
   Secret: () => new Secret(),

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type Config, loadConfig } from '../../src/config/index.ts';
 import { describeWithGo } from '../servers/availability.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type Pod, podsOf } from './pods.ts';
+import { type Pod, type PodSpec, podsOf } from './pods.ts';
 import { type Manifest, render, type Values } from './rendered-chart.ts';
 import { MATRIX } from './values-of-tests.ts';
 
@@ -26,24 +26,25 @@ function mounted(made: readonly Manifest[]): string {
   return root;
 }
 
+const ofSecret = z.object({ secretKeyRef: z.object({ key: z.string() }) });
+
+function read(variable: PodSpec['containers'][number]['env'][number], root: string): string {
+  if ('value' in variable) return variable.value.replace('/etc/holdfast', root);
+  const { data } = ofSecret.safeParse(variable.valueFrom);
+  return data === undefined ? 'of the cluster' : readFileSync(join(root, 'secrets', data.secretKeyRef.key), 'utf8');
+}
+
 /** The environment of the pod, as the command itself would read it. */
 function loaded(made: readonly Manifest[], { spec }: Pod): Config {
   const root = mounted(made);
   const [container] = spec.containers;
-  const env = Object.fromEntries(
-    (container?.env ?? []).map((variable) => [
-      variable.name,
-      'value' in variable
-        ? variable.value.replace('/etc/holdfast', root)
-        : readFileSync(join(root, 'secrets', variable.valueFrom.secretKeyRef.key), 'utf8'),
-    ]),
-  );
+  const env = Object.fromEntries((container?.env ?? []).map((variable) => [variable.name, read(variable, root)]));
   return loadConfig({ env, flags: {}, file: undefined, cwd: root });
 }
 
 async function podsWith(values: Values): Promise<Readonly<Record<string, Config>>> {
   const made = await render(values);
-  const own = podsOf(made).filter(({ component }) => component !== 'kubo');
+  const own = podsOf(made).filter(({ component }) => !['kubo', 'test'].includes(component));
   return Object.fromEntries(own.map((pod) => [pod.component, loaded(made, pod)]));
 }
 

@@ -10,6 +10,7 @@ const securityContext = z.looseObject({
   capabilities: z.object({ drop: z.array(z.string()).default([]), add: z.array(z.string()).default([]) }).optional(),
 });
 const plainVariable = z.strictObject({ name: z.string(), value: z.string() });
+const otherVariable = z.strictObject({ name: z.string(), valueFrom: z.looseObject({}) });
 const variableOfSecret = z.strictObject({
   name: z.string(),
   valueFrom: z.strictObject({ secretKeyRef: z.strictObject({ name: z.string(), key: z.string() }) }),
@@ -17,7 +18,7 @@ const variableOfSecret = z.strictObject({
 const container = z.looseObject({
   name: z.string(),
   args: z.array(z.string()).default([]),
-  env: z.array(z.union([plainVariable, variableOfSecret])).default([]),
+  env: z.array(z.union([plainVariable, variableOfSecret, otherVariable])).default([]),
   ports: z.array(z.looseObject({ hostPort: z.number().optional() })).default([]),
   securityContext,
   volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),
@@ -37,22 +38,33 @@ export type PodSpec = z.output<typeof podSpec>;
 export interface Pod {
   readonly of: string;
   readonly component: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
   readonly spec: PodSpec;
 }
 
-const withTemplate = z.looseObject({
-  spec: z.looseObject({ template: z.looseObject({ spec: z.unknown() }) }),
+const strings = z.record(z.string(), z.string());
+const podTemplate = z.looseObject({
+  metadata: z.looseObject({ labels: strings, annotations: strings.default({}) }),
+  spec: z.unknown(),
 });
+const withTemplate = z.looseObject({ spec: z.looseObject({ template: podTemplate }) });
 
-/** The pods that workloads would start. */
+/** The pods that workloads would start, and those of `helm test`. */
 export function podsOf(manifests: readonly Manifest[]): Pod[] {
   return manifests
-    .filter(({ kind }) => ['StatefulSet', 'Deployment', 'Job'].includes(kind))
+    .filter(({ kind }) => ['StatefulSet', 'Deployment', 'Job', 'Pod'].includes(kind))
     .map((manifest) => ({
       of: `${manifest.kind}/${manifest.metadata.name}`,
       component: manifest.metadata.labels['app.kubernetes.io/component'] ?? '',
-      spec: podSpec.parse(withTemplate.parse(manifest).spec.template.spec),
+      ...templateOf(manifest),
     }));
+}
+
+function templateOf(manifest: Manifest): Pick<Pod, 'labels' | 'annotations' | 'spec'> {
+  const { metadata, spec } =
+    manifest.kind === 'Pod' ? podTemplate.parse(manifest) : withTemplate.parse(manifest).spec.template;
+  return { labels: metadata.labels, annotations: metadata.annotations, spec: podSpec.parse(spec) };
 }
 
 /** Kinds of volume that the restricted standard allows. */

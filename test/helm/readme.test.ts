@@ -9,9 +9,13 @@ import { validate } from './kubernetes-schemas.ts';
 import { CHART, render } from './rendered-chart.ts';
 
 const page = PAGES.find(({ path }) => path === 'helm/README.md') ?? { path: '', text: '' };
-const installs = shellBlocks(page)
+const ofHelm = shellBlocks(page)
   .flatMap(commandsOf)
-  .filter(([helm, verb]) => helm === 'helm' && verb === 'install');
+  .filter(([helm]) => helm === 'helm');
+const installs = ofHelm.filter(([, verb]) => verb === 'install');
+/** What the release has already where the page upgrades it with --reuse-values. */
+const INSTALLED = (installs[0] ?? []).slice(4);
+const upgrades = ofHelm.filter(([, verb]) => verb === 'upgrade');
 const shown = [...page.text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) =>
   z.record(z.string(), z.unknown()).parse(parse(text)),
 );
@@ -22,6 +26,15 @@ describeWithGo('what the page about the chart shows', () => {
     expect(await runCommand(await goBinary('helm'), args)).toMatchObject({ code: 0, stderr: '' });
   });
 
+  test.each(upgrades.map((words) => [words]))(
+    '%s renders over what was installed',
+    async ([, , release = '', , ...words]) => {
+      const more = words.filter((word) => word !== '--reuse-values');
+      const args = ['template', release, CHART, '--kube-version', '1.31.0', ...INSTALLED, ...more];
+      expect(await runCommand(await goBinary('helm'), args)).toMatchObject({ code: 0, stderr: '' });
+    },
+  );
+
   test.each(shown.map((values) => [values]))('%j renders, and Kubernetes takes it', async (values) => {
     const made = await render(values);
     for (const manifest of made) validate(manifest);
@@ -29,6 +42,6 @@ describeWithGo('what the page about the chart shows', () => {
   });
 
   test('there is something of both', () => {
-    expect([installs.length, shown.length]).toEqual([1, 1]);
+    expect([installs.length, upgrades.length > 1, shown.length]).toEqual([1, true, 1]);
   });
 });

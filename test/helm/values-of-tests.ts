@@ -4,6 +4,40 @@ const node = { url: 'http://node:8370', user: 'holdfast' };
 const s3 = { bucket: 'blobs', region: 'eu-central-1' };
 const password = { HOLDFAST_NODE_PASSWORD: 'correct horse' };
 
+/** A container that passes the restricted standard. */
+const harmless = (containerName: string) => ({
+  name: containerName,
+  image: 'busybox',
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
+    capabilities: { drop: ['ALL'] },
+  },
+});
+const EVERY_POD = {
+  podLabels: { tier: 'archive' },
+  podAnnotations: { note: 'of a test' },
+  nodeSelector: { disk: 'ssd' },
+  tolerations: [{ key: 'archive', operator: 'Exists' }],
+  affinity: { nodeAffinity: {} },
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      topologyKey: 'topology.kubernetes.io/zone',
+      whenUnsatisfiable: 'ScheduleAnyway',
+      labelSelector: { matchLabels: { tier: 'archive' } },
+    },
+  ],
+  priorityClassName: 'important',
+  initContainers: [harmless('before')],
+};
+const BESIDE = {
+  sidecars: [harmless('beside')],
+  extraVolumes: [{ name: 'more', emptyDir: {} }],
+  extraVolumeMounts: [{ name: 'more', mountPath: '/more' }],
+};
+
 export const MINIMAL = { config: { node } };
 
 export const MATRIX = {
@@ -24,7 +58,7 @@ export const MATRIX = {
       tls: [{ secretName: 'tls', hosts: ['blobs.example'] }],
       annotations: { 'cert-manager.io/cluster-issuer': 'letsencrypt' },
     },
-    metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } } },
+    metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } }, dashboard: { enabled: true } },
   },
   'readers of a fixed number, elsewhere than the archiver': {
     archiver: { enabled: false },
@@ -61,6 +95,48 @@ export const MATRIX = {
     metrics: { serviceMonitor: { enabled: true }, rules: { enabled: true, labels: { release: 'prometheus' } } },
     networkPolicy: { from: [{ namespaceSelector: {} }], egressPorts: [8443] },
     serviceAccount: { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/blobs' } },
+  },
+  'what users of charts expect': {
+    commonLabels: { team: 'data' },
+    config: { node, s3, local: { mode: 'cache' } },
+    // As OpenShift wants it: the cluster chooses user and group.
+    podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
+    containerSecurityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+    environment: [{ name: 'AWS_REGION', valueFrom: { configMapKeyRef: { name: 'cloud', key: 'region' } } }],
+    secret: { values: { ...password, HOLDFAST_HEARTBEAT_URL: 'https://ping.example:8444/abc', 'read-tokens': 'x' } },
+    archiver: {
+      ...EVERY_POD,
+      ...BESIDE,
+      updateStrategy: { type: 'OnDelete' },
+      probes: { startupProbe: { failureThreshold: 600 }, livenessProbe: { periodSeconds: 60 } },
+      persistence: { storageClass: '-', accessModes: ['ReadWriteOncePod'], annotations: { backup: 'daily' } },
+    },
+    readers: {
+      enabled: true,
+      ...EVERY_POD,
+      ...BESIDE,
+      updateStrategy: { type: 'Recreate' },
+      probes: { startupProbe: { httpGet: { path: '/healthz', port: 'http' } } },
+    },
+    backfill: {
+      enabled: true,
+      arguments: ['--source', 'peer=https://archive.example:8445/vh/'],
+      ...EVERY_POD,
+      extraVolumes: BESIDE.extraVolumes,
+      extraVolumeMounts: BESIDE.extraVolumeMounts,
+    },
+    service: {
+      type: 'LoadBalancer',
+      loadBalancerClass: 'internal',
+      loadBalancerSourceRanges: ['10.0.0.0/8'],
+      externalTrafficPolicy: 'Local',
+    },
+    kubo: { enabled: true, ...EVERY_POD, accessModes: ['ReadWriteOncePod'], podSecurityContext: { fsGroup: 1000 } },
+    metrics: {
+      serviceMonitor: { enabled: true, tokenSecret: { name: 'scrape' } },
+      rules: { enabled: true, runbookUrl: 'https://docs.example/RUNBOOK.md' },
+      dashboard: { enabled: true },
+    },
   },
   'addresses and a proxy with passwords': {
     config: { s3 },

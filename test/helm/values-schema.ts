@@ -16,12 +16,29 @@ const path = z.strictObject({
   path: z.string().regex(/^\//),
   pathType: z.enum(['Exact', 'Prefix', 'ImplementationSpecific']),
 });
-const placement = {
+/** What any pod may be given. */
+const pod = {
+  podLabels: strings,
+  podAnnotations: strings,
   nodeSelector: strings,
   tolerations: listOfKubernetes,
   affinity: ofKubernetes,
-  podAnnotations: strings,
+  topologySpreadConstraints: listOfKubernetes,
+  priorityClassName: name,
+  initContainers: listOfKubernetes,
 };
+const volumes = { extraVolumes: listOfKubernetes, extraVolumeMounts: listOfKubernetes };
+/** What a pod that goes on running may be given besides. */
+const service = {
+  sidecars: listOfKubernetes,
+  probes: z.strictObject({
+    startupProbe: ofKubernetes.optional(),
+    livenessProbe: ofKubernetes.optional(),
+    readinessProbe: ofKubernetes.optional(),
+  }),
+  updateStrategy: ofKubernetes,
+};
+const accessModes = z.array(z.enum(['ReadWriteOnce', 'ReadWriteOncePod', 'ReadWriteMany']));
 
 /** What the chart itself says in a pod's environment; said twice, the file would lose without a word. */
 export const OF_THE_CHART: readonly SettingName[] = [
@@ -50,13 +67,15 @@ const secretKey = z.union([z.enum(SECRET_NAMES), z.string().regex(new RegExp(OTH
 const secretValue = z.string().min(1);
 const NO_PASSWORD = { not: { pattern: '://.*@' } };
 const plainText = z.string().meta(NO_PASSWORD);
+// Settings belong under config, where the schema knows them.
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+  .meta(NO_SETTING);
 const environment = z.strictObject({
-  // Settings belong under config, where the schema knows them.
-  name: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
-    .meta(NO_SETTING),
-  value: plainText,
+  name: variableName,
+  value: plainText.optional(),
+  valueFrom: ofKubernetes.optional(),
 });
 
 /** `s3.bucket` → `{s3: {bucket}}`, as the configuration file has it. */
@@ -79,6 +98,9 @@ const values = z.strictObject({
   global: ofKubernetes.optional(),
   nameOverride: name,
   fullnameOverride: name,
+  commonLabels: strings,
+  podSecurityContext: ofKubernetes,
+  containerSecurityContext: ofKubernetes,
   image: z.strictObject({
     repository: z.string().min(1),
     tag: name,
@@ -100,9 +122,17 @@ const values = z.strictObject({
   archiver: z.strictObject({
     enabled: z.boolean(),
     resources,
-    persistence: z.strictObject({ size: quantity, storageClass: name, existingClaim: name }),
+    persistence: z.strictObject({
+      size: quantity,
+      storageClass: name,
+      accessModes,
+      annotations: strings,
+      existingClaim: name,
+    }),
     terminationGracePeriodSeconds: z.int().min(10),
-    ...placement,
+    ...pod,
+    ...volumes,
+    ...service,
   }),
   readers: z.strictObject({
     enabled: z.boolean(),
@@ -116,7 +146,9 @@ const values = z.strictObject({
     resources,
     withheld: z.string(),
     terminationGracePeriodSeconds: z.int().min(5),
-    ...placement,
+    ...pod,
+    ...volumes,
+    ...service,
   }),
   backfill: z.strictObject({
     enabled: z.boolean(),
@@ -125,11 +157,16 @@ const values = z.strictObject({
     resources,
     backoffLimit: z.int().min(0),
     ttlSecondsAfterFinished: seconds,
+    ...pod,
+    ...volumes,
   }),
   service: z.strictObject({
     type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']),
     port: z.int().min(1).max(65_535),
     annotations: strings,
+    loadBalancerClass: name,
+    loadBalancerSourceRanges: z.array(name),
+    externalTrafficPolicy: z.enum(['', 'Cluster', 'Local']),
   }),
   ingress: z.strictObject({
     enabled: z.boolean(),
@@ -143,9 +180,15 @@ const values = z.strictObject({
     serviceMonitor: z.strictObject({
       enabled: z.boolean(),
       interval: z.string().regex(/^\d+(ms|s|m|h)$/),
+      tokenSecret: z.strictObject({ name, key: name }),
       labels: strings,
     }),
-    rules: z.strictObject({ enabled: z.boolean(), labels: strings }),
+    rules: z.strictObject({
+      enabled: z.boolean(),
+      runbookUrl: z.string().regex(/^(https?:\/\/.+)?$/),
+      labels: strings,
+    }),
+    dashboard: z.strictObject({ enabled: z.boolean(), labels: strings }),
   }),
   networkPolicy: z.strictObject({
     enabled: z.boolean(),
@@ -159,7 +202,10 @@ const values = z.strictObject({
     image: z.string().min(1),
     size: quantity,
     storageClass: name,
+    accessModes,
+    podSecurityContext: ofKubernetes,
     resources,
+    ...pod,
   }),
 });
 

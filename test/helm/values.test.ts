@@ -142,8 +142,10 @@ describeWithGo('a wrong value in the chart', () => {
   });
 });
 
-test('the alerts in the chart are those of the program (vitest -u writes them)', async () => {
-  await expect(readFileSync(`${CHART}/../config/prometheus/alerts.yaml`, 'utf8')).toMatchFileSnapshot(
-    '../../helm/files/alerts.yaml',
-  );
+test.each([
+  ['prometheus/alerts.yaml', 'alerts.yaml'],
+  ['RUNBOOK.md', 'runbook.txt'],
+  ['grafana/holdfast.json', 'dashboard.json'],
+])('config/%s in the chart is that of the program (vitest -u writes it)', async (from, to) => {
+  await expect(readFileSync(`${CHART}/../config/${from}`, 'utf8')).toMatchFileSnapshot(`../../helm/files/${to}`);
 });

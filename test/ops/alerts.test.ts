@@ -19,6 +19,7 @@ const now = `0+60x${STEPS}`;
 /** An archive that does well. */
 const HEALTHY: Series = {
   'holdfast_build_info{command="run"}': still(1),
+  'holdfast_build_info{command="serve",job="readers",instance="a"}': still(1),
   'holdfast_unspooled_late_blobs{window_percent="50"}': still(0),
   'holdfast_unspooled_late_blobs{window_percent="90"}': still(0),
   'holdfast_unstored_late_blobs{window_percent="50"}': still(0),
@@ -82,6 +83,10 @@ const CASES: Readonly<
   },
   HoldfastTaskFailing: { series: { 'holdfast_task_failed{task="scrub"}': still(1) }, at: '121m' },
   HoldfastDown: { series: { 'holdfast_build_info{command="run"}': null }, at: '6m' },
+  HoldfastReadersDown: {
+    series: { 'holdfast_build_info{command="serve",job="readers",instance="a"}': `1x60 stale` },
+    at: '70m',
+  },
   HoldfastNotReady: {
     series: { 'holdfast_condition{code="storage/full",blocks_readiness="true"}': still(1) },
     at: '16m',
@@ -145,6 +150,46 @@ describeWithCommand('promtool', 'the alerts, as Prometheus evaluates them', () =
   test.each(Object.entries(CASES))('%s fires', (alert, { series, at }) => {
     const fires = [{ expr: firing(alert), eval_time: at, exp_samples: [{ labels: '{}', value: 1 }] }];
     const { status, output } = runPromtool([promtoolTest({ ...HEALTHY, ...series }, fires)]);
+    expect(status, output).toBe(0);
+  });
+
+  test('one of two archivers that goes away alarms while the other answers, and the alarm ends within a day', () => {
+    const two = {
+      ...HEALTHY,
+      'holdfast_build_info{command="run"}': null,
+      'holdfast_build_info{command="run",job="one",instance="a"}': still(1),
+      'holdfast_build_info{command="run",job="two",instance="b"}': '1x60 stale',
+    };
+    const { status, output } = runPromtool([
+      promtoolTest(two, [
+        { expr: firing('HoldfastDown'), eval_time: '50m', exp_samples: [] },
+        {
+          expr: `${firing('HoldfastDown')} by (job)`,
+          eval_time: '70m',
+          exp_samples: [{ labels: '{job="two"}', value: 1 }],
+        },
+        { expr: firing('HoldfastDown'), eval_time: '27h', exp_samples: [] },
+      ]),
+    ]);
+    expect(status, output).toBe(0);
+  });
+
+  test('a second archiver of one job that goes away alarms as well', () => {
+    const two = {
+      ...HEALTHY,
+      'holdfast_build_info{command="run"}': null,
+      'holdfast_build_info{command="run",job="one",instance="a"}': still(1),
+      'holdfast_build_info{command="run",job="one",instance="b"}': '1x60 stale',
+    };
+    const { status, output } = runPromtool([
+      promtoolTest(two, [
+        {
+          expr: `${firing('HoldfastDown')} by (job)`,
+          eval_time: '70m',
+          exp_samples: [{ labels: '{job="one"}', value: 1 }],
+        },
+      ]),
+    ]);
     expect(status, output).toBe(0);
   });
 

@@ -111,6 +111,9 @@ export interface ListingQuery {
   readonly order: 'oldest' | 'newest';
 }
 
+/** `critical`: bytes or claims are in danger. `error`: the archive cannot do its work. `warning`: worth a look. */
+export type Severity = 'critical' | 'error' | 'warning';
+
 /** Something that keeps the archive from doing its job now, or that somebody has to look at. */
 export interface Condition {
   /** Stable, for scripts: `node/unreachable`, `storage/full`, … */
@@ -118,6 +121,7 @@ export interface Condition {
   readonly message: string;
   readonly hint: string;
   readonly since: string;
+  readonly severity: Severity;
   /** false: worth telling, but the archive can do its work (and is ready). */
   readonly blocksReadiness: boolean;
 }
@@ -129,6 +133,8 @@ export interface BackendStatus {
   readonly state: 'good' | 'not-admitted' | 'left-alone';
   /** Blobs that it is still to hold or to have mended. */
   readonly queued: number;
+  /** Copies there that were found missing or wrong, and are not replaced yet. */
+  readonly damaged: number;
 }
 
 export interface ArchiveStatus {
@@ -177,6 +183,8 @@ export interface ArchiveStatus {
     readonly stored: number;
     readonly storedBytes: number;
     readonly failing: number;
+    /** On chain, not durable here, and half of the time until the node may prune them is over; null: no tip is known. */
+    readonly atRisk: number | null;
   };
   readonly backends: readonly BackendStatus[];
   /** What was taken down, by whomever. */
@@ -189,6 +197,7 @@ export interface ArchiveStatus {
   };
   /** Seconds on the chain's clock until the node may prune the most urgent blob that is not durable here; null: none. */
   readonly smallestSlackSeconds: number | null;
+  /** The most severe first. */
   readonly conditions: readonly Condition[];
 }
 

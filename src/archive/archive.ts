@@ -27,6 +27,7 @@ import { bytesSources, recordStores } from './chain/archive-sources.ts';
 import type { AuditRange, ChainAuditReport } from './chain/audit.ts';
 import { ChainFollowing, type ChainOptions } from './chain/chain-following.ts';
 import type { ArchiveNode } from './chain/chain-node.ts';
+import { countAtRisk } from './chain/deadline-watch.ts';
 import { NodeGroup } from './chain/node-group.ts';
 import type { ChainView } from './chain-view.ts';
 import type { ConditionBoard } from './condition-board.ts';
@@ -283,7 +284,11 @@ export class Archive implements ArchiveView {
       node: nodeStatus(this.#node.name, this.#poller.state, this.#calls, conditions.has('node')),
       chain: { genesis, ...this.#chain.status },
       list: { sweptAt: isoTime(sweptMs), entries },
-      content: { ...catalog.totals(), failing: queue.failing },
+      content: {
+        ...catalog.totals(),
+        failing: queue.failing,
+        atRisk: tip === null ? null : countAtRisk(catalog, tip.medianTimeSeconds),
+      },
       backends: this.#replication.status(),
       withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,

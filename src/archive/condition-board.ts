@@ -1,6 +1,7 @@
 import { HoldfastError, messageOf } from '../blob/errors.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Condition } from './archive-view.ts';
+import { mostSevereFirst, severityOf } from './condition-severity.ts';
 
 /** What a condition is about. One subject has one condition at a time; `null` clears it. */
 export type Subject =
@@ -32,7 +33,8 @@ export type Subject =
   | `batches:${string}`
   | `chain:${string}`;
 
-type Raised = Omit<Condition, 'since'>;
+/** A condition as it is raised: the board knows since when, and how severe. */
+export type Raised = Omit<Condition, 'since' | 'severity'>;
 
 /** Raised before the node first answered. */
 export function notAskedYet(since: string): Condition {
@@ -41,6 +43,7 @@ export function notAskedYet(since: string): Condition {
     message: 'The node has not answered yet.',
     hint: 'Wait a moment; if it stays, look at HOLDFAST_NODE_URL.',
     since,
+    severity: 'error',
     blocksReadiness: true,
   };
 }
@@ -65,10 +68,12 @@ export class ConditionBoard {
       return;
     }
     const same = before?.code === raised.code;
-    this.#conditions.set(subject, { ...raised, since: same ? before.since : new Date(this.#nowMs()).toISOString() });
+    const since = same ? before.since : new Date(this.#nowMs()).toISOString();
+    const severity = severityOf(raised);
+    this.#conditions.set(subject, { ...raised, severity, since });
     if (same && before.message === raised.message) return;
-    const level = same ? 'debug' : raised.blocksReadiness ? 'error' : 'warn';
-    this.#log[level]({ subject, code: raised.code, hint: raised.hint }, raised.message);
+    const level = same ? 'debug' : severity === 'warning' ? 'warn' : 'error';
+    this.#log[level]({ subject, code: raised.code, severity, hint: raised.hint }, raised.message);
   }
 
   /** Raises what an error says. Only errors of ours have a code and a hint; anything else is a bug of ours. */
@@ -96,7 +101,8 @@ export class ConditionBoard {
     return this.#conditions.has(subject);
   }
 
+  /** The most severe first. */
   all(): Condition[] {
-    return [...this.#conditions.values()];
+    return mostSevereFirst([...this.#conditions.values()]);
   }
 }

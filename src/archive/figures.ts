@@ -120,9 +120,9 @@ export class ArchiveFigures {
   }
 
   #backends() {
-    const { replication, catalog, damage, poller } = this.#modules;
+    const { replication, catalog, damage: watch, poller } = this.#modules;
     const { tip } = poller.state;
-    return replication.status().map(({ id, state, queued }) => {
+    return replication.status().map(({ id, state, queued, damaged }) => {
       const oldest = catalog.figures.earliestQueued(id);
       const offsetMs = replication.sites.find((site) => site.id === id)?.store.clockOffsetMs ?? null;
       return {
@@ -130,9 +130,9 @@ export class ArchiveFigures {
         isUp: state === 'good',
         queued,
         oldestQueuedSeconds: tip === null || oldest === null ? null : Math.max(0, tip.medianTimeSeconds - oldest),
-        damaged: catalog.replicas.damagedCount(id),
-        damagedFound: damage.found.get(id) ?? 0,
-        healed: damage.healedCopies.get(id) ?? 0,
+        damaged,
+        damagedFound: watch.found.get(id) ?? 0,
+        healed: watch.healedCopies.get(id) ?? 0,
         scrubbedShare: catalog.replicas.progress(id, 'daily') / Math.max(1, catalog.replicas.lastSequence()),
         clockOffsetSeconds: offsetMs === null ? null : offsetMs / 1_000,
       };

@@ -1,4 +1,5 @@
 import type { MetricsRegistry, Sample } from '../observability/metrics.ts';
+import type { Condition } from './archive-view.ts';
 import type { Figures } from './figures.ts';
 
 type Read = (figures: Figures) => readonly Sample[];
@@ -220,7 +221,7 @@ const COUNTED: readonly (readonly [name: string, help: string, labels: readonly 
 /** What an archive and a stateless reader tell alike. */
 export interface Standing {
   readonly backends: readonly { readonly id: string; readonly isUp: boolean }[];
-  readonly conditions: readonly { readonly code: string; readonly blocksReadiness: boolean }[];
+  readonly conditions: readonly Pick<Condition, 'code' | 'severity' | 'blocksReadiness'>[];
 }
 
 export function declareStandingMetrics(metrics: MetricsRegistry, read: () => Standing): void {
@@ -232,11 +233,14 @@ export function declareStandingMetrics(metrics: MetricsRegistry, read: () => Sta
   });
   metrics.gauge({
     name: 'holdfast_condition',
-    help: '1 for each thing that is wrong now, as /v1/status names it.',
-    labels: ['code', 'blocks_readiness'],
+    help: '1 for each thing that is wrong now, as /v1/status names it; the most severe first.',
+    labels: ['code', 'blocks_readiness', 'severity'],
     read: () =>
       [...new Map(read().conditions.map((condition) => [condition.code, condition])).values()].map(
-        ({ code, blocksReadiness }) => ({ labels: { code, blocks_readiness: String(blocksReadiness) }, value: 1 }),
+        ({ code, severity, blocksReadiness }) => ({
+          labels: { code, blocks_readiness: String(blocksReadiness), severity },
+          value: 1,
+        }),
       ),
   });
 }

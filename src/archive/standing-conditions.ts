@@ -1,6 +1,7 @@
 import type { Condition } from './archive-view.ts';
 import type { ChainFollowing } from './chain/chain-following.ts';
 import { type ConditionBoard, notAskedYet } from './condition-board.ts';
+import { mostSevereFirst, severityOf } from './condition-severity.ts';
 
 /** What is wrong now. Before the node first answered, that is said too; then, that the walk is behind. */
 export function standingConditions(
@@ -12,7 +13,7 @@ export function standingConditions(
   const raised = board.all();
   const since = new Date(nowMs).toISOString();
   if (board.has('node')) return raised;
-  if (!hasSwept) return [...raised, notAskedYet(since)];
+  if (!hasSwept) return mostSevereFirst([...raised, notAskedYet(since)]);
   const behind = chain.behindCondition(since);
-  return behind === null ? raised : [...raised, behind];
+  return behind === null ? raised : mostSevereFirst([...raised, { ...behind, severity: severityOf(behind) }]);
 }

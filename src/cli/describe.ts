@@ -15,3 +15,8 @@ export function describeSeconds(seconds: number): string {
   const minutes = Math.floor(whole / 60);
   return minutes < 120 ? `${sign}${minutes} min` : `${sign}${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
+
+/** `1 blob is`, `1,239 blobs are`. */
+export function describeCount(count: number, one: string, many: string): string {
+  return `${count.toLocaleString('en-GB')} ${count === 1 ? one : many}`;
+}

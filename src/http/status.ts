@@ -53,6 +53,6 @@ export function statusRoutes(view: StatusView, nowMs: () => number): Route[] {
   ];
 }
 
-function conditionOnWire({ code, message, hint, since }: Condition) {
-  return { code, message, hint, since };
+function conditionOnWire({ code, message, hint, since, severity }: Condition) {
+  return { code, severity, message, hint, since };
 }

@@ -11,20 +11,19 @@ const BACKEND_WORDS = {
   unknown: 'unknown',
 } as const;
 
-/** What is wrong now, the worst first. */
+/** What is wrong now, in the order of the archive: the most severe first. */
 export function showAlarms(list: HTMLElement, conditions: readonly PageCondition[]): void {
-  const sorted = conditions.toSorted((a, b) => Number(b.blocksReadiness) - Number(a.blocksReadiness));
-  refill(list, sorted, () =>
-    sorted.length === 0
+  refill(list, conditions, () =>
+    conditions.length === 0
       ? [element('p', { class: 'quiet' }, 'Nothing to report.')]
       : [
           element(
             'ul',
             { class: 'alarms' },
-            ...sorted.map(({ code, message, hint, since, blocksReadiness }) =>
+            ...conditions.map(({ code, message, hint, since, severity, blocksReadiness }) =>
               element(
                 'li',
-                { class: blocksReadiness ? 'bad' : 'notice' },
+                { class: severity === 'warning' ? 'notice' : 'bad' },
                 element('p', {}, element('strong', {}, message)),
                 element('p', {}, hint),
                 element(

@@ -87,7 +87,7 @@ describe('the board of conditions', () => {
     conditions.set('node', raised);
     later();
     conditions.set('node', raised);
-    expect(conditions.all()).toEqual([{ ...raised, since: new Date(1_000).toISOString() }]);
+    expect(conditions.all()).toEqual([{ ...raised, severity: 'error', since: new Date(1_000).toISOString() }]);
     conditions.set('node', null);
     conditions.set('node', null);
     expect(conditions.all()).toEqual([]);
@@ -103,6 +103,25 @@ describe('the board of conditions', () => {
     later();
     conditions.set('node', { ...raised, code: 'x/z' });
     expect(conditions.all()).toMatchObject([{ code: 'x/z', since: new Date(2_000).toISOString() }]);
+  });
+
+  test('shows the most severe first, of equals the oldest, whatever came first', () => {
+    const { conditions, lines, later } = board();
+    const warning = { ...raised, blocksReadiness: false };
+    conditions.set('clock', { ...warning, code: 'clock/wrong' });
+    later();
+    conditions.set('canary', { ...warning, code: 'canary/failed' });
+    conditions.set('node', raised);
+    conditions.set('chain:lost', { ...warning, code: 'chain/lost' });
+    conditions.set('chain:late', { ...warning, code: 'chain/at-risk-50' });
+    expect(conditions.all().map(({ code, severity }) => `${severity} ${code}`)).toEqual([
+      'critical chain/at-risk-50',
+      'critical chain/lost',
+      'error x/y',
+      'warning clock/wrong',
+      'warning canary/failed',
+    ]);
+    expect(lines.map((line) => JSON.parse(line)).at(-1)).toMatchObject({ level: 'error', severity: 'critical' });
   });
 
   test('an error of ours is told as it is, any other as a bug, with its stack in the log', () => {

@@ -164,7 +164,14 @@ describe('every answer is as the description says', () => {
       };
     },
     'an archive that is not ready': ({ view }) => {
-      const condition = { code: 'a/b', message: '', hint: '', since: '', blocksReadiness: true };
+      const condition = {
+        code: 'a/b',
+        message: '',
+        hint: '',
+        since: '',
+        severity: 'error' as const,
+        blocksReadiness: true,
+      };
       view.now = () => ({ ...HEALTHY, conditions: [condition] });
     },
   };

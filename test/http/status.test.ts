@@ -8,9 +8,15 @@ const BLOCKING: Condition = {
   message: 'The node does not answer.',
   hint: 'Start it.',
   since: '2026-01-01T00:00:00.000Z',
+  severity: 'error',
   blocksReadiness: true,
 };
-const WORTH_TELLING: Condition = { ...BLOCKING, code: 'storage/nearly-full', blocksReadiness: false };
+const WORTH_TELLING: Condition = {
+  ...BLOCKING,
+  code: 'storage/nearly-full',
+  severity: 'warning',
+  blocksReadiness: false,
+};
 
 function archive(...conditions: Condition[]) {
   const view = new FakeArchiveView();

@@ -152,7 +152,14 @@ describe('GET /v1/events', () => {
     const looks = window.asked;
     view.now = () => ({ ...HEALTHY, node: { ...HEALTHY.node, calls: { getblock: 9 }, lastAnswerAt: 'now' } });
     await eventually(() => expect(window.asked).toBeGreaterThan(looks + 1));
-    const condition = { code: 'storage/full', message: '<b>', hint: '', since: '', blocksReadiness: true };
+    const condition = {
+      code: 'storage/full',
+      message: '<b>',
+      hint: '',
+      since: '',
+      severity: 'error' as const,
+      blocksReadiness: true,
+    };
     view.now = () => ({ ...HEALTHY, conditions: [condition] });
     const change = changeOf(await next());
     expect(change.changed).toEqual([]);

@@ -16,6 +16,7 @@ const CONDITION = {
   message: 'The backend s3 failed and is left alone for a while.',
   hint: 'Look at the bucket.',
   since: '2026-01-01T00:00:00.000Z',
+  severity: 'warning' as const,
   blocksReadiness: false,
 };
 
@@ -57,7 +58,12 @@ describeInBrowser('what an operator sees', () => {
       chain: { ...HEALTHY.chain, lost: 1 },
       conditions: [
         CONDITION,
-        { ...CONDITION, code: 'chain/at-risk-75', message: '3 blobs that are on chain are not here.' },
+        {
+          ...CONDITION,
+          severity: 'critical',
+          code: 'chain/at-risk-75',
+          message: '3 blobs that are on chain are not here.',
+        },
       ],
     });
     const watched = await WatchedPage.open(browser, url);
@@ -86,7 +92,7 @@ describeInBrowser('what an operator sees', () => {
     await title.getByText('Cannot tell: the node does not answer').waitFor();
     tell({ chain: { ...HEALTHY.chain, lagBlocks: 7 } });
     await title.getByText('Cannot tell yet: the chain is not walked to its end').waitFor();
-    tell({ conditions: [{ ...CONDITION, blocksReadiness: true }] });
+    tell({ conditions: [{ ...CONDITION, severity: 'error', blocksReadiness: true }] });
     await title.getByText('The archive is not ready').waitFor();
     tell({ conditions: [CONDITION] });
     await title.getByText('Nothing is at risk; 1 thing to look at').waitFor();

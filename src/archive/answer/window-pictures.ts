@@ -2,7 +2,7 @@ import { RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { BlockRow } from '../../catalog/block-table.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { WindowPlacement, WindowRow } from '../../catalog/window-rows.ts';
-import { FIRST_ALARM_PERCENT } from '../chain/deadline-watch.ts';
+import { countAtRisk, isAtRisk } from '../chain/deadline-watch.ts';
 import type {
   BackendTally,
   BlobColumn,
@@ -100,7 +100,7 @@ export class WindowPictures implements WindowView {
       blocks,
       blocksNotDrawn: this.#notDrawn(blocks[0] ?? null, sinceSeconds),
       waiting: columnOf(waiting, stateOf, copies),
-      atRisk: catalog.losses.lateness(sinceSeconds, nowSeconds - alarmSeconds()).unspooled,
+      atRisk: countAtRisk(catalog, nowSeconds),
       backends: sumOf(drawn.flatMap(({ read }) => read.tallies)),
     };
   }
@@ -149,15 +149,11 @@ export class WindowPictures implements WindowView {
 }
 
 /** What has not come within this time after its block is at risk. */
-function alarmSeconds(): number {
-  return (RETENTION_SECONDS * FIRST_ALARM_PERCENT) / 100;
-}
-
 function stateIn(row: WindowRow, blockSeconds: number, nowSeconds: number): WindowBlobState {
   if (row.state !== 'seen') return row.state;
   if (row.isCustom) return 'custom';
   if (row.isLost) return 'lost';
-  return nowSeconds - (row.wantedSeconds ?? blockSeconds) >= alarmSeconds() ? 'at-risk' : 'seen';
+  return isAtRisk(row.wantedSeconds ?? blockSeconds, nowSeconds) ? 'at-risk' : 'seen';
 }
 
 function columnOf(

@@ -5,6 +5,19 @@ import type { Poller } from '../ingest/poller.ts';
 
 /** From this share of the window on, a blob that is on chain and not durable here is at risk. */
 export const FIRST_ALARM_PERCENT = 50;
+/** How old in seconds, by the chain's clock, a blob at risk is at least. */
+const AT_RISK_SECONDS = (RETENTION_SECONDS * FIRST_ALARM_PERCENT) / 100;
+
+/** Is a blob that is on chain since `seconds`, and not durable here, at risk? */
+export function isAtRisk(seconds: number, nowSeconds: number): boolean {
+  return nowSeconds - seconds >= AT_RISK_SECONDS;
+}
+
+/** Blobs that are on chain, not durable here, and at risk, of those that the node may still have. */
+export function countAtRisk({ losses }: Pick<Catalog, 'losses'>, nowSeconds: number): number {
+  return losses.lateness(nowSeconds - RETENTION_SECONDS, nowSeconds - AT_RISK_SECONDS).unspooled;
+}
+
 /** Shares of the window, in percent, at which a blob that is not durable here is told of. */
 const ALARM_PERCENT = [90, 75, FIRST_ALARM_PERCENT] as const;
 
@@ -38,7 +51,7 @@ export class DeadlineWatch {
       late && {
         code: `chain/at-risk-${late.percent}`,
         message: `${late.count} blobs that are on chain are not here, and ${late.percent} % of the time until the node may prune them is over.`,
-        hint: 'See their records for what keeps them. Add another node to HOLDFAST_NODE_URL, or a peer that has them.',
+        hint: 'See their records for what keeps them. Add another node to HOLDFAST_NODE_URL, or fetch them from an archive that has them: holdfast backfill --source peer=<its address>.',
         blocksReadiness: late.percent >= 90,
       },
     );

@@ -1,6 +1,6 @@
 import type { VersionHash } from '../../blob/ids.ts';
-import type { Condition } from '../archive-view.ts';
 import type { BlobNode, ListedBlob } from '../blob-node.ts';
+import type { Raised } from '../condition-board.ts';
 
 /** More entries than six hours of full blocks and a full mempool: a list beyond this is not believed to end. */
 export const MOST_LISTED = 1_000_000;
@@ -60,7 +60,7 @@ export async function sweepList(
 }
 
 /** Why a sweep does not tell what is not listed; null: it does. */
-export function sweepCondition({ found, unreadable, isEnded }: Sweep): Omit<Condition, 'since'> | null {
+export function sweepCondition({ found, unreadable, isEnded }: Sweep): Raised | null {
   if (!isEnded) {
     return {
       code: 'archive/list-too-long',

@@ -148,13 +148,15 @@ export class Replication {
 
   status(): BackendStatus[] {
     const { catalog, store } = this.#modules;
-    const local = this.room.isCache
-      ? []
-      : [{ id: store.id, state: 'good' as const, queued: catalog.replicas.queued(store.id) }];
+    const countsOf = (id: string) => ({
+      queued: catalog.replicas.queued(id),
+      damaged: catalog.replicas.damagedCount(id),
+    });
+    const local = this.room.isCache ? [] : [{ id: store.id, state: 'good' as const, ...countsOf(store.id) }];
     const remote = this.sites.map(({ id, isAdmitted, isLeftAlone }) => ({
       id,
       state: !isAdmitted ? ('not-admitted' as const) : isLeftAlone ? ('left-alone' as const) : ('good' as const),
-      queued: catalog.replicas.queued(id),
+      ...countsOf(id),
     }));
     return [...local, ...remote];
   }

@@ -5,6 +5,7 @@ export interface PageCondition {
   readonly message: string;
   readonly hint: string;
   readonly since: string;
+  readonly severity: 'critical' | 'error' | 'warning' | 'unknown';
   readonly blocksReadiness: boolean;
 }
 
@@ -101,6 +102,7 @@ export function decodeConditions(status: Fields): PageCondition[] {
       message: condition.text('message'),
       hint: condition.text('hint'),
       since: condition.text('since'),
+      severity: condition.word('severity', ['critical', 'error', 'warning']),
       blocksReadiness: condition.flag('blocksReadiness'),
     };
   });

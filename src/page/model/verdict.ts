@@ -30,6 +30,9 @@ export function judge(window: PageWindow): Verdict {
     const behind = lagBlocks === null ? 'The walk has not begun.' : `The walk is ${lagBlocks} blocks behind the node.`;
     return verdict('unknown', 'Cannot tell yet: the chain is not walked to its end', behind);
   }
+  // A loss is told of for good, and nothing can be saved any more: it alone is no reason to call for help.
+  const [worst] = status.conditions.filter(({ severity, code }) => severity === 'critical' && code !== 'chain/lost');
+  if (worst !== undefined) return verdict('bad', worst.message, worst.hint);
   const blocking = status.conditions.filter(({ blocksReadiness }) => blocksReadiness);
   if (blocking.length > 0) {
     return verdict('bad', 'The archive is not ready', blocking.map(({ message }) => message).join(' '));

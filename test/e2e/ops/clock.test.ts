@@ -25,7 +25,7 @@ test('a clock that is hours off what blocks say is told; the archive goes on by 
   );
   expect(told?.hint).toContain('chrony');
   const metrics = (await daemon.client.get('/metrics')).body.toString();
-  expect(metrics).toMatch(/^holdfast_condition\{code="clock\/wrong",blocks_readiness="[^"]*"\} 1$/m);
+  expect(metrics).toMatch(/^holdfast_condition\{code="clock\/wrong",blocks_readiness="[^"]*",severity="warning"\} 1$/m);
   node.submitLabelled({ label: 'with a wrong clock', sizeBytes: 1_000, hashType: 'keccak256' });
   node.mine();
   await untilStored(daemon, 1);

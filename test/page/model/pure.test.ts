@@ -84,7 +84,14 @@ describe('the window in the page', () => {
 
 describe('the verdict', () => {
   const RISKY = { smallestSlackSeconds: 60 };
-  const CONDITION = { code: 'x/y', message: 'It is so.', hint: '', since: '', blocksReadiness: false };
+  const CONDITION = {
+    code: 'x/y',
+    message: 'It is so.',
+    hint: '',
+    since: '',
+    severity: 'warning' as const,
+    blocksReadiness: false,
+  };
   test.each([
     ['all stored', {}, 0, 'stored', 'good', 'Nothing is at risk'],
     ['something on the way', {}, 0, 'seen', 'good', 'Nothing is at risk; 1 blob on the way'],
@@ -124,11 +131,27 @@ describe('the verdict', () => {
     ],
     [
       'not ready',
-      { conditions: [{ ...CONDITION, blocksReadiness: true }] },
+      { conditions: [{ ...CONDITION, severity: 'error', blocksReadiness: true }] },
       0,
       'stored',
       'bad',
       'The archive is not ready',
+    ],
+    [
+      'no good copy of a blob',
+      { conditions: [{ ...CONDITION, severity: 'critical', code: 'archive/no-good-copy' }] },
+      0,
+      'stored',
+      'bad',
+      'It is so.',
+    ],
+    [
+      'a blob that is recorded as lost',
+      { conditions: [{ ...CONDITION, severity: 'critical', code: 'chain/lost' }] },
+      0,
+      'stored',
+      'notice',
+      'Nothing is at risk; 1 thing to look at',
     ],
     ['a condition', { conditions: [CONDITION] }, 0, 'stored', 'notice', 'Nothing is at risk; 1 thing to look at'],
     ['lost before', { chain: { ...HEALTHY.chain, lost: 1 } }, 0, 'stored', 'notice', 'Nothing is at risk'],

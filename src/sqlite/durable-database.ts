@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3';
 import { codeOf, messageOf } from '../blob/errors.ts';
+import { assertNoOtherKind } from './damage.ts';
 import { SqliteError } from './errors.ts';
 
 /** Below this, SQLite can corrupt a database when a WAL is reset (fixed in 3.51.3). */
@@ -19,6 +20,7 @@ export interface OpenOptions {
 export function openDurableDatabase(path: string, options: OpenOptions = {}): Database.Database {
   let database: Database.Database;
   try {
+    assertNoOtherKind(path);
     database = new Database(path);
   } catch (cause) {
     throw cannotOpen(path, cause);

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import { assertNoOtherKind } from './damage.ts';
 
 /** Somebody may look whether the lock is held just now; that takes no longer. */
 const LOOK_MS = 250;
@@ -8,6 +9,7 @@ const LOOK_MS = 250;
  * clean up. Throws `SQLITE_BUSY` when another process holds it.
  */
 export function lockExclusively(file: string): { close(): void } {
+  assertNoOtherKind(file);
   const lock = new Database(file, { timeout: LOOK_MS });
   try {
     lock.pragma('locking_mode = EXCLUSIVE');
@@ -21,6 +23,7 @@ export function lockExclusively(file: string): { close(): void } {
 
 /** Does a process hold the lock? The file must exist. */
 export function isLocked(file: string): boolean {
+  assertNoOtherKind(file);
   const lock = new Database(file, { timeout: 0, fileMustExist: true });
   try {
     lock.prepare('SELECT COUNT(*) FROM sqlite_schema').get();

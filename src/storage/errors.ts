@@ -12,6 +12,8 @@ export type StorageErrorCode =
   | 'storage/too-old-sqlite'
   | 'storage/closed'
   | 'storage/fault'
+  /** SQLite says that the file of small blobs is damaged. */
+  | 'storage/damaged-database'
   // Of backends behind a network:
   | 'storage/unreachable'
   | 'storage/timeout'
@@ -34,6 +36,14 @@ export type StorageErrorCode =
 
 /** Details carry `backend`, `operation` and the system's own code. */
 export class StorageError extends HoldfastError<StorageErrorCode> {}
+
+/** Of the local disk: one file or row that it has and does not give. A disk that is unwell as a whole has them of all. */
+export function mayBeOneFile(error: unknown): error is StorageError {
+  return mayBeOneObject(error) || (error instanceof StorageError && OF_ONE_FILE.has(error.code));
+}
+
+/** A foreign owner's file cannot be opened; a damaged file of rows gives some and keeps others. */
+const OF_ONE_FILE: ReadonlySet<StorageErrorCode> = new Set(['storage/denied', 'storage/damaged-database']);
 
 /** Faults that a server has when its disks have lost part of one object. A server that is unwell has them of all. */
 const OF_ONE_OBJECT: ReadonlySet<StorageErrorCode> = new Set([

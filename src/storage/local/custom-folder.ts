@@ -1,4 +1,4 @@
-import { open, readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
 import { parseVersionHash, type VersionHash } from '../../blob/ids.ts';
@@ -6,7 +6,8 @@ import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
 import { type CustomName, type CustomStore, customPath, type ListedCustom } from '../custom-store.ts';
 import { storageFault } from '../errors.ts';
 import { DamagedFiles } from './damaged-files.ts';
-import { makeDurableFolder, writeDurably } from './durable-file.ts';
+import { makeDurableFolder, syncFolder, writeDurably } from './durable-file.ts';
+import { readRegularFile } from './regular-file.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
 
@@ -32,7 +33,9 @@ export class CustomFolder implements CustomStore {
   async getCustom(name: CustomName, signal: AbortSignal): Promise<Uint8Array | null> {
     signal.throwIfAborted();
     const file = this.#fileOf(name);
-    return await this.#doing('get custom', file, signal, () => nullWhenAbsent(readBounded(file)));
+    return await this.#doing('get custom', file, signal, () =>
+      nullWhenAbsent(readRegularFile(file, MAX_BLOB_BYTES + 1)),
+    );
   }
 
   async *listCustom(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom> {
@@ -60,6 +63,7 @@ export class CustomFolder implements CustomStore {
     return await this.#doing('purge custom', folder, signal, async () => {
       const isThere = (await nullWhenAbsent(stat(folder))) !== null;
       await rm(folder, { recursive: true, force: true });
+      if (isThere) await syncFolder(dirname(folder));
       return (await this.#damaged.remove(versionHash)) || isThere;
     });
   }
@@ -86,24 +90,6 @@ export class CustomFolder implements CustomStore {
       signal.throwIfAborted();
       throw storageFault('local', operation, cause, where);
     }
-  }
-}
-
-/** A damaged folder can hold anything under such a name; no blob is larger than this. */
-async function readBounded(file: string): Promise<Uint8Array> {
-  const handle = await open(file, 'r');
-  try {
-    const { size } = await handle.stat();
-    const bytes = Buffer.alloc(Math.min(size, MAX_BLOB_BYTES + 1));
-    let read = 0;
-    while (read < bytes.length) {
-      const { bytesRead } = await handle.read(bytes, read, bytes.length - read, read);
-      if (bytesRead === 0) break;
-      read += bytesRead;
-    }
-    return bytes.subarray(0, read);
-  } finally {
-    await handle.close();
   }
 }
 

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
-import { copyFile, link, opendir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, link, lstat, opendir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
-import { makeDurableFolder } from './durable-file.ts';
+import { makeDurableFolder, syncFolder } from './durable-file.ts';
 
 /** A disk that goes bad as a whole must not fill itself with what it spoilt. */
 const MOST_BYTES = 268_435_456;
@@ -17,17 +17,25 @@ export class DamagedFiles {
     this.#root = root;
   }
 
-  /** Gives the file a second name here, so that the first is never absent. null: nothing is there, or here is no more room. */
+  /**
+   * Gives the file a second name here, so that the first is never absent. null: nothing is there, or here is no more room.
+   * A folder, FIFO or the like, which can have no second name and which no file can replace, is moved here.
+   */
   async keep(path: string, below: string): Promise<string | null> {
-    const found = await stat(path, { bigint: true }).catch((error: unknown) => {
+    const found = await lstat(path, { bigint: true }).catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return null;
       throw error;
     });
     if (found === null) return null;
-    this.#bytes ??= await bytesBelow(this.#root);
-    if (this.#bytes + Number(found.size) > MOST_BYTES) return null;
     const folder = join(this.#root, below);
     const kept = join(folder, `${found.mtimeNs}-${found.size}`);
+    if (!found.isFile()) {
+      await makeDurableFolder(folder);
+      await rename(path, kept);
+      return kept;
+    }
+    this.#bytes ??= await bytesBelow(this.#root);
+    if (this.#bytes + Number(found.size) > MOST_BYTES) return null;
     await makeDurableFolder(folder);
     try {
       await linkOrCopy(path, kept);
@@ -48,6 +56,7 @@ export class DamagedFiles {
       if (codeOf(error) === 'ENOENT') return false;
       throw error;
     }
+    await syncFolder(dirname(folder));
     this.#bytes = null;
     return true;
   }

@@ -16,6 +16,19 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
+/**
+ * Deletes a file so that no power failure brings it back. The folder is synced also where the file is gone already: a
+ * crash may have come between the two.
+ */
+export async function removeDurably(path: string): Promise<void> {
+  try {
+    await rm(path, { force: true });
+    await syncFolder(dirname(path));
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR') throw error;
+  }
+}
+
 /** Folders whose names this process has made durable, or is about to. */
 const durable = new LRUCache<string, Promise<void>>({ max: 4_096 });
 
@@ -75,7 +88,8 @@ export async function writeDurably(path: string, bytes: Uint8Array, temporaryFol
       await handle.close();
     }
   } catch (error) {
-    await rm(temporary, { force: true });
+    // What was meant to be told is why it could not be written, not why the rest of it could not be deleted.
+    await rm(temporary, { force: true }).catch(() => {});
     throw error;
   }
   await syncFolder(dirname(path));

@@ -1,4 +1,5 @@
-import { opendir, readdir, rm, stat } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { open, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
 import { type ContentName, HASH_TYPES, parseVersionHash } from '../../blob/ids.ts';
@@ -7,7 +8,7 @@ import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
 import type { FileIdentity, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { StoredEntry } from '../blob-store.ts';
 import { DamagedFiles } from './damaged-files.ts';
-import { makeDurableFolder, writeDurably } from './durable-file.ts';
+import { makeDurableFolder, removeDurably, writeDurably } from './durable-file.ts';
 import { OpenBlobFile } from './open-blob-file.ts';
 
 /** Bytes of a file together with what tells that the file has not changed since. */
@@ -15,6 +16,9 @@ export interface ReadFile {
   readonly bytes: Uint8Array;
   readonly identity: FileIdentity;
 }
+
+/** More than a disk writes at once. */
+const PROBE_BYTES = 8_192;
 
 /** Large blobs, a file each: `blobs/<hash type>/<first two hex>/<version hash>`. */
 export class FileShelf {
@@ -33,7 +37,9 @@ export class FileShelf {
     const shelf = new FileShelf(root);
     await makeDurableFolder(shelf.#temporary);
     // What a crash left half-written was never acknowledged.
-    for (const name of await readdir(shelf.#temporary)) await rm(join(shelf.#temporary, name), { force: true });
+    for (const name of await readdir(shelf.#temporary)) {
+      await rm(join(shelf.#temporary, name), { force: true, recursive: true });
+    }
     return shelf;
   }
 
@@ -49,8 +55,30 @@ export class FileShelf {
       await makeDurableFolder(folder);
       this.#madeFolders.add(folder);
     }
-    if ((await this.stat(blob)) !== null && !(await this.#isSame(blob))) await this.#damaged.keep(path, below(blob));
+    if (!(await this.#isSame(blob))) {
+      // What the disk does not give cannot be kept, and is replaced all the same.
+      await this.#damaged.keep(path, below(blob)).catch(() => null);
+    }
     return await writeDurably(path, blob.bytes, this.#temporary);
+  }
+
+  /** Writes something new, syncs it and reads it: does the disk do its work for others than the one file that failed? */
+  async probe(): Promise<void> {
+    const path = join(this.#temporary, `probe-${randomBytes(12).toString('hex')}`);
+    const written = randomBytes(PROBE_BYTES);
+    try {
+      const handle = await open(path, 'wx+');
+      try {
+        await handle.writeFile(written);
+        await handle.sync();
+        const { buffer } = await handle.read(Buffer.alloc(PROBE_BYTES), 0, PROBE_BYTES, 0);
+        if (!buffer.equals(written)) throw new Error('it gives other bytes than were written');
+      } finally {
+        await handle.close();
+      }
+    } finally {
+      await rm(path, { force: true });
+    }
   }
 
   async #isSame(blob: VerifiedBlob): Promise<boolean> {
@@ -106,16 +134,32 @@ export class FileShelf {
     }
   }
 
+  /** A folder that cannot be read keeps none of the others from being listed; what is wrong with it is thrown at the end. */
   async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
+    let failure: { readonly error: unknown } | null = null;
     for (const hashType of HASH_TYPES) {
       for (const prefix of await prefixFoldersIn(join(this.#root, hashType))) {
-        for await (const entry of await opendir(join(this.#root, hashType, prefix))) {
+        try {
+          for await (const name of namesIn(join(this.#root, hashType, prefix))) {
+            signal.throwIfAborted();
+            const found = await this.#listed({ hashType, versionHash: parseVersionHash(name) });
+            if (found !== null) yield found;
+          }
+        } catch (error) {
           signal.throwIfAborted();
-          if (!entry.isFile() || !/^[0-9a-f]{64}$/.test(entry.name)) continue;
-          const found = await this.stat({ hashType, versionHash: parseVersionHash(entry.name) });
-          if (found !== null) yield found;
+          failure ??= { error };
         }
       }
+    }
+    if (failure !== null) throw failure.error;
+  }
+
+  /** One whose size the disk does not give is listed without one: whoever reads it is told what is wrong with it. */
+  async #listed({ hashType, versionHash }: ContentName): Promise<StoredEntry | null> {
+    try {
+      return await this.stat({ hashType, versionHash });
+    } catch {
+      return { hashType, versionHash, sizeBytes: 0 };
     }
   }
 
@@ -126,8 +170,14 @@ export class FileShelf {
   /** What was kept aside as well. false: there was nothing. */
   async purge(name: ContentName): Promise<boolean> {
     const isThere = (await this.stat(name)) !== null;
-    await this.delete(name);
+    await removeDurably(this.#path(name));
     return (await this.#damaged.remove(below(name))) || isThere;
+  }
+}
+
+async function* namesIn(folder: string): AsyncIterable<string> {
+  for await (const entry of await opendir(folder)) {
+    if (entry.isFile() && /^[0-9a-f]{64}$/.test(entry.name)) yield entry.name;
   }
 }
 

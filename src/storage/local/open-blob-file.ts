@@ -1,6 +1,7 @@
 import { type BigIntStats, close, fstatSync, open, read } from 'node:fs';
 import { codeOf } from '../../blob/errors.ts';
 import type { FileIdentity } from '../../verify/verified-blob.ts';
+import { assertRegular, READ_FLAGS } from './regular-file.ts';
 
 /** A blob's file, open for reading in parts. What replaces it meanwhile is another file. */
 export class OpenBlobFile {
@@ -15,12 +16,27 @@ export class OpenBlobFile {
   /** null: there is no such file. */
   static async open(path: string): Promise<OpenBlobFile | null> {
     return await new Promise((resolve, reject) => {
-      open(path, 'r', (error, descriptor) => {
-        if (error === null) resolve(new OpenBlobFile(descriptor));
-        else if (codeOf(error) === 'ENOENT') resolve(null);
+      open(path, READ_FLAGS, (error, descriptor) => {
+        if (error === null) {
+          try {
+            resolve(OpenBlobFile.#ofRegular(descriptor, path));
+          } catch (cause) {
+            reject(cause);
+          }
+        } else if (codeOf(error) === 'ENOENT') resolve(null);
         else reject(error);
       });
     });
+  }
+
+  static #ofRegular(descriptor: number, path: string): OpenBlobFile {
+    try {
+      assertRegular(fstatSync(descriptor), path);
+      return new OpenBlobFile(descriptor);
+    } catch (error) {
+      close(descriptor, () => undefined);
+      throw error;
+    }
   }
 
   /** Of an open file the system has this in memory: no disk is waited for. */

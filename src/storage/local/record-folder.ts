@@ -1,4 +1,4 @@
-import { open, readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
 import { storageFault } from '../errors.ts';
@@ -9,7 +9,8 @@ import {
   type RecordStore,
   recordPathOrNull,
 } from '../record-store.ts';
-import { makeDurableFolder, writeDurably } from './durable-file.ts';
+import { makeDurableFolder, removeDurably, writeDurably } from './durable-file.ts';
+import { readRegularFile } from './regular-file.ts';
 
 /** Records as files below the data folder: `occurrences/…` and `audit/…`, a file each, durable when acknowledged. */
 export class RecordFolder implements RecordStore {
@@ -55,7 +56,7 @@ export class RecordFolder implements RecordStore {
 
   async deleteRecord(path: RecordPath, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await this.#doing('delete', path, () => rm(join(this.#root, path), { force: true }));
+    await this.#doing('delete', path, () => removeDurably(join(this.#root, path)));
   }
 
   async *#below(folder: string, signal: AbortSignal): AsyncIterable<RecordEntry> {
@@ -74,15 +75,7 @@ export class RecordFolder implements RecordStore {
 
   async #read(path: RecordPath): Promise<string | null> {
     try {
-      const handle = await open(join(this.#root, path), 'r');
-      try {
-        const { size } = await handle.stat();
-        const bytes = Buffer.allocUnsafe(Math.min(size, MAX_RECORD_BYTES));
-        const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
-        return bytes.toString('utf8', 0, bytesRead);
-      } finally {
-        await handle.close();
-      }
+      return (await readRegularFile(join(this.#root, path), MAX_RECORD_BYTES)).toString('utf8');
     } catch (cause) {
       if (codeOf(cause) === 'ENOENT') return null;
       throw cause;

@@ -1,4 +1,4 @@
-import type Database from 'better-sqlite3';
+import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type ContentName, parseVersionHash, type VersionHash } from '../../blob/ids.ts';
 import { openDurableDatabase } from '../../sqlite/durable-database.ts';
@@ -29,6 +29,16 @@ const MOST_DAMAGED = 4_096;
 /** The most blobs that share one synced commit. */
 const GROUP_LIMIT = 512;
 
+const checkpointRow = z.object({ busy: z.number() });
+const rawRow = z.object({
+  id: z.number(),
+  versionHash: z.instanceof(Buffer).refine(({ length }) => length === 32),
+  hashType: z.union([z.literal(1), z.literal(2)]),
+  bytes: z.instanceof(Buffer),
+});
+/** A row as it lies in the file. */
+export type RawRow = z.infer<typeof rawRow>;
+
 const bytesRow = z.instanceof(Buffer);
 const entryRow = z.object({ version_hash: z.instanceof(Buffer), hash_type: z.number(), size_bytes: z.number() });
 
@@ -46,12 +56,20 @@ export class RowShelf {
   readonly #page: Database.Statement;
   readonly #remove: Database.Statement;
   readonly #keepDamaged: Database.Statement;
+  readonly #takeOver: Database.Statement;
   readonly #removeDamaged: Database.Statement;
   readonly #group: GroupCommit<VerifiedBlob>;
 
   constructor(path: string) {
     this.#database = openDurableDatabase(path);
-    this.#database.exec(SCHEMA);
+    try {
+      this.#database.exec(SCHEMA);
+      // What a deleted row leaves inside of a page is overwritten; whole pages are when they are purged or given back.
+      this.#database.pragma('secure_delete = FAST');
+    } catch (error) {
+      this.#database.close();
+      throw error;
+    }
     this.#insert = this.#database.prepare(
       'INSERT INTO blob (version_hash, hash_type, bytes) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     );
@@ -68,6 +86,9 @@ export class RowShelf {
       `INSERT INTO damaged (version_hash, hash_type, bytes, replaced_ms)
        SELECT version_hash, hash_type, bytes, unixepoch() * 1000 FROM blob
        WHERE version_hash = ? AND hash_type = ? AND bytes <> ? AND (SELECT COUNT(*) FROM damaged) < ${MOST_DAMAGED}`,
+    );
+    this.#takeOver = this.#database.prepare(
+      'INSERT INTO blob (version_hash, hash_type, bytes) VALUES (@versionHash, @hashType, @bytes) ON CONFLICT DO NOTHING',
     );
     const putAll = this.#database.transaction((blobs: readonly VerifiedBlob[]) => {
       for (const blob of blobs) {
@@ -130,11 +151,43 @@ export class RowShelf {
     this.#remove.run(key(name), hashTypeCode(name.hashType));
   }
 
-  /** What was kept aside as well. false: there was nothing. */
+  /**
+   * What was kept aside as well, and so that the bytes are in the file no more: freed pages are overwritten and given
+   * back, and the log is emptied. false: there was nothing.
+   */
   purge(name: ContentName): boolean {
     const row = [key(name), hashTypeCode(name.hashType)] as const;
-    const removed = [this.#remove, this.#removeDamaged].map((statement) => statement.run(...row).changes);
-    return removed.some((rows) => rows > 0);
+    this.#database.pragma('secure_delete = ON');
+    try {
+      const removed = [this.#remove, this.#removeDamaged].map((statement) => statement.run(...row).changes);
+      // Also where there was nothing: an earlier purge may have been cut short.
+      this.#database.pragma('incremental_vacuum');
+      this.#emptyLog();
+      return removed.some((rows) => rows > 0);
+    } finally {
+      this.#database.pragma('secure_delete = FAST');
+    }
+  }
+
+  #emptyLog(): void {
+    const [state] = z.array(checkpointRow).parse(this.#database.pragma('wal_checkpoint(TRUNCATE)'));
+    if (state === undefined || state.busy === 0) return;
+    throw Object.assign(new Error('another process reads the file, so that its log cannot be emptied'), {
+      code: 'SQLITE_BUSY',
+    });
+  }
+
+  /** Gives the pages of deleted rows back to the disk: else the file stays as large as it ever was. */
+  reclaim(): void {
+    // The pragma gives a row for each page; the statement has to be run to its end.
+    this.#database.pragma('incremental_vacuum');
+    this.#database.pragma('wal_checkpoint(TRUNCATE)');
+  }
+
+  /** Rows of a damaged file, as they were there. Gives how many are new. */
+  takeOver(rows: readonly RawRow[]): number {
+    const insert = () => rows.reduce((count, row) => count + this.#takeOver.run(row).changes, 0);
+    return this.#database.transaction(insert).immediate();
   }
 
   close(): void {
@@ -145,4 +198,54 @@ export class RowShelf {
 
 function key(name: ContentName): Buffer {
   return Buffer.from(name.versionHash, 'hex');
+}
+
+const RAW_COLUMNS = 'id, version_hash AS versionHash, hash_type AS hashType, bytes';
+
+/**
+ * All rows of a damaged file that can be read: by its table and by its index, each from both ends as far as it goes. The
+ * same row comes several times.
+ */
+export function* readableRows(path: string): Iterable<RawRow> {
+  let database: Database.Database;
+  try {
+    database = new Database(path, { readonly: true, fileMustExist: true });
+  } catch {
+    return;
+  }
+  try {
+    for (const order of ['ASC', 'DESC']) {
+      yield* untilUnreadable(database, `SELECT ${RAW_COLUMNS} FROM blob NOT INDEXED ORDER BY id ${order}`);
+    }
+    const order = ['version_hash, hash_type', 'version_hash DESC, hash_type DESC'];
+    const names = order.map((by) => `SELECT id FROM blob WHERE version_hash >= x'' ORDER BY ${by}`);
+    for (const sql of names) {
+      for (const id of untilUnreadableIds(database, sql)) {
+        yield* untilUnreadable(database, `SELECT ${RAW_COLUMNS} FROM blob NOT INDEXED WHERE id = ${id}`);
+      }
+    }
+  } finally {
+    database.close();
+  }
+}
+
+function* untilUnreadable(database: Database.Database, sql: string): Iterable<RawRow> {
+  try {
+    for (const row of database.prepare(sql).iterate()) {
+      const read = rawRow.safeParse(row);
+      if (read.success) yield read.data;
+    }
+  } catch {
+    // The rest of it is behind a page that is damaged.
+  }
+}
+
+function* untilUnreadableIds(database: Database.Database, sql: string): Iterable<number> {
+  const found: number[] = [];
+  try {
+    for (const id of database.prepare(sql).pluck().iterate()) if (typeof id === 'number') found.push(id);
+  } catch {
+    // As above.
+  }
+  yield* found;
 }

@@ -19,6 +19,8 @@ export type Subject =
   | 'drain'
   | 'rebuild'
   | 'disk'
+  | 'local'
+  | 'rows'
   | 'room'
   | 'scrub'
   | 'unmined'

@@ -7,6 +7,7 @@ import type { Activity } from './activity.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Pulse } from './pulse.ts';
+import { examineLocal } from './replicate/local-copy.ts';
 
 export interface PlacerModules {
   readonly store: LocalStore;
@@ -98,8 +99,11 @@ export class Placer {
   async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean | 'unread'> {
     const { store, catalog, rehash, conditions, nowMs } = this.#modules;
     try {
-      const copy = await store.copy(entry, signal);
-      return copy !== null && rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+      const finding = await examineLocal(entry, { store, rehash }, signal);
+      // Fetched again after a rest only: the disk may give it then, and the node is not asked for it without end.
+      const isFirstFault = 'error' in finding && !this.#unread.has(entry.sequence);
+      if (isFirstFault) throw finding.error;
+      return finding.kind === 'good';
     } catch (error) {
       signal.throwIfAborted();
       this.#unread.add(entry.sequence);

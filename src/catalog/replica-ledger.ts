@@ -60,6 +60,7 @@ export class ReplicaLedger {
   readonly #known: Database.Statement;
   readonly #goodAfter: Database.Statement;
   readonly #newestGood: Database.Statement;
+  readonly #claimedAfter: Database.Statement;
 
   constructor(database: Database.Database, parts: LedgerParts) {
     this.#database = database;
@@ -72,6 +73,11 @@ export class ReplicaLedger {
     );
     this.#newestGood = database
       .prepare('SELECT sequence FROM placement WHERE backend_id = ? AND state = 1 ORDER BY sequence DESC LIMIT 1')
+      .pluck();
+    this.#claimedAfter = database
+      .prepare(
+        'SELECT sequence FROM placement WHERE backend_id = ? AND state < 2 AND sequence > ? ORDER BY sequence LIMIT ?',
+      )
       .pluck();
     this.#goodAfter = database
       .prepare(
@@ -162,6 +168,15 @@ export class ReplicaLedger {
     return this.#parts.reading('read what a backend holds', () =>
       numbers
         .parse(this.#goodAfter.all(this.#parts.placements.id(backend), after, limit))
+        .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+    );
+  }
+
+  /** What the catalog believes to be there, proven or only written. */
+  claimedAfter(backend: string, after: number, limit: number): ContentEntry[] {
+    return this.#parts.reading('read what a backend is believed to hold', () =>
+      numbers
+        .parse(this.#claimedAfter.all(this.#parts.placements.id(backend), after, limit))
         .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
     );
   }

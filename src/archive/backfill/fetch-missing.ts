@@ -3,6 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { SpooledContent } from '../../catalog/content-table.ts';
 import type { MissingContent } from '../../catalog/missing-contents.ts';
 import { forgetBytes, type VerifiedBlob } from '../../verify/verified-blob.ts';
+import { isForLater } from '../errors.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import { Pulse } from '../pulse.ts';
 import { Bandwidth } from '../replicate/bandwidth.ts';
@@ -115,8 +116,10 @@ export class FetchMissing {
       if ((asked.answers.get(desk.name)?.answered ?? 'no-answer') !== 'no-answer') continue;
       const answer = await desk.ask(content, signal);
       if (answer.kind === 'found') {
-        await this.#fetched(answer.blob, content, desk.name, signal);
-        return;
+        const why = await this.#fetched(answer.blob, content, desk.name, signal);
+        if (why === null) return;
+        asked.answers.set(desk.name, { source: desk.name, answered: 'no-answer', why });
+        break;
       }
       const source = desk.name;
       if (answer.kind === 'empty') asked.answers.set(source, { source, answered: answer.answered, why: null });
@@ -125,15 +128,22 @@ export class FetchMissing {
     await this.#nobodyGave(asked, isLast, signal);
   }
 
-  async #fetched(blob: VerifiedBlob, content: MissingContent, source: string, signal: AbortSignal): Promise<void> {
+  /** Gives why there is no place for it now; null: it is kept. */
+  async #fetched(blob: VerifiedBlob, content: MissingContent, source: string, signal: AbortSignal) {
     const sizeBytes = blob.bytes.length;
     const { hashType, versionHash, height } = content;
     await this.#bandwidth.take(sizeBytes, signal);
-    await this.#keep(blob, content, signal);
+    try {
+      await this.#keep(blob, content, signal);
+    } catch (error) {
+      if (isForLater(error)) return error.message;
+      throw error;
+    }
     this.#count.fetched += 1;
     this.#count.fetchedBytes += sizeBytes;
     this.#modules.report({ event: 'fetched', hashType, versionHash, height, source, sizeBytes });
     this.#settled(content);
+    return null;
   }
 
   async #keep(blob: VerifiedBlob, content: MissingContent, signal: AbortSignal): Promise<void> {

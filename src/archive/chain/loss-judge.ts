@@ -8,6 +8,7 @@ import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../../verify/verifi
 import type { Activity } from '../activity.ts';
 import type { BlobNode } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import { isForLater } from '../errors.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import { Pulse } from '../pulse.ts';
@@ -133,7 +134,12 @@ export class LossJudge {
         return null;
       }
       if (typeof answer !== 'string') {
-        await spooler.spool(answer, { ...wanted, sizeBytes: answer.bytes.length }, signal);
+        try {
+          await spooler.spool(answer, { ...wanted, sizeBytes: answer.bytes.length }, signal);
+        } catch (error) {
+          if (!isForLater(error)) throw error;
+          this.#resting.set(versionHash, performance.now() + UNANSWERED_REST_MS);
+        }
         return null;
       }
       answers.push({ source: who, answered: answer, at: new Date(nowMs()).toISOString() });

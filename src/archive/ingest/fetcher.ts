@@ -8,7 +8,7 @@ import type { Activity } from '../activity.ts';
 import type { BlobNode, FetchOutcome } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { CustomKeeper } from '../custom/custom-keeper.ts';
-import { ArchiveError } from '../errors.ts';
+import { type ArchiveError, isForLater } from '../errors.ts';
 import type { Pulse } from '../pulse.ts';
 import { FailureWatch } from './failure-watch.ts';
 import { absentAtNode, type FailedFetch, failureRecord, isAbsentAtNode, wrongBytes } from './fetch-failure.ts';
@@ -187,7 +187,7 @@ export class Fetcher {
       this.#failures.settled(wanted.versionHash);
       return null;
     } catch (error) {
-      if (error instanceof ArchiveError && error.code === 'archive/no-room-for-unmined') return error;
+      if (isForLater(error)) return error;
       throw error;
     } finally {
       forgetBytes(blob);

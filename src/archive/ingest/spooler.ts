@@ -1,4 +1,3 @@
-import { codeOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { SpooledContent } from '../../catalog/content-table.ts';
 import { SPOOL } from '../../catalog/placement-table.ts';
@@ -6,6 +5,7 @@ import { GroupCommit } from '../../sqlite/group-commit.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import { isForLater } from '../errors.ts';
 import { Pulse } from '../pulse.ts';
 import type { Home } from '../replicate/home.ts';
 
@@ -35,8 +35,8 @@ export class Spooler {
 
   /**
    * Resolves when the blob is `spooled`. While the disk refuses, it holds the bytes and tries again: they were fetched
-   * once, and what waits here keeps further fetches from starting. Rejects only when the signal aborts, and at once with
-   * `archive/no-room-for-unmined` for what is in no block.
+   * once, and what waits here keeps further fetches from starting. Rejects only when the signal aborts, and at once for a
+   * blob that has no place here while others have one (`isForLater`).
    */
   async spool(blob: VerifiedBlob, seen: Omit<SpooledContent, 'hashType' | 'versionHash'>, signal: AbortSignal) {
     const { hashType, versionHash } = blob;
@@ -63,8 +63,8 @@ export class Spooler {
         return written;
       } catch (error) {
         signal.throwIfAborted();
-        // What was mined must not wait behind it.
-        if (codeOf(error) === 'archive/no-room-for-unmined') throw error;
+        // The others must not wait behind it.
+        if (isForLater(error)) throw error;
         this.#modules.conditions.setError('store', error);
       }
       await this.#pause.wait(RETRY_MS, signal);

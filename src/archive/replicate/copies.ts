@@ -3,6 +3,7 @@ import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
 import { type Attempt, firstGood } from './first-good.ts';
+import { examineLocal, findingOf } from './local-copy.ts';
 import type { Site } from './site.ts';
 
 export interface CopiesModules {
@@ -62,14 +63,14 @@ export class Copies {
   async #local(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
     const { store, rehash, verifier } = this.#modules;
     try {
-      const copy = await store.copy(name, signal);
-      const blob = copy === null ? null : await rehash.admit(name, copy.blob.bytes, copy.identity, verifier);
-      // Read again before it is called damaged: a fault on the way is not one of the disk.
-      const again = copy === null || blob !== null ? null : await store.copy(name, signal);
-      const second = again === null ? null : rehash.prove(name, again.blob.bytes, again.identity);
-      if (second !== null) return second;
-      if (blob === null) bad.push({ backend: store.id, kind: copy === null ? 'missing' : 'damaged' });
-      return blob;
+      const finding = await examineLocal(name, { store, rehash }, signal, async () => {
+        const copy = await store.copy(name, signal);
+        if (copy === null) return { kind: 'missing' };
+        return findingOf(await rehash.admit(name, copy.blob.bytes, copy.identity, verifier));
+      });
+      if (finding.kind === 'good') return finding.blob;
+      bad.push({ backend: store.id, kind: finding.kind });
+      return null;
     } catch (error) {
       noteFault(error, faults, signal);
       return null;

@@ -55,7 +55,8 @@ export class DailyScrub {
         const listing = await this.#scrub.check(holding, null, () => {}, signal);
         const reading = await this.#scrub.slice(holding, this.#options.days, signal);
         log.info({ backend: holding.id, listing, reading }, 'scrubbed');
-        if (listing.fault !== null) throw notLooked(listing.fault, holding.id);
+        const fault = listing.fault ?? reading.fault;
+        if (fault !== null) throw notLooked(fault, holding.id);
       } catch (error) {
         if (signal.aborted) return;
         conditions.setError('scrub', error);
@@ -77,9 +78,13 @@ export class DailyScrub {
 }
 
 function notLooked(fault: string, backend: string): StorageError {
-  return new StorageError('storage/fault', `What ${backend} holds could not be compared with the catalog: ${fault}`, {
-    details: { backend },
-    retryable: true,
-    hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. It is tried again the next day.',
-  });
+  return new StorageError(
+    'storage/fault',
+    `What ${backend} holds could not be compared with the catalog, or not all of it: ${fault}`,
+    {
+      details: { backend },
+      retryable: true,
+      hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. It is tried again the next day.',
+    },
+  );
 }

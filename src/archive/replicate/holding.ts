@@ -4,6 +4,7 @@ import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import { recordStores } from '../chain/archive-sources.ts';
+import { examineLocal } from './local-copy.ts';
 import type { CopyFinding, Site } from './site.ts';
 
 /** A place whose copies are checked: a backend, or a local store that keeps. */
@@ -29,18 +30,10 @@ export function siteHolding(site: Site, bind?: Holding['bind']): Holding {
 }
 
 export function localHolding(store: LocalStore, rehash: RehashRule, records: RecordStore | null = null): Holding {
-  const read = async (name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']> => {
-    const copy = await store.copy(name, signal);
-    if (copy === null) return 'missing';
-    return rehash.prove(name, copy.blob.bytes, copy.identity) === null ? 'damaged' : 'good';
-  };
   return {
     id: store.id,
     store,
     records,
-    look: async (name, signal) => {
-      const first = await read(name, signal);
-      return first === 'good' ? first : await read(name, signal);
-    },
+    look: async (name, signal) => (await examineLocal(name, { store, rehash }, signal)).kind,
   };
 }

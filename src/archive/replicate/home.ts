@@ -1,6 +1,7 @@
-import { StorageError } from '../../storage/errors.ts';
+import { mayBeOneFile, StorageError, storageFault } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { ConditionBoard } from '../condition-board.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { ArchiveError } from '../errors.ts';
 import type { LocalRoom } from './local-room.ts';
@@ -12,12 +13,20 @@ export interface HomeModules {
   readonly room: LocalRoom;
   readonly sites: readonly Site[];
   readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
   readonly steadyMs: () => number;
 }
 
-/** The first durable home of a verified blob: the local store; without room there, a backend that takes it directly. */
+/** A local disk that refused nothing for so long is called well again. */
+const WELL_AFTER_MS = 600_000;
+
+/**
+ * The first durable home of a verified blob: the local store. Where that has no room or refuses it, a backend takes it
+ * directly, in both modes.
+ */
 export class Home {
   readonly #modules: HomeModules;
+  #refusedMs: number | null = null;
 
   constructor(modules: HomeModules) {
     this.#modules = modules;
@@ -25,46 +34,79 @@ export class Home {
 
   /**
    * Resolves with the name of the store that holds it durably; one that is not the local store was read back. What no
-   * block has goes to no other: `archive/no-room-for-unmined` where there is no room for it here.
+   * block has goes to no other: `archive/no-room-for-unmined` where there is no room for it here. `archive/no-place` for
+   * a blob that the local disk refuses while it takes others, and that no backend takes.
    */
   async put(blob: VerifiedBlob, signal: AbortSignal, isUnmined = false): Promise<string> {
+    const { store, room, sites } = this.#modules;
+    let refusal: StorageError | null = null;
+    try {
+      if (await this.putHere(blob, signal)) return store.id;
+    } catch (error) {
+      signal.throwIfAborted();
+      refusal = storageFault(store.id, 'put', error);
+      this.#tell(refusal);
+    }
+    const staysHere = isUnmined && room.knowsWhatIsMined();
+    if (staysHere && refusal === null) throw noRoomForUnmined(blob);
+    const written = staysHere ? { by: null, refusal } : await this.#writeThrough(blob, signal);
+    if (written.by !== null) return written.by;
+    if (refusal === null || refusal.code === 'storage/full') {
+      throw noRoom(room.isCache, sites.length > 0, written.refusal ?? refusal);
+    }
+    if (mayBeOneFile(refusal) && (await store.isServing())) throw noPlace(blob, refusal);
+    throw refusal;
+  }
+
+  /** As `put`, into the local store alone. false: there is no room for it. Throws what the disk says. */
+  async putHere(blob: VerifiedBlob, signal: AbortSignal): Promise<boolean> {
     const { store, room, rehash } = this.#modules;
     for (;;) {
-      if (!(await room.claim(blob.bytes.length, signal))) {
-        if (isUnmined && room.knowsWhatIsMined()) throw noRoomForUnmined(blob);
-        return await this.#writeThrough(blob, signal);
-      }
+      if (!(await room.claim(blob.bytes.length, signal))) return false;
       try {
         const identity = await store.keep(blob, signal);
         // On its way to the backends it is not hashed again.
         if (identity !== null) rehash.noteWritten(blob, identity);
         if (room.isCache) this.#modules.damage.healed(store.id, blob);
-        return store.id;
+        this.#tellNoMore();
+        return true;
       } catch (error) {
         room.giveBack(blob.bytes.length);
         const isFull = error instanceof StorageError && error.code === 'storage/full';
-        if (!isFull || !room.isCache) throw error;
-        if (!(await room.relieve(signal))) return await this.#writeThrough(blob, signal);
+        if (!isFull) throw error;
+        if (!(await room.relieve(signal))) return false;
       } finally {
         room.settle(blob.bytes.length);
       }
     }
   }
 
-  async #writeThrough(blob: VerifiedBlob, signal: AbortSignal): Promise<string> {
-    const { sites, room, steadyMs } = this.#modules;
+  #tell(refusal: StorageError): void {
+    this.#refusedMs = this.#modules.steadyMs();
+    this.#modules.conditions.setError('local', refusal, false);
+  }
+
+  #tellNoMore(): void {
+    if (this.#refusedMs === null || this.#modules.steadyMs() - this.#refusedMs < WELL_AFTER_MS) return;
+    this.#refusedMs = null;
+    this.#modules.conditions.set('local', null);
+  }
+
+  async #writeThrough(blob: VerifiedBlob, signal: AbortSignal) {
+    const { sites, steadyMs } = this.#modules;
     let refusal: unknown = null;
     // One that keeps what it acknowledged, before one that its power may take it from.
-    for (const site of room.isCache ? sites.toSorted((a, b) => a.settlesMs - b.settlesMs) : []) {
+    for (const site of sites.toSorted((a, b) => a.settlesMs - b.settlesMs)) {
       if (!site.isAdmitted || !site.breaker.admits(steadyMs())) continue;
       try {
-        if ((await this.#put(site, blob, signal)) === 'good' && (await site.isKept(blob, signal))) return site.id;
+        if ((await this.#put(site, blob, signal)) === 'good' && (await site.isKept(blob, signal)))
+          return { by: site.id, refusal: null };
       } catch (error) {
         signal.throwIfAborted();
         refusal = error;
       }
     }
-    throw noRoom(room.isCache, refusal);
+    return { by: null, refusal };
   }
 
   /** What lay there already and is not it is read again on a fresh connection and set aside before it is replaced. */
@@ -79,15 +121,25 @@ export class Home {
   }
 }
 
-function noRoom(isCache: boolean, cause: unknown): StorageError {
-  const says = isCache
-    ? 'The local store is full of blobs that no backend holds yet, and no backend takes another one.'
-    : 'The local store has no room left: the rest of its volume is reserved for the catalog.';
+function noRoom(isCache: boolean, hasBackends: boolean, cause: unknown): StorageError {
+  const here = isCache
+    ? 'The local store is full of blobs that no backend holds yet'
+    : 'The local store has no room left: the rest of its volume is reserved for the catalog';
+  const says = hasBackends ? `${here}, and no backend takes another one.` : `${here}.`;
   return new StorageError('storage/full', says, {
     details: { backend: 'local', operation: 'put' },
     retryable: true,
     hint: 'Give the volume more room, or mend the backends that the status names; fetching goes on by itself then.',
     cause,
+  });
+}
+
+function noPlace({ versionHash }: VerifiedBlob, refusal: StorageError): ArchiveError {
+  return new ArchiveError('archive/no-place', `No place takes ${versionHash}: ${refusal.message}`, {
+    details: { versionHash, code: refusal.code },
+    retryable: true,
+    hint: 'The other blobs go on, and this one is fetched again until its deadline. See to the disk, or add a backend that can take it.',
+    cause: refusal,
   });
 }
 

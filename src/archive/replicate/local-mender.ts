@@ -8,6 +8,7 @@ import type { DamageWatch } from '../damage-watch.ts';
 import type { Pulse } from '../pulse.ts';
 import type { Copies } from './copies.ts';
 import type { Home } from './home.ts';
+import { examineLocal } from './local-copy.ts';
 import type { LocalRoom } from './local-room.ts';
 
 export interface LocalMenderModules {
@@ -85,11 +86,11 @@ export class LocalMender {
     damage.reportClaimed(entry, bad);
     if (found === null) return false;
     // What is replaced in place has its room already, and keeps it when it is not replaced.
-    const before = room.isCache ? await store.stat(entry, signal) : null;
+    const before = room.isCache ? await store.stat(entry, signal).catch(() => null) : null;
     if (before !== null) room.giveBack(entry.sizeBytes);
     let isHere = false;
     try {
-      isHere = (await home.put(found.blob, signal)) === store.id;
+      isHere = await home.putHere(found.blob, signal);
     } finally {
       if (before !== null && !isHere) room.takeBack(entry.sizeBytes);
     }
@@ -97,7 +98,6 @@ export class LocalMender {
   }
 
   async #isProven(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const copy = await this.#modules.store.copy(entry, signal);
-    return copy !== null && this.#modules.rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+    return (await examineLocal(entry, this.#modules, signal)).kind === 'good';
   }
 }

@@ -22,6 +22,7 @@ import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
 import { tellOfMove } from './moved-backend.ts';
 import { Replicator, type ReplicatorOptions } from './replicator.ts';
+import { RowSalvage } from './row-salvage.ts';
 import { Site } from './site.ts';
 import { UnminedExpiry } from './unmined-expiry.ts';
 
@@ -58,6 +59,7 @@ export class Replication {
   readonly room: LocalRoom;
   readonly mender: LocalMender;
   readonly cacheFill: CacheFill;
+  readonly rowSalvage: RowSalvage;
   /** Rings when there may be something to replicate. */
   readonly news = new Pulse();
   readonly #modules: ReplicationModules;
@@ -76,6 +78,7 @@ export class Replication {
     this.room = new LocalRoom(options.local, { ...modules, steadyMs, eviction });
     this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
+    this.rowSalvage = new RowSalvage(modules);
     this.cacheFill = new CacheFill({ ...modules, room: this.room });
     this.#expiry = new UnminedExpiry({ ...modules, room: this.room });
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, admitted: news }));
@@ -92,6 +95,7 @@ export class Replication {
       ...this.#admissions.map((admission) => admission.run(signal)),
       ...this.#replicators.map((replicator) => replicator.run(signal)),
       this.mender.run(signal),
+      this.rowSalvage.run(signal),
       this.cacheFill.run(signal),
     ]);
   }

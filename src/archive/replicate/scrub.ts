@@ -36,9 +36,32 @@ export interface BackendFindings {
   readonly damaged: number;
   /** Occurrence records and evidence that it was given and has not got; they are queued to be written again. */
   readonly missingRecords: number;
-  /** Why it could not be asked, or not to the end. */
+  /** Why it could not be asked, or not to the end, or not for every copy. */
   readonly fault: string | null;
 }
+
+interface Counts {
+  listed: number;
+  unknown: number;
+  read: number;
+  missing: number;
+  damaged: number;
+  missingRecords: number;
+  isResumed: boolean;
+  /** Why copies could not be looked at; the last of them. */
+  fault: string | null;
+}
+
+const NOTHING_YET: Readonly<Counts> = {
+  listed: 0,
+  unknown: 0,
+  read: 0,
+  missing: 0,
+  damaged: 0,
+  missingRecords: 0,
+  isResumed: false,
+  fault: null,
+};
 
 export interface ScrubModules {
   readonly catalog: Catalog;
@@ -51,6 +74,8 @@ export interface ScrubModules {
 
 const PAGE_ENTRIES = 256;
 const AT_A_TIME = 8;
+/** After so many faults of one page it is the place that does not answer, and no single copy. */
+const MAX_UNCLEAR = 24;
 /** A check that was given up on Friday goes on on Monday, and no more a month later. */
 const RESUMED_WITHIN_MS = 7 * 86_400_000;
 
@@ -69,7 +94,7 @@ export class Scrub {
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<BackendFindings> {
-    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, isResumed: false };
+    const counts: Counts = { ...NOTHING_YET };
     try {
       await holding.bind?.(signal);
       const told = (done: number) => progress({ backend: holding.id, step: 'listing', done, total: null });
@@ -78,7 +103,7 @@ export class Scrub {
       await this.#look(holding, doubtful, counts, signal);
       if (holding.records !== null) counts.missingRecords = await this.#missingRecords(holding.records, signal);
       if (subset !== null) await this.#readSubset(holding, subset, counts, progress, signal);
-      return { backend: holding.id, ...counts, fault: null };
+      return { backend: holding.id, ...counts };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof StorageError)) throw error;
@@ -95,7 +120,7 @@ export class Scrub {
   /** The next part of what it holds, after where the last one ended; begins anew at the end. */
   async slice(holding: Holding, parts: number, signal: AbortSignal): Promise<BackendFindings> {
     const { replicas } = this.#modules.catalog;
-    const counts = { listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, missingRecords: 0, isResumed: false };
+    const counts: Counts = { ...NOTHING_YET };
     // What was found damaged counts as well: else each day that finds much would read less, and the round take longer.
     let left = Math.ceil((replicas.goodCount(holding.id) + replicas.damagedCount(holding.id)) / parts);
     while (left > 0) {
@@ -105,13 +130,13 @@ export class Scrub {
       if (page.length === 0) break;
       left -= page.length;
     }
-    return { backend: holding.id, ...counts, fault: null };
+    return { backend: holding.id, ...counts };
   }
 
   async #readSubset(
     holding: Holding,
     { index, of }: Subset,
-    counts: { read: number; missing: number; damaged: number; isResumed: boolean },
+    counts: Counts,
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<void> {
@@ -138,21 +163,29 @@ export class Scrub {
     replicas.recordProgress(holding.id, purpose, 0);
   }
 
-  /** Reads copies, some at a time, and records what they are. */
-  async #look(
-    holding: Holding,
-    entries: readonly ContentEntry[],
-    counts: { read: number; missing: number; damaged: number },
-    signal: AbortSignal,
-  ): Promise<void> {
+  /** Reads copies, some at a time, and records what they are. One that cannot be looked at holds up none behind it. */
+  async #look(holding: Holding, entries: readonly ContentEntry[], counts: Counts, signal: AbortSignal): Promise<void> {
     const { catalog, damage, found } = this.#modules;
     const waiting = [...entries];
+    const unclear: { readonly entry: ContentEntry; readonly error: StorageError }[] = [];
+    const look = async (entry: ContentEntry) => {
+      try {
+        return await holding.look(entry, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof StorageError)) throw error;
+        unclear.push({ entry, error });
+        if (unclear.length >= MAX_UNCLEAR) throw error;
+        return 'unclear';
+      }
+    };
     const good: { readonly entry: ContentEntry; readonly reports: number }[] = [];
     const work = async () => {
       for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
         signal.throwIfAborted();
         const { reports } = damage;
-        const kind = await holding.look(entry, signal);
+        const kind = await look(entry);
+        if (kind === 'unclear') continue;
         counts.read += 1;
         if (kind === 'good') good.push({ entry, reports });
         else if (damage.report(holding.id, entry)) {
@@ -163,6 +196,15 @@ export class Scrub {
     };
     try {
       await Promise.all(Array.from({ length: AT_A_TIME }, work));
+      const [first] = unclear;
+      if (first !== undefined) {
+        const passed = new Set(unclear.map(({ entry }) => entry.sequence));
+        const other = good.at(-1)?.entry ?? catalog.replicas.newestGood(holding.id);
+        // A place that gives something else just now is well: what it does not give is passed over, and told.
+        if (other === null || passed.has(other.sequence)) throw first.error;
+        await holding.look(other, signal);
+        counts.fault = `${first.entry.hashType} ${first.entry.versionHash} could not be looked at: ${first.error.message}`;
+      }
     } finally {
       // Somebody else may have found it damaged since it was read here.
       const proven = good.filter(({ entry, reports }) => !damage.isReportedAfter(holding.id, entry, reports));

@@ -8,7 +8,8 @@ import { CircuitBreaker } from './circuit-breaker.ts';
 export type CopyFinding =
   | { readonly kind: 'good'; readonly blob: VerifiedBlob }
   | { readonly kind: 'missing' }
-  | { readonly kind: 'damaged' };
+  /** `error`: why it is not given. Absent: it is given, and is not the blob. */
+  | { readonly kind: 'damaged'; readonly error?: unknown };
 
 interface Unreadable {
   readonly kind: 'unreadable';

@@ -181,6 +181,8 @@ export class Upkeep {
 
   async #rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
     const { adoption, replication, catalog, store, custom } = this.#modules;
+    const taken = await replication.rowSalvage.salvage(signal);
+    if (taken !== null) progress(`${store.id}: ${taken} rows of a damaged file of small blobs were taken over`);
     await adoption.readFolder(signal);
     const { spooled, stored } = catalog.totals();
     progress(`${store.id}: ${spooled + stored} blobs`);
@@ -227,6 +229,7 @@ export class Upkeep {
       const { unread } = await adoptCopies(site, new Map(), { ...this.#modules, progress: () => {} }, signal);
       if (unread > 0) findings[at] = { ...found, fault: `${unread} of its blobs could not be read.` };
     }
+    await replication.rowSalvage.salvage(signal);
     this.#modules.catalog.replicas.tryAgainNow();
     while (await replication.mender.mendSome(signal));
     const usable = findings.filter(({ fault }) => fault === null).map(({ backend }) => backend);

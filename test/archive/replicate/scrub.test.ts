@@ -75,7 +75,7 @@ describe('a check', () => {
     losePart(backend, BLOBS[5] ?? sampleBlob('', 0));
     backend.findings = [fault('readable', 'It gives nothing.', 'Look at it.')];
     const findings = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
-    expect(findings).toMatchObject({ damaged: 0, fault: 'The s3 store refuses.' });
+    expect(findings).toMatchObject({ damaged: 0, fault: expect.stringContaining('The s3 store refuses.') });
     expect(catalog.replicas.damagedCount('s3')).toBe(0);
   });
 

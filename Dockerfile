@@ -16,14 +16,17 @@ RUN npm pack --pack-destination /tmp \
   && find /package/dist -name '*.d.ts' -delete \
   && chmod 0755 /package/dist/cli/main.js
 
-# What it needs to run, and the list of it (CycloneDX; `--omit=dev` there would leave out what development shares). Types,
-# source maps and other systems' builds of SQLite are a third of it and never loaded.
+# What it needs to run, and the list of it (CycloneDX; `--omit=dev` there would leave out what development shares; without its
+# number and time, two builds give the same list). Types, source maps and other systems' builds of SQLite are a third of it and
+# never loaded.
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /holdfast
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts \
   && npm pkg delete devDependencies \
-  && npm sbom --sbom-format=cyclonedx > sbom.cdx.json \
+  && npm sbom --sbom-format=cyclonedx > sbom.made.json \
+  && node -e 'const { serialNumber, ...bom } = JSON.parse(fs.readFileSync("sbom.made.json", "utf8")); delete bom.metadata.timestamp; fs.writeFileSync("sbom.cdx.json", JSON.stringify(bom, null, 2) + "\n")' \
+  && rm sbom.made.json \
   && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
   && find node_modules/better-sqlite3/prebuilds -type f ! -name "linux-$(node -p process.arch).node" -delete \
   && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/@types/node

@@ -13,9 +13,9 @@ const MERGE_MINED = 0x100;
 const WITH_EXECUTION_DATA = 0x80;
 
 /**
- * The 80 bytes that make a block. Proof of work is not checked: nearly all blocks are merge-mined, so their work is that
- * of the parent header, and work alone proves little without the difficulty rules and the rest of the chain, which only
- * a node has. What decides is the node's branch and its ChainLocks: see `checkHeaderOnChain`.
+ * The 80 bytes that make a block. Reading a header does not check its work: `checkHeaderWork` does, and says what a forged
+ * header costs. What decides is the chain: a run of headers (`checkHeaderRun`), or a node's branch and its ChainLocks
+ * (`checkHeaderOnChain`).
  */
 export interface BlockHeader {
   /** Double SHA-256 of the 80 bytes; merge-mining data are not in it. */

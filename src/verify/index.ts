@@ -24,18 +24,31 @@ export {
 } from './block-header.ts';
 export { type BlockOccurrences, type Occurrence, occurrencesOf, type UnclearTransaction } from './block-occurrences.ts';
 export { buildMerkleProof } from './build-merkle-proof.ts';
+export { CHAIN_NAMES, CHAIN_PROFILES, type ChainName, type ChainProfile } from './chain-profile.ts';
 export {
   type ChainVerdict,
   checkHeaderOnChain,
   type HeaderAnswer,
   type HeaderLookup,
 } from './check-header-on-chain.ts';
+export { checkMergeMining, expectedIndex } from './check-merge-mining.ts';
 export { type CheckedMerkleProof, checkMerkleProof, MAX_BLOCK_TRANSACTIONS } from './check-merkle-proof.ts';
 export { BLOB_TRANSACTION_VERSION, type Carried, type Commitment, carriedBy, committedIn } from './commitment.ts';
+export { log2Of, targetOf, workOf } from './compact-target.ts';
 export { decodeOccurrenceRecord, parseOccurrenceRecord } from './decode-occurrence-record.ts';
 export { doubleSha256 } from './double-sha256.ts';
 export { VerifyError, type VerifyErrorCode } from './errors.ts';
 export { type BlobHasher, hashWith, nobleHasher } from './hasher.ts';
+export {
+  type Checkpoint,
+  checkHeaderRun,
+  HeaderRun,
+  type HeaderRunRules,
+  parseCheckpoint,
+  parseHeaderLines,
+  type RunPlace,
+} from './header-run.ts';
+export { checkHeaderWork, workInWords } from './header-work.ts';
 export type { MergeMining } from './merge-mining.ts';
 export {
   encodeOccurrenceRecord,
@@ -46,6 +59,19 @@ export {
   occurrenceKey,
   occurrencePrefix,
 } from './occurrence-record.ts';
+export {
+  judgeRun,
+  judgeWork,
+  PROOF_LEVELS,
+  type ProofDemand,
+  type ProofLevel,
+  type ProofVerdict,
+  type RunVerdict,
+  reachedLevel,
+  reachesLevel,
+  verifyProof,
+  type WorkVerdict,
+} from './proof-level.ts';
 export { parseTransaction, type Transaction, type TransactionOutput } from './transaction.ts';
 export { type UnverifiedBlob, VerifiedBlob, verifyBlob } from './verified-blob.ts';
 export {

@@ -2,8 +2,8 @@ import type { ByteReader } from './byte-reader.ts';
 import { readTransaction, type Transaction } from './transaction.ts';
 
 /**
- * What ties a merge-mined block to the parent block whose work it borrows. Parsed and kept, not judged: the rules of
- * that tie differ between releases, and the block's hash does not cover any of it.
+ * What ties a merge-mined block to the parent block whose work it borrows. Parsed and kept here, judged by
+ * `checkMergeMining`. The block's hash does not cover any of it.
  *
  * Format: `CAuxPow` of the node's `src/auxpow.h` (github.com/syscoin/syscoin), the one of Namecoin and Dogecoin: the
  * parent's coinbase transaction, 32 bytes of its block's hash (never read, zero since 2019), branch and index of the

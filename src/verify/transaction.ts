@@ -9,6 +9,7 @@ import { toDisplayHex } from './hash-bytes.ts';
 const LEAST_INPUT_BYTES = 41;
 /** Value (8), empty script (1). */
 const LEAST_OUTPUT_BYTES = 9;
+const PREVIOUS_OUTPUT_BYTES = 36;
 const VERSION_BYTES = 4;
 const LOCK_TIME_BYTES = 4;
 const WITNESS_FLAG = 1;
@@ -76,6 +77,15 @@ export class Transaction {
     return Array.from({ length: reader.count(1, 'witness items') }, () => reader.prefixed('a witness item'));
   }
 
+  /** The script of the first input, which in a coinbase is free text; null: there is no input. */
+  firstInputScript(): Uint8Array | null {
+    const { bodyStart, outputsStart } = this.#layout;
+    const reader = new ByteReader(this.#bytes.subarray(bodyStart, outputsStart));
+    if (reader.count(LEAST_INPUT_BYTES, 'inputs') === 0) return null;
+    reader.skip(PREVIOUS_OUTPUT_BYTES, 'a previous output');
+    return reader.prefixed('an input script');
+  }
+
   /** As it travels, without its witnesses. */
   get stripped(): Uint8Array {
     const writer = new ByteWriter();
@@ -122,7 +132,7 @@ export function readTransaction(reader: ByteReader): Transaction {
     inputs = reader.count(LEAST_INPUT_BYTES, 'inputs');
   }
   for (let left = inputs; left > 0; left -= 1) {
-    reader.skip(36, 'a previous output');
+    reader.skip(PREVIOUS_OUTPUT_BYTES, 'a previous output');
     reader.skipPrefixed('an input script');
     reader.skip(4, 'a sequence');
   }

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { encodeOccurrenceRecord, makeOccurrenceRecord, occurrencesOf, parseBlockHex } from '../../src/verify/index.ts';
 import { SOURCE_FILES } from '../source-files.ts';
 import { blobs, blockOf, bytesOf } from './recorded-chain.ts';
+import { mergedBlocks } from './recorded-merge-mining.ts';
 
 const ENTRY = 'src/verify/index.ts';
 
@@ -29,7 +30,7 @@ test('nothing that only Node has is imported or named', () => {
   }
 });
 
-test('a record is verified where Node’s own globals are gone', async () => {
+test('a record and a run of headers are verified where Node’s own globals are gone', async () => {
   const [, blob] = blobs;
   if (blob === undefined) throw new Error('There are 23.');
   const { view, hex } = blockOf(blob.txid);
@@ -44,7 +45,11 @@ test('a record is verified where Node’s own globals are gone', async () => {
     const verify = await import(${JSON.stringify(new URL(`../../${ENTRY}`, import.meta.url).href)});
     const record = verify.parseOccurrenceRecord(${JSON.stringify(encodeOccurrenceRecord(record))});
     const bytes = Uint8Array.fromHex(${JSON.stringify(Buffer.from(bytesOf(blob)).toString('hex'))});
-    write(JSON.stringify([typeof Buffer, verify.verifyOccurrence(bytes, record).ok]));
+    const [headers, checkpoint] = ${JSON.stringify([mergedBlocks.map(({ header }) => header).join('\n'), `120:${mergedBlocks[0]?.previousHash}`])};
+    const rules = { profile: verify.CHAIN_PROFILES.regtest, leastWork: 2n, checkpoint: verify.parseCheckpoint(checkpoint) };
+    const run = verify.checkHeaderRun(verify.parseHeaderLines(headers), rules);
+    const { reached } = verify.verifyProof(bytes, record, { profile: verify.CHAIN_PROFILES.regtest });
+    write(JSON.stringify([typeof Buffer, verify.verifyOccurrence(bytes, record).ok, reached, run.lastHeight]));
     exit(0);
   `;
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-browser-'));
@@ -52,7 +57,7 @@ test('a record is verified where Node’s own globals are gone', async () => {
     const file = join(folder, 'page.mjs');
     await writeFile(file, script);
     const { stdout } = await promisify(execFile)(process.execPath, [file]);
-    expect(JSON.parse(stdout)).toEqual(['undefined', true]);
+    expect(JSON.parse(stdout)).toEqual(['undefined', true, 'work', 124]);
   } finally {
     await rm(folder, { recursive: true });
   }

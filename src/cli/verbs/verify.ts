@@ -8,20 +8,19 @@ import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../blob/ids.ts';
 import { createNodeHasher } from '../../hashing/index.ts';
 import {
   type BlobHasher,
-  type ChainVerdict,
-  checkHeaderOnChain,
   hashWith,
   type OccurrenceRecord,
   parseOccurrenceRecord,
+  reachesLevel,
   type StepOutcome,
   VerifyError,
   verifyBlob,
   verifyOccurrence,
 } from '../../verify/index.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
-import { configuredNode } from '../configured-node.ts';
 import { CliError } from '../errors.ts';
-import { headerLookup } from '../header-lookup.ts';
+import { judgedInJson, judgeProof } from '../judge-proof.ts';
+import { askedProof, readRun } from '../proof-demand.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
 /** Far more than any blob or record has; what is larger is not read into memory to be refused. */
@@ -29,6 +28,9 @@ const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 /** What `GET /v1/blobs/{version hash}/proof` answers. */
 const severalRecords = z.object({ records: z.array(z.unknown()) });
+
+/** They ask something of a proof. */
+const PROOF_FLAGS = ['level', 'network', 'leastWork', 'headers', 'checkpoint'] as const;
 
 interface Step extends Omit<StepOutcome, 'step'> {
   /** `claim`: the given version hash. `record`: the file of the record itself. */
@@ -42,15 +44,26 @@ export function verifyCommand(): Command {
       '--proof <record.json>',
       'an occurrence record, or what an archive answers to /v1/blobs/…/proof; its header is looked up at the configured node, if any',
     )
-    .option('--hash <version hash>', '64 hex characters; 0x and the 66-character form are accepted');
+    .option('--hash <version hash>', '64 hex characters; 0x and the 66-character form are accepted')
+    .option(
+      '--level <level>',
+      'what the proof must show: inclusion (in a header), work (that the header cost), chain (that the header is part of it); default inclusion, with --headers chain',
+    )
+    .option('--network <name>', 'whose rules the work is checked by: main, test or regtest; default main')
+    .option('--least-work <hashes>', 'what making a header must cost, like 2^70; default: what the network states')
+    .option('--headers <file>', 'block headers from a checkpoint on, one a line, in hex')
+    .option('--checkpoint <height:hash>', 'the block that you trust, which --headers begin at or follow');
 }
 
-/** Exit code 0: all holds. 1: the configured node could not tell. 3: something is positively wrong. */
+/** Exit code 0: all that was asked for holds. 1: it cannot be told now. 3: something is positively wrong. */
 export async function verifyFile(file: string, options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { proof, hash } = options.own;
   const claim = typeof hash === 'string' ? parseNamedHash(hash) : null;
+  const asked = askedProof(options.own);
+  if (typeof proof !== 'string' && PROOF_FLAGS.some((flag) => options.own[flag] !== undefined)) throw withoutProof();
+  const read = (path: string) => readWhole(resolve(context.cwd, path));
   const hasher = await createNodeHasher();
-  const bytes = await readWhole(resolve(context.cwd, file));
+  const bytes = await read(file);
   if (claim === null && typeof proof !== 'string') throw nothingToCompare(file, bytes, hasher);
 
   const steps: Step[] = claim === null ? [] : [checkClaim(bytes, claim, hasher)];
@@ -59,37 +72,31 @@ export async function verifyFile(file: string, options: VerbOptions, context: Cl
   if (claim !== null && record !== null) steps.push(checkAgreement(claim, record));
   steps.push(...(verdict?.steps ?? []));
   const holds = steps.every(({ ok }) => ok);
-  const chain = holds && record !== null ? await askNode(record, options, context) : null;
-
-  const says = verdict?.ok === true && chain?.kind !== 'on-chain' ? verdict.says : null;
+  const run = await readRun(asked, read);
+  const shown = record === null || !holds ? null : await judgeProof(record, asked, run, options, context);
+  const says = verdict?.ok === true && shown?.isOnChain !== true ? verdict.says : null;
+  const verified = shown === null ? holds : reachesLevel(shown.reached, asked.level);
   if (options.json) {
-    printJson(context, { file, sizeBytes: bytes.length, verified: holds, steps, included: says, chain });
+    // Of a file without a proof, its bytes are all that is verified.
+    const levels = proof === undefined ? { level: 'bytes' } : { level: asked.level, reached: shown?.reached ?? null };
+    const evidence = shown === null ? { work: null, headers: null, chain: null } : judgedInJson(shown, asked);
+    printJson(context, { file, sizeBytes: bytes.length, ...levels, verified, steps, included: says, ...evidence });
   } else {
     for (const { ok, says: sentence } of steps) print(context, `${ok ? 'ok    ' : 'WRONG '}  ${sentence}`);
-    if (chain !== null) print(context, `${MARKS[chain.kind]}  ${chain.says}`);
+    for (const { mark, says: sentence } of shown?.lines ?? []) print(context, `${mark}  ${sentence}`);
     if (says !== null && holds) print(context, says);
+    if (shown !== null && verified) print(context, `Verified at the level ${asked.level}.`);
+    else if (shown !== null && holds) print(context, `NOT verified at the level ${asked.level}.`);
   }
-  if (!holds || chain?.kind === 'not-on-chain') return EXIT.missing;
-  return chain?.kind === 'cannot-tell' ? EXIT.failed : EXIT.done;
+  if (!holds || shown?.isWrong === true) return EXIT.missing;
+  return verified && shown?.isUnclear !== true ? EXIT.done : EXIT.failed;
 }
 
-const MARKS: Readonly<Record<ChainVerdict['kind'], string>> = {
-  'on-chain': 'ok    ',
-  'not-on-chain': 'WRONG ',
-  'cannot-tell': '?     ',
-};
-
-/** null: no node is configured. */
-async function askNode(record: OccurrenceRecord, options: VerbOptions, context: CliContext) {
-  const client = configuredNode(options.config.values);
-  if (client === null) return null;
-  try {
-    const verdict = await checkHeaderOnChain(record, headerLookup(client, context.signal));
-    context.signal.throwIfAborted();
-    return verdict;
-  } finally {
-    await client.close();
-  }
+function withoutProof(): CliError {
+  return new CliError('cli/usage', 'A level of proof was asked for, and no proof was given.', {
+    retryable: false,
+    hint: 'Give --proof <record.json>; --hash alone compares the bytes with their version hash.',
+  });
 }
 
 function checkClaim(bytes: Uint8Array, claim: NamedHash, hasher: BlobHasher): Step {

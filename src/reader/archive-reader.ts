@@ -2,6 +2,7 @@ import { messageOf } from '../blob/errors.ts';
 import { type NamedHash, parseNamedHash } from '../blob/ids.ts';
 import { type BlobHasher, nobleHasher } from '../verify/hasher.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
+import type { ProofDemand } from '../verify/proof-level.ts';
 import { type VerifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
 import type { FetchFunction } from './bounded-fetch.ts';
 import { checkedProofs } from './checked-proofs.ts';
@@ -32,6 +33,12 @@ export interface ArchiveReaderOptions {
 
 export interface ReadOptions {
   readonly signal?: AbortSignal;
+}
+
+/** What is asked of the proofs, beside their bytes. */
+export interface ProofOptions extends ReadOptions, ProofDemand {
+  /** With the blob's bytes, a proof is shown to be of these bytes. */
+  readonly bytes?: Uint8Array;
 }
 
 export interface SourceState {
@@ -105,23 +112,22 @@ export class ArchiveReader {
   }
 
   /**
-   * Occurrence records that prove themselves, of the first archive that gives some; with the blob's bytes, that too is
-   * proven of them. Whether their headers are on the chain only a node can tell (`checkHeaderOnChain`). null: all archives
-   * say that the blob is absent.
+   * Occurrence records that prove themselves up to the `level` that is asked for, of the first archive that gives some.
+   * Default `inclusion`: anybody can make a header to be included in. `work` takes headers that cost at least the least
+   * work, `chain` those of a run of headers (`checkHeaderRun`); else only a node can tell whether a header is on the chain
+   * (`checkHeaderOnChain`). null: all archives say that the blob is absent.
    */
-  async proofs(
-    id: string | NamedHash,
-    options: ReadOptions & { readonly bytes?: Uint8Array } = {},
-  ): Promise<readonly OccurrenceRecord[] | null> {
+  async proofs(id: string | NamedHash, options: ProofOptions = {}): Promise<readonly OccurrenceRecord[] | null> {
     const name = named(id);
     const answers: SourceAnswer[] = [];
     const records = await this.#first(this.#archives(), options, answers, async ({ source, reputation }, signal) => {
       const told = await source.proofs(name, signal);
       if (told.kind !== 'told') return { outcome: told.kind, says: told.says };
-      const good = checkedProofs(told.value, name, options.bytes ?? null, this.#hasher);
-      if (good !== null) return { value: good };
+      const checked = checkedProofs(told.value, name, options.bytes ?? null, options, this.#hasher);
+      if (checked.kind === 'good') return { value: checked.records };
+      if (checked.kind === 'too-little') return { outcome: 'no-answer', says: checked.says };
       reputation.lied();
-      return { outcome: 'lied', says: 'its records prove nothing' };
+      return { outcome: 'lied', says: checked.says };
     });
     return records ?? absence(name, answers);
   }

@@ -2,6 +2,7 @@ export {
   type ArchiveReader,
   type ArchiveReaderOptions,
   createArchiveReader,
+  type ProofOptions,
   type ReadOptions,
   type SourceState,
 } from './archive-reader.ts';

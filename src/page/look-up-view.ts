@@ -1,3 +1,4 @@
+import type { ProofLevel } from '../verify/index.ts';
 import { element } from './element.ts';
 import { type ArchiveApi, Refused } from './model/archive-api.ts';
 import { type CheckedBlob, checkBlob, type Outcome } from './model/check-blob.ts';
@@ -12,6 +13,13 @@ const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
 };
 const OUTCOME_TONES: Readonly<Record<Outcome, string>> = { verified: 'good', 'not-verified': 'bad', pending: 'notice' };
 const OUTCOME_SIGNS: Readonly<Record<Outcome, string>> = { verified: '✓', 'not-verified': '✗', pending: '…' };
+
+/** What was verified, and no more. */
+const LEVEL_WORDS: Readonly<Record<ProofLevel, string>> = {
+  inclusion: 'bytes and inclusion',
+  work: 'bytes, inclusion and work',
+  chain: 'bytes, inclusion, work and chain',
+};
 
 interface LookUpParts {
   readonly form: HTMLFormElement;
@@ -66,7 +74,7 @@ export class LookUpView {
       const checked = await checkBlob(found, this.#api, running.signal);
       if (running.signal.aborted) return;
       this.#show(found, checked);
-      this.#say(OUTCOME_WORDS[checked.outcome], OUTCOME_TONES[checked.outcome]);
+      this.#say(headlineOf(checked), OUTCOME_TONES[checked.outcome]);
     } catch (error) {
       if (running.signal.aborted) return;
       this.#fail(error);
@@ -112,11 +120,16 @@ export class LookUpView {
   }
 }
 
-function verdictOf({ outcome, steps }: CheckedBlob): HTMLElement {
+function headlineOf({ outcome, level }: CheckedBlob): string {
+  return level === null ? OUTCOME_WORDS[outcome] : `${OUTCOME_WORDS[outcome]}: ${LEVEL_WORDS[level]}`;
+}
+
+function verdictOf(checked: CheckedBlob): HTMLElement {
+  const { outcome, steps } = checked;
   return element(
     'div',
     { class: `check ${OUTCOME_TONES[outcome]}`, 'data-outcome': outcome },
-    element('h3', {}, OUTCOME_WORDS[outcome]),
+    element('h3', {}, headlineOf(checked)),
     element(
       'ul',
       {},

@@ -66,6 +66,8 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
       expect(result).toContain(blob.txid);
       expect(result).toContain(`their ${blob.hashType} is the version hash`);
       expect(result).toContain('Only a node can tell whether that header is part of its chain.');
+      expect(result).toContain('Verified in this browser: bytes and inclusion');
+      expect(result).toContain('work of 2^1 hashes, which any computer does in seconds, by the rules of regtest.');
     }
     const download = watched.page.waitForEvent('download');
     await watched.page.getByRole('button', { name: /^Download/ }).click();

@@ -61,6 +61,8 @@ export class WatchedPage {
 
   /** Looks something up as a person does, and waits for the verdict. */
   async lookUp(text: string): Promise<string | null> {
+    // Else the verdict of the look-up before is there until the page has begun with this one.
+    await this.page.locator('#look-up-result').evaluate('(result) => result.replaceChildren()');
     await this.page.locator('#look-up-input').fill(text);
     await this.page.getByRole('button', { name: 'Look up' }).click();
     return await this.outcome();

@@ -1,10 +1,15 @@
 import type { HashType, NamedHash, TxId } from '../../blob/ids.ts';
 import {
+  CHAIN_NAMES,
+  CHAIN_PROFILES,
   decodeOccurrenceRecord,
+  judgeWork,
   nobleHasher,
   type OccurrenceRecord,
+  type ProofLevel,
   verifyBlob,
   verifyOccurrence,
+  type WorkVerdict,
 } from '../../verify/index.ts';
 import { type ArchiveApi, Refused } from './archive-api.ts';
 import { Fields } from './fields.ts';
@@ -18,12 +23,19 @@ export interface CheckStep {
   readonly outcome: Outcome;
   readonly title: string;
   readonly says: string;
+  /** What a proof shows that holds. */
+  readonly level?: ProofLevel;
 }
 
 export interface CheckedBlob {
   /** The worst of the steps. */
   readonly outcome: Outcome;
   readonly steps: readonly CheckStep[];
+  /**
+   * What every proof shows; null: not all of them show anything. `work` takes as much as a header of the main network
+   * costs. `chain` is never shown here: this page has neither a node nor headers of its own.
+   */
+  readonly level: ProofLevel | null;
   /** Bytes that hash to the name that was asked for; null: there are none. Nothing else is ever given out. */
   readonly bytes: Uint8Array<ArrayBuffer> | null;
   readonly hashType: HashType | null;
@@ -74,10 +86,7 @@ function checkProofs({ name, txid, record }: Wanted, bytes: Uint8Array, answer: 
     if (proof.hashType !== name.hashType || proof.versionHash !== name.versionHash) {
       return notVerified('Inclusion', `The archive gave a proof of another blob, ${proof.versionHash}.`);
     }
-    const verdict = verifyOccurrence(bytes, proof);
-    return verdict.ok
-      ? { outcome: 'verified', title: `Inclusion in block ${proof.height}`, says: verdict.says }
-      : notVerified(`Inclusion in block ${proof.height}`, verdict.says);
+    return checkProof(bytes, proof);
   });
   const proven = new Set<string>(records.map((one) => one.txid));
   if (txid !== null && !proven.has(txid)) {
@@ -90,6 +99,29 @@ function checkProofs({ name, txid, record }: Wanted, bytes: Uint8Array, answer: 
   }
   if (steps.length === 0) steps.push(notVerified('Inclusion', 'The archive gave no proof at all.'));
   return steps;
+}
+
+function checkProof(bytes: Uint8Array, proof: OccurrenceRecord): CheckStep {
+  const title = `Inclusion in block ${proof.height}`;
+  const verdict = verifyOccurrence(bytes, proof);
+  if (!verdict.ok) return notVerified(title, verdict.says);
+  const { work, isMain } = judgeOnAnyNetwork(proof);
+  // A header that came without its merge-mining data shows no work, and nothing against it.
+  if (work.kind === 'refused' && work.code !== 'verify/merge-mining-missing') return notVerified(title, work.says);
+  const level = isMain && work.kind === 'enough' ? 'work' : 'inclusion';
+  return { outcome: 'verified', title, says: `${verdict.says} ${work.says}`, level };
+}
+
+/**
+ * By the rules of the first network that accepts the header; else by those of the main network. The archive's word on
+ * its network would count for nothing, and the work of any other network is told, and counts for nothing.
+ */
+function judgeOnAnyNetwork(proof: OccurrenceRecord): { work: WorkVerdict; isMain: boolean } {
+  for (const name of CHAIN_NAMES) {
+    const work = judgeWork(proof, { profile: CHAIN_PROFILES[name] });
+    if (work.kind === 'enough') return { work, isMain: name === 'main' };
+  }
+  return { work: judgeWork(proof), isMain: true };
 }
 
 /** Records are kept of the first sixteen, which is as many as the first page of occurrences names. */
@@ -128,5 +160,8 @@ function notVerified(title: string, says: string): CheckStep {
 function worst(steps: CheckStep[], bytes: Uint8Array<ArrayBuffer> | null, hashType: HashType | null): CheckedBlob {
   const outcomes = steps.map(({ outcome }) => outcome);
   const outcome = (['not-verified', 'pending'] as const).find((one) => outcomes.includes(one)) ?? 'verified';
-  return { outcome, steps, bytes, hashType };
+  const levels = steps.flatMap(({ level }) => level ?? []);
+  const level =
+    outcome !== 'verified' || levels.length === 0 ? null : levels.includes('inclusion') ? 'inclusion' : 'work';
+  return { outcome, steps, level, bytes, hashType };
 }

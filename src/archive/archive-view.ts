@@ -153,6 +153,8 @@ export interface ArchiveStatus {
   };
   readonly chain: {
     readonly genesis: BlockHash | null;
+    /** As the node names it: `main`, `test`, `regtest`; null: no node has answered yet. */
+    readonly network: string | null;
     /** Where the walk began, for good; null: it has not begun. */
     readonly startHeight: number | null;
     /** How far every block is examined. */

@@ -282,7 +282,7 @@ export class Archive implements ArchiveView {
       version: this.#options.version,
       emulated: this.#options.emulated,
       node: nodeStatus(this.#node.name, this.#poller.state, this.#calls, conditions.has('node')),
-      chain: { genesis, ...this.#chain.status },
+      chain: { genesis, network: tip?.network ?? null, ...this.#chain.status },
       list: { sweptAt: isoTime(sweptMs), entries },
       content: {
         ...catalog.totals(),

@@ -9,6 +9,8 @@ export interface ChainTip {
   readonly medianTimeSeconds: number;
   /** The node is still catching up: its cache and tip are not today's. */
   readonly syncing: boolean;
+  /** The node's own name of its chain: `main`, `test`, `regtest`. */
+  readonly network?: string;
 }
 
 /** One entry of the node's cache, in one shape for all dialects. */

@@ -1,5 +1,6 @@
 import type { BlockHash, ContentName, NamedHash, TxId, VersionHash } from '../blob/ids.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
+import type { HeaderMembers } from './chain/chain-node.ts';
 
 /** Why the chain cannot be asked now. None of them means that something is absent, or not final. */
 export type ChainUnavailableReason =
@@ -107,6 +108,8 @@ export interface ChainView {
   lost(name: NamedHash): RecordedAbsence | null;
   /** The walked tip, while the walk is current. */
   tip(): TipLookup;
+  /** What only the node knows of a block's header. null: no node can be asked now. */
+  headerMembers(hash: BlockHash, signal: AbortSignal): Promise<HeaderMembers | null>;
   chainLock(): LockLookup;
   /** Where the content was mined last. `absent`: in no block, while the walk is current. */
   newestOccurrence(name: ContentName): PlaceLookup;
@@ -123,6 +126,7 @@ export const NO_CHAIN: ChainView = {
   lastBlock: () => NOT_WALKED,
   lost: () => null,
   tip: () => NOT_WALKED,
+  headerMembers: async () => null,
   chainLock: () => ({ kind: 'absent' }),
   newestOccurrence: () => NOT_WALKED,
   window: () => NOT_WALKED,

@@ -14,6 +14,7 @@ import {
   blockchainInfo,
   blockHash,
   blockHeader,
+  chainLocks,
   networkInfo,
 } from './rpc/chain-calls.ts';
 import { answerRpc, MOST_BATCH_CHARS, MOST_CALLS, type RpcCall } from './rpc/envelope.ts';
@@ -84,11 +85,11 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     'getblockheader',
     {
       params: [hash('blockhash'), { name: 'verbose', type: 'bool', optional: true }],
-      perform(params, { chain }) {
+      async perform(params, { chain, signal }) {
         if (params.isGiven('verbose') && !params.flag('verbose')) {
           throw new RpcError('misc', 'The archive shows headers decoded only; ask a node for their bytes.');
         }
-        return json(blockHeader(chain, params.hash('blockhash', 'hash')));
+        return json(await blockHeader(chain, params.hash('blockhash', 'hash'), signal));
       },
     },
   ],
@@ -101,6 +102,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     },
   ],
   ['getbestchainlock', { params: [], perform: (_, { chain }) => json(bestChainLock(chain)) }],
+  ['getchainlocks', { params: [], perform: (_, { chain }) => json(chainLocks(chain)) }],
   ['getblockchaininfo', { params: [], perform: (_, { view, chain }) => json(blockchainInfo(view, chain)) }],
   ['getnetworkinfo', { params: [], perform: (_, { view, dialect }) => json(networkInfo(view, dialect)) }],
 ]);

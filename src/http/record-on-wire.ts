@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ContentRecord, OccurrenceStatus, ReplicaRecord } from '../archive/archive-view.ts';
+import { blobCid } from '../blob/cid.ts';
 import { HASH_TYPES } from '../blob/ids.ts';
 
 const when = z.string().nullable();
@@ -17,6 +18,8 @@ const OCCURRENCE = z.object({
 export const RECORD = z.object({
   versionHash: z.string(),
   hashType: z.enum(HASH_TYPES).nullable(),
+  /** The name of the blob on IPFS; null while it is not known which hash its name is. */
+  cid: z.string().nullable(),
   state: z.enum(['seen', 'spooled', 'stored', 'withheld']),
   sizeBytes: z.int(),
   listedTxid: z.string().nullable(),
@@ -38,6 +41,7 @@ export function recordOnWire(record: ContentRecord): z.input<typeof RECORD> {
   return {
     versionHash: record.versionHash,
     hashType: record.hashType,
+    cid: record.hashType === null ? null : String(blobCid({ ...record, hashType: record.hashType })),
     state: record.state,
     sizeBytes: record.sizeBytes,
     listedTxid: record.listedTxid,

@@ -21,6 +21,8 @@ export interface NodeTip {
   readonly hash: BlockHash;
   readonly medianTimeSeconds: number;
   readonly syncing: boolean;
+  /** `main`, `test`, `regtest`. */
+  readonly network: string;
 }
 
 export type BlobOutcome =
@@ -54,6 +56,7 @@ const GET = 'getnevmblobdata';
 const LIST = 'listnevmblobdata';
 
 const chainInfo = z.object({
+  chain: z.string(),
   blocks: height,
   headers: height,
   bestblockhash: blockHash,
@@ -107,6 +110,7 @@ function overTransport(wire: Wire, dialect: Dialect | 'auto'): RpcBlobNode {
         height: info.blocks,
         hash: info.bestblockhash,
         medianTimeSeconds: info.mediantime,
+        network: info.chain,
         syncing: info.initialblockdownload || info.headers > info.blocks + HEADERS_AHEAD,
       };
     },

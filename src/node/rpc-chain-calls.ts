@@ -14,6 +14,13 @@ export interface NodeHeader {
   readonly previousHash: BlockHash | null;
   readonly timeSeconds: number;
   readonly medianTimeSeconds: number;
+  /** Members that never change, as the node spells them; what a release does not tell is undefined. */
+  readonly shown: Readonly<
+    Pick<
+      z.output<typeof header>,
+      'version' | 'versionHex' | 'merkleroot' | 'nonce' | 'bits' | 'difficulty' | 'chainwork' | 'nTx'
+    >
+  >;
 }
 
 /** What following the chain asks of a node; has the form of the archive's `ChainNode`. The same in every dialect. */
@@ -36,6 +43,14 @@ const header = z.object({
   previousblockhash: blockHash.optional(),
   time: seconds,
   mediantime: seconds,
+  version: z.int().optional(),
+  versionHex: z.string().optional(),
+  merkleroot: z.string().optional(),
+  nonce: z.int().optional(),
+  bits: z.string().optional(),
+  difficulty: z.number().optional(),
+  chainwork: z.string().optional(),
+  nTx: z.int().optional(),
 });
 const chainLock = z.object({ blockhash: blockHash, height });
 const tip = z.object({ hash: blockHash, height });
@@ -77,12 +92,14 @@ export function chainCalls(transport: NodeTransport, batches: BatchedReads): Cha
     },
     async header(hash, signal) {
       const found = decode(header, await call('getblockheader', [hash], signal), 'getblockheader');
+      const { version, versionHex, merkleroot, nonce, bits, difficulty, chainwork, nTx } = found;
       return {
         hash: found.hash,
         height: found.height,
         previousHash: found.previousblockhash ?? null,
         timeSeconds: found.time,
         medianTimeSeconds: found.mediantime,
+        shown: { version, versionHex, merkleroot, nonce, bits, difficulty, chainwork, nTx },
       };
     },
     async rawBlock(hash, signal) {

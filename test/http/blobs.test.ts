@@ -1,5 +1,7 @@
+import { CID } from 'multiformats/cid';
 import { describe, expect, test } from 'vitest';
 import type { Unavailable, UnavailableReason } from '../../src/archive/archive-view.ts';
+import { contentOfCid } from '../../src/blob/cid.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { injectable } from './harness.ts';
 
@@ -180,6 +182,12 @@ describe('record and listing', () => {
     expect(answer.statusCode).toBe(200);
     expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
     expect(answer.json()).toMatchObject({ versionHash: blob.versionHash, hashType: 'keccak256', sizeBytes: 1_000 });
+    // Multibase base32 of CIDv1, raw, keccak-256: IPFS finds and verifies the blob by this name alone.
+    expect(answer.json().cid).toMatch(/^bafkrw/);
+    expect(contentOfCid(CID.parse(answer.json().cid))).toEqual({
+      hashType: 'keccak256',
+      versionHash: blob.versionHash,
+    });
   });
 
   test('an absent record is 404', async () => {

@@ -70,6 +70,7 @@ export const HEALTHY: ArchiveStatus = {
   },
   chain: {
     genesis: null,
+    network: 'regtest',
     startHeight: 1,
     height: 12,
     lagBlocks: 0,

@@ -1,3 +1,4 @@
+import type { HeaderMembers } from '../../src/archive/chain/chain-node.ts';
 import type {
   BlockLookup,
   ChainUnavailable,
@@ -42,6 +43,9 @@ export class FakeChainView implements ChainView {
   /** Where given, everything that needs a current walk answers this. */
   trouble: ChainUnavailable | null = null;
   proving: ProofLookup | null = null;
+  /** What a node adds to headers; null: it cannot be asked. */
+  members: HeaderMembers | null = null;
+  readonly headersAsked: BlockHash[] = [];
   finalHeight = 11;
   byChainLock = true;
   readonly #sizes = new Map<string, number>();
@@ -113,6 +117,11 @@ export class FakeChainView implements ChainView {
         tip: { ...at, timeSeconds: 1_700_000_100, medianTimeSeconds: 1_700_000_050 },
       }
     );
+  }
+
+  async headerMembers(hash: BlockHash): Promise<HeaderMembers | null> {
+    this.headersAsked.push(hash);
+    return this.members;
   }
 
   chainLock(): LockLookup {

@@ -55,6 +55,18 @@ describe('the assembled daemon on an emulated node', () => {
       expect(await here(method)).toEqual(await there(method));
     }
     expect(await here('getblockhash', 0)).toEqual(await there('getblockhash', 0));
+    for (const block of [scene.node.chain.tip, scene.node.chain.tip.previous]) {
+      expect(await here('getblockheader', block?.hash)).toEqual(await there('getblockheader', block?.hash));
+    }
+    const { result: info } = await here('getblockchaininfo');
+    const { result: theirs } = await there('getblockchaininfo');
+    expect(info).toMatchObject({ chain: z.looseObject({ chain: z.string() }).parse(theirs).chain });
+    const locks = await there('getchainlocks');
+    // The signature of a lock only a node has.
+    const unsigned: unknown = JSON.parse(
+      JSON.stringify(locks, (key, value) => (key === 'signature' ? undefined : value)),
+    );
+    expect(await here('getchainlocks')).toEqual(unsigned);
     const [first] = scene.blobs;
     const before = await here('getnevmblobdata', first?.versionHash, true);
     scene.mine(160);

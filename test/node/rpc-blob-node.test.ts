@@ -55,6 +55,7 @@ describe('one call at a time', () => {
       hash: '25a319268a754ce3364482034161c7ce5cf3d938de7668c6c667b6a31df152a4',
       medianTimeSeconds: 1_795_197_851,
       syncing: false,
+      network: 'regtest',
     });
     expect(fake.seen).toHaveLength(1);
     expect(fake.seen[0]).toMatchObject({ path: '/', contentType: 'text/plain' });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { parseOccurrenceRecord, verifyOccurrence } from '../../src/verify/index.ts';
-import { blobs, blockOf, bytesOf, hexText, losing, recorded } from '../verify/recorded-chain.ts';
+import { blobs, blockOf, blocks, bytesOf, hexText, losing, recorded } from '../verify/recorded-chain.ts';
 import { Scene } from './archive-on-devnode.ts';
 import { RecordedNode, STAGES } from './recorded-node.ts';
 
@@ -43,6 +43,19 @@ test('a real chain, forward and through its reorganisation: the blob of the dead
   await reach(scene, node, again, 126);
   expect(await scene.record(lingering)).toMatchObject({ state: 'stored', occurrences: [{ state: 'unconfirmed' }] });
   await scene.finalUpTo(123);
+
+  // Header by header the façade says what the node was recorded to say. Lower medians take in blocks that nobody recorded.
+  const facade = async (method: string, ...params: unknown[]) => {
+    const body = JSON.stringify({ id: 1, method, params });
+    return z
+      .looseObject({ result: z.unknown() })
+      .parse(await (await fetch(`${scene.url}/`, { method: 'POST', body })).json());
+  };
+  for (const { view } of blocks.filter(({ view }) => view.height >= 119 && view.height <= 126)) {
+    if (losing.includes(view.hash)) continue;
+    expect((await facade('getblockheader', view.hash)).result).toEqual(recorded('getblockheader', view.hash));
+  }
+  expect((await facade('getblockchaininfo')).result).toMatchObject({ chain: 'regtest', blocks: 126 });
 
   const { content, chain } = scene.archive.status();
   expect(content).toMatchObject({ stored: 22, seen: 0, failing: 0 });

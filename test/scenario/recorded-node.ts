@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { sampleBytes } from '../sample-blobs.ts';
-import { BlockView, blobs, blocks } from '../verify/recorded-chain.ts';
+import { blobs, blocks, recorded } from '../verify/recorded-chain.ts';
 
 const Tip = z.looseObject({ blocks: z.int(), bestblockhash: z.string() });
 const Recording = z.object({ snapshots: z.record(z.string(), z.object({ best: z.string(), list: z.string() })) });
@@ -128,7 +128,7 @@ function named(hash: string): (typeof blocks)[number] {
 
 function header(hash: string): unknown {
   const found = blocks.find(({ view }) => view.hash === hash);
-  if (found !== undefined) return { ...BlockView.parse(found.view), mediantime: found.view.time };
+  if (found !== undefined) return recorded('getblockheader', hash);
   const times = { time: OLDEST_SECONDS, mediantime: OLDEST_SECONDS };
   return { hash, height: OLDEST_HEIGHT - 1, previousblockhash: hash, ...times };
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import {
   type BlockHash,
   type ContentName,
@@ -11,6 +12,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { OccurrenceRow, PlacedOccurrence } from '../../catalog/occurrence-table.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
 import type { NotCurrent } from '../chain/chain-following.ts';
+import type { ChainNode, HeaderMembers } from '../chain/chain-node.ts';
 import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import type {
   BlockLookup,
@@ -32,6 +34,7 @@ import type {
 import { LastSavedBlock } from './last-saved-block.ts';
 
 export interface ChainQuestionModules {
+  readonly node: Pick<ChainNode, 'header'>;
   readonly catalog: Catalog;
   /** Every backend with names, nearest first. */
   readonly records: readonly RecordStore[];
@@ -54,6 +57,10 @@ const SEARCH_SECONDS = 5;
 /** Clients page through the window, and ask for it over and over; it is thousands of rows. */
 const WINDOW_MS = 500;
 const CHAINLOCK = 'chainlock';
+/** Questions for headers to the node at a time; a header costs the node well below a millisecond. */
+const MAX_HEADERS_ASKED = 8;
+const HEADER_MS = 2_000;
+const REMEMBERED_HEADERS = 2_000;
 const NOT_CURRENT: Readonly<Record<NotCurrent, string>> = {
   'walk-behind': 'The chain is not walked to its end.',
   'finality-unknown': 'The node fails when it is asked what is final.',
@@ -71,6 +78,8 @@ export class ChainQuestions implements ChainView {
   readonly #modules: ChainQuestionModules;
   readonly #proofs: OccurrenceProofs;
   readonly #lastSaved: LastSavedBlock;
+  readonly #headers = new LRUCache<BlockHash, HeaderMembers>({ max: REMEMBERED_HEADERS });
+  #headersAsked = 0;
   #window: RememberedWindow | null = null;
 
   constructor(modules: ChainQuestionModules) {
@@ -162,6 +171,24 @@ export class ChainQuestions implements ChainView {
     const { tip } = this.#modules.catalog.chain.state;
     if (tip === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
     return this.#whyNotCurrent() ?? { kind: 'found', tip };
+  }
+
+  async headerMembers(hash: BlockHash, signal: AbortSignal): Promise<HeaderMembers | null> {
+    const known = this.#headers.get(hash);
+    if (known !== undefined) return known;
+    if (this.#headersAsked >= MAX_HEADERS_ASKED) return null;
+    this.#headersAsked += 1;
+    try {
+      const waiting = AbortSignal.any([signal, AbortSignal.timeout(HEADER_MS)]);
+      const { shown } = await this.#modules.node.header(hash, waiting);
+      if (shown !== undefined) this.#headers.set(hash, shown);
+      return shown ?? null;
+    } catch {
+      // The walk's own facts of the block are an answer without the node's.
+      return null;
+    } finally {
+      this.#headersAsked -= 1;
+    }
   }
 
   chainLock(): LockLookup {

@@ -9,6 +9,20 @@ export interface ChainHeader {
   readonly previousHash: BlockHash | null;
   readonly timeSeconds: number;
   readonly medianTimeSeconds: number;
+  /** The members of the node's answer that the walk does not keep, by the node's own names. */
+  readonly shown?: HeaderMembers;
+}
+
+/** Members of `getblockheader` that never change; what a release does not tell is undefined. */
+export interface HeaderMembers {
+  readonly version?: number | undefined;
+  readonly versionHex?: string | undefined;
+  readonly merkleroot?: string | undefined;
+  readonly nonce?: number | undefined;
+  readonly bits?: string | undefined;
+  readonly difficulty?: number | undefined;
+  readonly chainwork?: string | undefined;
+  readonly nTx?: number | undefined;
 }
 
 /** What the walk needs of a layer-1 node. Every call may throw; an abort rejects with the signal's reason. */

@@ -25,8 +25,11 @@ export function blockHash(view: ArchiveView, chain: ChainView, height: number): 
     : rpcFault('The branch changed just now', 1);
 }
 
-/** What a node shows of a block's header, as far as the walk knows it; what only a node knows is left out. */
-export function blockHeader(chain: ChainView, hash: string): object {
+/**
+ * What a node shows of a block's header, member by member in the node's order. The branch, its confirmations and its
+ * ChainLock are as the walk found them; what only a node knows is left out while no node can be asked.
+ */
+export async function blockHeader(chain: ChainView, hash: string, signal: AbortSignal): Promise<object> {
   const lookup = chain.block(parseBlockHash(hash));
   if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
   if (lookup.kind === 'absent') throw new RpcError('notFound', 'Block not found');
@@ -34,12 +37,22 @@ export function blockHeader(chain: ChainView, hash: string): object {
   const tip = tipOf(chain);
   const next = chain.block(block.height + 1);
   const lock = chain.chainLock();
+  const { version, versionHex, merkleroot, nonce, bits, difficulty, chainwork, nTx } =
+    (await chain.headerMembers(block.hash, signal)) ?? {};
   return {
     hash: block.hash,
     confirmations: tip.height - block.height + 1,
     height: block.height,
+    version,
+    versionHex,
+    merkleroot,
     time: block.timeSeconds,
     mediantime: block.medianTimeSeconds,
+    nonce,
+    bits,
+    difficulty,
+    chainwork,
+    nTx,
     previousblockhash: block.previousHash,
     nextblockhash: next.kind === 'found' ? next.block.hash : undefined,
     chainlock: lock.kind === 'found' && block.height <= lock.block.height,
@@ -53,10 +66,20 @@ export function bestChainLock(chain: ChainView): object {
   return { blockhash: lock.block.hash, height: lock.block.height, known_block: true };
 }
 
+/** As `getchainlocks`: the walk knows one lock, the best; its signature only a node has. */
+export function chainLocks(chain: ChainView): object {
+  const lock = chain.chainLock();
+  if (lock.kind === 'absent') throw new RpcError('internal', 'Unable to find any chainlock');
+  const shown = { blockhash: lock.block.hash, height: lock.block.height, known_block: true };
+  return { recent_chainlock: shown, active_chainlock: shown };
+}
+
 export function blockchainInfo(view: ArchiveView, chain: ChainView): object {
   const tip = tipOf(chain);
+  const { network } = view.status().chain;
+  if (network === null) throw rpcFault('No node has said yet which chain this is', 5);
   return {
-    chain: view.status().emulated ? 'regtest' : 'unknown',
+    chain: network,
     blocks: tip.height,
     headers: tip.height,
     bestblockhash: tip.hash,

@@ -16,6 +16,7 @@ function scene(setup: CatalogSetup = {}) {
   catalog.chain.useFinality('chainlock');
   const questions = new ChainQuestions({
     catalog,
+    node: { header: () => Promise.reject(new Error('No node.')) },
     records: [],
     poller: { isListCurrent: () => now.list },
     adoption: {

@@ -18,6 +18,7 @@ function askedMicroseconds(path: string): number {
   const tip = catalog.chain.state.tip?.height ?? 0;
   const questions = new ChainQuestions({
     catalog,
+    node: { header: () => Promise.reject(new Error('No node.')) },
     records: [],
     poller: { isListCurrent: () => true },
     adoption: { isDone: true },

@@ -16,6 +16,7 @@ import { Catalog } from './catalog/catalog.ts';
 import type { SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
 import {
+  BlobCache,
   createHttpServer,
   createLocalServer,
   declareHttpMetrics,
@@ -83,6 +84,8 @@ interface Opened {
   readonly node: ReturnType<typeof createBlobNode>;
   readonly backends: readonly Backend[];
   readonly live: LiveSettings;
+  /** Blobs that readers ask for often: before anything is called lost, it is looked for there. */
+  readonly cache: BlobCache;
 }
 
 type Closing = (() => Promise<void> | void)[];
@@ -127,6 +130,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   if (node === undefined) throw new TypeError('the composition root was called without a node address');
   for (const one of [node, ...otherNodes]) closing.push(() => one.close());
   const periodMs = settings.scrubDays * 24 * 3_600_000;
+  const cache = new BlobCache(settings.httpCacheBytes);
   const archive = new Archive(
     {
       version,
@@ -153,6 +157,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     {
       node,
       otherNodes,
+      held: cache,
       records: [await RecordFolder.open(folder.path)],
       catalog,
       store,
@@ -168,7 +173,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     },
   );
   logActivity(archive.activity, log.child({ room: 'archive' }));
-  return { folder, archive, node, catalog, backends, live };
+  return { folder, archive, node, catalog, backends, live, cache };
 }
 
 function closer(closing: Closing): () => Promise<void> {
@@ -226,7 +231,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     const metrics = new MetricsRegistry();
-    const { folder, archive, node, catalog, live } = await openArchive(options, metrics, closing);
+    const { folder, archive, node, catalog, live, cache } = await openArchive(options, metrics, closing);
     const work = scheduledWork(settings, { archive, catalog, log }, options.scheduleTime);
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
@@ -249,6 +254,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       passage,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),
+      cache,
       admin: { jobs, takeDowns: archive.takeDowns, drain: archive.drainWith(jobs), levels: options.levels ?? null },
       metrics: declareHttpMetrics(metrics),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),

@@ -37,6 +37,7 @@ import { CustomUpkeep } from './custom/custom-upkeep.ts';
 import { DamageWatch } from './damage-watch.ts';
 import { Drain } from './drain.ts';
 import { ArchiveFigures } from './figures.ts';
+import { type HeldBytes, NOTHING_HELD } from './held-bytes.ts';
 import { Fetcher } from './ingest/fetcher.ts';
 import { LeftOver } from './ingest/left-over.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './ingest/poller.ts';
@@ -84,6 +85,8 @@ export interface ArchiveModules {
   readonly conditions: ConditionBoard;
   readonly log: Logger;
   readonly nowMs: () => number;
+  /** What this process serves out of memory. */
+  readonly held?: HeldBytes;
 }
 
 /** The way of a blob, put together: listed → fetched → verified → spooled → stored; and the view of it for readers. */
@@ -129,7 +132,7 @@ export class Archive implements ArchiveView {
     const group = new NodeGroup([first, ...others], () => modules.binding.boundChain());
     this.#node = others.length === 0 ? first : group;
     this.#calls = calls;
-    const parts = { ...modules, node: this.#node, activity: this.activity };
+    const parts = { ...modules, held: modules.held ?? NOTHING_HELD, node: this.#node, activity: this.activity };
     this.#poller = new Poller(options, parts);
     const homes = [modules.store.id, ...modules.backends.map(({ id }) => id)];
     const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news, homes);
@@ -187,7 +190,14 @@ export class Archive implements ArchiveView {
     this.figures = new ArchiveFigures({ ...watched, chain: this.#chain, poller: this.#poller, routine: this.routine });
     const beside = { poller: this.#poller, adoption: this.#adoption, chain: this.#chain };
     this.#reader = new ArchiveReader({ ...parts, ...beside, copies, cacheFill, sites, damage });
-    this.backfill = new Backfill({ ...parts, ...beside, sites, spooler, replication });
+    this.backfill = new Backfill({
+      ...parts,
+      ...beside,
+      sites,
+      spooler,
+      replication,
+      evidence: this.#chain.evidence,
+    });
     this.chainView = new ChainQuestions({
       ...parts,
       ...beside,

@@ -62,7 +62,8 @@ interface BytesParts {
 function bytesOf(view: BytesView, options: HttpOptions): BytesParts {
   const { answerBytes, answerWaitMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const budget = new AnswerBudget(answerBytes, answerWaitMs);
-  return { budget, bytes: new BlobBytes(view, new BlobCache(options.cacheBytes ?? 0), () => budget.isTight) };
+  const cache = options.cache ?? new BlobCache(options.cacheBytes ?? 0);
+  return { budget, bytes: new BlobBytes(view, cache, () => budget.isTight) };
 }
 
 /** `letGo` is called when the server stops: answers that go on by themselves are to end then. */

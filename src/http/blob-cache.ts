@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../blob/ids.ts';
-import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
 
 /** Blobs that were asked for often enough to be worth their memory. */
 const WORTH_IT = 3;
@@ -41,6 +41,12 @@ export class BlobCache {
     const times = (this.#asked.get(key) ?? 0) + 1;
     this.#asked.set(key, times);
     return times >= WORTH_IT;
+  }
+
+  /** Without counting as asked for. */
+  copyOf({ hashType, versionHash }: ContentName): UnverifiedBlob | null {
+    const found = this.#blobs?.peek(`${hashType}/${versionHash}`);
+    return found === undefined ? null : { hashType, versionHash, bytes: found.bytes.slice() };
   }
 
   keep(blob: VerifiedBlob): void {

@@ -1,6 +1,7 @@
 import type { CustomView } from '../archive/custom-view.ts';
 import type { WindowView } from '../archive/window-view.ts';
 import type { AdminView } from './admin/admin-view.ts';
+import type { BlobCache } from './blob-cache.ts';
 import type { HttpMetrics } from './metrics.ts';
 import type { PageSource } from './page.ts';
 import type { FacadeDialect } from './rpc/blob-calls.ts';
@@ -72,6 +73,8 @@ export interface HttpOptions {
   readonly trustProxy?: number | readonly string[] | null;
   /** Memory for bytes that are asked for often; 0, or not given: none. */
   readonly cacheBytes?: number;
+  /** That memory itself, where somebody else looks into it as well; `cacheBytes` says nothing then. */
+  readonly cache?: BlobCache;
   /** The window, for people to look at; null: this process follows no chain, and has none. */
   readonly window?: WindowView | null;
   /** Bytes that match neither hash; without it, there are none. */

@@ -1,6 +1,6 @@
 import type { ContentName } from '../blob/ids.ts';
 import type { BlobStore } from '../storage/blob-store.ts';
-import type { ByteSource, SourceAnswer } from './byte-source.ts';
+import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
 
 /** A bucket; where its layout is not known, in each of them in turn. What lies there is read, never written. */
 export class BucketSource implements ByteSource {
@@ -22,7 +22,7 @@ export class BucketSource implements ByteSource {
     return candidates.length === 0 ? { kind: 'absent' } : { kind: 'bytes', candidates };
   }
 
-  async size(name: ContentName, signal: AbortSignal): Promise<number | 'unknown' | null> {
+  async size(name: ContentName, signal: AbortSignal): Promise<ToldSize> {
     for (const store of this.#stores) {
       const found = await store.stat(name, signal);
       if (found !== null) return found.sizeBytes;

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { codeOf, messageOf } from '../blob/errors.ts';
 import type { ContentName } from '../blob/ids.ts';
 import { hashTypeCode } from '../sqlite/hash-type-code.ts';
-import type { ByteSource, SourceAnswer } from './byte-source.ts';
+import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
 import { BODY_LIMIT_BYTES, candidatesOf } from './candidates.ts';
 import { SourceError } from './errors.ts';
 
@@ -59,7 +59,7 @@ export class FolderSource implements ByteSource {
     return { kind: 'absent' };
   }
 
-  async size(name: ContentName, signal: AbortSignal): Promise<number | 'unknown' | null> {
+  async size(name: ContentName, signal: AbortSignal): Promise<ToldSize> {
     const answer = await this.find(name, signal);
     return answer.kind === 'bytes' ? (answer.candidates[0]?.length ?? null) : null;
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ContentName } from '../blob/ids.ts';
-import type { ByteSource, SourceAnswer } from './byte-source.ts';
+import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
 import { candidatesOf } from './candidates.ts';
 import { SourceError } from './errors.ts';
 import { PEER, PeerHttp, type PeerOptions, type PeerReply } from './peer-http.ts';
@@ -58,12 +58,14 @@ export class PeerSource implements ByteSource {
     }
   }
 
-  async size(name: ContentName, signal: AbortSignal): Promise<number | 'unknown' | null> {
-    if (this.#manner === 'by-hash') return 'unknown';
+  async size(name: ContentName, signal: AbortSignal): Promise<ToldSize> {
+    if (this.#manner === 'by-hash') return 'untold';
     const reply = await this.#http.ask('HEAD', this.#holdfastUrl(name), RAW, signal);
     if (reply.status === 200) return reply.lengthBytes ?? 'unknown';
-    // A HEAD has no body that says what is missing.
-    return reply.status === 404 && (await this.find(name, signal)).kind === 'absent' ? null : 'unknown';
+    // A HEAD has no body that says what is missing, or whether that is an archive of ours.
+    const answer = await this.find(name, signal);
+    if (answer.kind === 'absent') return null;
+    return answer.kind === 'withheld' ? 'withheld' : 'unknown';
   }
 
   async close(): Promise<void> {

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Activity } from '../../src/archive/activity.ts';
 import { ConditionBoard } from '../../src/archive/condition-board.ts';
 import { DamageWatch } from '../../src/archive/damage-watch.ts';
+import { NOTHING_HELD } from '../../src/archive/held-bytes.ts';
 import { Spooler } from '../../src/archive/ingest/spooler.ts';
 import { Pulse } from '../../src/archive/pulse.ts';
 import { Replication } from '../../src/archive/replicate/replication.ts';
@@ -56,6 +57,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     },
     {
       ...modules,
+      held: NOTHING_HELD,
       damage: new DamageWatch(catalog, conditions, new Pulse(), [store.id, ...ids]),
       rehash: new RehashRule(hasher, {
         entries: 10_000,

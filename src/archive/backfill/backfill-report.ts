@@ -54,6 +54,8 @@ export interface BackfillReport {
   readonly notStored: number;
   /** Occurrence records of what is final that are not on every backend yet. */
   readonly recordsWaiting: number;
+  /** Documents of evidence that some place with names has still to get. */
+  readonly evidenceWaiting: number;
   /** Recorded as lost by this run: everybody who is configured answered as well. */
   readonly recordedLost: number;
   readonly sources: readonly SourceTally[];
@@ -102,6 +104,7 @@ export interface BackfillProgress {
 
 /** 1: something could not be asked, or is not where it is to be; 3: all were asked, and something is nowhere. */
 export function exitCodeOf(report: Omit<BackfillReport, 'sources'>): 0 | 1 | 3 {
-  if (report.unaskedCount > 0 || report.notStored > 0 || report.recordsWaiting > 0) return 1;
+  const { unaskedCount, notStored, recordsWaiting, evidenceWaiting } = report;
+  if (unaskedCount + notStored + recordsWaiting + evidenceWaiting > 0) return 1;
   return report.missingCount > 0 ? 3 : 0;
 }

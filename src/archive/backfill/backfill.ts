@@ -5,8 +5,10 @@ import type { Verifier } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
 import type { ChainFollowing } from '../chain/chain-following.ts';
 import type { ArchiveNode } from '../chain/chain-node.ts';
+import type { EvidenceKeeper } from '../chain/evidence-keeper.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { HeightRange } from '../height-range.ts';
+import type { HeldBytes } from '../held-bytes.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import type { Site } from '../replicate/site.ts';
@@ -24,6 +26,8 @@ import { walkRange } from './walk-range.ts';
 
 export interface BackfillModules {
   readonly node: ArchiveNode;
+  /** Asked behind that one. */
+  readonly otherNodes?: readonly ArchiveNode[];
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly sites: readonly Site[];
@@ -31,9 +35,12 @@ export interface BackfillModules {
   readonly adoption: { readonly isDone: boolean };
   readonly spooler: Spooler;
   readonly verifier: Verifier;
+  readonly held: HeldBytes;
   readonly poller: Poller;
   readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'finalHeight'>;
   readonly conditions: ConditionBoard;
+  /** What a run records as lost goes to every backend before the run ends. */
+  readonly evidence: Pick<EvidenceKeeper, 'deliverNow' | 'status'>;
   readonly activity: Activity;
   readonly nowMs: () => number;
 }
@@ -119,7 +126,15 @@ export class Backfill {
     await fetching.run(signal);
     const finalHeight = () => this.#modules.chain.finalHeight;
     const placed = await untilPlaced({ from, to }, { ...this.#modules, finalHeight }, report, signal);
-    return this.#result({ ...about, ...fetching.outcome, ...placed }, desks);
+    const evidenceWaiting = await this.#deliverEvidence(signal);
+    return this.#result({ ...about, ...fetching.outcome, ...placed, evidenceWaiting }, desks);
+  }
+
+  /** A command that runs once has no later. Gives the most documents that any one place has still to get. */
+  async #deliverEvidence(signal: AbortSignal): Promise<number> {
+    const { evidence } = this.#modules;
+    await evidence.deliverNow(signal);
+    return Math.max(0, ...Object.values(evidence.status.waiting));
   }
 
   #fetching(
@@ -147,4 +162,11 @@ export class Backfill {
   }
 }
 
-const NOTHING_DONE = { foundHere: 0, cameMeanwhile: 0, notStored: 0, recordsWaiting: 0, recordedLost: 0 } as const;
+const NOTHING_DONE = {
+  foundHere: 0,
+  cameMeanwhile: 0,
+  notStored: 0,
+  recordsWaiting: 0,
+  evidenceWaiting: 0,
+  recordedLost: 0,
+} as const;

@@ -1,12 +1,15 @@
 import type { ContentName, VersionHash } from '../../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
 import type { WantedBlob } from '../../catalog/wanted-table.ts';
-import type { ByteSource, SourceAnswer } from '../../source/byte-source.ts';
+import type { ByteSource, SourceAnswer, ToldSize } from '../../source/byte-source.ts';
 import type { BlobNode } from '../blob-node.ts';
+import type { Poller } from '../ingest/poller.ts';
 import { Pulse } from '../pulse.ts';
 
 export interface NodeSourceModules {
   readonly node: BlobNode;
+  readonly otherNodes?: readonly BlobNode[];
+  readonly poller: Pick<Poller, 'isListed' | 'isListCurrent'>;
   readonly catalog: { findWanted(versionHash: VersionHash): WantedBlob | null };
 }
 
@@ -31,9 +34,11 @@ export class NodeSource implements ByteSource {
     return turn;
   }
 
-  /** It tells sizes in its list alone, and that is of what it has. */
-  async size({ versionHash }: ContentName): Promise<number | 'unknown' | null> {
-    const wanted = this.#modules.catalog.findWanted(versionHash);
+  /** Its list names what it has, with the size. Of several nodes one alone is asked for its list. */
+  async size({ versionHash }: ContentName): Promise<ToldSize> {
+    const { catalog, poller, otherNodes = [] } = this.#modules;
+    if (!poller.isListed(versionHash)) return poller.isListCurrent() && otherNodes.length === 0 ? null : 'untold';
+    const wanted = catalog.findWanted(versionHash);
     return wanted === null || wanted.sizeIsBound ? 'unknown' : wanted.sizeBytes;
   }
 

@@ -4,6 +4,7 @@ import type { SpooledContent } from '../../catalog/content-table.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import { forgetBytes, type VerifiedBlob, type Verifier } from '../../verify/verified-blob.ts';
+import type { HeldBytes } from '../held-bytes.ts';
 import type { Site } from '../replicate/site.ts';
 import type { SourceAnswered } from './backfill-report.ts';
 
@@ -12,12 +13,13 @@ export interface OwnPlacesModules {
   readonly sites: readonly Site[];
   readonly catalog: Catalog;
   readonly verifier: Verifier;
+  readonly held: HeldBytes;
   /** Done: the catalog knows all that the backends hold. */
   readonly adoption: { readonly isDone: boolean };
 }
 
 export type OwnFinding =
-  /** Durable in the data folder without a row: a crash left it there. */
+  /** In the data folder without a row, where a crash left it, or in the memory of this process. */
   | { readonly kind: 'left-over'; readonly blob: VerifiedBlob }
   /** A backend gave it back whole, and has its row now. */
   | { readonly kind: 'recorded' }
@@ -50,7 +52,8 @@ export class OwnPlaces {
 
   /** Everybody of ours answers for a content that nobody else gave; null: somebody has it, or did not answer. */
   async absence(name: ContentName, signal: AbortSignal): Promise<SourceAnswered[] | null> {
-    const { store, sites } = this.#modules;
+    const { store, sites, held } = this.#modules;
+    if (held.copyOf(name) !== null) return null;
     const answers: SourceAnswered[] = [];
     try {
       if ((await store.stat(name, signal)) !== null) return null;
@@ -69,10 +72,11 @@ export class OwnPlaces {
   }
 
   async #here({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<VerifiedBlob | null> {
-    const { store, verifier } = this.#modules;
+    const { store, verifier, held } = this.#modules;
+    const name = { hashType, versionHash };
     try {
-      const found = await store.get({ hashType, versionHash }, signal);
-      return found === null ? null : await verifier.verify({ hashType, versionHash, bytes: found.bytes });
+      const found = held.copyOf(name) ?? (await store.get(name, signal));
+      return found === null ? null : await verifier.verify({ ...name, bytes: found.bytes });
     } catch (error) {
       signal.throwIfAborted();
       // A disk that does not give it is no reason not to fetch it: writing says then what is wrong.

@@ -1,5 +1,5 @@
 import type { MissingContent } from '../../catalog/missing-contents.ts';
-import type { BackfillEvent, NotFetched } from './backfill-report.ts';
+import type { BackfillEvent, NotFetched, SourceAnswered } from './backfill-report.ts';
 import type { MissingInRange } from './missing-in-range.ts';
 import { soManyAtATime } from './so-many-at-a-time.ts';
 import type { SourceDesk } from './source-desk.ts';
@@ -19,7 +19,8 @@ const MOST_LISTED = 1_000;
 
 /**
  * What would be fetched, and from where, as the sources say it themselves: for each content the first source in turn
- * that says it has it, or that does not tell without being asked for the bytes. Nothing is fetched, nothing is proven.
+ * that says it has it. What a source does not tell without being asked for the bytes is promised to nobody. Nothing is
+ * fetched, nothing is proven.
  */
 export async function planOnly(
   range: MissingInRange,
@@ -37,15 +38,15 @@ export async function planOnly(
     const answers: NotFetched['answers'][number][] = [];
     for (const desk of desks) {
       const source = desk.name;
-      const sizeBytes = await desk.size(name, ending);
-      if (typeof sizeBytes === 'number' || sizeBytes === 'unknown') {
-        const known = sizeBytes === 'unknown' ? null : sizeBytes;
+      const told = await desk.size(name, ending);
+      if (typeof told === 'number' || told === 'unknown') {
+        const known = told === 'unknown' ? null : told;
         count.fetched += 1;
         count.fetchedBytes += known ?? 0;
         report({ event: 'would-fetch', ...name, height, source, sizeBytes: known });
         return;
       }
-      answers.push({ source, answered: sizeBytes === null ? 'absent' : 'no-answer', why: null });
+      answers.push({ source, ...answerOf(told) });
     }
     const notFetched: NotFetched = { ...name, height, txid, answers };
     const isUnasked = answers.some(({ answered }) => answered === 'no-answer');
@@ -57,4 +58,11 @@ export async function planOnly(
   await soManyAtATime(range.all(signal), requests, one, signal);
   const { fetched, fetchedBytes } = count;
   return { fetched, fetchedBytes, missing, missingCount: count.missing, unasked, unaskedCount: count.unasked };
+}
+
+function answerOf(told: 'untold' | 'withheld' | 'no-answer' | null): Omit<SourceAnswered, 'source'> {
+  if (told === null) return { answered: 'absent', why: null };
+  if (told === 'withheld') return { answered: 'withheld', why: null };
+  const why = 'It does not say what it has without being asked for the bytes.';
+  return { answered: 'no-answer', why: told === 'untold' ? why : null };
 }

@@ -1,6 +1,6 @@
 import { HoldfastError, messageOf } from '../../blob/errors.ts';
 import type { ContentName } from '../../blob/ids.ts';
-import type { ByteSource } from '../../source/byte-source.ts';
+import type { ByteSource, ToldSize } from '../../source/byte-source.ts';
 import type { VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
 import { Pulse } from '../pulse.ts';
 import { CircuitBreaker } from '../replicate/circuit-breaker.ts';
@@ -80,7 +80,7 @@ export class SourceDesk {
   }
 
   /** What it says of the size, without the bytes; 'no-answer' where it could not be asked. */
-  async size(name: ContentName, signal: AbortSignal): Promise<number | 'unknown' | 'no-answer' | null> {
+  async size(name: ContentName, signal: AbortSignal): Promise<ToldSize | 'no-answer'> {
     try {
       return await this.#source.size(name, signal);
     } catch (error) {

@@ -8,7 +8,7 @@ export interface AuditWatchModules {
   readonly finalHeight: () => number | null;
 }
 
-/** Compares everything final with what is held, from where the walk began. When, its caller says. */
+/** Compares everything final with what is held, from the lowest height that was walked. When, its caller says. */
 export class AuditWatch {
   readonly #modules: AuditWatchModules;
   /** Occurrences by what became of them, at the last audit; null: there was none in this process. */

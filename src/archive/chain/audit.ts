@@ -6,7 +6,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { AbsenceAnswer } from '../../catalog/loss-document.ts';
 import { assertUpright, type HeightRange } from '../height-range.ts';
 
-/** null: from where the walk began, and as high as the node is, as far as that is known. History that was walked below counts where it is named. */
+/** null: from the lowest height that was walked, history included, and as high as the node is, as far as that is known. */
 export interface AuditRange {
   readonly from: number | null;
   readonly to: number | null;
@@ -114,7 +114,8 @@ export async function auditChain(
 
 /** An end that is not named never lies on the wrong side of one that is: nothing would be complete in between. */
 function rangeOf(asked: AuditRange, branch: AuditedBranch, nodeTip: AuditFacts['nodeTip']): HeightRange {
-  const start = branch.startHeight ?? 0;
+  // What history below the start was walked is known as well as the rest: a verdict without it would be none.
+  const start = Math.min(branch.startHeight ?? 0, branch.lowestHeight ?? Number.MAX_SAFE_INTEGER);
   const from = asked.from ?? Math.min(start, asked.to ?? start);
   return { from, to: asked.to ?? Math.max(topOf(branch, nodeTip) ?? start, from) };
 }

@@ -6,6 +6,7 @@ import type { Verifier } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
 import type { OccurrencePage, OccurrenceStatus } from '../archive-view.ts';
 import type { ConditionBoard } from '../condition-board.ts';
+import type { HeldBytes } from '../held-bytes.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import { type AuditRange, auditChain, type ChainAuditReport } from './audit.ts';
@@ -42,6 +43,7 @@ export interface ChainModules {
   readonly poller: Poller;
   readonly spooler: Spooler;
   readonly verifier: Verifier;
+  readonly held: HeldBytes;
   readonly sources: readonly BytesSource[];
   readonly records: readonly RecordStore[];
   /** Content whose bytes match neither hash, and are kept apart. */
@@ -108,7 +110,7 @@ export class ChainFollowing {
     activity.on('tip', () => deadlines.look());
   }
 
-  get evidence(): Pick<EvidenceKeeper, 'deliverNow'> {
+  get evidence(): Pick<EvidenceKeeper, 'deliverNow' | 'status'> {
     return this.#evidence;
   }
 

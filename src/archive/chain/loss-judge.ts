@@ -9,6 +9,7 @@ import type { Activity } from '../activity.ts';
 import type { BlobNode } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { isForLater } from '../errors.ts';
+import type { HeldBytes } from '../held-bytes.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import { Pulse } from '../pulse.ts';
@@ -31,6 +32,7 @@ export interface LossModules {
   /** Every configured backend and peer. */
   readonly sources: readonly BytesSource[];
   readonly verifier: Verifier;
+  readonly held: HeldBytes;
   readonly spooler: Spooler;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
@@ -126,6 +128,7 @@ export class LossJudge {
       ...sources.map((source) => ({ who: source.name, ask: () => this.#askSource(source, name, signal) })),
       ...nodes.map((node) => ({ who: `node ${node.name}`, ask: () => this.#askNode(node, wanted, hashType, signal) })),
     ];
+    if (await this.#saveHeld(wanted, name, signal)) return null;
     const answers: AbsenceAnswer[] = [];
     for (const { who, ask } of asking) {
       const answer = await ask();
@@ -146,6 +149,16 @@ export class LossJudge {
     }
     if (upToHeight === null) return null;
     return { ...name, upToHeight, deadlineSeconds: wanted.medianTimeSeconds + RETENTION_SECONDS, answers };
+  }
+
+  /** What this process serves out of memory is saved, whoever else has it. */
+  async #saveHeld(wanted: WantedBlob, name: ContentName, signal: AbortSignal): Promise<boolean> {
+    const { held, verifier, spooler } = this.#modules;
+    const copy = held.copyOf(name);
+    const blob = copy === null ? null : await verifier.verify(copy);
+    if (blob === null) return false;
+    await spooler.spool(blob, { ...wanted, ...name, sizeBytes: blob.bytes.length }, signal);
+    return true;
   }
 
   async #askSource(source: BytesSource, name: ContentName, signal: AbortSignal): Promise<Answer> {

@@ -2,6 +2,7 @@ import type { ContentName } from '../../blob/ids.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
+import { type HeldBytes, MEMORY } from '../held-bytes.ts';
 import { type Attempt, firstGood } from './first-good.ts';
 import { examineLocal, findingOf } from './local-copy.ts';
 import type { Site } from './site.ts';
@@ -11,6 +12,7 @@ export interface CopiesModules {
   readonly rehash: RehashRule;
   readonly verifier: Verifier;
   readonly sites: readonly Site[];
+  readonly held: HeldBytes;
 }
 
 /** A place that answered without giving the right bytes. */
@@ -51,7 +53,7 @@ export class Copies {
       .filter(({ id }) => id !== except)
       .toSorted((a, b) => a.expectedMs - b.expectedMs)
       .map((site) => this.#attempt(site, name, bad, faults));
-    const found = await firstGood(attempts, HEDGE_MS, signal);
+    const found = (await firstGood(attempts, HEDGE_MS, signal)) ?? (await this.#inMemory(name));
     return { found, bad, faults };
   }
 
@@ -75,6 +77,14 @@ export class Copies {
       noteFault(error, faults, signal);
       return null;
     }
+  }
+
+  /** No place has it any more, and this process serves it still: that is a copy to mend from. */
+  async #inMemory(name: ContentName): Promise<{ blob: VerifiedBlob; from: string } | null> {
+    const { held, verifier } = this.#modules;
+    const copy = held.copyOf(name);
+    const blob = copy === null ? null : await verifier.verify(copy);
+    return blob === null ? null : { blob, from: MEMORY };
   }
 
   #attempt(site: Site, name: ContentName, bad: BadCopy[], faults: StorageError[]) {

@@ -9,6 +9,7 @@ import type { Activity } from '../activity.ts';
 import type { BackendStatus } from '../archive-view.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { DamageWatch } from '../damage-watch.ts';
+import type { HeldBytes } from '../held-bytes.ts';
 import type { Poller } from '../ingest/poller.ts';
 import { Pulse } from '../pulse.ts';
 import { Admission } from './admission.ts';
@@ -35,6 +36,7 @@ export interface ReplicationModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
+  readonly held: HeldBytes;
   readonly verifier: Verifier;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;

@@ -46,6 +46,7 @@ export const backfillReport = z.object({
   unaskedCount: z.number(),
   notStored: z.number(),
   recordsWaiting: z.number(),
+  evidenceWaiting: z.number(),
   recordedLost: z.number(),
   sources: z.array(
     z.object({

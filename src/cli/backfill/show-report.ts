@@ -17,7 +17,10 @@ export function showReport(report: BackfillReport): string[] {
   if (report.notStored > 0)
     lines.push(`${report.notStored} are durable here, and not on enough backends: see holdfast status`);
   if (report.recordsWaiting > 0) lines.push(`${report.recordsWaiting} occurrence records are not on every backend yet`);
-  if (missingCount + unaskedCount + report.notStored + report.recordsWaiting === 0 && !dryRun) lines.push('complete');
+  if (report.evidenceWaiting > 0)
+    lines.push(`${report.evidenceWaiting} documents of evidence are not on every backend yet`);
+  if (missingCount + unaskedCount + report.notStored + report.recordsWaiting + report.evidenceWaiting === 0 && !dryRun)
+    lines.push('complete');
   return lines;
 }
 

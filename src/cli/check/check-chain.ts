@@ -61,6 +61,6 @@ export function heightOf(given: string | boolean | undefined, flag: string): num
   if (typeof given === 'string' && /^\d{1,10}$/.test(given)) return Number(given);
   throw new CliError('cli/usage', `${flag} takes a height, a whole number.`, {
     retryable: false,
-    hint: 'Give --from 100000 --to 100500, or leave them out for everything from where the walk began.',
+    hint: 'Give --from 100000 --to 100500, or leave them out for everything that was walked.',
   });
 }

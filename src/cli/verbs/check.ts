@@ -14,7 +14,7 @@ export function checkCommand(): Command {
     .option('--subset <n/t>', 'with --read-data: only the n-th of t equal parts, like 3/30')
     .option('--backend <name>', 'only this one: local, s3, ipfs, or a name from the list of backends')
     .option('--chain', 'instead: is everything that is on chain stored?')
-    .option('--from <height>', 'with --chain: the first height (default: where the walk began)')
+    .option('--from <height>', 'with --chain: the first height (default: the lowest that was walked, history included)')
     .option('--to <height>', 'with --chain: the last height (default: the tip; what was not walked is named)')
     .option('--repair', 'replace what is missing or damaged from good copies');
 }

@@ -6,6 +6,7 @@ import { FetchMissing } from '../../../src/archive/backfill/fetch-missing.ts';
 import { MissingInRange } from '../../../src/archive/backfill/missing-in-range.ts';
 import { OwnPlaces } from '../../../src/archive/backfill/own-places.ts';
 import { SourceDesk } from '../../../src/archive/backfill/source-desk.ts';
+import { NOTHING_HELD } from '../../../src/archive/held-bytes.ts';
 import type { Spooler } from '../../../src/archive/ingest/spooler.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../../src/blob/ids.ts';
 import type { Catalog } from '../../../src/catalog/catalog.ts';
@@ -112,7 +113,7 @@ async function scene(afterEach: () => void = () => {}): Promise<Scene> {
         {
           ...{ catalog, range, report, steadyMs, losses: null, nowMs: Date.now },
           spooler,
-          own: new OwnPlaces({ store, sites: [], catalog, verifier, adoption: { isDone: true } }),
+          own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
           desks: sources.map((source) => new SourceDesk(source, { verifier, report, steadyMs })),
         },
       );

@@ -3,6 +3,7 @@ import { Activity } from '../../../src/archive/activity.ts';
 import type { EmptyAnswer, SourceAnswered } from '../../../src/archive/backfill/backfill-report.ts';
 import { LossRecord } from '../../../src/archive/backfill/loss-record.ts';
 import { OwnPlaces } from '../../../src/archive/backfill/own-places.ts';
+import { NOTHING_HELD } from '../../../src/archive/held-bytes.ts';
 import { parseBlockHash, parseTxId } from '../../../src/blob/ids.ts';
 import type { MissingContent } from '../../../src/catalog/missing-contents.ts';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
@@ -51,7 +52,7 @@ async function scene() {
       isListed: () => false,
     },
     chain: { isCurrent: () => true },
-    own: new OwnPlaces({ store, sites: [], catalog, verifier, adoption: { isDone: true } }),
+    own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
     activity: new Activity(),
     nowMs: () => 1_790_000_000_000,
   });

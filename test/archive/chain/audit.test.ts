@@ -45,6 +45,25 @@ const audit = (
 ) => auditChain(catalog, { from: null, to: null, ...range }, { custom, finalHeight: null, nodeTip }, NEVER);
 
 describe('the audit', () => {
+  test('takes history below the start for its own, where it was walked: it is part of what is complete', async () => {
+    const catalog = walk(openCatalog(), [['here']]);
+    store(catalog, ['here']);
+    expect(await audit(catalog)).toMatchObject({ range: { from: 100, to: 100 }, isComplete: true });
+    const times = { timeSeconds: 99 * SECONDS, medianTimeSeconds: 99 * SECONDS };
+    const txid = parseTxId(hex('gone in 99'));
+    const occurrences = [{ ...name('gone'), txid, vout: 0, transactionIndex: 0, makeRecord: () => '{}' }];
+    catalog.chain.recordHistory([
+      { height: 99, hash: hashOf(99), previousHash: hashOf(98), ...times, occurrences, unclear: [] },
+    ]);
+    catalog.losses.record([{ ...name('gone'), upToHeight: 99, deadlineSeconds: 5, answers: [] }]);
+    expect(await audit(catalog)).toMatchObject({
+      range: { from: 99, to: 100 },
+      occurrences: { stored: 1, lost: 1 },
+      isComplete: false,
+      isMissing: true,
+    });
+  });
+
   test.each([0, 1, 64, 65, 300])('counts rightly where %i contents of 400 are not stored', async (open) => {
     const labels = Array.from({ length: 400 }, (_, index) => `content ${index}`);
     const unstored = labels.slice(0, open);

@@ -3,6 +3,7 @@ import { Activity } from '../../../src/archive/activity.ts';
 import { ConditionBoard } from '../../../src/archive/condition-board.ts';
 import { CustomUpkeep } from '../../../src/archive/custom/custom-upkeep.ts';
 import { DamageWatch } from '../../../src/archive/damage-watch.ts';
+import { NOTHING_HELD } from '../../../src/archive/held-bytes.ts';
 import { Pulse } from '../../../src/archive/pulse.ts';
 import type { Backend } from '../../../src/archive/replicate/backend.ts';
 import type { LocalRoomOptions } from '../../../src/archive/replicate/local-room.ts';
@@ -61,6 +62,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     {
       backends,
       store,
+      held: NOTHING_HELD,
       catalog,
       rehash,
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },

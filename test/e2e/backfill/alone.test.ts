@@ -78,7 +78,16 @@ describe('alone on a folder', () => {
     // The node asked as well, everybody who is configured has answered: now it is lost, by the rule.
     const withNode = await backfill(setup, ...words, '--source', 'node');
     expect(withNode.code).toBe(3);
-    expect(withNode.report).toMatchObject({ fetched: 0, missingCount: 1, recordedLost: 1 });
+    expect(withNode.report).toMatchObject({ fetched: 0, missingCount: 1, recordedLost: 1, evidenceWaiting: 0 });
+    // The evidence of it is where it belongs when the command has ended: nobody runs here who would bring it later.
+    const [archiver = ''] = readdirSync(join(setup.dataDir, 'audit'));
+    const evidence = readdirSync(join(setup.dataDir, 'audit', archiver), { recursive: true }).map(String);
+    expect(evidence.filter((path) => path.includes(blobs[0]?.versionHash ?? 'none'))).not.toEqual([]);
+    // History that was walked belongs to the verdict, named or not.
+    const whole = await holdfast(['check', '--chain', '--data-dir', setup.dataDir]);
+    expect(whole.code).toBe(3);
+    expect(whole.stdout).toContain('1 lost');
+    expect(whole.stdout).not.toContain('complete');
     const checked = await holdfast([
       'check',
       '--chain',
@@ -125,6 +134,9 @@ describe('alone on a folder', () => {
     expect(code).toBe(3);
     expect(report).toMatchObject({ wanted: 3, fetched: 2, fetchedBytes: 2_003, missingCount: 1 });
     expect(events.filter((one) => one.event === 'would-fetch')).toHaveLength(2);
+    // The node has pruned all of them, and its list says so.
+    const node0 = await backfill(setup, ...words.slice(0, 2), '--source', 'node', '--dry-run');
+    expect(node0).toMatchObject({ code: 3, report: { wanted: 3, fetched: 0, missingCount: 3 } });
     expect(await backfill(setup, ...words)).toMatchObject({ report: { wanted: 3, fetched: 2 } });
   });
 });

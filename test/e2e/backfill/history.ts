@@ -82,6 +82,7 @@ const report = z.object({
   notStored: z.number(),
   recordsWaiting: z.number(),
   recordedLost: z.number(),
+  evidenceWaiting: z.number(),
   sources: z.array(
     z.looseObject({ source: z.string(), gave: z.number(), wrongBytes: z.number(), noAnswer: z.number() }),
   ),

@@ -48,7 +48,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     if (backends.length === 0) throw noBackend();
     const verifier = await HashThread.start(await createNodeHasher());
     closing.push(() => verifier.stop());
-    const sites = backends.map((backend) => new Site(backend, verifier, Date.now));
+    const sites = backends.map((backend) => new Site(backend, verifier, () => performance.now()));
     const named = sites.map(recordsOf).filter((store) => store !== null);
     if (named.length === 0 && settings.withheldFile === null) throw noWithheldList();
     const withheld = new WithheldNames({ stores: named, file: settings.withheldFile });
@@ -60,7 +60,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     const conditions = new ConditionBoard(log.child({ room: 'reader' }), Date.now);
     const watch = new StatelessWatch({ sites, withheld, archiver, conditions });
     declareStandingMetrics(metrics, () => ({
-      backends: sites.map(({ id, breaker }) => ({ id, isUp: !breaker.isOpen(Date.now()) })),
+      backends: sites.map(({ id, isLeftAlone }) => ({ id, isUp: !isLeftAlone })),
       conditions: conditions.all(),
     }));
     const stopping = new AbortController();
@@ -82,9 +82,9 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
           version,
           role: 'reader',
           archiver: archiver === null ? null : { reachable: !archiver.isAway },
-          backends: sites.map(({ id, breaker }) => ({
+          backends: sites.map(({ id, isLeftAlone }) => ({
             id,
-            state: breaker.isOpen(Date.now()) ? 'left-alone' : 'good',
+            state: isLeftAlone ? 'left-alone' : 'good',
           })),
           conditions: conditions.all(),
         }),

@@ -30,6 +30,7 @@ export type Subject =
   | 'heartbeat'
   | `task:${string}`
   | `backend:${string}`
+  | `copies:${string}`
   | `place:${string}`
   | `probe:${string}`
   | `batches:${string}`

@@ -25,6 +25,8 @@ export interface QueuedPlacement {
   readonly attempts: number;
 }
 
+export type QueuePart = 'new' | 'failed' | 'damaged';
+
 const placementRow = z.object({ backend: z.string(), state: z.number(), verified_ms: z.number().nullable() });
 const queuedRow = z.object({ sequence: z.number(), state: z.number(), attempts: z.number() });
 
@@ -50,6 +52,7 @@ export class PlacementTable {
   readonly #fail: Database.Statement;
   readonly #wanted: Database.Statement;
   readonly #queue: Database.Statement;
+  readonly #failedQueue: Database.Statement;
   readonly #damaged: Database.Statement;
   readonly #damagedQueue: Database.Statement;
   readonly #wantAnew: Database.Statement;
@@ -116,7 +119,10 @@ export class PlacementTable {
       )
       .pluck();
     this.#queue = database.prepare(
-      `SELECT sequence, state, attempts FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND ${MAY_BE_TRIED} ORDER BY urgency, due_seconds, sequence LIMIT ?`,
+      `SELECT sequence, state, attempts FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND attempts = 0 ORDER BY urgency, due_seconds, sequence LIMIT ?`,
+    );
+    this.#failedQueue = database.prepare(
+      `SELECT sequence, state, attempts FROM placement INDEXED BY placement_failed WHERE backend_id = ? AND state <> 1 AND attempts > 0 AND ${MAY_BE_TRIED} ORDER BY next_attempt_ms, sequence LIMIT ?`,
     );
     const isDamaged = 'placement INDEXED BY placement_damaged WHERE backend_id = ? AND state = 2';
     this.#damaged = database.prepare(`SELECT sequence FROM ${isDamaged} LIMIT ?`).pluck();
@@ -224,12 +230,19 @@ export class PlacementTable {
     return z.array(z.number()).parse(this.#wanted.all(this.id(backend), after, nowMs, limit));
   }
 
-  /** What is to be put or mended there and may be tried now, most urgent first; or what is to be mended alone. */
-  queue(backend: string, nowMs: number, limit: number, isDamagedOnly = false): QueuedPlacement[] {
-    const statement = isDamagedOnly ? this.#damagedQueue : this.#queue;
+  /**
+   * What is to be put or mended there. `new`: what has not failed there yet, most urgent first. `failed`: what has, and may
+   * be tried again now, in the order in which it came to be. `damaged`: what is to be mended and may be tried now.
+   */
+  queue(backend: string, nowMs: number, limit: number, which: QueuePart): QueuedPlacement[] {
+    const id = this.id(backend);
+    const rows =
+      which === 'new'
+        ? this.#queue.all(id, limit)
+        : (which === 'failed' ? this.#failedQueue : this.#damagedQueue).all(id, nowMs, limit);
     return z
       .array(queuedRow)
-      .parse(statement.all(this.id(backend), nowMs, limit))
+      .parse(rows)
       .map(({ sequence, state, attempts }) => ({ sequence, state: stateOf(state), attempts }));
   }
 

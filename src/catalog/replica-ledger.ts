@@ -5,7 +5,7 @@ import { hashTypeCode } from '../sqlite/hash-type-code.ts';
 import { CacheLedger } from './cache-ledger.ts';
 import type { ContentEntry, ContentTable, SpooledContent, StoredState } from './content-table.ts';
 import type { PlacementState } from './placement-state.ts';
-import { type PlacementTable, type QueuedPlacement, SPOOL } from './placement-table.ts';
+import { type PlacementTable, type QueuedPlacement, type QueuePart, SPOOL } from './placement-table.ts';
 import { hashKey, type WantedTable } from './wanted-table.ts';
 
 /** What the ledger shares with the catalog that it is a part of. */
@@ -86,20 +86,25 @@ export class ReplicaLedger {
       .pluck();
   }
 
-  /** What is to be put or mended at this backend and may be tried now, most urgent first. */
+  /** What is to be put or mended at this backend and has not failed there yet, most urgent first. */
   due(backend: string, limit: number): QueuedCopy[] {
-    return this.#queue(backend, limit, false);
+    return this.#queue(backend, limit, 'new');
   }
 
-  /** As `due`, only what there was a copy of, or should be, and it is not good. */
+  /** What has failed there before, and may be tried again now. */
+  dueAgain(backend: string, limit: number): QueuedCopy[] {
+    return this.#queue(backend, limit, 'failed');
+  }
+
+  /** Only what there was a copy of, or should be, and it is not good; failed before or not. */
   dueDamaged(backend: string, limit: number): QueuedCopy[] {
-    return this.#queue(backend, limit, true);
+    return this.#queue(backend, limit, 'damaged');
   }
 
-  #queue(backend: string, limit: number, isDamagedOnly: boolean): QueuedCopy[] {
+  #queue(backend: string, limit: number, which: QueuePart): QueuedCopy[] {
     const { placements, content, nowMs, reading } = this.#parts;
     return reading('read what is to be replicated', () =>
-      placements.queue(backend, nowMs(), limit, isDamagedOnly).flatMap((queued) => {
+      placements.queue(backend, nowMs(), limit, which).flatMap((queued) => {
         const entry = content.at(queued.sequence);
         return entry === null ? [] : [{ ...queued, entry }];
       }),

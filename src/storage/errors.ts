@@ -56,6 +56,30 @@ export function mayBeOneObject(error: unknown): error is StorageError {
   return error instanceof StorageError && OF_ONE_OBJECT.has(error.code);
 }
 
+/** The system's codes of a connection that ended in the middle. */
+export const CUT_CODES: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+/** Faults of the server, of the way to it, or of the settings: they are the same for every object. */
+const OF_THE_STORE: ReadonlySet<StorageErrorCode> = new Set([
+  'storage/unreachable',
+  'storage/tls',
+  'storage/no-bucket',
+  'storage/wrong-region',
+  'storage/bad-credentials',
+  'storage/clock-skew',
+  'storage/not-kubo',
+  'storage/other-chain',
+  'storage/other-layout',
+  'storage/unknown-format',
+  'storage/too-old-server',
+  'storage/closed',
+]);
+
+/** Does it keep every object from being put and read? A cut connection may be what one object causes. */
+export function isOfTheStore(error: StorageError): boolean {
+  return OF_THE_STORE.has(error.code) && !CUT_CODES.has(error.details['systemCode']);
+}
+
 interface Meaning {
   readonly code: StorageErrorCode;
   readonly says: string;

@@ -16,6 +16,14 @@ export interface ProbedStore {
   probe(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
 }
 
+/** Of S3 and of Kubo: something new was written, and read back. */
+const READ_BACK: ReadonlySet<string> = new Set(['readable', 'large-block']);
+
+/** Does a backend take something new, and give it back? */
+export function takesAndGives(findings: readonly ProbeFinding[]): boolean {
+  return findings.some(({ check, grade }) => READ_BACK.has(check) && grade === 'good');
+}
+
 export function good(check: string, sentence: string): ProbeFinding {
   return { check, grade: 'good', sentence, hint: null };
 }

@@ -42,6 +42,11 @@ export class CircuitBreaker {
     return this.#pauses > 0 && (this.#isTrying || nowMs < this.#openUntilMs);
   }
 
+  /** Would one more failure open it, or keep it open? */
+  get isAtItsLimit(): boolean {
+    return this.#pauses > 0 || this.#failures + 1 >= this.#options.failures;
+  }
+
   /** When the next try is due; 0: it is closed. */
   get openUntilMs(): number {
     return this.#pauses === 0 ? 0 : this.#openUntilMs;

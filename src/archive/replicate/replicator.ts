@@ -1,8 +1,9 @@
-import { codeOf, messageOf } from '../../blob/errors.ts';
+import { codeOf, HoldfastError, messageOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { QueuedCopy } from '../../catalog/replica-ledger.ts';
 import { GroupCommit } from '../../sqlite/group-commit.ts';
+import { isOfTheStore, StorageError } from '../../storage/errors.ts';
 import { forgetBytes, type VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
 import type { ConditionBoard } from '../condition-board.ts';
@@ -12,6 +13,7 @@ import { raise } from './admission.ts';
 import { Bandwidth } from './bandwidth.ts';
 import type { Copies } from './copies.ts';
 import { isOtherBytes, noSource, notKept } from './copy-fault.ts';
+import { FailingCopies } from './failing-copies.ts';
 import type { CopyFinding, Site } from './site.ts';
 
 export interface ReplicatorOptions {
@@ -50,6 +52,11 @@ const GROUP_LIMIT = 256;
 /** While others are on their way, nobody waits for the record of a copy: a synced commit holds up everything else here. */
 const LINGER_MS = 250;
 const RETRY_MS = { first: 1_000, most: 300_000 } as const;
+/** Copies that failed before take at most this share of the requests: what fails again holds up nothing else. */
+const FAILED_SHARE = 0.125;
+/** A backend that takes a probe and no blob is asked more and more slowly, down to one blob a second. */
+const SLOW_DOWN = { after: 64, stepMs: 10, mostMs: 1_000 } as const;
+const LOOK_FOR_GONE_MS = 10_000;
 
 /**
  * Brings to one backend what it is to hold: put, fetched back by a question of its own, hashed again, and only then
@@ -66,12 +73,20 @@ export class Replicator {
   #requestsUnderWay = 0;
   #bytesUnderWay = 0;
   #recordedMs = Number.NEGATIVE_INFINITY;
+  /** Of both parts of the queue: the next ones to be tried. */
   #queue: QueuedCopy[] = [];
+  #failedQueue: QueuedCopy[] = [];
+  #failedUnderWay = 0;
+  #failuresInARow = 0;
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  readonly #failing: FailingCopies;
+  #lookedForGoneMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ReplicatorOptions, modules: ReplicatorModules) {
     this.#options = options;
     this.#modules = modules;
     this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.steadyMs);
+    this.#failing = new FailingCopies({ ...modules, backend: modules.site.id });
     this.#commits = new GroupCommit((proofs) => this.#record(proofs), GROUP_LIMIT, LINGER_MS);
   }
 
@@ -113,33 +128,54 @@ export class Replicator {
   }
 
   #next(): QueuedCopy | null {
-    const { site, catalog, steadyMs } = this.#modules;
+    const { site, steadyMs } = this.#modules;
     if (!site.isAdmitted || this.#requestsUnderWay >= this.#options.requests) return null;
-    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.isLeftAlone) return null;
-    if (this.#queue.length === 0) {
-      this.#queue = catalog.replicas
-        .due(site.id, LOOK_AHEAD + this.#underWay.size)
-        .filter(({ sequence }) => !this.#underWay.has(sequence));
+    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.isLeftAlone || steadyMs() < this.#pausedUntilMs)
+      return null;
+    const queue = this.#nextQueue();
+    if (queue === null || !site.breaker.admits(steadyMs())) return null;
+    return queue.shift() ?? null;
+  }
+
+  /** The part of the queue whose turn it is; null: nothing is due. */
+  #nextQueue(): QueuedCopy[] | null {
+    const { site, catalog, steadyMs } = this.#modules;
+    const isNotUnderWay = ({ sequence }: QueuedCopy) => !this.#underWay.has(sequence);
+    if (this.#failedUnderWay < Math.max(1, Math.floor(this.#options.requests * FAILED_SHARE))) {
+      if (this.#failedQueue.length === 0) {
+        this.#failedQueue = catalog.replicas.dueAgain(site.id, LOOK_AHEAD + this.#underWay.size).filter(isNotUnderWay);
+      }
+      if (this.#failedQueue.length > 0) return this.#failedQueue;
     }
-    const next = this.#queue[0];
-    if (next === undefined || !site.breaker.admits(steadyMs())) return null;
-    this.#queue.shift();
-    return next;
+    if (this.#queue.length === 0) {
+      this.#queue = catalog.replicas.due(site.id, LOOK_AHEAD + this.#underWay.size).filter(isNotUnderWay);
+    }
+    if (this.#queue.length > 0) return this.#queue;
+    if (steadyMs() - this.#lookedForGoneMs >= LOOK_FOR_GONE_MS) {
+      this.#lookedForGoneMs = steadyMs();
+      this.#failing.forgetGone();
+    }
+    return null;
   }
 
   /** While the backend is left alone: until its next try. */
   #idleMs(): number {
     const { site, steadyMs } = this.#modules;
-    const untilMs = site.breaker.openUntilMs === 0 ? IDLE_MS : site.breaker.openUntilMs - steadyMs();
-    return Math.max(20, Math.min(IDLE_MS, untilMs));
+    const untilMs = Math.max(site.breaker.openUntilMs, this.#pausedUntilMs);
+    const leftMs = untilMs <= steadyMs() && site.breaker.openUntilMs === 0 ? IDLE_MS : untilMs - steadyMs();
+    return Math.max(20, Math.min(IDLE_MS, leftMs));
   }
 
   #start(queued: QueuedCopy, signal: AbortSignal): void {
-    const { sequence, entry } = queued;
+    const { sequence, entry, attempts } = queued;
     const { reports } = this.#modules.damage;
     this.#underWay.add(sequence);
     const work = this.#ask(queued, signal)
-      .then(() => this.#prove({ entry, reports }))
+      .then(() => {
+        this.#failuresInARow = 0;
+        return this.#prove({ entry, reports });
+      })
+      .then(() => this.#failing.succeeded(sequence))
       .catch((error: unknown) => {
         if (!signal.aborted) this.#failed(queued, error);
       })
@@ -148,16 +184,23 @@ export class Replicator {
         this.#running.delete(work);
         this.#modules.news.nudge();
       });
+    if (attempts > 0) this.#failedUnderWay += 1;
     this.#running.add(work);
   }
 
   async #ask(queued: QueuedCopy, signal: AbortSignal): Promise<void> {
+    const { site } = this.#modules;
+    const { attempts } = queued;
     const { sizeBytes } = queued.entry;
+    const { questions } = site;
     this.#requestsUnderWay += 1;
     this.#bytesUnderWay += sizeBytes;
     try {
       await this.#replicate(queued, signal);
     } finally {
+      // The one try after a pause is still to be made: without this nobody would ever make it.
+      if (site.questions === questions) site.breaker.notTried();
+      if (attempts > 0) this.#failedUnderWay -= 1;
       this.#requestsUnderWay -= 1;
       this.#bytesUnderWay -= sizeBytes;
       this.#modules.news.nudge();
@@ -204,15 +247,9 @@ export class Replicator {
   /** `faults`: how many places could not say whether they have it. */
   async #source(entry: ContentEntry, signal: AbortSignal): Promise<{ blob: VerifiedBlob | null; faults: number }> {
     const { copies, site, damage } = this.#modules;
-    try {
-      const { found, bad, faults } = await copies.find(entry, signal, site.id);
-      damage.reportClaimed(entry, bad);
-      return { blob: found?.blob ?? null, faults: faults.length };
-    } catch (error) {
-      // Nothing was asked of this backend: its one try after a pause is still to be made.
-      if (site.isLeftAlone) site.breaker.notTried();
-      throw error;
-    }
+    const { found, bad, faults } = await copies.find(entry, signal, site.id);
+    damage.reportClaimed(entry, bad);
+    return { blob: found?.blob ?? null, faults: faults.length };
   }
 
   /** After a failure it is looked at closely: what lies there may be what the backend cannot read. */
@@ -253,7 +290,7 @@ export class Replicator {
 
   #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
     const { catalog, site, copies, conditions, damage, nowMs } = this.#modules;
-    if (codeOf(error) !== 'archive/no-good-copy') raise(conditions, site.id, error);
+    if (codeOf(error) !== 'archive/no-good-copy') this.#tell(sequence, entry, error);
     // What was found damaged just now is mended in the same go: a check that repairs ends with it whole.
     const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
     const pauseMs = isNewlyDamaged ? 0 : Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
@@ -274,5 +311,18 @@ export class Replicator {
     } catch (fault) {
       conditions.setError(`backend:${site.id}`, fault);
     }
+  }
+
+  /** What one blob causes is told as that: the backend is in use, and the other blobs go there. */
+  #tell(sequence: number, entry: ContentEntry, error: unknown): void {
+    const { site, conditions, steadyMs } = this.#modules;
+    this.#failuresInARow += 1;
+    const { after, stepMs, mostMs } = SLOW_DOWN;
+    if (this.#failuresInARow >= after) {
+      this.#pausedUntilMs = steadyMs() + Math.min(mostMs, stepMs * (this.#failuresInARow - after + 1));
+    }
+    const isOfStore = error instanceof StorageError ? isOfTheStore(error) : !(error instanceof HoldfastError);
+    if (isOfStore || site.isLeftAlone) raise(conditions, site.id, error);
+    else this.#failing.failed(sequence, entry, error);
   }
 }

@@ -1,5 +1,6 @@
 import type { ContentName } from '../../blob/ids.ts';
-import { mayBeOneObject, StorageError } from '../../storage/errors.ts';
+import { isOfTheStore, mayBeOneObject, StorageError } from '../../storage/errors.ts';
+import { takesAndGives } from '../../storage/probe.ts';
 import { forgetBytes, type VerifiedBlob, type Verifier } from '../../verify/verified-blob.ts';
 import type { Backend, RemoteStore } from './backend.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
@@ -19,6 +20,14 @@ interface Unreadable {
 /** How much of the last answer the expected time follows. */
 const SMOOTHING = 0.2;
 
+/** A backend that takes longer than this to take and give a probe is left alone. */
+const PROBE_WITHIN_MS = 5_000;
+/**
+ * For so long a probe that went well answers for the backend. Whoever asks whether to go on may rely on an older one than
+ * whoever is about to call a copy damaged.
+ */
+const PROBE_HOLDS_MS = { goOn: 10_000, damaged: 1_000 } as const;
+
 /** One backend as the archive works with it: what it holds is verified, and how it does is known. */
 export class Site {
   readonly id: string;
@@ -33,6 +42,9 @@ export class Site {
   settlesMs = 0;
   lastError: StorageError | null = null;
   #expectedMs = 0;
+  #servedMs = Number.NEGATIVE_INFINITY;
+  #probing: Promise<boolean> | null = null;
+  #questions = 0;
 
   constructor(backend: Backend, verifier: Verifier, steadyMs: () => number) {
     this.id = backend.id;
@@ -115,8 +127,7 @@ export class Site {
   async examineAfresh(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
     const finding = await this.#orUnreadable(() => this.readAfresh(name, signal), signal);
     if (finding.kind !== 'unreadable') return finding;
-    const findings = await this.store.probe(signal);
-    if (findings.some(({ check, grade }) => check === 'readable' && grade === 'good')) return { kind: 'damaged' };
+    if (await this.#serves(PROBE_HOLDS_MS.damaged, signal)) return { kind: 'damaged' };
     throw finding.error;
   }
 
@@ -145,8 +156,14 @@ export class Site {
     return store.isKept === undefined || (await this.judged(async () => store.isKept?.(name, signal), signal)) === true;
   }
 
+  /** So many questions went to the backend: whoever was let through and asked nothing gives its try back. */
+  get questions(): number {
+    return this.#questions;
+  }
+
   /** Every question to the backend goes through here, so that its breaker learns of it. */
   async judged<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    this.#questions += 1;
     try {
       const answer = await ask();
       this.breaker.succeeded();
@@ -154,11 +171,43 @@ export class Site {
       return answer;
     } catch (error) {
       if (signal.aborted) this.breaker.notTried();
-      else {
-        this.breaker.failed(this.#steadyMs());
-        if (error instanceof StorageError) this.lastError = error;
-      }
+      else await this.#blame(error, signal);
       throw error;
     }
+  }
+
+  /**
+   * Before a backend is left alone it is asked to take and give something new. While it does, what fails is the fault of
+   * the object that was asked for, and whatever is asked of the others goes on.
+   */
+  async #blame(error: unknown, signal: AbortSignal): Promise<void> {
+    if (!(error instanceof StorageError)) {
+      this.breaker.failed(this.#steadyMs());
+      return;
+    }
+    const mayServeOthers = this.breaker.isAtItsLimit && !isOfTheStore(error);
+    if (mayServeOthers && (await this.#serves(PROBE_HOLDS_MS.goOn, signal))) {
+      this.breaker.succeeded();
+      return;
+    }
+    this.breaker.failed(this.#steadyMs());
+    this.lastError = error;
+  }
+
+  /** One probe at a time answers all who ask. */
+  async #serves(holdsMs: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#steadyMs() - this.#servedMs < holdsMs) return true;
+    this.#probing ??= this.#probe(signal).finally(() => {
+      this.#probing = null;
+    });
+    return await this.#probing;
+  }
+
+  async #probe(signal: AbortSignal): Promise<boolean> {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(PROBE_WITHIN_MS)]);
+    const findings = await this.store.probe(bounded).catch(() => []);
+    if (!takesAndGives(findings)) return false;
+    this.#servedMs = this.#steadyMs();
+    return true;
   }
 }

@@ -1,4 +1,4 @@
-import { mayBeOneObject, StorageError } from '../errors.ts';
+import { CUT_CODES, mayBeOneObject, StorageError } from '../errors.ts';
 import type { PutOutcome, ReadObject, S3Bucket } from './s3-bucket.ts';
 
 export interface SafePut {
@@ -90,9 +90,7 @@ async function putIfAbsent(bucket: S3Bucket, put: SafePut, signal: AbortSignal):
   try {
     return await bucket.put(put.name, put.body, about, signal);
   } catch (error) {
-    if (error instanceof StorageError && CUT.has(error.details['systemCode'])) return error;
+    if (error instanceof StorageError && CUT_CODES.has(error.details['systemCode'])) return error;
     throw error;
   }
 }
-
-const CUT: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

@@ -26,6 +26,7 @@ export interface ReplicationSetup {
   readonly budgetBytes?: number | null;
   readonly disk?: LocalRoomOptions['disk'];
   readonly replicasRequired?: number;
+  readonly requests?: number;
   readonly bytesPerSecond?: number | null;
   readonly chain?: BlockHash | null;
   readonly folder?: string;
@@ -58,7 +59,7 @@ export async function replicationScene(setup: ReplicationSetup) {
   const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
   const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
   const replication = new Replication(
-    { requests: 4, bytesPerSecond, local: { mode, budgetBytes, disk } },
+    { requests: setup.requests ?? 4, bytesPerSecond, local: { mode, budgetBytes, disk } },
     {
       backends,
       store,

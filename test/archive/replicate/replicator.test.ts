@@ -253,6 +253,30 @@ test('a copy that is found damaged after it was read back, and before that is re
   expect([...backend.blobs.keys()].sort()).toEqual([keyOf(BLOB), keyOf(slow)].sort());
 });
 
+test('a try after a pause that asked nothing is given back: a blob taken down meanwhile holds up no other', async () => {
+  const s3 = new MemoryBackend('s3');
+  const made = await scene([s3]);
+  const [site] = made.replication.sites;
+  s3.before = (operation) => {
+    if (operation !== 'bind') throw refusal('s3');
+  };
+  const waiting = Array.from({ length: 5 }, (_, index) => sampleBlob(`waits ${index}`, 1_000));
+  for (const blob of waiting) await made.spool(blob);
+  await made.drain('s3');
+  expect(site?.isLeftAlone).toBe(true);
+  s3.before = () => {};
+  const takenDown = sampleBlob('taken down on its way', 1_000);
+  await made.spool(takenDown);
+  made.clock.steadyMs += 60_000;
+  // Between the look at the queue and the put.
+  const { has } = made.catalog.withheld;
+  made.catalog.withheld.has = (name) =>
+    name.versionHash === takenDown.versionHash || has.call(made.catalog.withheld, name);
+  await made.drain('s3');
+  expect(s3.asked).not.toContain(`putUnseen ${keyOf(takenDown)}`);
+  expect(site?.breaker.admits(made.clock.steadyMs)).toBe(true);
+});
+
 test('one that hangs delays no other', async () => {
   const [good, hung] = [new MemoryBackend('good'), new MemoryBackend('hung')];
   const made = await scene([good, hung]);

@@ -23,6 +23,8 @@ const CONFIGURATION = new Set([
   'archive/bad-range',
   'source/bad-syntax',
   'sqlite/newer-than-program',
+  'sqlite/older-than-program',
+  'sqlite/migration-changed',
 ]);
 
 export function exitCodeOf(error: unknown): ExitCode {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { copyAside } from './copy-aside.ts';
@@ -47,7 +47,7 @@ export function migrate(database: Database.Database, migrations: readonly Migrat
   const recorded = z
     .array(recordedRow)
     .parse(database.prepare('SELECT number, name, checksum FROM migration ORDER BY number').all());
-  for (const row of recorded) refuseUnless(migrations[row.number - 1], row);
+  for (const row of recorded) refuseUnless(migrations[row.number - 1], row, database.name);
 
   const next = migrations[recorded.length];
   if (next !== undefined && recorded.length > 0) copyAside(database, next.name.slice(0, 4));
@@ -62,7 +62,13 @@ export function migrate(database: Database.Database, migrations: readonly Migrat
   }
 }
 
-function refuseUnless(known: Migration | undefined, row: z.infer<typeof recordedRow>): void {
+/** What to type for a new database in the place of this one: its log and its index of that log go with it. */
+function makeAnew(path: string): string {
+  const folder = dirname(path);
+  return `mkdir -p ${folder}/before && mv ${path}* ${folder}/before/ && holdfast rebuild`;
+}
+
+function refuseUnless(known: Migration | undefined, row: z.infer<typeof recordedRow>, path: string): void {
   if (known === undefined) {
     throw new SqliteError(
       'sqlite/newer-than-program',
@@ -70,7 +76,18 @@ function refuseUnless(known: Migration | undefined, row: z.infer<typeof recorded
       {
         details: { migration: row.name },
         retryable: false,
-        hint: 'Run the newer version, or move catalog.sqlite away: the catalog is a cache and is made anew.',
+        hint: `Run the newer version. Or make the catalog anew, which is a cache: ${makeAnew(path)}`,
+      },
+    );
+  }
+  if (known.name !== row.name) {
+    throw new SqliteError(
+      'sqlite/older-than-program',
+      `The catalog was written by a holdfast from before the first release (it begins with ${row.name}), and this version does not convert it.`,
+      {
+        details: { recorded: row.name, carried: known.name },
+        retryable: false,
+        hint: `The catalog is a cache: make it anew out of the data folder and the backends. Type: ${makeAnew(path)}`,
       },
     );
   }
@@ -81,7 +98,7 @@ function refuseUnless(known: Migration | undefined, row: z.infer<typeof recorded
       {
         details: { migration: row.name, recorded: row.checksum, carried: known.checksum },
         retryable: false,
-        hint: 'Run the version that wrote this catalog, or move catalog.sqlite away: it is made anew.',
+        hint: `Run the version that wrote this catalog. Or make the catalog anew, which is a cache: ${makeAnew(path)}`,
       },
     );
   }

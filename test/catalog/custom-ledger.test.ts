@@ -1,8 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
-import { openDurableDatabase } from '../../src/sqlite/durable-database.ts';
-import { migrate, readMigrations } from '../../src/sqlite/migrate.ts';
 import { sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { MIGRATIONS } from './catalog-in-folder.ts';
@@ -22,28 +20,6 @@ function open(path: string, backends: readonly string[]): Catalog {
   onTestFinished(() => catalog.close());
   return catalog;
 }
-
-test('what an older catalog kept is held in the data folder and where it was copied', () => {
-  const path = join(temporaryFolder(), 'catalog.sqlite');
-  const database = openDurableDatabase(path);
-  migrate(
-    database,
-    readMigrations(MIGRATIONS).filter(({ number }) => number < 18),
-  );
-  const key = (text: string) => Buffer.from(text, 'hex');
-  const [versionHash, keccak, other] = [key(NAME.versionHash), key(NAME.keccak), key(hash('more bytes'))];
-  const put = database.prepare('INSERT INTO custom VALUES (?, ?, ?, ?)');
-  put.run(versionHash, other, 7, 2);
-  put.run(versionHash, keccak, 9, 1);
-  database.prepare('INSERT INTO custom_copy VALUES (?, ?, ?, ?)').run(versionHash, keccak, 's3', 3);
-  database.close();
-  const { custom } = open(path, ['s3']);
-  expect(custom.goodAfter('local', 0, 9)).toMatchObject([
-    { ...NAME, sizeBytes: 9 },
-    { ...NAME, keccak: hash('more bytes'), sizeBytes: 7 },
-  ]);
-  expect([custom.goodCount('s3'), custom.waitingCount('s3'), custom.has(NAME.versionHash)]).toEqual([1, 1, true]);
-});
 
 test('a place that is configured no more proves nothing', () => {
   const path = join(temporaryFolder(), 'catalog.sqlite');

@@ -76,6 +76,20 @@ test('a migration whose wording changed is refused', () => {
   );
 });
 
+test('a database that begins with another migration is refused, with what to type', () => {
+  const database = openDatabase();
+  migrate(database, readMigrations(folderWith({ '0001_other.sql': FIRST })));
+  const anew = readMigrations(folderWith({ '0001_one.sql': FIRST, '0002_two.sql': SECOND }));
+  expect(() => migrate(database, anew)).toThrow(
+    expect.objectContaining({
+      code: 'sqlite/older-than-program',
+      message: expect.stringContaining('0001_other.sql'),
+      hint: expect.stringContaining(`mv ${database.name}* ${dirname(database.name)}/before/ && holdfast rebuild`),
+    }),
+  );
+  expect(tablesOf(database)).toEqual(['migration', 'one']);
+});
+
 test('a database of a newer program is refused, and left as it is', () => {
   const database = openDatabase();
   migrate(database, readMigrations(folderWith({ '0001_one.sql': FIRST, '0002_two.sql': SECOND })));

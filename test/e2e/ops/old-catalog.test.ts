@@ -1,40 +1,43 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { openDurableDatabase } from '../../../src/sqlite/durable-database.ts';
-import { migrate, readMigrations } from '../../../src/sqlite/migrate.ts';
-import { MIGRATIONS } from '../../catalog/catalog-in-folder.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfast } from '../holdfast-process.ts';
 
-const OLDEST = 6;
+const BEFORE = readFileSync(fileURLToPath(new URL('../../vectors/catalog/before-0.1.0.sql', import.meta.url)), 'utf8');
 
-/** A catalog as the sixth version of the schema left it, before the archive on this folder begins. */
-function writeOldCatalog(dataDir: string): void {
-  const folder = temporaryFolder();
-  for (const name of readdirSync(MIGRATIONS).filter((one) => Number(one.slice(0, 4)) <= OLDEST)) {
-    copyFileSync(join(MIGRATIONS, name), join(folder, name));
-  }
-  mkdirSync(dataDir, { recursive: true });
+/** Puts a catalog from before the first release in the place of the folder's own. */
+function putOldCatalog(dataDir: string): void {
+  execFileSync('sh', ['-c', 'rm -f catalog.sqlite*'], { cwd: dataDir });
   const database = openDurableDatabase(join(dataDir, 'catalog.sqlite'));
-  migrate(database, readMigrations(folder));
+  database.exec(BEFORE);
   database.close();
 }
 
-test('an old catalog is brought up, and kept as it was beside it; with the copy in its place the way goes on', async () => {
+test('a catalog from before the first release is refused with two commands, which make it anew without the node', async () => {
   const node = await startNode({ seedRecordedBlobs: true });
   const dataDir = temporaryFolder();
-  writeOldCatalog(dataDir);
   const first = await startArchive({ dataDir, node });
   await untilStored(first, 22);
   expect(await stop(first)).toMatchObject({ code: 143 });
-  const copy = join(dataDir, `catalog.sqlite.before-000${OLDEST + 1}`);
-  expect(existsSync(copy)).toBe(true);
+  putOldCatalog(dataDir);
 
-  // Back to before: what was archived meanwhile lies in the folder, and is found again.
-  for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `catalog.sqlite${suffix}`), { force: true });
-  copyFileSync(copy, join(dataDir, 'catalog.sqlite'));
+  const env = environmentOf({ dataDir, node });
+  for (const verb of ['run', 'check', 'rebuild']) {
+    const refused = await holdfast([verb], { env });
+    expect([verb, refused.code]).toEqual([verb, 2]);
+    expect(refused.stderr).toContain('from before the first release');
+  }
+  const { stderr } = await holdfast(['run'], { env });
+  // As an operator would copy it from the terminal.
+  const [move = '', rebuild = ''] = (/Type: (.*)$/m.exec(stderr)?.[1] ?? '').split(' && holdfast ');
+  execFileSync('sh', ['-c', move]);
+  expect(await holdfast(rebuild.split(' '), { env })).toMatchObject({ code: 0 });
+
   const second = await startArchive({ dataDir, node });
   await untilStored(second, 22, 40_000);
 });

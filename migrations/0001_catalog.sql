@@ -1,0 +1,395 @@
+-- The catalog: a cache with work queues in it. Losing it costs time, never data.
+-- Hash types: 1 keccak256, 2 blake2s256. Times: *_ms are milliseconds since 1970; median_time_seconds is the chain's clock.
+
+-- The fetch queue: blobs that a node listed or a block commits to, and whose bytes are not here yet.
+CREATE TABLE seen (
+  version_hash BLOB NOT NULL PRIMARY KEY CHECK (length(version_hash) = 32),
+  size_bytes INTEGER NOT NULL,
+  txid BLOB CHECK (length(txid) = 32),
+  -- The node may prune the blob when the chain's clock has passed this time by the retention.
+  median_time_seconds INTEGER NOT NULL,
+  first_seen_ms INTEGER NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  -- 9007199254740991: the row rests until a list names the blob again.
+  next_attempt_ms INTEGER NOT NULL DEFAULT 0,
+  last_error_code TEXT,
+  last_error TEXT,
+  -- What a block of our branch says. NULL: no such block has the blob, and the row is served last.
+  hash_type INTEGER,
+  -- 0: no list has named the blob, and size_bytes is an upper bound.
+  size_known INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+-- The fetch queue by its nearest deadline, in three parts that share no row: mined, listed only, and resting. Each blob then
+-- costs one entry, and none of these indexes holds an expression, for which SQLite would read every row again.
+CREATE INDEX seen_mined ON seen (median_time_seconds, hash_type) WHERE hash_type IS NOT NULL AND next_attempt_ms <> 9007199254740991;
+CREATE INDEX seen_listed ON seen (median_time_seconds) WHERE hash_type IS NULL AND next_attempt_ms <> 9007199254740991;
+CREATE INDEX seen_resting ON seen (median_time_seconds, hash_type) WHERE next_attempt_ms = 9007199254740991;
+-- Blobs whose fetch failed: few, and served on their own, so that they hold up no others.
+CREATE INDEX seen_failing ON seen ((hash_type IS NULL), median_time_seconds) WHERE attempts > 0;
+
+-- Content whose hash type is known because its bytes were verified once.
+CREATE TABLE content (
+  version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
+  hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
+  -- Order of first arrival; listing cursors name it.
+  sequence INTEGER NOT NULL UNIQUE,
+  -- 0 seen (no good copy left), 1 spooled, 2 stored.
+  state INTEGER NOT NULL CHECK (state IN (0, 1, 2)),
+  size_bytes INTEGER NOT NULL,
+  txid BLOB CHECK (length(txid) = 32),
+  median_time_seconds INTEGER,
+  first_seen_ms INTEGER NOT NULL,
+  spooled_ms INTEGER,
+  stored_ms INTEGER,
+  -- 1: a list named the blob, and no walked block has it. 0: a block had it once, or that is not known.
+  unmined INTEGER NOT NULL DEFAULT 0 CHECK (unmined IN (0, 1)),
+  PRIMARY KEY (version_hash, hash_type)
+) STRICT, WITHOUT ROWID;
+
+-- Blobs that are durable here, and not yet on as many backends as are required: an alarm counts them by age.
+CREATE INDEX content_unstored ON content (median_time_seconds) WHERE state = 1;
+CREATE INDEX content_unmined ON content (median_time_seconds) WHERE unmined = 1;
+
+CREATE TABLE backend (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  -- 1: the backend is configured now. Only such backends count towards `stored`.
+  configured INTEGER NOT NULL DEFAULT 0 CHECK (configured IN (0, 1)),
+  -- 1: its copies count towards `stored`. A local store in cache mode is configured, and does not count.
+  counts INTEGER NOT NULL DEFAULT 1 CHECK (counts IN (0, 1)),
+  -- Milliseconds after a copy was read back during which a power failure of the backend can still lose it (Kubo's flatfs
+  -- without sync). The last local copy stays that long. 0: the backend syncs before it acknowledges.
+  settle_ms INTEGER NOT NULL DEFAULT 0,
+  -- Where the backend's bytes lie: server, bucket and path, without secrets. The same name at another place is another
+  -- backend: what was proven at the first place proves nothing of the second.
+  place TEXT
+) STRICT;
+
+-- What each backend is to hold, and what was proven of it: 0 wanted, 1 good (fetched back and re-hashed), 2 damaged.
+CREATE TABLE placement (
+  backend_id INTEGER NOT NULL REFERENCES backend (id),
+  sequence INTEGER NOT NULL,
+  state INTEGER NOT NULL CHECK (state IN (0, 1, 2)),
+  verified_ms INTEGER,
+  -- 0: only the local store is known to hold the blob; 1: some other backend does. Rows with 0 are served first.
+  urgency INTEGER NOT NULL DEFAULT 0,
+  -- Median time of the content on the chain's clock: the nearest deadline is served first.
+  due_seconds INTEGER NOT NULL DEFAULT 0,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  next_attempt_ms INTEGER NOT NULL DEFAULT 0,
+  last_error_code TEXT,
+  last_error TEXT,
+  PRIMARY KEY (backend_id, sequence)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX placement_queue ON placement (backend_id, urgency, due_seconds, sequence) WHERE state <> 1;
+-- Damaged or missing copies: few, and looked for often, behind very many that only wait for their turn.
+CREATE INDEX placement_damaged ON placement (backend_id, sequence) WHERE state = 2;
+
+-- One row: the folder's blobs are all in this catalog. Without it the catalog is new, or its making was interrupted, and
+-- blobs that the catalog does not know may still lie in the folder.
+CREATE TABLE rebuilt (
+  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
+  finished_ms INTEGER NOT NULL
+) STRICT;
+
+-- The backends and the number that `stored` was last computed for. A start with others computes `stored` anew.
+CREATE TABLE replication_basis (
+  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
+  basis TEXT NOT NULL
+) STRICT;
+
+-- How far a reading of everything that a backend holds has come; it goes on there after a stop.
+CREATE TABLE scrub_progress (
+  backend_id INTEGER NOT NULL REFERENCES backend (id),
+  -- `daily`, or what a `check` was asked for.
+  purpose TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  changed_ms INTEGER NOT NULL,
+  PRIMARY KEY (backend_id, purpose)
+) STRICT, WITHOUT ROWID;
+
+-- One row: where the walk began for good, and up to where its blocks are final.
+CREATE TABLE walk (
+  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
+  -- Fixed at the very first start.
+  start_height INTEGER NOT NULL,
+  -- Height of the highest block that was final by `finality`; every recorded block below it is its ancestor.
+  final_height INTEGER,
+  -- The rule that final_height was found by: under another rule it counts no more.
+  finality TEXT,
+  -- Height of the highest block of the branch that any rule called final: up to it records may have been written, which a
+  -- reorganisation has to withdraw also when the rule is another one by then.
+  called_final_height INTEGER
+) STRICT;
+
+-- The branch that was walked: one block a height, each the parent of the next. The highest row is the cursor.
+CREATE TABLE block (
+  height INTEGER NOT NULL PRIMARY KEY,
+  hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32),
+  previous_hash BLOB NOT NULL CHECK (length(previous_hash) = 32),
+  time_seconds INTEGER NOT NULL,
+  median_time_seconds INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Outputs in these blocks that commit to content. Final is a property of the height, never of a row here.
+CREATE TABLE occurrence (
+  height INTEGER NOT NULL,
+  -- Place of the transaction in its block: it carries one blob.
+  transaction_index INTEGER NOT NULL,
+  version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
+  hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
+  txid BLOB NOT NULL CHECK (length(txid) = 32),
+  vout INTEGER NOT NULL,
+  PRIMARY KEY (height, transaction_index)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX occurrence_by_content ON occurrence (version_hash, hash_type, height, transaction_index);
+-- Transaction ids are random: in one index of all of them each new one dirties a page of its own. By stretches of 4,096
+-- blocks it falls among those of the last days, whose pages are in memory; a look-up asks one stretch after the other,
+-- newest first. Eight bytes of an id are enough to find it by.
+CREATE INDEX occurrence_by_txid ON occurrence (height >> 12, substr(txid, 1, 8));
+
+-- What each configured node last said of its branch: a node that does not answer has not changed its mind, also after a
+-- restart or when another node is followed.
+CREATE TABLE node_branch (
+  name TEXT NOT NULL PRIMARY KEY,
+  -- Highest block of our branch that the node is known to have.
+  common_height INTEGER NOT NULL,
+  -- 1: above that block the node has others than we do.
+  is_forked INTEGER NOT NULL CHECK (is_forked IN (0, 1))
+) STRICT, WITHOUT ROWID;
+
+-- A blob that a block of our branch has is queued by its hash type, and with the time of its newest block, however it came
+-- into the queue. Without that neither lateness, nor the search for losses, nor `/lastblock` would see the row.
+CREATE TRIGGER queued_on_chain AFTER INSERT ON seen
+WHEN NEW.hash_type IS NULL AND EXISTS (SELECT 1 FROM occurrence WHERE version_hash = NEW.version_hash)
+BEGIN
+  UPDATE seen SET
+    hash_type = (SELECT hash_type FROM occurrence WHERE version_hash = NEW.version_hash LIMIT 1),
+    median_time_seconds = MAX(median_time_seconds, COALESCE((SELECT block.median_time_seconds FROM block
+      WHERE height = (SELECT MAX(height) FROM occurrence WHERE version_hash = NEW.version_hash)), 0))
+  WHERE version_hash = NEW.version_hash;
+END;
+-- The time of a blob that no block had was only supposed by a list.
+CREATE TRIGGER mined_while_queued AFTER INSERT ON occurrence
+BEGIN
+  UPDATE seen SET
+    median_time_seconds = COALESCE((SELECT CASE WHEN seen.hash_type IS NULL THEN block.median_time_seconds
+      ELSE MAX(seen.median_time_seconds, block.median_time_seconds) END FROM block WHERE block.height = NEW.height), median_time_seconds),
+    hash_type = NEW.hash_type
+  WHERE version_hash = NEW.version_hash;
+END;
+
+-- Transactions of version 137 whose content is not plain: an alarm names them, and nothing is guessed.
+CREATE TABLE unclear_transaction (
+  height INTEGER NOT NULL,
+  transaction_index INTEGER NOT NULL,
+  txid BLOB NOT NULL CHECK (length(txid) = 32),
+  candidates INTEGER NOT NULL,
+  PRIMARY KEY (height, transaction_index)
+) STRICT, WITHOUT ROWID;
+
+-- Each backend with names gets occurrence records, and loses withdrawn ones, at its own pace.
+CREATE TABLE record_store (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  -- Occurrences from before the store was configured are queued for it in the order of the chain, behind this place and up
+  -- to that height; NULL: done.
+  fill_height INTEGER,
+  fill_index INTEGER,
+  fill_until INTEGER
+) STRICT;
+
+-- Occurrence records that are made and not written to every store yet: JSON, lacking the size of the content. A row stays
+-- as long as any store waits for it.
+CREATE TABLE unwritten_record (
+  height INTEGER NOT NULL,
+  transaction_index INTEGER NOT NULL,
+  record TEXT NOT NULL,
+  PRIMARY KEY (height, transaction_index)
+) STRICT, WITHOUT ROWID;
+
+-- A store is to get the record of this occurrence.
+CREATE TABLE record_task (
+  height INTEGER NOT NULL,
+  transaction_index INTEGER NOT NULL,
+  store_id INTEGER NOT NULL REFERENCES record_store (id),
+  PRIMARY KEY (height, transaction_index, store_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX record_task_by_store ON record_task (store_id, height, transaction_index);
+
+CREATE TRIGGER unwritten_record_for_each_store AFTER INSERT ON unwritten_record
+BEGIN
+  INSERT INTO record_task (height, transaction_index, store_id)
+  SELECT NEW.height, NEW.transaction_index, id FROM record_store WHERE true ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER unwritten_record_is_gone AFTER DELETE ON unwritten_record
+BEGIN
+  DELETE FROM record_task WHERE height = OLD.height AND transaction_index = OLD.transaction_index;
+END;
+
+-- Occurrences that were final and were reorganised away; their records are to be deleted.
+CREATE TABLE withdrawn_occurrence (
+  sequence INTEGER NOT NULL PRIMARY KEY,
+  version_hash BLOB NOT NULL,
+  hash_type INTEGER NOT NULL,
+  txid BLOB NOT NULL,
+  vout INTEGER NOT NULL,
+  height INTEGER NOT NULL,
+  block_hash BLOB NOT NULL,
+  withdrawn_ms INTEGER NOT NULL,
+  -- When its record was deleted everywhere.
+  deleted_ms INTEGER
+) STRICT;
+CREATE INDEX withdrawn_undeleted ON withdrawn_occurrence (sequence) WHERE deleted_ms IS NULL;
+
+-- A store is to lose the record of a withdrawn occurrence.
+CREATE TABLE withdrawn_task (
+  store_id INTEGER NOT NULL REFERENCES record_store (id),
+  sequence INTEGER NOT NULL,
+  PRIMARY KEY (store_id, sequence)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER withdrawn_for_each_store AFTER INSERT ON withdrawn_occurrence
+BEGIN
+  INSERT INTO withdrawn_task (store_id, sequence) SELECT id, NEW.sequence FROM record_store;
+END;
+
+-- Content that every source answered it has not got, after the deadline; that is said of occurrences up to `up_to_height`.
+CREATE TABLE lost (
+  version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
+  hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
+  up_to_height INTEGER NOT NULL,
+  deadline_seconds INTEGER NOT NULL,
+  recorded_ms INTEGER NOT NULL,
+  -- JSON: who answered, and when.
+  answers TEXT NOT NULL,
+  -- Set when the bytes turned up after all.
+  revoked_ms INTEGER,
+  -- NULL: the bytes turned up.
+  revoked_because TEXT,
+  PRIMARY KEY (version_hash, hash_type)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX lost_revoked ON lost (version_hash) WHERE revoked_ms IS NOT NULL;
+
+-- However bytes turn up, the loss is revoked in the same commit.
+CREATE TRIGGER lost_turned_up AFTER UPDATE OF state ON content WHEN NEW.state > 0
+BEGIN
+  UPDATE lost SET revoked_ms = unixepoch() * 1000 WHERE version_hash = NEW.version_hash AND hash_type = NEW.hash_type AND revoked_ms IS NULL;
+END;
+CREATE TRIGGER lost_turned_up_anew AFTER INSERT ON content WHEN NEW.state > 0
+BEGIN
+  UPDATE lost SET revoked_ms = unixepoch() * 1000 WHERE version_hash = NEW.version_hash AND hash_type = NEW.hash_type AND revoked_ms IS NULL;
+END;
+
+-- Evidence exists nowhere else, so every backend with names gets the latest state of each document, in the order of change.
+-- A path is below audit/<archiver id>/.
+CREATE TABLE evidence (
+  path TEXT NOT NULL PRIMARY KEY,
+  document TEXT NOT NULL,
+  -- Grows with every change of any document: a store that has everything up to one needs what is behind it.
+  sequence INTEGER NOT NULL UNIQUE
+) STRICT, WITHOUT ROWID;
+
+-- Up to where each store has the evidence. A store without a row gets all of it.
+CREATE TABLE evidence_delivery (
+  store TEXT NOT NULL PRIMARY KEY,
+  sequence INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Bytes of transactions that were never mined, which the local store let go: free spam must not fill backends that never
+-- forget. They are fetched again when a block has them.
+CREATE TABLE let_go (
+  version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
+  hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
+  -- The sequence that the content had: listing cursors name it, so that it is never given again.
+  sequence INTEGER NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  txid BLOB,
+  median_time_seconds INTEGER,
+  let_go_ms INTEGER NOT NULL,
+  reason TEXT NOT NULL CHECK (reason IN ('expired', 'no-room')),
+  -- When the bytes came again.
+  returned_ms INTEGER,
+  PRIMARY KEY (version_hash, hash_type)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX let_go_by_sequence ON let_go (sequence);
+
+-- The names of the newest are kept; of the older ones, their number.
+CREATE TABLE let_go_forgotten (
+  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
+  count INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  -- When the newest of them was let go.
+  newest_ms INTEGER NOT NULL
+) STRICT;
+
+-- When each scheduled task last began and last ended well: what was missed while nothing ran is done after the start.
+CREATE TABLE task_run (
+  task TEXT NOT NULL PRIMARY KEY,
+  begun_ms INTEGER NOT NULL,
+  succeeded_ms INTEGER,
+  outcome TEXT NOT NULL CHECK (outcome IN ('never', 'running', 'succeeded', 'failed', 'interrupted'))
+) STRICT, WITHOUT ROWID;
+
+-- What an operator took down: this archive's own, and those of other archivers whose records lie on its backends.
+CREATE TABLE withheld (
+  version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
+  hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
+  -- Whose record says so: an archiver id, or `file` for the list that the operator configured.
+  archiver TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  -- 1: its bytes are deleted wherever that is allowed.
+  purge INTEGER NOT NULL DEFAULT 0 CHECK (purge IN (0, 1)),
+  PRIMARY KEY (version_hash, hash_type, archiver)
+) STRICT, WITHOUT ROWID;
+
+-- Bytes that match neither hash of what the chain commits to (dialect svc alone allows that): kept apart, under the hash
+-- that they do have. No row here makes content held, stored or found.
+CREATE TABLE custom (
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
+  keccak BLOB NOT NULL CHECK (length(keccak) = 32),
+  size_bytes INTEGER NOT NULL,
+  kept_ms INTEGER NOT NULL,
+  -- 1: some place that is configured is proven to hold the bytes. Follows from `custom_copy`.
+  is_held INTEGER NOT NULL DEFAULT 0 CHECK (is_held IN (0, 1)),
+  UNIQUE (version_hash, keccak)
+) STRICT;
+
+CREATE TABLE custom_copy (
+  sequence INTEGER NOT NULL,
+  backend TEXT NOT NULL,
+  -- 1 good, 2 damaged or missing.
+  state INTEGER NOT NULL CHECK (state IN (1, 2)),
+  verified_ms INTEGER,
+  PRIMARY KEY (sequence, backend)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX custom_damaged ON custom_copy (backend, sequence) WHERE state = 2;
+
+-- Withheld content is neither queued, nor held, nor placed, nor kept as custom bytes, wherever it comes from (a list, a
+-- block, a listing, a rebuild, a new backend): its row is passed over as if it were there already.
+CREATE TRIGGER withheld_not_queued BEFORE INSERT ON seen
+WHEN EXISTS (SELECT 1 FROM withheld WHERE version_hash = NEW.version_hash)
+BEGIN
+  SELECT RAISE(IGNORE);
+END;
+CREATE TRIGGER withheld_not_held BEFORE INSERT ON content
+WHEN EXISTS (SELECT 1 FROM withheld WHERE version_hash = NEW.version_hash AND hash_type = NEW.hash_type)
+BEGIN
+  SELECT RAISE(IGNORE);
+END;
+CREATE TRIGGER withheld_not_placed BEFORE INSERT ON placement
+WHEN EXISTS (SELECT 1 FROM content CROSS JOIN withheld ON withheld.version_hash = content.version_hash
+  AND withheld.hash_type = content.hash_type WHERE content.sequence = NEW.sequence)
+BEGIN
+  SELECT RAISE(IGNORE);
+END;
+CREATE TRIGGER withheld_not_custom BEFORE INSERT ON custom
+WHEN EXISTS (SELECT 1 FROM withheld WHERE version_hash = NEW.version_hash)
+BEGIN
+  SELECT RAISE(IGNORE);
+END;

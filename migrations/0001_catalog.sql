@@ -84,6 +84,8 @@ CREATE TABLE placement (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX placement_queue ON placement (backend_id, urgency, due_seconds, sequence) WHERE state <> 1;
+-- Copies that failed at a backend wait apart from the others, so that many of them keep nothing else from its turn.
+CREATE INDEX placement_failed ON placement (backend_id, next_attempt_ms, sequence) WHERE state <> 1 AND attempts > 0;
 -- Damaged or missing copies: few, and looked for often, behind very many that only wait for their turn.
 CREATE INDEX placement_damaged ON placement (backend_id, sequence) WHERE state = 2;
 

@@ -50,8 +50,10 @@ export async function judgeProof(
     headers?.kind === 'does-not-contain' || headers?.kind === 'refused' || chain?.kind === 'not-on-chain';
   const isOnChain = !isDenied && (headers?.kind === 'contains' || chain?.kind === 'on-chain');
   const isWorkAsked = asked.level !== 'inclusion';
-  const lines = [{ mark: work.kind === 'enough' ? 'ok    ' : 'WRONG ', says: work.says }];
-  if (!isWorkAsked) lines[0] = { mark: 'note  ', says: work.says };
+  const isWorkDenied = isWorkAsked && (work.kind === 'too-little' || work.kind === 'refused');
+  // Where the chain itself is shown, nobody asks whose work it is.
+  const isWorkNoted = !isWorkAsked || (work.kind === 'unbound' && isOnChain);
+  const lines = [{ mark: isWorkNoted ? 'note  ' : WORK_MARKS[work.kind], says: work.says }];
   if (headers !== null) lines.push({ mark: MARKS[headers.kind], says: headers.says });
   if (chain !== null) lines.push({ mark: MARKS[chain.kind], says: chain.says });
   return {
@@ -60,7 +62,7 @@ export async function judgeProof(
     headers,
     chain,
     isOnChain,
-    isWrong: isDenied || (isWorkAsked && work.kind !== 'enough'),
+    isWrong: isDenied || isWorkDenied,
     isUnclear: asked.level === 'chain' ? !isOnChain : headers?.kind === 'cannot-tell' || chain?.kind === 'cannot-tell',
     lines,
   };
@@ -73,6 +75,13 @@ const MARKS: Readonly<Record<ChainVerdict['kind'] | RunFound['kind'], string>> =
   'does-not-contain': 'WRONG ',
   refused: 'WRONG ',
   'cannot-tell': '?     ',
+};
+
+const WORK_MARKS: Readonly<Record<WorkVerdict['kind'], string>> = {
+  enough: 'ok    ',
+  unbound: '?     ',
+  'too-little': 'WRONG ',
+  refused: 'WRONG ',
 };
 
 export function judgedInJson({ work, headers, chain }: JudgedProof, asked: AskedProof) {

@@ -57,6 +57,6 @@ function isRefused({ work, run }: ProofVerdict): boolean {
 
 /** The verdict's own sentence begins with the bytes, which may not have been given. */
 function reasonIn({ level, work, run }: ProofVerdict): string {
-  if (work.kind !== 'enough' || level === 'work') return work.says;
+  if (level === 'work' || work.kind === 'too-little' || work.kind === 'refused') return work.says;
   return run?.says ?? 'no run of headers was given';
 }

@@ -9,6 +9,11 @@ export interface ChainProfile {
   readonly formerChainId: number | null;
   /** Refuses headers with another chain's number, and parent headers with its own. */
   readonly isStrict: boolean;
+  /**
+   * Its headers are merge-mined, and say by that whose they are. Work in any other header may be that of another chain
+   * with the same hash: everybody can pay for a transaction in a Bitcoin block, and prove it under that block's header.
+   */
+  readonly isMergeMined: boolean;
   /** Hashes that a header must have cost before the level `work` is called reached. */
   readonly leastWork: bigint;
 }
@@ -20,7 +25,7 @@ const EASIEST_TEST_TARGET = (1n << 255n) - 1n;
 export const CHAIN_NAMES = ['main', 'test', 'regtest'] as const;
 export type ChainName = (typeof CHAIN_NAMES)[number];
 
-/** From `kernel/chainparams.cpp` of the public node, all but `leastWork`. */
+/** From `kernel/chainparams.cpp` of the public node, all but `isMergeMined` and `leastWork`. */
 export const CHAIN_PROFILES: Readonly<Record<ChainName, ChainProfile>> = {
   main: {
     name: 'main',
@@ -28,6 +33,7 @@ export const CHAIN_PROFILES: Readonly<Record<ChainName, ChainProfile>> = {
     chainId: 16,
     formerChainId: 4_096,
     isStrict: true,
+    isMergeMined: true,
     // The node's release states 2^91.7 hashes for the first 1,632,040 blocks: 2^71 for each, and blobs came after most of
     // them. An eighth of that leaves room for miners who leave, and still takes one strong machine a month.
     leastWork: 1n << 68n,
@@ -38,6 +44,7 @@ export const CHAIN_PROFILES: Readonly<Record<ChainName, ChainProfile>> = {
     chainId: 8,
     formerChainId: 4_096,
     isStrict: false,
+    isMergeMined: false,
     leastWork: 1n << 20n,
   },
   // Every second hash meets its target: work on this chain shows nothing. The emulated node has the same target.
@@ -47,6 +54,7 @@ export const CHAIN_PROFILES: Readonly<Record<ChainName, ChainProfile>> = {
     chainId: 16,
     formerChainId: 4_096,
     isStrict: true,
+    isMergeMined: false,
     leastWork: 2n,
   },
 };

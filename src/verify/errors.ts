@@ -31,6 +31,8 @@ export type VerifyErrorCode =
   | 'verify/work-insufficient'
   /** A header whose work holds costs less than was asked for. */
   | 'verify/work-too-little'
+  /** A header has enough work, and nothing says that the work was done for this chain. */
+  | 'verify/work-unbound'
   /** A merge-mined header without the data that show its work. */
   | 'verify/merge-mining-missing'
   /** A merge-mined header of another chain. */
@@ -83,6 +85,7 @@ const HINTS: Readonly<Record<VerifyErrorCode, string>> = {
   'verify/target-too-easy': OTHER_CHAIN,
   'verify/work-insufficient': FORGED_HEADER,
   'verify/work-too-little': OTHER_CHAIN,
+  'verify/work-unbound': 'Give headers from a checkpoint on, or ask a node: they show whose header it is.',
   'verify/merge-mining-missing':
     'Give the header with its merge-mining data, as `getblockheader <hash> false` answers it.',
   'verify/chain-id': OTHER_CHAIN,

@@ -1,4 +1,4 @@
-import { parseHeaderHex } from './block-header.ts';
+import { isMergeMined, parseHeaderHex } from './block-header.ts';
 import { CHAIN_PROFILES, type ChainProfile } from './chain-profile.ts';
 import { targetOf } from './compact-target.ts';
 import { VerifyError, type VerifyErrorCode } from './errors.ts';
@@ -20,8 +20,11 @@ export type ProofLevel = (typeof PROOF_LEVELS)[number];
 const LARGEST_TARGET = (1n << 256n) - 1n;
 
 export interface WorkVerdict {
-  /** `refused`: the work does not hold at all. `too-little`: it holds, and costs less than was asked for. */
-  readonly kind: 'enough' | 'too-little' | 'refused';
+  /**
+   * `refused`: the work does not hold at all. `too-little`: it holds, and costs less than was asked for. `unbound`: it is
+   * enough, and may have been done for another chain.
+   */
+  readonly kind: 'enough' | 'unbound' | 'too-little' | 'refused';
   /** One sentence. */
   readonly says: string;
   /** Why; null: it is enough. */
@@ -87,8 +90,9 @@ export function verifyProof(
 /** The highest level with all before it; null: not even `inclusion`. */
 export function reachedLevel(isIncluded: boolean, work: WorkVerdict, isOnChain: boolean): ProofLevel | null {
   if (!isIncluded) return null;
-  if (work.kind !== 'enough') return 'inclusion';
-  return isOnChain ? 'chain' : 'work';
+  // Headers from a checkpoint on, or a node, say whose work it is.
+  if (isOnChain && (work.kind === 'enough' || work.kind === 'unbound')) return 'chain';
+  return work.kind === 'enough' ? 'work' : 'inclusion';
 }
 
 export function reachesLevel(reached: ProofLevel | null, level: ProofLevel): boolean {
@@ -112,6 +116,10 @@ export function judgeWork(
     if (hashes < leastWork) {
       const says = `${shown}; at least ${workInWords(leastWork)} is asked for.`;
       return { kind: 'too-little', says, code: 'verify/work-too-little', hashes, leastWork };
+    }
+    if (profile.isMergeMined && !isMergeMined(full.header)) {
+      const says = `${shown}, and may be a header of another chain: those of ${profile.name} are merge-mined.`;
+      return { kind: 'unbound', says, code: 'verify/work-unbound', hashes, leastWork };
     }
     return { kind: 'enough', says: `${shown}, by the rules of ${profile.name}.`, code: null, hashes, leastWork };
   } catch (error) {
@@ -150,6 +158,6 @@ export function judgeRun(
 
 function sayWhy(level: ProofLevel, inclusion: OccurrenceVerdict, work: WorkVerdict, run: RunVerdict | null): string {
   if (level === 'inclusion' || !inclusion.ok) return inclusion.says;
-  if (level === 'work' || work.kind !== 'enough') return work.says;
+  if (level === 'work' || work.kind === 'too-little' || work.kind === 'refused') return work.says;
   return run?.says ?? 'No run of headers was given that could show the header to be part of the chain.';
 }

@@ -18,6 +18,7 @@ import {
   parseHeader,
   parseHeaderHex,
   parseHeaderLines,
+  reachedLevel,
   VerifyError,
   verifyProof,
   workInWords,
@@ -124,6 +125,19 @@ describe('the levels of a recorded proof', () => {
     expect(judgeWork(forged(merged))).toMatchObject({ kind: 'refused', code: 'verify/work-insufficient' });
     expect(judgeWork(forged(merged.subarray(0, 80)))).toMatchObject({ code: 'verify/merge-mining-missing' });
     expect(judgeWork({ ...RECORD, header: 'zz' })).toMatchObject({ kind: 'refused', code: 'verify/malformed' });
+  });
+
+  test('a header that is not merge-mined may be of another chain: its work does not count for main until the chain is shown', () => {
+    // Origin: the first header of Bitcoin. Its work is real, and whoever pays for a transaction there is under such a one.
+    const bitcoin = Buffer.from(
+      `01000000${'0'.repeat(64)}3ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4a29ab5f49ffff001d1dac2b7c`,
+      'hex',
+    );
+    const leastWork = 1n << 32n;
+    const work = judgeWork(forged(bitcoin), { leastWork });
+    expect(work).toMatchObject({ kind: 'unbound', code: 'verify/work-unbound', hashes: 4_295_032_833n });
+    expect(judgeWork(forged(bitcoin))).toMatchObject({ kind: 'too-little', code: 'verify/work-too-little' });
+    expect([reachedLevel(true, work, false), reachedLevel(true, work, true)]).toEqual(['inclusion', 'chain']);
   });
 
   test('work is told as a power of two', () => {

@@ -119,7 +119,7 @@ function checkProof(bytes: Uint8Array, proof: OccurrenceRecord): CheckStep {
 function judgeOnAnyNetwork(proof: OccurrenceRecord): { work: WorkVerdict; isMain: boolean } {
   for (const name of CHAIN_NAMES) {
     const work = judgeWork(proof, { profile: CHAIN_PROFILES[name] });
-    if (work.kind === 'enough') return { work, isMain: name === 'main' };
+    if (work.kind === 'enough' || work.kind === 'unbound') return { work, isMain: name === 'main' };
   }
   return { work: judgeWork(proof), isMain: true };
 }

@@ -110,7 +110,7 @@ export const SETTINGS = {
     'http.cacheBytes',
     wholeNumber(0, 2 ** 40),
     64 * 1_048_576,
-    'Memory for blobs that are asked for often; 0: none.',
+    'Memory for blobs that are asked for often, at most an eighth of what a container may have; 0: none.',
   ),
   httpFacadePassThrough: setting(
     'http.facadePassThrough',

@@ -1,37 +1,66 @@
-/** A part of the budget, held from before an answer is made until it is sent or its client is gone. */
+/** The memory of one request and its answer, held from before it is used until the answer is sent or the client is gone. */
 export interface BudgetShare {
+  readonly heldBytes: number;
+  /**
+   * Holds so many bytes more. Where they are not free, the share is given back while it waits its turn. false: they did not
+   * become free in time, too many wait, or the client went away.
+   */
+  grow(bytes: number, signal: AbortSignal): Promise<boolean>;
+  /** Holds so many bytes more at once. false: they are not free. */
+  growNow(bytes: number): boolean;
   /** The answer turned out to need less. */
   shrinkTo(bytes: number): void;
   /** A second call does nothing. */
   giveBack(): void;
-  /** From now on it waits for its reader alone. `cut` ends that, where others wait and it has had its time. */
+  /** From now on the answer waits for its reader alone. `cut` ends that, where others wait and it has had its time. */
   sending(cut: () => void): void;
+}
+
+/** What one client holds. */
+interface Holder {
+  small: number;
+  large: number;
+  waiting: number;
+  /** Shares that it has, whatever they hold. */
+  shares: number;
 }
 
 interface Sending {
   readonly sinceMs: number;
+  readonly holder: Holder;
   readonly heldBytes: () => number;
   readonly cut: () => void;
 }
 
 interface Waiting {
   readonly bytes: number;
-  readonly admit: (share: BudgetShare | null) => void;
+  readonly holder: Holder;
+  readonly admit: (isAdmitted: boolean) => void;
 }
 
-const SPARE_SHARE = 0.25;
-/** How often is looked for answers that keep others waiting. */
+/** Shares up to this size pass larger ones. */
+export const SMALL_BYTES = 65_536;
+/** A client always has this much for small answers, as long as any memory is free. */
+const SMALL_FOR_EACH_BYTES = 1_048_576;
+/** No share may hold more than this part of all memory. A single answer that is larger takes this part alone. */
+const LARGEST_SHARE = 1 / 2;
+const SPARE_SHARE = 1 / 4;
+const MAX_WAITING_PER_CLIENT = 64;
+const MAX_WAITING = 1_024;
+/** How often the budget looks for answers that keep others waiting. */
 const RELIEF_MS = 500;
 
 /**
- * The memory that answers may hold, all clients together: a reader that does not read holds its answer's bytes, and a
- * thousand of them must not hold a thousand. What does not fit waits its turn, first come first served, for a while. Who
- * takes longer than that to read an answer loses it to those who wait: otherwise a few that never read would keep out all.
+ * The memory that requests and answers may hold. A client may hold at most as much as stays free: one client gets half of
+ * the memory, five get a sixth each, and a sixth is left for whoever comes next. Small answers pass large ones. A large
+ * answer that does not fit waits its turn, and holds nothing meanwhile. A reader that takes longer than the waiting time
+ * loses its answer to those who wait.
  */
 export class AnswerBudget {
   readonly #totalBytes: number;
   readonly #waitMs: number;
   #free: number;
+  readonly #holders = new Map<string, Holder>();
   readonly #waiting = new Set<Waiting>();
   readonly #sending = new Set<Sending>();
   #relief: NodeJS.Timeout | null = null;
@@ -50,70 +79,133 @@ export class AnswerBudget {
     return this.#waiting.size;
   }
 
-  /** Whole answers that slow readers hold may take a part of it; the rest is for those that are read in parts. */
+  /** The most that one share may hold. */
+  get largestBytes(): number {
+    return Math.max(1, Math.floor(this.#totalBytes * LARGEST_SHARE));
+  }
+
+  /** Whole answers that slow readers hold may take a part of the memory; the rest is for those that are read in parts. */
   get isTight(): boolean {
     return this.#waiting.size > 0 || this.heldBytes > this.#totalBytes * SPARE_SHARE;
   }
 
-  /** null: it did not become free in time, or the client went away. What is larger than all there is takes all. */
-  async take(wantedBytes: number, signal: AbortSignal): Promise<BudgetShare | null> {
-    const bytes = Math.min(wantedBytes, this.#totalBytes);
-    if (this.#waiting.size === 0 && bytes <= this.#free) return this.#share(bytes);
-    const { promise, resolve } = Promise.withResolvers<BudgetShare | null>();
-    const waiting: Waiting = { bytes, admit: resolve };
+  /** A share of this client that holds nothing yet. Whoever opens a share gives it back. */
+  open(client: string): BudgetShare {
+    const holder = this.#holders.get(client) ?? { small: 0, large: 0, waiting: 0, shares: 0 };
+    this.#holders.set(client, holder);
+    holder.shares += 1;
+    let held = 0;
+    let isOver = false;
+    let sent: Sending | null = null;
+    const hold = (bytes: number) => {
+      this.#account(holder, held, bytes);
+      held = bytes;
+    };
+    const shrinkTo = (bytes: number) => {
+      if (bytes >= held) return;
+      hold(Math.max(bytes, 0));
+      this.#admit();
+    };
+    /** A share that holds a large answer already gets no more than there may be; a first one takes what it can have. */
+    const wantedWith = (more: number) => {
+      const wanted = held + Math.max(more, 0);
+      return held > SMALL_BYTES ? wanted : Math.min(wanted, this.largestBytes);
+    };
+    const growNow = (bytes: number) => {
+      const wanted = wantedWith(bytes);
+      if (wanted <= held) return true;
+      if (isOver || wanted > this.largestBytes || !this.#fits(holder, held, wanted)) return false;
+      hold(wanted);
+      return true;
+    };
+    return {
+      get heldBytes() {
+        return held;
+      },
+      growNow,
+      grow: async (bytes, signal) => {
+        if (growNow(bytes)) return true;
+        // What a large share holds is in use: waiting with it could keep all others waiting.
+        if (isOver || held > SMALL_BYTES) return false;
+        const wanted = wantedWith(bytes);
+        shrinkTo(0);
+        if (!(await this.#turn(holder, wanted, signal))) return false;
+        // `#admit` has accounted for it.
+        held = wanted;
+        if (isOver) shrinkTo(0);
+        return !isOver;
+      },
+      shrinkTo,
+      giveBack: () => {
+        if (sent !== null) this.#sending.delete(sent);
+        shrinkTo(0);
+        if (isOver) return;
+        isOver = true;
+        holder.shares -= 1;
+        if (holder.shares === 0) this.#holders.delete(client);
+      },
+      sending: (cut) => {
+        if (held === 0 || isOver) return;
+        sent = { sinceMs: performance.now(), holder, heldBytes: () => held, cut };
+        this.#sending.add(sent);
+      },
+    };
+  }
+
+  #account(holder: Holder, before: number, after: number): void {
+    if (before <= SMALL_BYTES) holder.small -= before;
+    else holder.large -= before;
+    if (after <= SMALL_BYTES) holder.small += after;
+    else holder.large += after;
+    this.#free += before - after;
+  }
+
+  #fits(holder: Holder, before: number, after: number): boolean {
+    const free = this.#free + before - after;
+    if (free < 0) return false;
+    if (after <= SMALL_BYTES) return holder.small - before + after <= Math.max(SMALL_FOR_EACH_BYTES, free);
+    const large = before <= SMALL_BYTES ? holder.large : holder.large - before;
+    return large + after <= free;
+  }
+
+  async #turn(holder: Holder, bytes: number, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted || holder.waiting >= MAX_WAITING_PER_CLIENT || this.#waiting.size >= MAX_WAITING) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const waiting: Waiting = { bytes, holder, admit: resolve };
     this.#waiting.add(waiting);
+    holder.waiting += 1;
     this.#relief ??= setInterval(() => this.#relieve(), Math.min(RELIEF_MS, this.#waitMs));
     const giveUp = () => {
-      this.#waiting.delete(waiting);
-      resolve(null);
-      // Who waits behind may want less.
-      this.#admit();
+      if (this.#waiting.delete(waiting)) resolve(false);
     };
     const timer = setTimeout(giveUp, this.#waitMs);
     signal.addEventListener('abort', giveUp, { once: true });
     try {
       return await promise;
     } finally {
+      holder.waiting -= 1;
       if (this.#waiting.size === 0) this.#stopRelief();
       clearTimeout(timer);
       signal.removeEventListener('abort', giveUp);
     }
   }
 
-  #share(bytes: number): BudgetShare {
-    let held = bytes;
-    this.#free -= bytes;
-    const shrinkTo = (less: number) => {
-      const freed = held - Math.min(Math.max(less, 0), held);
-      held -= freed;
-      this.#free += freed;
-      if (freed > 0) this.#admit();
-    };
-    let sent: Sending | null = null;
-    return {
-      shrinkTo,
-      giveBack: () => {
-        if (sent !== null) this.#sending.delete(sent);
-        shrinkTo(0);
-      },
-      sending: (cut) => {
-        if (held === 0) return;
-        sent = { sinceMs: performance.now(), heldBytes: () => held, cut };
-        this.#sending.add(sent);
-      },
-    };
-  }
-
-  /** Cuts as many as those who wait need: of those that have had their time, the largest. */
+  /** Makes room for those who wait: of the answers that have had their time, the largest go, of clients that hold more. */
   #relieve(): void {
-    let needed = [...this.#waiting].reduce((sum, { bytes }) => sum + bytes, -this.#free);
     const overdueMs = performance.now() - this.#waitMs;
-    const overdue = [...this.#sending].filter(({ sinceMs }) => sinceMs <= overdueMs);
-    for (const sent of overdue.toSorted((a, b) => b.heldBytes() - a.heldBytes())) {
-      if (needed <= 0) return;
-      needed -= sent.heldBytes();
-      this.#sending.delete(sent);
-      sent.cut();
+    const overdue = [...this.#sending]
+      .filter(({ sinceMs }) => sinceMs <= overdueMs)
+      .toSorted((a, b) => b.heldBytes() - a.heldBytes());
+    for (const { holder, bytes } of [...this.#waiting]) {
+      let needed = bytes;
+      for (const sent of overdue) {
+        if (needed <= 0) break;
+        if (!this.#sending.has(sent)) continue;
+        if (sent.holder !== holder && sent.holder.small + sent.holder.large <= holder.small + holder.large) continue;
+        needed -= sent.heldBytes();
+        this.#sending.delete(sent);
+        sent.cut();
+      }
     }
   }
 
@@ -122,11 +214,13 @@ export class AnswerBudget {
     this.#relief = null;
   }
 
+  /** In the order of their coming, all that fit. Who does not fit keeps nobody else waiting. */
   #admit(): void {
     for (const waiting of this.#waiting) {
-      if (waiting.bytes > this.#free) return;
+      if (!this.#fits(waiting.holder, 0, waiting.bytes)) continue;
       this.#waiting.delete(waiting);
-      waiting.admit(this.#share(waiting.bytes));
+      this.#account(waiting.holder, 0, waiting.bytes);
+      waiting.admit(true);
     }
   }
 }

@@ -4,19 +4,20 @@ import type { ChainView } from '../archive/chain-view.ts';
 import { codeOf } from '../blob/errors.ts';
 import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
-import { AnswerBudget } from './answer-budget.ts';
+import { AnswerBudget, type BudgetShare } from './answer-budget.ts';
 import { BlobCache } from './blob-cache.ts';
 import { blobRoutes } from './blobs.ts';
 import { chainRoutes } from './chain.ts';
-import { ClientLimits } from './client-limits.ts';
+import { ClientLimits, clientOf } from './client-limits.ts';
 import { compatibilityRoutes } from './compatibility.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { customRoutes } from './custom.ts';
 import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
 import { closeBehindBody, createFramework } from './framework.ts';
-import { gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
-import { bodyOf, handlerOf, type Report } from './handle-request.ts';
+import { bodyBytesOf, gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
+import { bodyOf, handlerOf, type Report, type ShareOf } from './handle-request.ts';
+import { withinMemory } from './memory-share.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { connectionsWithin } from './open-files.ts';
@@ -61,7 +62,7 @@ interface BytesParts {
 
 function bytesOf(view: BytesView, options: HttpOptions): BytesParts {
   const { answerBytes, answerWaitMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-  const budget = new AnswerBudget(answerBytes, answerWaitMs);
+  const budget = new AnswerBudget(withinMemory(answerBytes), answerWaitMs);
   const cache = options.cache ?? new BlobCache(options.cacheBytes ?? 0);
   return { budget, bytes: new BlobBytes(view, cache, () => budget.isTight) };
 }
@@ -78,8 +79,18 @@ function appOf(routes: readonly Route[], budget: AnswerBudget, options: HttpOpti
   const clients = new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() });
   const connections = new OpenConnections(app.server, connectionsWithin(limits.maxConnections));
 
+  const shares = new WeakMap<FastifyRequest, BudgetShare>();
+  const shareOf: ShareOf = (request) => shares.get(request) ?? null;
   standAtTheGate(app, routes, {
     clients,
+    openShare(request, reply) {
+      const share = budget.open(clientOf(request));
+      shares.set(request, share);
+      // A reader that is slow, or goes away: Node has handed the last byte over, or the connection ends.
+      if (reply.raw.destroyed) share.giveBack();
+      else reply.raw.once('close', share.giveBack);
+      return share;
+    },
     readTokens: options.readTokens ?? null,
     adminTokens: options.adminTokens ?? null,
     isLocal: options.isLocal ?? false,
@@ -94,7 +105,7 @@ function appOf(routes: readonly Route[], budget: AnswerBudget, options: HttpOpti
   });
   for (const route of routes) {
     const { stream, countRequests } = route;
-    const answering = handlerOf(route, budget, report);
+    const answering = handlerOf(route, shareOf, report);
     const handler = stream === undefined ? answering : streamHandlerOf(stream, answering, report);
     const method = route.verb === 'GET' ? ['GET', 'HEAD'] : [route.verb];
     app.route({
@@ -169,6 +180,8 @@ export function routesOf(
 
 interface Doorkeepers {
   readonly clients: ClientLimits;
+  /** Opens the share that the request has of the memory for answers, until its answer is sent. */
+  openShare(request: FastifyRequest, reply: FastifyReply): BudgetShare;
   readonly readTokens: TokenList | null;
   readonly adminTokens: TokenList | null;
   readonly isLocal: boolean;
@@ -177,21 +190,23 @@ interface Doorkeepers {
 /** Before any parsing of bodies, so that nothing a client sends is waited for in vain. */
 function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeepers: Doorkeepers): void {
   const paths = routes.map(({ path, verb }) => ({ pattern: patternOf(path), verb }));
-  const accesses = new Map(routes.map(({ path, verb, access }) => [`${verb} ${path}`, access]));
-  const accessOf = ({ method, routeOptions }: FastifyRequest): RouteAccess =>
-    accesses.get(`${method === 'HEAD' ? 'GET' : method} ${routeOptions.url}`) ?? 'read';
+  const routeAt = new Map(routes.map((route) => [`${route.verb} ${route.path}`, route]));
+  const routeOf = ({ method, routeOptions }: FastifyRequest): Route | undefined =>
+    routeAt.get(`${method === 'HEAD' ? 'GET' : method} ${routeOptions.url}`);
   app.addHook('onSend', (request, reply, _payload, done) => {
-    if (takesToken(accessOf(request), doorkeepers)) keepPrivate(reply);
+    if (takesToken(routeOf(request)?.access ?? 'read', doorkeepers)) keepPrivate(reply);
     done();
   });
   app.addHook('onRequest', (request, reply, done) => {
     const { method = '', url = '', httpVersion, headers } = request.raw;
-    const access = accessOf(request);
+    const route = routeOf(request);
+    const access = route?.access ?? 'read';
     const isOpen = access === 'open';
     const answer =
       (isOpen ? null : limitAnswer(request, reply, doorkeepers.clients)) ??
       gateAnswer({ method, url, httpVersion, headers, routed: !request.is404 }, paths) ??
-      tokenAnswer(request, access, doorkeepers);
+      tokenAnswer(request, access, doorkeepers) ??
+      memoryAnswer(request, reply, route, doorkeepers);
     if (answer === null) {
       // Only now: a body that is refused need not be sent.
       if (isWaitingForLeave(headers, httpVersion)) reply.raw.writeContinue();
@@ -220,9 +235,21 @@ function keepPrivate(reply: FastifyReply): void {
   reply.header('vary', varies === undefined ? 'authorization' : `${String(varies)}, authorization`);
 }
 
+/** The body is held before any of it is read. */
+function memoryAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  route: Route | undefined,
+  { openShare }: Doorkeepers,
+): Answer | null {
+  if (route === undefined || route.isAlwaysAnswered) return null;
+  const share = openShare(request, reply);
+  if (route.body === null || share.growNow(bodyBytesOf(request.headers, route.body.mostBytes))) return null;
+  return problemAnswer('http/too-busy', 'Other requests and answers hold the memory that this one needs.');
+}
+
 function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: ClientLimits): Answer | null {
-  // Over a local socket nobody has an address, whatever its type says.
-  const admission = clients.admit(request.ip ?? '');
+  const admission = clients.admit(clientOf(request));
   if (admission.kind === 'admitted') {
     reply.raw.once('close', admission.done);
     return null;
@@ -237,7 +264,7 @@ function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: Clie
 /** What is worth many requests counts as many. */
 function charging(clients: ClientLimits, count: RequestCount) {
   return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
-    clients.charge(request.ip, Math.max(0, count({ query: request.query, body: bodyOf(request) }) - 1));
+    clients.charge(clientOf(request), Math.max(0, count({ query: request.query, body: bodyOf(request) }) - 1));
     done();
   };
 }

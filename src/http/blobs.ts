@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { type Answer, bodyOf, IMMUTABLE, jsonAnswer } from './answer.ts';
 import { notThere } from './blob-lookup.ts';
 import { parseByteRange } from './byte-range.ts';
@@ -24,11 +23,8 @@ export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
   'blob/cannot-tell',
 ];
 
-/** The largest blob, and the same as hex text with the bytes it is made of. */
-export const RAW_WEIGHT_BYTES = MAX_BLOB_BYTES;
-export const HEX_WEIGHT_BYTES = 3 * MAX_BLOB_BYTES;
-/** A thousand records with sixteen occurrences each. */
-const LISTING_WEIGHT_BYTES = 4 * 1_048_576;
+/** A record with sixteen occurrences, and its text. */
+const RECORD_WEIGHT_BYTES = 4_096;
 /** So many records of a page take as long as a small request. */
 const RECORDS_A_REQUEST = 10;
 
@@ -47,12 +43,11 @@ export function bytesRoute(bytes: BlobBytes, chain: Pick<ChainView, 'lost'>): Ro
     says: 'The bytes of a blob, by version hash.',
     answers: BYTES_ANSWERS,
     problems: [...LOOKUP_PROBLEMS, 'blob/lost', 'http/range-not-satisfiable'],
-    weighBytes: () => RAW_WEIGHT_BYTES,
     parameters: NAMED_HASH,
     query: NOTHING,
     async answer(request) {
       const name = request.parameters.versionHash;
-      const found = await bytes.find(name, request.signal);
+      const found = await bytes.find(name, request);
       return found.kind === 'missing' ? notThere(chain, name, found.lookup) : bytesAnswer(found, request);
     },
   });
@@ -82,11 +77,11 @@ export function blobRoutes(view: ArchiveView, chain: ChainView, bytes: BlobBytes
         { mediaType: 'application/json', schema: z.object({ blobs: z.array(RECORD), next: z.string().nullable() }) },
       ],
       problems: ['archive/bad-cursor'],
-      weighBytes: () => LISTING_WEIGHT_BYTES,
       countRequests: ({ query }) => recordsAskedFor(query) / RECORDS_A_REQUEST,
       parameters: NOTHING,
       query: LISTING_QUERY,
-      answer(request) {
+      async answer(request) {
+        await request.hold(request.query.limit * RECORD_WEIGHT_BYTES);
         const page = view.list(request.query);
         return jsonAnswer({ blobs: page.records.map(recordOnWire), next: page.next });
       },

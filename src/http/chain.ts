@@ -4,7 +4,7 @@ import type { ChainView, MinedOccurrence } from '../archive/chain-view.ts';
 import { HASH_TYPES } from '../blob/ids.ts';
 import { jsonAnswer } from './answer.ts';
 import { cannotTellAnswer, missingAnswer, notThere } from './blob-lookup.ts';
-import { BYTES_ANSWERS, bytesAnswer, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
+import { BYTES_ANSWERS, bytesAnswer, LOOKUP_PROBLEMS } from './blobs.ts';
 import { BLOCK, NAMED_HASH, NOTHING, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
@@ -84,7 +84,6 @@ export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobByte
         ...CHAIN_PROBLEMS,
         ...LOOKUP_PROBLEMS,
       ],
-      weighBytes: () => RAW_WEIGHT_BYTES,
       parameters: TRANSACTION,
       query: NOTHING,
       async answer(request) {
@@ -93,7 +92,7 @@ export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobByte
         if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
         if (lookup.kind === 'absent') return noTransaction(txid);
         const { hashType, versionHash } = lookup.occurrence;
-        const found = await bytes.find({ hashType, versionHash }, request.signal);
+        const found = await bytes.find({ hashType, versionHash }, request);
         if (found.kind !== 'missing') {
           const answer = bytesAnswer(found, request);
           // The bytes of a transaction never change, but a reorganisation can take the transaction back.
@@ -130,11 +129,11 @@ export function proofRoute(view: Pick<ArchiveView, 'record'>, chain: Pick<ChainV
     says: 'Occurrence records of the first final occurrences: header, transaction and Merkle proof, checkable offline.',
     answers: [{ mediaType: 'application/json', schema: z.object({ records: z.array(PROOF) }) }],
     problems: ['chain/not-final', 'chain/store-fault', 'chain/not-walked', 'blob/lost', ...LOOKUP_PROBLEMS],
-    weighBytes: () => PROOF_WEIGHT_BYTES,
     parameters: NAMED_HASH,
     query: NOTHING,
-    async answer({ parameters, signal }) {
+    async answer({ parameters, signal, hold }) {
       const name = parameters.versionHash;
+      await hold(PROOF_WEIGHT_BYTES);
       const proofs = await chain.proofs(name, signal);
       if (proofs.kind === 'found') return jsonAnswer({ records: proofs.records });
       if (proofs.kind === 'unavailable') return cannotTellAnswer(proofs);

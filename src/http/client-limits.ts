@@ -1,4 +1,5 @@
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
+import type { FastifyRequest } from 'fastify';
 
 export interface ClientLimitOptions {
   /** Requests a second that one client may make over time; twice as many at once. 0: no limit. */
@@ -35,32 +36,32 @@ export class ClientLimits {
   }
 
   /** `done` is called once, when the answer is sent or the client gone. */
-  admit(address: string): Admission {
+  admit(client: string): Admission {
     const { ratePerSecond, concurrent, nowMs } = this.#options;
-    const client = this.#clientAt(clientKey(address), nowMs());
-    if (concurrent > 0 && client.underWay >= concurrent) {
+    const known = this.#clientAt(client, nowMs());
+    if (concurrent > 0 && known.underWay >= concurrent) {
       return { kind: 'refused', why: 'concurrency', retryAfterSeconds: 1 };
     }
     if (ratePerSecond > 0) {
-      if (client.tokens < 1) {
-        return { kind: 'refused', why: 'rate', retryAfterSeconds: (1 - client.tokens) / ratePerSecond };
+      if (known.tokens < 1) {
+        return { kind: 'refused', why: 'rate', retryAfterSeconds: (1 - known.tokens) / ratePerSecond };
       }
-      client.tokens -= 1;
+      known.tokens -= 1;
     }
-    client.underWay += 1;
+    known.underWay += 1;
     let isDone = false;
     const done = () => {
       if (isDone) return;
       isDone = true;
-      client.underWay -= 1;
+      known.underWay -= 1;
     };
     return { kind: 'admitted', done };
   }
 
   /** What it asks for is worth so many requests more than the one that was admitted; they are paid for before the next one. */
-  charge(address: string, requests: number): void {
+  charge(client: string, requests: number): void {
     const { ratePerSecond, nowMs } = this.#options;
-    if (ratePerSecond > 0) this.#clientAt(clientKey(address), nowMs()).tokens -= requests;
+    if (ratePerSecond > 0) this.#clientAt(client, nowMs()).tokens -= requests;
   }
 
   #clientAt(key: string, nowMs: number): Client {
@@ -85,8 +86,17 @@ export class ClientLimits {
   }
 }
 
+/**
+ * Who asks, as limits count clients. What a trusted proxy names and is no address counts as the proxy itself: such a name can
+ * be of any length, and another one each time.
+ */
+export function clientOf({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
+  // Over a local socket nobody has an address, whatever the type says.
+  return clientKey(isIP(ip ?? '') === 0 ? (socket.remoteAddress ?? '') : ip);
+}
+
 /** A home or a rented machine has a whole /64 of IPv6: each of its addresses would be a client of its own. */
-function clientKey(address: string): string {
+export function clientKey(address: string): string {
   // The test for one is not cheap, and without a colon it is none.
   if (!address.includes(':') || !isIPv6(address)) return address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

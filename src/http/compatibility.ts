@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { ChainView } from '../archive/chain-view.ts';
-import { encodeHexInto } from '../blob/hex.ts';
-import { type Answer, type AnswerBody, bodyOf, IMMUTABLE, jsonAnswer, textAnswer } from './answer.ts';
+import { type Answer, bodyOf, IMMUTABLE, jsonAnswer, textAnswer } from './answer.ts';
 import { cannotTellAnswer, notThereForClients } from './blob-lookup.ts';
-import { HEX_WEIGHT_BYTES, LOOKUP_PROBLEMS, RAW_WEIGHT_BYTES } from './blobs.ts';
+import { LOOKUP_PROBLEMS } from './blobs.ts';
 import { fileBody } from './file-body.ts';
+import { hexBody } from './hex-body.ts';
 import { prefersRawBytes } from './media-preference.ts';
 import { BARE_HASH, CHECKED_HASHES, FORMAT_QUERY, KECCAK_COMMITMENT, NOTHING } from './parameters.ts';
 import { definePostRoute, defineRoute, type Route } from './route.ts';
@@ -29,13 +29,12 @@ export function clientBytesRoutes(bytes: BlobBytes, chain: Pick<ChainView, 'lost
         { mediaType: 'application/octet-stream', schema: null },
       ],
       problems: LOOKUP_PROBLEMS,
-      weighBytes: () => HEX_WEIGHT_BYTES,
       parameters: BARE_HASH,
       query: FORMAT_QUERY,
       async answer(request) {
         const { versionHash } = request.parameters;
         const name = { versionHash, hashType: null };
-        const found = await bytes.find(name, request.signal);
+        const found = await bytes.find(name, request);
         if (found.kind === 'missing') return notThereForClients(chain, name, found.lookup);
         const { format } = request.query;
         return blobAnswer(found, format === undefined ? prefersRawBytes(request.header('accept')) : format === 'raw');
@@ -46,12 +45,11 @@ export function clientBytesRoutes(bytes: BlobBytes, chain: Pick<ChainView, 'lost
       says: 'The bytes of a blob, raw, for clients that take the body of /vh/ for the bytes themselves (zkSYS).',
       answers: [{ mediaType: 'application/octet-stream', schema: null }],
       problems: LOOKUP_PROBLEMS,
-      weighBytes: () => RAW_WEIGHT_BYTES,
       parameters: BARE_HASH,
       query: NOTHING,
       async answer(request) {
         const name = { versionHash: request.parameters.versionHash, hashType: null };
-        const found = await bytes.find(name, request.signal);
+        const found = await bytes.find(name, request);
         return found.kind === 'missing' ? notThereForClients(chain, name, found.lookup) : blobAnswer(found, true);
       },
     }),
@@ -60,12 +58,11 @@ export function clientBytesRoutes(bytes: BlobBytes, chain: Pick<ChainView, 'lost
       says: 'The bytes of a blob by 0x00 and its keccak256, as clients of OP’s alternative DA ask.',
       answers: [{ mediaType: 'application/octet-stream', schema: null }],
       problems: LOOKUP_PROBLEMS,
-      weighBytes: () => RAW_WEIGHT_BYTES,
       parameters: KECCAK_COMMITMENT,
       query: NOTHING,
       async answer(request) {
         const name = request.parameters.commitment;
-        const found = await bytes.find(name, request.signal);
+        const found = await bytes.find(name, request);
         return found.kind === 'missing' ? notThereForClients(chain, name, found.lookup) : blobAnswer(found, true);
       },
     }),
@@ -132,18 +129,5 @@ function clientBody(served: ServedBytes, raw: boolean): NonNullable<Answer['body
   if (served.kind === 'file') {
     return fileBody(served.file, { first: 0, lengthBytes: served.sizeBytes, asHex: !raw });
   }
-  return raw ? bodyOf(served.blob.bytes) : hexBody(served.blob.bytes);
-}
-
-/** Straight into the memory that goes to the socket: by way of a string it would be there twice. */
-function hexBody(bytes: Uint8Array): AnswerBody {
-  const lengthBytes = bytes.length * 2;
-  return {
-    lengthBytes,
-    make() {
-      const text = Buffer.allocUnsafe(lengthBytes);
-      encodeHexInto(bytes, text);
-      return text;
-    },
-  };
+  return raw ? bodyOf(served.blob.bytes) : hexBody([{ hexOf: served.blob.bytes }]);
 }

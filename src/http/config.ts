@@ -20,9 +20,9 @@ export interface HttpLimits {
   readonly keepAliveTimeoutMs: number;
   /** A connection on which nothing moves for so long is destroyed: a reader that stopped reading. */
   readonly stalledTimeoutMs: number;
-  /** Memory of answers that are made or under way, bytes, all clients together. */
+  /** Memory of requests and answers under way, bytes, all clients together; at most an eighth of what the process may have. */
   readonly answerBytes: number;
-  /** How long an answer waits for its part of that; who takes longer to read one loses it to those who wait. */
+  /** How long an answer waits for its share of that memory; a reader that takes longer loses its answer to those who wait. */
   readonly answerWaitMs: number;
   /** Requests a second of one client over time; 0: no limit. */
   readonly ratePerSecond: number;

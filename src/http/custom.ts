@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { CustomView } from '../archive/custom-view.ts';
 import { parseVersionHash } from '../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { bodyOf, IMMUTABLE } from './answer.ts';
+
 import { withheldAnswer } from './blob-lookup.ts';
-import { RAW_WEIGHT_BYTES } from './blobs.ts';
+
 import { NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { defineRoute, type Route } from './route.ts';
@@ -26,10 +28,10 @@ export function customRoutes(view: CustomView): Route[] {
       says: 'Bytes of a custom commitment (dialect svc): they have this keccak256, and match the version hash by no hash.',
       answers: [{ mediaType: 'application/octet-stream', schema: null }],
       problems: ['malformed/version-hash', 'custom/absent', 'blob/withheld', 'blob/store-fault'],
-      weighBytes: () => RAW_WEIGHT_BYTES,
       parameters: CUSTOM_NAME,
       query: NOTHING,
-      async answer({ parameters: { versionHash, keccak }, signal }) {
+      async answer({ parameters: { versionHash, keccak }, signal, hold }) {
+        await hold(MAX_BLOB_BYTES);
         const found = await view.read(versionHash, keccak, signal);
         switch (found.kind) {
           case 'found': {

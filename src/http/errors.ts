@@ -11,6 +11,7 @@ export type HttpErrorCode =
   | 'http/bad-json'
   | 'http/bad-body'
   | 'http/bad-tokens-file'
+  | 'http/too-busy'
   | 'http/wrong-content';
 
 /** What the server itself can fail at. What a client gets is in the problem table instead. */

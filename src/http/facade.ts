@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { ArchiveView } from '../archive/archive-view.ts';
 import type { ChainView } from '../archive/chain-view.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
-import { HEX_WEIGHT_BYTES } from './blobs.ts';
+import { HttpError } from './errors.ts';
+import { type JsonSize, jsonSize } from './json-size.ts';
 import { RPC_REFUSAL } from './openapi.ts';
 import { NOTHING } from './parameters.ts';
 import { defineRawPostRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
@@ -17,10 +18,10 @@ import {
   chainLocks,
   networkInfo,
 } from './rpc/chain-calls.ts';
-import { answerRpc, MOST_BATCH_CHARS, MOST_CALLS, type RpcCall } from './rpc/envelope.ts';
+import { answerRpc, MAX_TOKENS, MOST_CALLS, type RpcCall } from './rpc/envelope.ts';
 import { type NodePassage, passOn } from './rpc/pass-through.ts';
 import type { ReplyPart } from './rpc/reply-body.ts';
-import { RpcError } from './rpc/rpc-error.ts';
+import { RpcError, rpcFault } from './rpc/rpc-error.ts';
 import { type RpcParam, RpcParams } from './rpc/rpc-params.ts';
 import { BlockWait } from './rpc/wait-for-block.ts';
 
@@ -28,13 +29,12 @@ import { BlockWait } from './rpc/wait-for-block.ts';
 const MOST_BODY_BYTES = 262_144;
 /** Blob bytes in one answer, whatever a batch asks for. */
 const MOST_DATA_BYTES = 16 * MAX_BLOB_BYTES;
-/** A batch of small answers, or a list, and the text that it is sent as. */
-const TEXT_WEIGHT_BYTES = 3 * MOST_BATCH_CHARS;
-/** What a node says is handed on up to 16 MiB: its text, and the text that it is sent as. */
-const PASSED_WEIGHT_BYTES = 3 * 16 * 1_048_576;
-const CALL_WEIGHT_BYTES = 65_536;
-/** What a byte of a body can become when it is read: `1,` is a number with its text. It stays until the last call is answered. */
-const READ_BYTES = 40;
+/** The node's answer to a call that is handed on: up to 16 MiB, read and as its text. */
+const PASSED_WEIGHT_BYTES = 2 * 16 * 1_048_576;
+/** What a value of a body becomes when it is read. It stays until the last call is answered. */
+const TOKEN_BYTES = 128;
+/** A call of the usual members has so many values and names. */
+const TOKENS_A_CALL = 12;
 
 interface Method {
   readonly params: readonly RpcParam[];
@@ -47,6 +47,9 @@ interface CallContext extends BlobCallModules {
   /** null: nothing is handed on. */
   readonly passage: NodePassage | null;
   readonly signal: AbortSignal;
+  readonly client: string;
+  /** Of a single call: it holds nothing while it waits. */
+  readonly letGo: () => void;
 }
 
 const hash = (name: string): RpcParam => ({ name, type: 'string' });
@@ -97,8 +100,10 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     'waitfornewblock',
     {
       params: [{ name: 'timeout', type: 'number', optional: true }],
-      perform: async (params, { chain, wait, signal }) =>
-        json(await wait.next(chain, params.integer('timeout'), signal)),
+      async perform(params, { chain, wait, signal, client, letGo }) {
+        letGo();
+        return json(await wait.next(chain, params.integer('timeout'), client, signal));
+      },
     },
   ],
   ['getbestchainlock', { params: [], perform: (_, { chain }) => json(bestChainLock(chain)) }],
@@ -145,14 +150,21 @@ export function facadeRoutes(
       query: NOTHING,
       describedBody: z.union([CALL, z.array(CALL)]),
       mostBytes: MOST_BODY_BYTES,
-      weighBytes: ({ body }) => READ_BYTES * body.length + weightOf(body, passage),
-      countRequests: ({ body }) => countObjects(body),
-      answer({ body, signal, report }) {
+      countRequests: ({ body }) => worthOf(jsonSize(body)),
+      async answer({ body, signal, report, client, hold, letGo }) {
+        await hold(Math.min(jsonSize(body).tokens, MAX_TOKENS) * TOKEN_BYTES);
         const allowance = { bytesLeft: MOST_DATA_BYTES };
-        const context = { view, chain, dialect, allowance, wait, passage, signal };
+        const isBatch = body.find((byte) => byte > SPACE) !== OPENING_BRACE;
+        const context = {
+          ...{ view, chain, dialect, allowance, wait, passage, signal, client },
+          hold: holdForCall(hold),
+          letGo: isBatch ? () => undefined : letGo,
+        };
         const performing = async (call: RpcCall) => {
           try {
-            return await perform(call, context);
+            const reply = await perform(call, context);
+            await context.hold(reply.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0));
+            return reply;
           } catch (error) {
             if (!(error instanceof RpcError)) report(error);
             throw error;
@@ -168,7 +180,10 @@ async function perform(call: RpcCall, context: CallContext): Promise<readonly Re
   const { method, params } = call;
   const { passage, signal } = context;
   // Before those of our own: who names `getblockheader` wants the node's whole answer. Never of blobs: those are ours.
-  if (passage?.methods.has(method) === true) return [await passOn(call, passage, signal)];
+  if (passage?.methods.has(method) === true) {
+    await context.hold(PASSED_WEIGHT_BYTES);
+    return [await passOn(call, passage, signal)];
+  }
   if (context.dialect === 'svc' && method === PROBED) {
     throw new RpcError('misc', 'This is an archive: submit blobs to a node.');
   }
@@ -177,25 +192,22 @@ async function perform(call: RpcCall, context: CallContext): Promise<readonly Re
   return await known.perform(new RpcParams(method, known.params, params), context);
 }
 
-/** Each call is one, and JSON has no other way to begin it. */
-function countObjects(body: Uint8Array): number {
-  return Math.min(
-    MOST_CALLS,
-    body.reduce((count, byte) => count + (byte === 0x7b ? 1 : 0), 0),
-  );
+/** Each call is an object, and what else is in a body is as much work as calls of that size. */
+function worthOf({ tokens, objects }: JsonSize): number {
+  return Math.min(MOST_CALLS, Math.max(objects, Math.ceil(tokens / TOKENS_A_CALL)));
 }
 
-/**
- * Before it is parsed: no data without `true`, which JSON spells in one way only. Names can be spelled with escapes, and
- * whatever does not begin as a single call can be a batch.
- */
-function weightOf(body: Uint8Array, passage: NodePassage | null): number {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1');
-  const names = (method: string) => text.includes('\\') || text.includes(method);
-  const isBatch = text.trimStart()[0] !== '{';
-  const hasData = text.includes('true');
-  if (hasData && (isBatch || names('listnevmblobdata'))) return 3 * MOST_DATA_BYTES;
-  if (passage !== null && [...passage.methods].some(names)) return PASSED_WEIGHT_BYTES;
-  if (hasData) return HEX_WEIGHT_BYTES;
-  return isBatch || names('listnevmblobdata') ? TEXT_WEIGHT_BYTES : CALL_WEIGHT_BYTES;
+const SPACE = 0x20;
+const OPENING_BRACE = 0x7b;
+
+/** One call of a batch that finds no memory is refused by itself. */
+function holdForCall(hold: (bytes: number) => Promise<void>): (bytes: number) => Promise<void> {
+  return async (bytes) => {
+    try {
+      await hold(bytes);
+    } catch (error) {
+      if (!(error instanceof HttpError)) throw error;
+      throw rpcFault(`${error.message} Ask again, or for less at a time.`, 5);
+    }
+  };
 }

@@ -44,6 +44,12 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }
 
+/** How many bytes the body has by what the client says, and at most `mostBytes`: more are refused. */
+export function bodyBytesOf(headers: IncomingHttpHeaders, mostBytes: number): number {
+  if (headers['transfer-encoding'] !== undefined) return mostBytes;
+  return Math.min(Number(headers['content-length'] ?? 0), mostBytes);
+}
+
 /** Does the client send its body only when it is told to (RFC 9110 10.1.1)? */
 export function isWaitingForLeave(headers: IncomingHttpHeaders, httpVersion: string): boolean {
   return httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue' && hasBody(headers);

@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer } from './answer.ts';
-import type { AnswerBudget, BudgetShare } from './answer-budget.ts';
+import { type BudgetShare, SMALL_BYTES } from './answer-budget.ts';
 import { clientGoneSignal } from './client-gone.ts';
+import { clientOf } from './client-limits.ts';
+import { HttpError } from './errors.ts';
 import { problemAnswer } from './problem.ts';
-import type { Route } from './route.ts';
+import type { Route, RouteRequest } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { meaningOfThrown } from './thrown.ts';
 
@@ -11,28 +13,51 @@ export type Report = (error: unknown, requestId: string) => void;
 
 const NO_BODY = new Uint8Array();
 
+/** What a request holds of the memory for answers; null: its route stands outside of it. */
+export type ShareOf = (request: FastifyRequest) => BudgetShare | null;
+
 /** From a request to its answer, within the memory that answers may hold. */
-export function handlerOf(route: Route, budget: AnswerBudget, report: Report) {
+export function handlerOf(route: Route, shareOf: ShareOf, report: Report) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = clientGoneSignal(request.raw, reply.raw);
-    const body = bodyOf(request);
-    // For HEAD as well: what is told of bytes is told of bytes that were read and hashed.
-    const share = await budget.take(route.weighBytes({ body }), signal);
-    if (share === null) {
-      return sendAnswer(reply, problemAnswer('http/too-busy', 'Other answers are still under way to their readers.'));
-    }
-    holdUntilSent(reply, share);
+    const share = shareOf(request);
     const tell = (error: unknown) => {
       // A step that breaks off because its client went away is no fault, and nobody reads the answer.
       if (!signal.aborted) report(error, request.id);
     };
-    const answer = await answerOf(route, request, body, signal, tell);
-    share.shrinkTo(request.method === 'HEAD' ? 0 : heldBy(answer));
-    // Cut, its reader has less than was announced, and knows it.
-    share.sending(() => reply.raw.destroy());
-    return sendAnswer(reply, answer, tell);
+    try {
+      return sendAnswer(reply, await heldAnswer(route, request, { share, signal, report: tell }), tell);
+    } finally {
+      // Cut, its reader has less than was announced, and knows it.
+      share?.sending(() => reply.raw.destroy());
+    }
   };
 }
+
+interface Circumstances {
+  readonly share: BudgetShare | null;
+  readonly signal: AbortSignal;
+  readonly report: (error: unknown) => void;
+}
+
+/** For HEAD as well: what is told of bytes is told of bytes that were read and hashed. */
+async function heldAnswer(route: Route, request: FastifyRequest, circumstances: Circumstances): Promise<Answer> {
+  const { share, signal } = circumstances;
+  if (share === null) return await answerOf(route, request, circumstances);
+  if (!(await share.grow(SMALL_BYTES - share.heldBytes, signal))) return tooBusy();
+  const answer = await answerOf(route, request, circumstances);
+  const bytes = request.method === 'HEAD' ? 0 : heldBy(answer);
+  share.shrinkTo(bytes);
+  if (await share.grow(bytes - share.heldBytes, signal)) return answer;
+  if (answer.body !== null && 'drop' in answer.body) answer.body.drop();
+  return tooBusy();
+}
+
+function tooBusy(): Answer {
+  return problemAnswer('http/too-busy', TOO_BUSY);
+}
+
+const TOO_BUSY = 'Other answers are still under way to their readers.';
 
 /** As the parser of bodies leaves it. */
 export function bodyOf({ body }: FastifyRequest): Uint8Array {
@@ -43,23 +68,25 @@ function heldBy({ body }: Answer): number {
   return body !== null && 'heldBytes' in body ? body.heldBytes : (body?.lengthBytes ?? 0);
 }
 
-/** Whoever reads slowly, or goes away: it is given back when Node has handed the last byte over, or the connection ends. */
-function holdUntilSent(reply: FastifyReply, share: BudgetShare): void {
-  if (reply.raw.destroyed) share.giveBack();
-  else reply.raw.once('close', share.giveBack);
-}
-
 async function answerOf(
   route: Route,
   request: FastifyRequest,
-  body: Uint8Array,
-  signal: AbortSignal,
-  report: (error: unknown) => void,
+  { share, signal, report }: Circumstances,
 ): Promise<Answer> {
   const { params, query, method, headers } = request;
+  const body = bodyOf(request);
+  const memory: Pick<RouteRequest, 'hold' | 'letGo'> = {
+    async hold(bytes) {
+      if (share === null || (await share.grow(bytes, signal))) return;
+      throw new HttpError('http/too-busy', TOO_BUSY, { retryable: true, hint: 'Nothing has to be done.' });
+    },
+    letGo: () => share?.shrinkTo(body.length),
+  };
   const header = (name: string) => single(headers[name]);
+  const client = clientOf(request);
   try {
-    const answer = await route.answer({ parameters: params, query, method, body, header, signal, report });
+    const asked = { parameters: params, query, method, body, header, signal, report, client, ...memory };
+    const answer = await route.answer(asked);
     if (answer.body !== null && 'begin' in answer.body) await answer.body.begin();
     return answer;
   } catch (error) {

@@ -59,7 +59,6 @@ export function openapiRoutes(routes: readonly Route[], version: string): Route[
     problems: [],
     parameters: NOTHING,
     query: NOTHING,
-    weighBytes: () => 262_144,
     answer: () => jsonAnswer(description),
   });
   const description = describeRoutes([...routes, own], version);

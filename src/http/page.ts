@@ -35,7 +35,6 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
 };
 const INDEX = 'index.html';
-const PAGE_WEIGHT_BYTES = 524_288;
 const NOT_CHANGED = { status: 304, mediaType: null, schema: null } as const;
 const FILE = z.object({ file: z.string().meta({ pattern: '^[a-z]+-[0-9A-Z]{8}\\.(js|css)$' }) });
 
@@ -55,7 +54,6 @@ export function pageRoutes(source: PageSource): Route[] {
       problems: [],
       parameters: NOTHING,
       query: NOTHING,
-      weighBytes: () => PAGE_WEIGHT_BYTES,
       answer: async (request) => (await shelf.answer(INDEX, 'no-cache', request)) ?? NO_PAGE,
     }),
     defineRoute({
@@ -66,7 +64,6 @@ export function pageRoutes(source: PageSource): Route[] {
       problems: ['http/no-such-route'],
       parameters: FILE,
       query: NOTHING,
-      weighBytes: () => PAGE_WEIGHT_BYTES,
       answer: async (request) =>
         (request.parameters.file === INDEX ? null : await shelf.answer(request.parameters.file, IMMUTABLE, request)) ??
         problemAnswer('http/no-such-route', 'The page has no file of this name; load the page anew.'),

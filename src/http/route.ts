@@ -17,7 +17,19 @@ export interface RouteRequest {
   readonly signal: AbortSignal;
   /** Tells the operator of a fault that the answer covers up. */
   report(error: unknown): void;
+  /** Who asks, as limits count clients. */
+  readonly client: string;
+  /**
+   * Waits until the answer may hold so many bytes more than a small one, before it takes them.
+   * @throws HttpError `http/too-busy`
+   */
+  readonly hold: (bytes: number) => Promise<void>;
+  /** The answer needs no memory until it is made: it waits for something else than memory. */
+  readonly letGo: () => void;
 }
+
+/** What takes memory for a request needs of it. */
+export type HoldingRequest = Pick<RouteRequest, 'signal' | 'hold'>;
 
 export interface DecodedRequest<Parameters, Query, Body> extends Omit<RouteRequest, 'body'> {
   readonly parameters: Parameters;
@@ -71,8 +83,8 @@ export interface Route extends RouteDescription {
   readonly query: z.ZodType;
   /** null: it takes no body. */
   readonly body: BodyRule | null;
-  /** The most memory that its answer can need, bytes. */
-  weighBytes(request: Pick<RouteRequest, 'body'>): number;
+  /** Its answers are small and made at once, and stand outside of the memory that answers share. */
+  readonly isAlwaysAnswered: boolean;
   /** How many simple requests it is worth, where that is not always one; told before anything is decoded. */
   readonly countRequests?: RequestCount;
   answer(request: RouteRequest): Answer | Promise<Answer>;
@@ -92,13 +104,10 @@ interface RouteDefinition<Parameters, Query, Body> extends RouteDescription {
   readonly access?: RouteAccess;
   readonly parameters: z.ZodType<Parameters>;
   readonly query: z.ZodType<Query>;
-  readonly weighBytes?: (request: Pick<RouteRequest, 'body'>) => number;
+  readonly isAlwaysAnswered?: boolean;
   readonly countRequests?: RequestCount;
   answer(request: DecodedRequest<Parameters, Query, Body>): Answer | Promise<Answer>;
 }
-
-/** JSON that is no blob. */
-const SMALL_BYTES = 65_536;
 
 /** Ties the schemas of a route to what its answer gets. Decoding throws, and what it throws becomes a 400. */
 export function defineRoute<Parameters, Query>(definition: RouteDefinition<Parameters, Query, null>): Route {
@@ -146,7 +155,7 @@ function routeOf<Parameters, Query, Body>(
   definition: RouteDefinition<Parameters, Query, Body>,
   decodeBody: (bytes: Uint8Array) => Body,
 ): Omit<Route, 'verb' | 'body'> {
-  const { path, access, parameters, query, says, answers, problems, weighBytes, countRequests } = definition;
+  const { path, access, parameters, query, says, answers, problems, isAlwaysAnswered, countRequests } = definition;
   return {
     path,
     access: access ?? 'read',
@@ -155,7 +164,7 @@ function routeOf<Parameters, Query, Body>(
     says,
     answers,
     problems,
-    weighBytes: weighBytes ?? (() => SMALL_BYTES),
+    isAlwaysAnswered: isAlwaysAnswered ?? false,
     ...(countRequests === undefined ? {} : { countRequests }),
     answer: (request) =>
       definition.answer({
@@ -166,6 +175,9 @@ function routeOf<Parameters, Query, Body>(
         header: request.header,
         signal: request.signal,
         report: request.report,
+        client: request.client,
+        hold: request.hold,
+        letGo: request.letGo,
       }),
   };
 }

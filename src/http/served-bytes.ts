@@ -1,8 +1,10 @@
 import type { ArchiveView, ProvenBytes } from '../archive/archive-view.ts';
 import type { ContentName, NamedHash, VersionHash } from '../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { BlobCache } from './blob-cache.ts';
 import { type MissingBlob, readBlob } from './blob-lookup.ts';
+import type { HoldingRequest } from './route.ts';
 
 /** Bytes to be sent: in memory, or in a file that is read while they are sent. Both are proven. */
 export type ServedBytes = ContentName & { readonly sizeBytes: number } & (
@@ -35,10 +37,12 @@ export class BlobBytes {
   }
 
   /** Who gets a file closes it. */
-  async find(name: NamedHash, signal: AbortSignal): Promise<BytesLookup> {
+  async find(name: NamedHash, request: HoldingRequest): Promise<BytesLookup> {
     const held = this.#held(name);
     if (held !== null && !(this.#isTight() && held.sizeBytes >= LARGE_BYTES)) return held;
-    return (await this.#proven(name, signal)) ?? held ?? this.#glanced(name) ?? (await this.#read(name, signal));
+    return (
+      (await this.#proven(name, request.signal)) ?? held ?? this.#glanced(name) ?? (await this.#read(name, request))
+    );
   }
 
   /** Out of memory, at once; null: it is not there, or may not be given out. */
@@ -87,7 +91,8 @@ export class BlobBytes {
     return !this.#isTight() && this.#reads < MOST_READS && this.#cache.wants(file, file.sizeBytes);
   }
 
-  async #read(name: NamedHash, signal: AbortSignal): Promise<BytesLookup> {
+  async #read(name: NamedHash, { signal, hold }: HoldingRequest): Promise<BytesLookup> {
+    await hold(MAX_BLOB_BYTES);
     this.#reads += 1;
     const lookup = await readBlob(this.#view, name, signal).finally(() => {
       this.#reads -= 1;

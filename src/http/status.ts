@@ -25,6 +25,7 @@ export function statusRoutes(view: StatusView, nowMs: () => number): Route[] {
     defineRoute({
       path: '/healthz',
       access: 'open',
+      isAlwaysAnswered: true,
       says: 'Liveness: answers while the process does.',
       answers: [{ mediaType: 'application/json', schema: z.object({ alive: z.boolean(), uptimeSeconds: z.int() }) }],
       problems: [],
@@ -36,6 +37,7 @@ export function statusRoutes(view: StatusView, nowMs: () => number): Route[] {
     defineRoute({
       path: '/readyz',
       access: 'open',
+      isAlwaysAnswered: true,
       says: 'Readiness: refused with what blocks it.',
       answers: [{ mediaType: 'application/json', schema: z.looseObject({ ready: z.boolean() }) }],
       problems: ['http/not-ready'],

@@ -17,6 +17,9 @@ export function meaningOfThrown(error: unknown): ThrownMeaning {
   if (error instanceof MalformedError) {
     return clientError(problemAnswer(error.code, error.message, { hint: error.hint }));
   }
+  if (error instanceof HttpError && error.code === 'http/too-busy') {
+    return clientError(problemAnswer('http/too-busy', error.message));
+  }
   if (error instanceof z.ZodError) return clientError(badParameter(error));
   if (error instanceof HttpError && (error.code === 'http/bad-json' || error.code === 'http/bad-body')) {
     return clientError(problemAnswer(error.code, error.message));

@@ -12,8 +12,6 @@ export interface LiveWindow {
   readonly listeners: EventListeners;
 }
 
-/** Three hundred blocks with 32 blobs each, and the text that they are sent as. */
-const WINDOW_WEIGHT_BYTES = 8 * 1_048_576;
 const STATE_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' } as const;
 const EVENT_HEADERS = {
   'content-type': 'text/event-stream',
@@ -32,7 +30,6 @@ export function windowRoutes(live: LiveWindow | null): Route[] {
       problems: ['chain/not-walked'],
       parameters: NOTHING,
       query: NOTHING,
-      weighBytes: () => WINDOW_WEIGHT_BYTES,
       answer: () =>
         live === null ? noWindow() : { status: 200, headers: STATE_HEADERS, body: bodyOf(live.feed.whole()) },
     }),

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { AnswerBudget } from '../../src/http/answer-budget.ts';
-import { ClientLimits } from '../../src/http/client-limits.ts';
+import { ClientLimits, clientKey, clientOf } from '../../src/http/client-limits.ts';
 import { TokenList } from '../../src/http/token-list.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -96,8 +96,8 @@ describe('what one client may ask', () => {
     ['fe80::1%eth0', 'fe80::2%eth1', 'refused'],
   ])('%s and %s: the second is %s', (first, second, kind) => {
     const { limits: door } = limits(0, 1);
-    door.admit(first);
-    expect(door.admit(second).kind).toBe(kind);
+    door.admit(clientKey(first));
+    expect(door.admit(clientKey(second)).kind).toBe(kind);
   });
 
   test('a flood of addresses is forgotten', () => {
@@ -151,35 +151,72 @@ describe('what one client may ask', () => {
   });
 });
 
+test('a name of the client that is no address counts as the proxy that gave it', () => {
+  const from = (ip: string) => clientOf({ ip, socket: { remoteAddress: '10.0.0.7' } } as never);
+  expect(from('192.0.2.1')).toBe('192.0.2.1');
+  expect(from(`made-up-${'x'.repeat(10_000)}`)).toBe('10.0.0.7');
+});
+
 describe('the budget of answers', () => {
   const never = new AbortController().signal;
 
-  test('waits its turn, and a share is given back once', async () => {
-    const budget = new AnswerBudget(100, 60_000);
-    const first = await budget.take(80, never);
-    const second = budget.take(50, never);
-    const third = budget.take(10, never);
-    expect([budget.heldBytes, budget.waiting]).toEqual([80, 2]);
-    first?.shrinkTo(40);
-    await Promise.all([second, third]);
-    expect(budget.heldBytes).toBe(100);
-    first?.giveBack();
-    first?.giveBack();
-    (await second)?.giveBack();
-    (await third)?.giveBack();
-    expect(budget.heldBytes).toBe(0);
+  const MIB = 1_048_576;
+  const held = (budget: AnswerBudget, client: string, bytes: number) => {
+    const share = budget.open(client);
+    return { share, isHeld: share.growNow(bytes) };
+  };
+
+  test('a client may hold as much as stays free, so that whoever comes next finds room', () => {
+    const budget = new AnswerBudget(60 * MIB, 60_000);
+    const holds = (client: string) => {
+      let count = 0;
+      while (held(budget, client, MIB).isHeld) count += 1;
+      return count;
+    };
+    expect(['a', 'b', 'c', 'd', 'e'].map(holds)).toEqual([30, 15, 7, 4, 2]);
+    expect(held(budget, 'f', MIB).isHeld).toBe(true);
   });
 
-  test('gives up in time, or with its client, and what is too large takes all', async () => {
-    const budget = new AnswerBudget(100, 5);
-    const all = await budget.take(1_000, never);
-    expect(await budget.take(1, never)).toBeNull();
+  test('a large answer waits its turn without holding anything, and small ones pass it', async () => {
+    const budget = new AnswerBudget(20 * MIB, 60_000);
+    const first = held(budget, 'a', 10 * MIB);
+    const second = budget.open('a');
+    expect(second.growNow(1_000)).toBe(true);
+    const waiting = second.grow(5 * MIB, never);
+    expect([budget.heldBytes, budget.waiting]).toEqual([10 * MIB, 1]);
+    expect(held(budget, 'a', 1_000).isHeld).toBe(true);
+    expect(held(budget, 'b', 3 * MIB).isHeld).toBe(true);
+    first.share.giveBack();
+    first.share.giveBack();
+    expect(await waiting).toBe(true);
+    expect(budget.heldBytes).toBe(8 * MIB + 2_000);
+    second.giveBack();
+    expect(budget.heldBytes).toBe(3 * MIB + 1_000);
+  });
+
+  test('a share that holds a large answer does not wait for more, and nothing holds more than half', async () => {
+    const budget = new AnswerBudget(20 * MIB, 60_000);
+    const { share } = held(budget, 'a', 9 * MIB);
+    expect(await share.grow(2 * MIB, never)).toBe(false);
+    expect(await budget.open('b').grow(100 * MIB, AbortSignal.timeout(5))).toBe(false);
+    share.giveBack();
+    const alone = budget.open('b');
+    expect(await alone.grow(100 * MIB, never)).toBe(true);
+    expect(alone.heldBytes).toBe(10 * MIB);
+  });
+
+  test('a share gives up in time, or with its client, and so many of one client wait at most', async () => {
+    const budget = new AnswerBudget(20 * MIB, 5);
+    held(budget, 'a', 10 * MIB);
+    expect(await budget.open('a').grow(MIB, never)).toBe(false);
+    const patient = new AnswerBudget(20 * MIB, 60_000);
+    held(patient, 'a', 10 * MIB);
     const gone = new AbortController();
-    const waiting = budget.take(1, gone.signal);
+    const waiting = Array.from({ length: 64 }, () => patient.open('a').grow(MIB, gone.signal));
+    expect(await patient.open('a').grow(MIB, never)).toBe(false);
     gone.abort();
-    expect(await waiting).toBeNull();
-    all?.giveBack();
-    expect([budget.heldBytes, budget.waiting]).toEqual([0, 0]);
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([false]));
+    expect(patient.waiting).toBe(0);
   });
 
   test('readers that do not read hold no more than it; others are told to come back', async () => {
@@ -200,22 +237,23 @@ describe('the budget of answers', () => {
     await expect.poll(async () => (await fetch(`${url}${path}`)).status).toBe(200);
   });
 
-  test('who has had its time to read loses its answer to those who wait, and nobody else does', async () => {
-    const budget = new AnswerBudget(100, 20);
+  test('a reader that has had its time loses its answer to those who wait, and nobody else does', async () => {
+    const budget = new AnswerBudget(20 * MIB, 20);
     const cuts: string[] = [];
-    const sent = async (name: string, bytes: number) => {
-      const share = await budget.take(bytes, never);
-      share?.sending(() => {
+    const sent = (name: string, client: string, bytes: number) => {
+      const { share } = held(budget, client, bytes);
+      share.sending(() => {
         cuts.push(name);
         share.giveBack();
       });
     };
-    await sent('small', 10);
-    await sent('large', 60);
-    const waiting = budget.take(50, never).then((share) => share ?? budget.take(50, never));
-    await waiting;
+    sent('small', 'a', MIB);
+    sent('large', 'a', 8 * MIB);
+    sent('of another', 'b', 5 * MIB);
+    const asked = budget.open('a');
+    while (!(await asked.grow(4 * MIB, never)));
     expect(cuts).toEqual(['large']);
-    expect([budget.heldBytes, budget.waiting]).toEqual([60, 0]);
+    expect([budget.heldBytes, budget.waiting]).toEqual([10 * MIB, 0]);
   });
 
   test('HEAD has its part of it too: what it tells of, was read', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
 import { facadeRoutes } from '../../src/http/facade.ts';
-import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
+import { FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 import { injectable } from './harness.ts';
 
@@ -57,45 +57,12 @@ describe('a batch', () => {
       header: () => undefined,
       signal: gone.signal,
       report: () => undefined,
+      client: 'a',
+      hold: async () => undefined,
+      letGo: () => undefined,
     });
     setImmediate(() => gone.abort(new Error('gone')));
     await expect(answer).rejects.toThrow('gone');
     expect(asked).toBeLessThan(100);
-  });
-});
-
-describe('before it is read, a body is weighed as the most that it can be answered with', () => {
-  const passage = { methods: new Set(['getblock']), call: async () => ({ result: '1' }) };
-  const weighed = (body: string, passed: typeof passage | null = null) => {
-    const [route] = facadeRoutes(new FakeArchiveView(), new FakeChainView(), 'syscoin-4.4', passed);
-    return route?.weighBytes({ body: Buffer.from(body) }) ?? 0;
-  };
-  const hash = blobOf(bytesOf(9)).versionHash;
-
-  test.each([
-    ['a batch', `[{"method":"getnevmblobdata","params":["${hash}",true]}]`],
-    ['with spaces in front', ` \n[ {"method":"getnevmblobdata","params":["${hash}",true]}]`],
-    ['with a byte order mark', `\uFEFF[ {"method":"getnevmblobdata","params":["${hash}",true]}]`],
-    ['a list with data', '{"method":"listnevmblobdata","params":[99,0,{"getdata":true}]}'],
-    ['a list that is spelled otherwise', '{"method":"list\\u006eevmblobdata","params":[99,0,{"getdata":true}]}'],
-  ])('%s', (_what, body) => {
-    expect(weighed(body)).toBeGreaterThanOrEqual(96 * MIB);
-  });
-
-  test('what is handed on to a node, whatever it is spelled like', () => {
-    for (const body of ['{"method":"getblock","params":["x",2]}', '{"method":"get\\u0062lock","params":["x",2]}']) {
-      expect(weighed(body, passage)).toBeGreaterThanOrEqual(32 * MIB);
-    }
-  });
-
-  test('and a small call as little', () => {
-    expect(weighed('{"method":"getblockcount"}')).toBeLessThan(MIB);
-    const one = weighed(`{"method":"getnevmblobdata","params":["${hash}",true]}`);
-    expect(one).toBeGreaterThanOrEqual(6 * MIB);
-    expect(one).toBeLessThan(7 * MIB);
-  });
-
-  test('what it is read into counts too: it stays while its calls are answered', () => {
-    expect(weighed(`[{"method":"waitfornewblock"},[${'1,'.repeat(100_000)}1]]`)).toBeGreaterThan(12 * MIB);
   });
 });

@@ -14,6 +14,8 @@ export interface BlobCallModules {
   readonly view: ArchiveView;
   readonly chain: ChainView;
   readonly dialect: FacadeDialect;
+  /** Waits for memory. @throws RpcError -32603 */
+  readonly hold: (bytes: number) => Promise<void>;
 }
 
 /** One request's share of blob bytes; several calls of a batch take from it. */
@@ -32,7 +34,7 @@ interface KnownBlob {
 
 /** `getnevmblobdata`, with infinite retention. @throws RpcError -32602 only where absence is proved */
 export async function getBlob(
-  { view, chain, dialect }: BlobCallModules,
+  { view, chain, dialect, hold }: BlobCallModules,
   params: RpcParams,
   allowance: DataAllowance,
   signal: AbortSignal,
@@ -43,12 +45,13 @@ export async function getBlob(
   if (!params.flag('getdata')) return [info];
   allowance.bytesLeft -= blob.record.sizeBytes;
   if (allowance.bytesLeft < 0) throw rpcFault('The answer would be too large; ask for fewer blobs at a time', 1);
+  await hold(blob.record.sizeBytes);
   return [`${info.slice(0, -1)},"data":"`, { hexOf: await bytesOf(view, chain, blob.name, signal) }, '"}'];
 }
 
 /** `listnevmblobdata`: what is held of the current window. */
 export async function listBlobs(
-  { view, chain, dialect }: BlobCallModules,
+  { view, chain, dialect, hold }: BlobCallModules,
   params: RpcParams,
   allowance: DataAllowance,
   signal: AbortSignal,
@@ -63,8 +66,10 @@ export async function listBlobs(
   const page = window.entries.slice(from, from + count);
   const withData = dialect !== 'syscoin-5' && params.option('options', 'getdata');
   if (!withData) return [JSON.stringify(page.map((entry) => listed(entry, dialect)))];
-  allowance.bytesLeft -= page.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const dataBytes = page.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  allowance.bytesLeft -= dataBytes;
   if (allowance.bytesLeft < 0) throw rpcFault('The answer would be too large; ask for a smaller page', 1);
+  await hold(dataBytes);
   const parts: ReplyPart[] = [];
   for (const entry of page) {
     const bytes = await bytesOf(view, chain, entry, signal);

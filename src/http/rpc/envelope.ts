@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Answer } from '../answer.ts';
+import { type JsonSize, jsonSize } from '../json-size.ts';
 import { type ReplyPart, replyBody } from './reply-body.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';
 import { idText, isWireObject, parseWire } from './wire-json.ts';
@@ -16,15 +17,29 @@ export type Perform = (call: RpcCall) => Promise<readonly ReplyPart[]>;
 /** Whole batches of a window's names fit; each call costs a look into the catalog at least. */
 export const MOST_CALLS = 1_024;
 /** Answers of a batch besides the data of blobs: two lists of a full window. What comes behind them is refused. */
-export const MOST_BATCH_CHARS = 2 * 1_048_576;
+const MOST_BATCH_CHARS = 2 * 1_048_576;
+/** A full batch has twelve values and names a call. Parsing this many takes some milliseconds. */
+export const MAX_TOKENS = 16 * MOST_CALLS;
+/** No call of a node nests deeper than its options do. */
+const MAX_DEPTH = 32;
 /** The archive works in this process too: a long batch lets others have their turn. */
 const TURN_MS = 10;
+
+/** The refusal of a body that is too much to be parsed; null: it can be parsed. */
+function tooMuchJson({ tokens, depth }: JsonSize): Answer | null {
+  if (tokens > MAX_TOKENS)
+    return failure(new RpcError('invalidRequest', `A body has at most ${MAX_TOKENS} values`), 'null');
+  if (depth > MAX_DEPTH) return failure(new RpcError('parse', 'Parse error: nested too deeply'), 'null');
+  return null;
+}
 
 /**
  * Answers one call or a batch as a node does (recorded): status by the error, a batch always 200 with errors inside. A
  * batch whose client is gone is not gone on with: then it throws the signal's reason.
  */
 export async function answerRpc(body: Uint8Array, perform: Perform, signal: AbortSignal): Promise<Answer> {
+  const refused = tooMuchJson(jsonSize(body));
+  if (refused !== null) return refused;
   let request: unknown;
   try {
     request = parseWire(new TextDecoder('utf-8', { fatal: true }).decode(body));

@@ -1,27 +1,10 @@
-import { encodeHexInto } from '../../blob/hex.ts';
-import type { AnswerBody } from '../answer.ts';
+import { type AnswerBody, type AnswerParts, bodyOf } from '../answer.ts';
+import { type HexPart, hexBody } from '../hex-body.ts';
 
-/** JSON text, or bytes that become hex in it: only once, and straight into the memory that goes to the socket. */
-export type ReplyPart = string | { readonly hexOf: Uint8Array };
+/** JSON text, or bytes that become hex in it. */
+export type ReplyPart = HexPart;
 
-export function replyBody(parts: readonly ReplyPart[]): AnswerBody {
-  const lengthBytes = parts.reduce((sum, part) => sum + lengthOf(part), 0);
-  return {
-    lengthBytes,
-    make() {
-      const body = Buffer.allocUnsafe(lengthBytes);
-      let at = 0;
-      for (const part of parts) {
-        const end = at + lengthOf(part);
-        if (typeof part === 'string') body.write(part, at, 'utf8');
-        else encodeHexInto(part.hexOf, body.subarray(at, end));
-        at = end;
-      }
-      return body;
-    },
-  };
-}
-
-function lengthOf(part: ReplyPart): number {
-  return typeof part === 'string' ? Buffer.byteLength(part) : part.hexOf.length * 2;
+export function replyBody(parts: readonly ReplyPart[]): AnswerBody | AnswerParts {
+  const texts = parts.filter((part) => typeof part === 'string');
+  return texts.length === parts.length ? bodyOf(Buffer.from(texts.join(''))) : hexBody(parts);
 }

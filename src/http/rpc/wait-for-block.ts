@@ -4,18 +4,22 @@ import { rpcFault } from './rpc-error.ts';
 /** Below what balancers cut; a node's own default is for ever. */
 const LONGEST_MS = 55_000;
 const LOOK_EVERY_MS = 200;
-/** Each holds a connection. */
-const MOST_WAITING = 64;
+/** Each waiting call holds a connection. */
+const MAX_WAITING = 256;
+const MAX_WAITING_PER_CLIENT = 16;
 
 /** `waitfornewblock`, answered as soon as the walk has another tip, or with the present one when the time is over. */
 export class BlockWait {
-  #waiting = 0;
+  readonly #waiting = new Map<string, number>();
+  #count = 0;
 
-  async next(chain: ChainView, timeoutMs: number, signal: AbortSignal): Promise<object> {
-    if (this.#waiting >= MOST_WAITING) throw rpcFault('Too many wait for a block already', 5);
+  async next(chain: ChainView, timeoutMs: number, client: string, signal: AbortSignal): Promise<object> {
+    const ofClient = this.#waiting.get(client) ?? 0;
+    if (this.#count >= MAX_WAITING || ofClient >= MAX_WAITING_PER_CLIENT)
+      throw rpcFault('Too many wait for a block already', 5);
     const before = tipOf(chain);
     const endMs = performance.now() + (timeoutMs > 0 ? Math.min(timeoutMs, LONGEST_MS) : LONGEST_MS);
-    this.#waiting += 1;
+    this.#note(client, 1);
     try {
       for (;;) {
         const { hash, height } = tipOf(chain);
@@ -24,8 +28,15 @@ export class BlockWait {
         await pause(Math.min(LOOK_EVERY_MS, leftMs), signal);
       }
     } finally {
-      this.#waiting -= 1;
+      this.#note(client, -1);
     }
+  }
+
+  #note(client: string, change: 1 | -1): void {
+    this.#count += change;
+    const waiting = (this.#waiting.get(client) ?? 0) + change;
+    if (waiting === 0) this.#waiting.delete(client);
+    else this.#waiting.set(client, waiting);
   }
 }
 

@@ -42,7 +42,7 @@ export { type BlobHasher, hashWith, nobleHasher } from './hasher.ts';
 export {
   type Checkpoint,
   checkHeaderRun,
-  HeaderRun,
+  type HeaderRun,
   type HeaderRunRules,
   parseCheckpoint,
   parseHeaderLines,

@@ -55,6 +55,8 @@ export interface DaemonOptions {
   readonly log: Logger;
   /** Of that log, where it can be changed while it runs. */
   readonly levels?: LevelSwitch;
+  /** A damaged catalog is set aside, and made anew: for the command that fills it again. */
+  readonly remakesDamagedCatalog?: boolean;
   /** Claimed already; it is given back with everything else. */
   readonly folder?: DataFolder;
   /** What its schedule goes by instead of the clock of this machine. */
@@ -113,6 +115,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     places: new Map(backends.map(({ id, place }) => [id, place])),
     localIsCache: mode === 'cache',
     replicasRequired: settings.replicasRequired,
+    remakesDamaged: options.remakesDamagedCatalog ?? false,
     nowMs,
   });
   closing.push(() => catalog.close());

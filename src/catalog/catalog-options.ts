@@ -14,6 +14,8 @@ export interface CatalogOptions {
   readonly localIsCache?: boolean;
   /** How many of them must be proven to hold a content before it is `stored`. */
   readonly replicasRequired: number;
+  /** Reads the whole file first; one that is damaged is set aside, and the catalog begins anew. */
+  readonly remakesDamaged?: boolean;
   readonly nowMs: () => number;
   /** A clock that never steps. */
   readonly steadyMs?: () => number;

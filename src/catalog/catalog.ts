@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { ContentName, VersionHash } from '../blob/ids.ts';
+import { isDamagedDatabase, setAsideWhenDamaged } from '../sqlite/damage.ts';
 import { openDurableDatabase } from '../sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../sqlite/migrate.ts';
 import { tidyUp } from '../sqlite/tidy-up.ts';
@@ -13,7 +14,7 @@ import { ChainAnswers } from './chain-answers.ts';
 import { ChainIndex } from './chain-index.ts';
 import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
 import { CustomLedger } from './custom-ledger.ts';
-import { catalogFault } from './errors.ts';
+import { catalogFault, damagedCatalog } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
 import { MissingContents } from './missing-contents.ts';
@@ -65,8 +66,11 @@ export class Catalog {
   /** Names that stand for other places than when it was last opened. */
   readonly moved: readonly MovedBackend[];
   readonly bounded: BoundedTables;
+  /** The name that a damaged catalog was given when this one was made in its place; null: it was whole. */
+  readonly setAside: string | null;
 
-  private constructor(database: Database.Database, given: CatalogOptions) {
+  private constructor(database: Database.Database, given: CatalogOptions, setAside: string | null) {
+    this.setAside = setAside;
     const clock = new SettlingClock(given.nowMs, given.steadyMs);
     const options = { ...given, nowMs: clock.nowMs };
     this.#database = database;
@@ -133,14 +137,18 @@ export class Catalog {
     });
   }
 
+  /** @throws CatalogError `catalog/damaged` where SQLite says that of the file. */
   static open(options: CatalogOptions): Catalog {
-    const database = openDurableDatabase(options.path, MEMORY);
+    const { path, remakesDamaged = false, migrationsFolder } = options;
+    const setAside = remakesDamaged ? setAsideWhenDamaged(path) : null;
+    let database: Database.Database | null = null;
     try {
-      migrate(database, readMigrations(options.migrationsFolder));
-      return new Catalog(database, options);
+      database = openDurableDatabase(path, MEMORY);
+      migrate(database, readMigrations(migrationsFolder));
+      return new Catalog(database, options, setAside);
     } catch (cause) {
-      database.close();
-      throw cause;
+      database?.close();
+      throw isDamagedDatabase(cause) ? damagedCatalog(path, cause) : cause;
     }
   }
 
@@ -287,7 +295,7 @@ export class Catalog {
     } catch (cause) {
       // The totals follow the transaction: what was rolled back was not counted.
       for (const put of putBack) put();
-      throw catalogFault(operation, cause);
+      throw catalogFault(operation, cause, this.#database.name);
     }
   }
 
@@ -295,7 +303,7 @@ export class Catalog {
     try {
       return work();
     } catch (cause) {
-      throw catalogFault(operation, cause);
+      throw catalogFault(operation, cause, this.#database.name);
     }
   }
 }

@@ -1,12 +1,24 @@
 import { codeOf, HoldfastError, messageOf } from '../blob/errors.ts';
+import { isDamagedDatabase } from '../sqlite/damage.ts';
 
-export type CatalogErrorCode = 'catalog/full' | 'catalog/read-only' | 'catalog/fault';
+export type CatalogErrorCode = 'catalog/full' | 'catalog/read-only' | 'catalog/damaged' | 'catalog/fault';
 
 export class CatalogError extends HoldfastError<CatalogErrorCode> {}
 
-/** Turns what SQLite threw into an error that says what to do. */
-export function catalogFault(operation: string, cause: unknown): CatalogError {
+/** The file is damaged. Nothing is lost with it but time: blobs, records and evidence lie elsewhere. */
+export function damagedCatalog(path: string, cause: unknown): CatalogError {
+  return new CatalogError('catalog/damaged', `The catalog ${path} is damaged: ${messageOf(cause)}.`, {
+    details: { path, systemCode: codeOf(cause) },
+    retryable: false,
+    hint: 'Stop holdfast and run `holdfast rebuild`: it sets the file aside and makes the catalog anew from the data folder and the backends. Then start again, and see to the disk.',
+    cause,
+  });
+}
+
+/** Turns what SQLite threw into an error that says what to do. `path`: of the catalog. */
+export function catalogFault(operation: string, cause: unknown, path: string): CatalogError {
   if (cause instanceof CatalogError) return cause;
+  if (isDamagedDatabase(cause)) return damagedCatalog(path, cause);
   const systemCode = codeOf(cause);
   const details = { operation, systemCode };
   const says = `The catalog could not ${operation}: ${messageOf(cause)}.`;
@@ -18,6 +30,6 @@ export function catalogFault(operation: string, cause: unknown): CatalogError {
     const hint = 'Mount the data folder writable, or set HOLDFAST_DATA_DIR to a folder that is.';
     return new CatalogError('catalog/read-only', says, { details, retryable: false, hint, cause });
   }
-  const hint = 'Look at the disk; if the catalog is damaged, move catalog.sqlite away: it is made anew.';
+  const hint = `Look at the disk that ${path} lies on. Where it stays, stop holdfast, run \`holdfast rebuild\` and start again.`;
   return new CatalogError('catalog/fault', says, { details, retryable: true, hint, cause });
 }

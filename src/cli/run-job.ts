@@ -44,7 +44,13 @@ async function runAlone(
   const settings = { ...config.values, dataDir };
   const level = config.origins.logLevel === 'default' ? 'error' : settings.logLevel;
   const log = createLogger(level, humanLog(context.stderr));
-  const { jobs, close } = await openUpkeep({ settings, version: VERSION, emulated: false, log });
+  const { jobs, close } = await openUpkeep({
+    settings,
+    version: VERSION,
+    emulated: false,
+    log,
+    remakesDamagedCatalog: kind === 'rebuild',
+  });
   // The hashing thread keeps no process alive, and at times nothing else is under way.
   const alive = setInterval(() => {}, ALIVE_MS);
   try {

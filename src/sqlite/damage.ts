@@ -1,4 +1,5 @@
-import { lstatSync } from 'node:fs';
+import { existsSync, lstatSync, renameSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { codeOf } from '../blob/errors.ts';
 import { SqliteError } from './errors.ts';
 
@@ -6,6 +7,29 @@ import { SqliteError } from './errors.ts';
 export function isDamagedDatabase(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'SQLITE_NOTADB' || code === 'sqlite/not-a-database' || code?.startsWith('SQLITE_CORRUPT') === true;
+}
+
+/**
+ * Reads the whole file; where it is damaged, gives it another name, and gives that name. null: it is well, or not there.
+ */
+export function setAsideWhenDamaged(path: string): string | null {
+  if (!existsSync(path) || isWhole(path)) return null;
+  const aside = `${path}.damaged-${Date.now()}`;
+  for (const end of ['', '-wal', '-shm']) if (existsSync(path + end)) renameSync(path + end, aside + end);
+  return aside;
+}
+
+function isWhole(path: string): boolean {
+  assertNoOtherKind(path);
+  const database = new Database(path, { fileMustExist: true });
+  try {
+    return database.pragma('quick_check(1)', { simple: true }) === 'ok';
+  } catch (error) {
+    if (isDamagedDatabase(error)) return false;
+    throw error;
+  } finally {
+    database.close();
+  }
 }
 
 /** SQLite waits for ever on a FIFO, and nothing of this process runs meanwhile. */

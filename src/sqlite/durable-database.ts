@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 import { codeOf, messageOf } from '../blob/errors.ts';
-import { assertNoOtherKind } from './damage.ts';
+import { assertNoOtherKind, isDamagedDatabase } from './damage.ts';
 import { SqliteError } from './errors.ts';
 
 /** Below this, SQLite can corrupt a database when a WAL is reset (fixed in 3.51.3). */
@@ -76,7 +76,7 @@ export function assertVersion(version: string): void {
 
 function cannotOpen(path: string, cause: unknown): SqliteError {
   if (cause instanceof SqliteError) return cause;
-  if (codeOf(cause) === 'SQLITE_NOTADB') {
+  if (isDamagedDatabase(cause)) {
     return new SqliteError('sqlite/not-a-database', `${path} is not an SQLite database, or it is damaged.`, {
       details: { path },
       retryable: false,

@@ -3,6 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { SpooledContent } from '../../catalog/content-table.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { StoredEntry } from '../../storage/blob-store.ts';
+import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
@@ -51,6 +52,8 @@ export class Adoption {
   readonly #unreadAt = new Map<Site, Map<string, Listed>>();
   /** Places whose custom commitments could not be read, or not all, and why. */
   readonly #customUnread = new Map<string, string>();
+  /** Why the data folder could not be listed to its end; null: it was. */
+  #folderFault: string | null = null;
   #isDone: boolean;
   /** Rebuilds that somebody asked for, under way now. */
   #rebuilding = 0;
@@ -69,13 +72,18 @@ export class Adoption {
     return this.#unread.length;
   }
 
+  /** Why the data folder could not be listed to its end; null: it was. */
+  get folderFault(): string | null {
+    return this.#folderFault;
+  }
+
   /** All that lies somewhere and could not be read. */
   get #leftOver(): readonly ContentName[] {
     return [...this.#unread, ...[...this.#unreadAt.values()].flatMap((unread) => [...unread.values()])];
   }
 
   get #hasLeftOver(): boolean {
-    return this.#leftOver.length > 0 || this.#customUnread.size > 0;
+    return this.#leftOver.length > 0 || this.#customUnread.size > 0 || this.#folderFault !== null;
   }
 
   /** For as long as the work takes, nothing is called absent: somebody has reason to think that the catalog is not whole. */
@@ -120,11 +128,12 @@ export class Adoption {
   async #retryUnread(signal: AbortSignal): Promise<void> {
     const { catalog, conditions, found, retryMs = RETRY_MS } = this.#modules;
     for (let tries = 1; this.#hasLeftOver; tries = Math.min(2 * tries, MOST_RETRY_FACTOR)) {
-      conditions.set('rebuild', unreadCondition(this.#leftOver, this.#customUnread));
+      conditions.set('rebuild', unreadCondition(this.#leftOver, this.#customUnread, this.#folderFault));
       await this.#pause.wait(retryMs * tries, signal);
       if (signal.aborted) return;
       try {
-        await this.#adopt(this.#unread.splice(0), signal);
+        if (this.#folderFault === null) await this.#adopt(this.#unread.splice(0), signal);
+        else await this.#adoptFolder(signal);
         for (const [site, unread] of this.#unreadAt) {
           await adoptUnread(site, unread, { ...this.#modules, progress: () => {} }, signal);
         }
@@ -173,7 +182,15 @@ export class Adoption {
 
   async #adoptFolder(signal: AbortSignal): Promise<void> {
     this.#unread = [];
-    await this.#adopt(this.#modules.store.list(signal), signal);
+    this.#folderFault = null;
+    try {
+      await this.#adopt(this.#modules.store.list(signal), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // What could be listed is indexed; the rest is listed again later, and everything else goes on.
+      if (!(error instanceof StorageError)) throw error;
+      this.#folderFault = error.message;
+    }
     await this.#adoptCustom(this.#modules.store.id, signal);
   }
 
@@ -187,12 +204,15 @@ export class Adoption {
       group = [];
       if (adopted > 0 && !this.#isDone) this.#tell(adopted, 'the data folder');
     };
-    for await (const entry of entries) {
-      if (catalog.withheld.has(entry)) continue;
-      if (await this.#isGood(entry, signal)) group.push(this.#row(entry, entry.sizeBytes));
-      if (group.length >= GROUP_ENTRIES) commit();
+    try {
+      for await (const entry of entries) {
+        if (catalog.withheld.has(entry)) continue;
+        if (await this.#isGood(entry, signal)) group.push(this.#row(entry, entry.sizeBytes));
+        if (group.length >= GROUP_ENTRIES) commit();
+      }
+    } finally {
+      commit();
     }
-    commit();
   }
 
   /** One that cannot be read holds up no others. */
@@ -227,12 +247,18 @@ export class Adoption {
   }
 }
 
-function unreadCondition(unread: readonly ContentName[], custom: ReadonlyMap<string, string>) {
+function unreadCondition(
+  unread: readonly ContentName[],
+  custom: ReadonlyMap<string, string>,
+  folderFault: string | null,
+) {
   const blobs = `${unread.length} blobs in the data folder or on backends cannot be read, one is ${unread[0]?.versionHash}.`;
   const others = [...custom].map(([place, why]) => `${place}: ${why}`);
   return {
     code: 'archive/unreadable-files',
-    message: [...(unread.length > 0 ? [blobs] : []), ...others].join(' '),
+    message: [...(unread.length > 0 ? [blobs] : []), ...(folderFault === null ? [] : [folderFault]), ...others].join(
+      ' ',
+    ),
     hint: 'Look at the disk or server and at the rights of these files. They are tried again; until then they are answered with 503.',
     blocksReadiness: false,
   };

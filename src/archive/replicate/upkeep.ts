@@ -181,12 +181,17 @@ export class Upkeep {
 
   async #rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
     const { adoption, replication, catalog, store, custom } = this.#modules;
-    const taken = await replication.rowSalvage.salvage(signal);
-    if (taken !== null) progress(`${store.id}: ${taken} rows of a damaged file of small blobs were taken over`);
+    if (catalog.setAside !== null) progress(`catalog: it was damaged; that file is ${catalog.setAside} now`);
     await adoption.readFolder(signal);
+    if (store.damagedRows !== null) {
+      const taken = await replication.rowSalvage.salvage(signal);
+      progress(`${store.id}: ${taken ?? 0} rows of a damaged file of small blobs were taken over`);
+      await adoption.readFolder(signal);
+    }
     const { spooled, stored } = catalog.totals();
     progress(`${store.id}: ${spooled + stored} blobs`);
     const faults: Record<string, string> = Object.fromEntries(await replication.admit(signal));
+    if (adoption.folderFault !== null) faults[store.id] = adoption.folderFault;
     if (adoption.unread > 0) faults[store.id] = `${adoption.unread} blobs in the data folder cannot be read.`;
     const backends: Record<string, Adopted> = {};
     for (const site of replication.sites) {

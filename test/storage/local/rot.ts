@@ -3,12 +3,15 @@ import Database from 'better-sqlite3';
 import { z } from 'zod';
 
 const number = z.number();
-const ROOT_OF = { root: 'blob', table: 'blob', index: 'sqlite_autoindex_blob_1' } as const;
+const ROOT_OF = { root: 'blob', table: 'blob', index: 'sqlite_autoindex_blob_1', content: 'content' } as const;
 /** First bytes of the pages that only point to others. */
 const INTERIOR: ReadonlySet<number> = new Set([2, 5]);
 const INTERIOR_HEADER_BYTES = 12;
 
-/** Overwrites the header of a page of a file of small blobs, as a bad sector does: of a leaf, or of the table's root. */
+/**
+ * Overwrites the header of a page, as a bad sector does: of a file of small blobs, of a leaf or of the table's root; of a
+ * catalog, of its contents.
+ */
 export function rotPage(path: string, part: keyof typeof ROOT_OF): void {
   const database = new Database(path);
   database.pragma('wal_checkpoint(TRUNCATE)');

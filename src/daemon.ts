@@ -97,6 +97,12 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const { settings, log, version, emulated } = options;
   const folder = options.folder ?? (await DataFolder.claim(settings.dataDir));
   closing.push(() => folder.release());
+  if (folder.openToOthers.length > 0) {
+    log.warn(
+      { open: folder.openToOthers },
+      'other users of this machine can open parts of the data folder, and its owner is another: let the user that runs holdfast own it, with mode 0700',
+    );
+  }
   const store = await LocalStore.open(folder.path);
   closing.push(() => store.close());
   const live = await LiveSettings.read(settings);

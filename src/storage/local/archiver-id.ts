@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
+import { readRegularFile } from './regular-file.ts';
 
 const FILE = 'archiver-id';
 const ID_BYTES = 8;
+const MAX_BYTES = 1_024;
 
 /**
  * Tells this archiver's evidence from that of others on the same backends: sixteen hex digits, random, made once for a
@@ -16,7 +17,7 @@ const ID_BYTES = 8;
 export async function archiverIdIn(folder: string): Promise<string> {
   const file = join(folder, FILE);
   try {
-    const text = (await readFile(file, 'utf8')).trim();
+    const text = (await readRegularFile(file, MAX_BYTES)).toString('utf8').trim();
     if (/^[0-9a-f]{16}$/.test(text)) return text;
   } catch (cause) {
     if (codeOf(cause) !== 'ENOENT') throw storageFault('local', `read ${FILE}`, cause, file);

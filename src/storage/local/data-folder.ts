@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
-import { readFile, rm, statfs } from 'node:fs/promises';
+import { rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { codeOf } from '../../blob/errors.ts';
@@ -7,6 +7,8 @@ import { type BlockHash, parseBlockHash } from '../../blob/ids.ts';
 import { isLocked, lockExclusively } from '../../sqlite/exclusive-lock.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
+import { closeToOthers, OWNER_UMASK } from './owner-only.ts';
+import { readRegularFile } from './regular-file.ts';
 
 export const LOCAL_MODES = ['keep', 'cache'] as const;
 /** Whether the folder holds every blob for good, or is a spool and read cache. */
@@ -15,6 +17,8 @@ export type LocalMode = (typeof LOCAL_MODES)[number];
 const MARKER = 'holdfast.json';
 const ADDRESS = 'daemon.json';
 const LOCK = 'lock.sqlite';
+/** Its small files are hundreds of bytes. */
+const MAX_FILE_BYTES = 65_536;
 
 const marker = z.object({
   format: z.literal('holdfast'),
@@ -41,20 +45,26 @@ export class DataFolder {
   readonly path: string;
   readonly #lock: { close(): void };
   #mode: LocalMode = 'keep';
+  /** What other users of this machine can open, and this one cannot close to them. */
+  readonly openToOthers: readonly string[];
 
-  private constructor(path: string, lock: { close(): void }) {
+  private constructor(path: string, lock: { close(): void }, openToOthers: readonly string[]) {
     this.path = path;
+    this.openToOthers = openToOthers;
     this.#lock = lock;
   }
 
   /**
    * Takes the folder for this process. The lock is one that the operating system drops with the process (SQLite's, on a
-   * file of its own), so that `kill -9` leaves nothing to clean up.
+   * file of its own), so that `kill -9` leaves nothing to clean up. From then on what this process makes is its user's
+   * alone, and what was made before is made so.
    */
   static async claim(path: string): Promise<DataFolder> {
     try {
+      process.umask(OWNER_UMASK);
       makeWritableFolder(path);
-      return new DataFolder(path, lockExclusively(join(path, LOCK)));
+      const openToOthers = closeToOthers(path);
+      return new DataFolder(path, lockExclusively(join(path, LOCK)), openToOthers);
     } catch (cause) {
       if (codeOf(cause) === 'SQLITE_BUSY') throw await inUse(path, cause);
       throw unusable(path, cause);
@@ -102,7 +112,7 @@ export class DataFolder {
     const file = join(this.path, MARKER);
     let text: string;
     try {
-      text = await readFile(file, 'utf8');
+      text = (await readRegularFile(file, MAX_FILE_BYTES)).toString('utf8');
     } catch (cause) {
       if (codeOf(cause) === 'ENOENT') return null;
       throw storageFault('local', 'read its marker', cause, file);
@@ -156,7 +166,7 @@ export class DataFolder {
 export async function announcedDaemon(path: string): Promise<DaemonAddress | null> {
   try {
     if (!existsSync(join(path, LOCK)) || !isLocked(join(path, LOCK))) return null;
-    return address.parse(JSON.parse(await readFile(join(path, ADDRESS), 'utf8')));
+    return address.parse(JSON.parse((await readRegularFile(join(path, ADDRESS), MAX_FILE_BYTES)).toString('utf8')));
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT' || cause instanceof SyntaxError || cause instanceof z.ZodError) return null;
     throw storageFault('local', 'read where the daemon answers', cause, path);

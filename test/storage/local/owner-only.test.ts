@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { DataFolder } from '../../../src/storage/local/data-folder.ts';
+import { LocalStore } from '../../../src/storage/local/local-store.ts';
+import { openCatalog } from '../../catalog/catalog-in-folder.ts';
+import { NEVER, sampleBlob } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+
+/** A folder below one that everybody may enter, as `/var/lib` is; the process makes files for everybody. */
+function placeForAll(): string {
+  const above = temporaryFolder();
+  chmodSync(above, 0o755);
+  const before = process.umask(0o022);
+  onTestFinished(() => {
+    process.umask(before);
+  });
+  return join(above, 'data');
+}
+
+async function used(folder: string): Promise<DataFolder> {
+  const claimed = await DataFolder.claim(folder);
+  const store = await LocalStore.open(folder);
+  await store.put(sampleBlob('row', 100), NEVER);
+  await store.put(sampleBlob('file', 100_000), NEVER);
+  await claimed.announce({ url: 'http://127.0.0.1:1', emulatedNode: null, adminSocket: null });
+  openCatalog({ folder });
+  onTestFinished(async () => {
+    await store.close();
+    await claimed.release();
+  });
+  return claimed;
+}
+
+/** What anybody but the owner may do with anything in the folder. */
+function openTo(folder: string): string[] {
+  return [
+    folder,
+    ...readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  ].filter((path) => (lstatSync(path).mode & 0o077) !== 0);
+}
+
+describe('the data folder', () => {
+  test('is its owner’s alone, with everything in it', async () => {
+    const folder = placeForAll();
+    const claimed = await used(folder);
+    expect(openTo(folder)).toEqual([]);
+    expect(claimed.openToOthers).toEqual([]);
+  });
+
+  test('is made so where it was made before, for everybody', async () => {
+    const folder = placeForAll();
+    mkdirSync(join(folder, 'blobs'), { recursive: true });
+    const made = await used(folder);
+    await made.release();
+    for (const path of [folder, join(folder, 'blobs')]) chmodSync(path, 0o755);
+    for (const name of ['catalog.sqlite', 'catalog.sqlite-shm', 'lock.sqlite', 'blobs/small.sqlite'])
+      chmodSync(join(folder, name), 0o644);
+    const claimed = await DataFolder.claim(folder);
+    onTestFinished(() => claimed.release());
+    expect(openTo(folder)).toEqual([]);
+  });
+
+  test.runIf(process.getuid?.() === 0)('gives another user nothing to lock', async () => {
+    const folder = placeForAll();
+    await used(folder);
+    // Also where he comes past the folder: the files themselves are closed.
+    chmodSync(folder, 0o755);
+    for (const name of ['lock.sqlite', 'catalog.sqlite', 'catalog.sqlite-shm']) {
+      const { status } = spawnSync('cat', [join(folder, name)], { uid: 65_534, gid: 65_534, stdio: 'ignore' });
+      expect(status).not.toBe(0);
+    }
+  });
+});

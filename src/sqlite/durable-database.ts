@@ -6,6 +6,9 @@ import { SqliteError } from './errors.ts';
 /** Below this, SQLite can corrupt a database when a WAL is reset (fixed in 3.51.3). */
 const MINIMUM_VERSION = [3, 51, 3] as const;
 
+/** SQLite's own. */
+const LOG_BYTES = 4_194_304;
+
 export interface OpenOptions {
   readonly pageSizeBytes?: number;
   readonly cacheBytes?: number;
@@ -39,6 +42,8 @@ export function openDurableDatabase(path: string, options: OpenOptions = {}): Da
       const pageBytes = Number(database.pragma('page_size', { simple: true }));
       database.pragma(`wal_autocheckpoint = ${Math.ceil(options.logBytes / pageBytes)}`);
     }
+    // Else the log keeps the size that it once had.
+    database.pragma(`journal_size_limit = ${options.logBytes ?? LOG_BYTES}`);
     assertDurable(database, path);
     return database;
   } catch (cause) {

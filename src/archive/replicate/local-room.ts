@@ -1,7 +1,8 @@
+import { messageOf } from '../../blob/errors.ts';
 import type { EvictionGrade, EvictionSafety } from '../../catalog/cache-ledger.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
-import type { LocalStore } from '../../storage/local/local-store.ts';
+import { type LocalStore, ROW_LIMIT_BYTES } from '../../storage/local/local-store.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { EvictionCheck } from './eviction-check.ts';
 
@@ -29,10 +30,13 @@ export interface LocalRoomModules {
   readonly steadyMs: () => number;
 }
 
-/** Left free for the catalog, which has to go on when blobs have no room: of a small disk, a share. */
-const RESERVE = { bytes: 268_435_456, share: 0.05 } as const;
+/**
+ * Left free for the catalog, which has to go on when blobs have no room: of a small disk, a share. Letting go needs room as
+ * well: the logs of the catalog and of the small blobs come to 40 MiB.
+ */
+const RESERVE = { bytes: 268_435_456, share: 0.05, leastBytes: 67_108_864, maxShare: 0.4 } as const;
 /** Somebody is told when less than this is free. */
-const ALARM = { bytes: 5_368_709_120, share: 0.1 } as const;
+const ALARM = { bytes: 5_368_709_120, share: 0.1, leastBytes: 83_886_080, maxShare: 0.5 } as const;
 /** How long a look at the disk is good for. */
 const DISK_LOOK_MS = 1_000;
 const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
@@ -114,6 +118,11 @@ export class LocalRoom {
   /** What was given back is still there. */
   takeBack(bytes: number): void {
     this.#usedBytes += bytes;
+  }
+
+  /** Something that was not counted was deleted: the disk has more room than it had. */
+  freed(): void {
+    this.#lookedMs = Number.NEGATIVE_INFINITY;
   }
 
   /** As `claim`, for what need not be here: only older blobs that are stored elsewhere give way to it. */
@@ -230,23 +239,51 @@ export class LocalRoom {
     return false;
   }
 
-  /** true: there was something to delete. What the disk refuses to delete is counted on, and keeps none of the others. */
+  async #reclaim(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#modules.store.reclaim(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The next look at the disk tells how much room there is; rows find theirs in the file.
+      this.#modules.conditions.note('room', `free pages were not given back to the disk: ${messageOf(error)}`);
+    }
+  }
+
+  /**
+   * true: there was something to delete. What the disk refuses to delete is counted on, and keeps none of the others; nor
+   * does a stop: what is out of the books would lie here for ever.
+   */
   async #delete(gone: readonly ContentEntry[], signal: AbortSignal): Promise<boolean> {
     let refusal: { readonly error: unknown } | null = null;
     for (const entry of gone) {
       try {
-        await this.#modules.store.delete(entry, signal);
+        await this.#modules.store.delete(entry, UNSTOPPED);
         this.#usedBytes -= entry.sizeBytes;
       } catch (error) {
         refusal ??= { error };
       }
     }
-    if (gone.length > 0) this.#lookedMs = Number.NEGATIVE_INFINITY;
+    if (gone.length > 0) {
+      this.#lookedMs = Number.NEGATIVE_INFINITY;
+      // Rows leave their room in their file.
+      if (gone.some(({ sizeBytes }) => sizeBytes <= ROW_LIMIT_BYTES)) await this.#reclaim(signal);
+    }
     if (refusal !== null) throw refusal.error;
     return gone.length > 0;
   }
 }
 
-function limitOf({ bytes, share }: { readonly bytes: number; readonly share: number }, totalBytes: number): number {
-  return Math.min(bytes, totalBytes * share);
+/** Nobody aborts it. */
+const UNSTOPPED = new AbortController().signal;
+
+interface FreeLimit {
+  readonly bytes: number;
+  readonly share: number;
+  readonly leastBytes: number;
+  /** Of a disk so small that even the least would be most of it. */
+  readonly maxShare: number;
+}
+
+function limitOf({ bytes, share, leastBytes, maxShare }: FreeLimit, totalBytes: number): number {
+  return Math.max(Math.min(bytes, totalBytes * share), Math.min(leastBytes, totalBytes * maxShare));
 }

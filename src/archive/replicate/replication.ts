@@ -22,6 +22,7 @@ import { Home } from './home.ts';
 import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
 import { tellOfMove } from './moved-backend.ts';
+import { OrphanSweep } from './orphan-sweep.ts';
 import { Replicator, type ReplicatorOptions } from './replicator.ts';
 import { RowSalvage } from './row-salvage.ts';
 import { Site } from './site.ts';
@@ -62,6 +63,7 @@ export class Replication {
   readonly mender: LocalMender;
   readonly cacheFill: CacheFill;
   readonly rowSalvage: RowSalvage;
+  readonly orphans: OrphanSweep;
   /** Rings when there may be something to replicate. */
   readonly news = new Pulse();
   readonly #modules: ReplicationModules;
@@ -81,6 +83,7 @@ export class Replication {
     this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
     this.rowSalvage = new RowSalvage(modules);
+    this.orphans = new OrphanSweep({ ...modules, room: this.room });
     this.cacheFill = new CacheFill({ ...modules, room: this.room });
     this.#expiry = new UnminedExpiry({ ...modules, room: this.room });
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, admitted: news }));
@@ -98,7 +101,8 @@ export class Replication {
       ...this.#replicators.map((replicator) => replicator.run(signal)),
       this.mender.run(signal),
       this.rowSalvage.run(signal),
-      this.cacheFill.run(signal),
+      // What is read from backends is kept only behind it: it may be what the sweep looks at.
+      this.orphans.run(signal).then(() => this.cacheFill.run(signal)),
     ]);
   }
 

@@ -75,7 +75,7 @@ const NOT_OURS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EINV
  */
 export async function writeDurably(path: string, bytes: Uint8Array, temporaryFolder: string): Promise<FileIdentity> {
   const temporary = join(temporaryFolder, randomBytes(12).toString('hex'));
-  const handle = await open(temporary, 'wx', 0o644);
+  const handle = await open(temporary, 'wx', 0o600);
   let identity: FileIdentity;
   try {
     try {

@@ -156,7 +156,7 @@ export class LocalStore implements BlobStore {
 
   /** Gives back to the disk what deleted rows took. */
   async reclaim(signal: AbortSignal): Promise<void> {
-    await this.#doing('give free pages back', signal, async () => this.#rows.reclaim());
+    await this.#doing('give free pages back', signal, () => this.#rows.reclaim(signal));
   }
 
   async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
@@ -193,6 +193,8 @@ export class LocalStore implements BlobStore {
     return await this.#doing('delete', signal, async () => {
       const row = attempt(() => this.#rows.purge(name));
       const hadFile = await this.#files.purge(name);
+      // Also where there was no row: an earlier purge may have been cut short.
+      await this.#rows.reclaim(signal);
       return resultOf(row) || hadFile;
     });
   }

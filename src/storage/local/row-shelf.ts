@@ -26,6 +26,9 @@ CREATE TABLE IF NOT EXISTS damaged (
 /** A disk that goes bad as a whole must not fill itself with what it spoilt. */
 const MOST_DAMAGED = 4_096;
 
+/** Pages that are given back in one go: as much log as SQLite lets grow anyway. */
+const RECLAIMED_PAGES = 1_000;
+
 /** The most blobs that share one synced commit. */
 const GROUP_LIMIT = 512;
 
@@ -152,21 +155,29 @@ export class RowShelf {
   }
 
   /**
-   * What was kept aside as well, and so that the bytes are in the file no more: freed pages are overwritten and given
-   * back, and the log is emptied. false: there was nothing.
+   * What was kept aside as well; the pages are overwritten. Bytes that an earlier write left in the log or in free pages
+   * are gone when `reclaim` has nothing left to do. false: there was nothing.
    */
   purge(name: ContentName): boolean {
     const row = [key(name), hashTypeCode(name.hashType)] as const;
     this.#database.pragma('secure_delete = ON');
     try {
       const removed = [this.#remove, this.#removeDamaged].map((statement) => statement.run(...row).changes);
-      // Also where there was nothing: an earlier purge may have been cut short.
-      this.#database.pragma('incremental_vacuum');
-      this.#emptyLog();
       return removed.some((rows) => rows > 0);
     } finally {
       this.#database.pragma('secure_delete = FAST');
     }
+  }
+
+  /**
+   * Gives some free pages back to the disk, else the file stays as large as it ever was, and empties the log. Some at a
+   * time, so that a full disk has room for the log of it. true: there are more.
+   */
+  reclaim(): boolean {
+    this.#emptyLog();
+    this.#database.pragma(`incremental_vacuum(${RECLAIMED_PAGES})`);
+    this.#emptyLog();
+    return z.number().parse(this.#database.pragma('freelist_count', { simple: true })) > 0;
   }
 
   #emptyLog(): void {
@@ -175,13 +186,6 @@ export class RowShelf {
     throw Object.assign(new Error('another process reads the file, so that its log cannot be emptied'), {
       code: 'SQLITE_BUSY',
     });
-  }
-
-  /** Gives the pages of deleted rows back to the disk: else the file stays as large as it ever was. */
-  reclaim(): void {
-    // The pragma gives a row for each page; the statement has to be run to its end.
-    this.#database.pragma('incremental_vacuum');
-    this.#database.pragma('wal_checkpoint(TRUNCATE)');
   }
 
   /** Rows of a damaged file, as they were there. Gives how many are new. */

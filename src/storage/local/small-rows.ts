@@ -103,9 +103,12 @@ export class SmallRows {
     return hadRow;
   }
 
-  /** Gives free pages back to the disk. */
-  reclaim(): void {
-    if (this.#damage === null) this.#doing((shelf) => shelf.reclaim());
+  /** Gives all free pages back to the disk, and empties the log. */
+  async reclaim(signal: AbortSignal): Promise<void> {
+    while (this.#damage === null && this.#doing((shelf) => shelf.reclaim())) {
+      await nextTurn();
+      signal.throwIfAborted();
+    }
   }
 
   /** Takes what can be read over into a new file, and sets the damaged one aside. Repeating it after a crash is harmless. */

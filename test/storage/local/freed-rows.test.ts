@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { LocalStore } from '../../../src/storage/local/local-store.ts';
+import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+
+async function opened() {
+  const folder = temporaryFolder();
+  const store = await LocalStore.open(folder);
+  onTestFinished(() => store.close());
+  const files = () => readdirSync(join(folder, 'blobs')).filter((name) => name.startsWith('small.sqlite'));
+  const bytesOf = (name: string) => readFileSync(join(folder, 'blobs', name));
+  /** Files in which a part of these bytes can be found. */
+  const filesWith = (bytes: Uint8Array) =>
+    files().filter((name) => bytesOf(name).includes(Buffer.from(bytes).subarray(100, 300)));
+  const sizeBytes = () => files().reduce((sum, name) => sum + statSync(join(folder, 'blobs', name)).size, 0);
+  return { store, filesWith, sizeBytes };
+}
+
+describe('bytes of a small blob that is purged', () => {
+  test('are in no file any more, whatever was written around them', async () => {
+    const { store, filesWith } = await opened();
+    const secret = sampleBlob('the secret', 3_000);
+    for (let index = 0; index < 20; index += 1) await store.put(sampleBlob(`other ${index}`, 3_000 + index), NEVER);
+    await store.put(secret, NEVER);
+    expect(filesWith(secret.bytes)).not.toEqual([]);
+    expect(await store.purge(nameOf(secret), NEVER)).toBe(true);
+    expect(filesWith(secret.bytes)).toEqual([]);
+  });
+
+  test('are gone as well from what an eviction freed before', async () => {
+    const { store, filesWith } = await opened();
+    const secret = sampleBlob('evicted before', 40_000);
+    for (let index = 0; index < 20; index += 1) await store.put(sampleBlob(`other ${index}`, 9_000 + index), NEVER);
+    await store.put(secret, NEVER);
+    await store.put(sampleBlob('behind it', 9_000), NEVER);
+    await store.delete(nameOf(secret), NEVER);
+    expect(filesWith(secret.bytes)).not.toEqual([]);
+    expect(await store.purge(nameOf(secret), NEVER)).toBe(false);
+    expect(filesWith(secret.bytes)).toEqual([]);
+  });
+});
+
+test('what deleted rows took goes back to the disk', async () => {
+  const { store, sizeBytes } = await opened();
+  const blobs = Array.from({ length: 200 }, (_, index) => sampleBlob(`row ${index}`, 60_000 + index));
+  for (const blob of blobs) await store.put(blob, NEVER);
+  await store.reclaim(NEVER);
+  const full = sizeBytes();
+  for (const blob of blobs.slice(0, 150)) await store.delete(nameOf(blob), NEVER);
+  await store.reclaim(NEVER);
+  expect(sizeBytes()).toBeLessThan(full * 0.3);
+  for (const blob of blobs.slice(150)) expect(await store.get(nameOf(blob), NEVER)).not.toBeNull();
+});

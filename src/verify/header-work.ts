@@ -16,7 +16,7 @@ const TRIVIAL_WORK = 1n << 24n;
 export function checkHeaderWork({ header, mergeMining }: FullHeader, profile: ChainProfile): bigint {
   const target = targetOf(header.bits, profile.easiestTarget);
   if (!isMergeMined(header)) {
-    requireTarget(header, target, header.hash, 'Its hash');
+    requireTarget(header, target, header.hash, 'The hash of the header');
   } else if (mergeMining === null) {
     throw new VerifyError(
       'verify/merge-mining-missing',

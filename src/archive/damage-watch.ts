@@ -5,8 +5,8 @@ import { SPOOL } from '../catalog/placement-table.ts';
 import type { ConditionBoard } from './condition-board.ts';
 import type { Pulse } from './pulse.ts';
 
-/** Of one backend, at the start. */
-const MOST_REMEMBERED = 10_000;
+/** Copies that are told apart in memory; of more, the catalog alone knows which they are. */
+const MAX_REMEMBERED = 10_000;
 
 /** Records damaged or missing copies, queues them again, and keeps somebody told until they are good again. */
 export class DamageWatch {
@@ -15,21 +15,30 @@ export class DamageWatch {
   readonly #refetch: Pulse;
   /** The number of the report that said so last. */
   readonly #damaged = new Map<string, number>();
+  readonly #backends: readonly string[];
+  readonly #maxRemembered: number;
   #reports = 0;
+  /** The latest report that is not remembered any more; 0: every damaged copy is. */
+  #forgottenReport = 0;
   /** Since the start of the process, by backend. */
   readonly found = new Map<string, number>();
   readonly healedCopies = new Map<string, number>();
 
   /** `backends`: those that are configured; what was found damaged there before this process began is told again. */
-  constructor(catalog: Catalog, conditions: ConditionBoard, refetch: Pulse, backends: readonly string[]) {
+  constructor(
+    catalog: Catalog,
+    conditions: ConditionBoard,
+    refetch: Pulse,
+    backends: readonly string[],
+    maxRemembered = MAX_REMEMBERED,
+  ) {
     this.#catalog = catalog;
     this.#conditions = conditions;
     this.#refetch = refetch;
-    for (const backend of backends) {
-      for (const entry of catalog.replicas.damaged(backend, MOST_REMEMBERED))
-        this.#damaged.set(keyOf(backend, entry), 0);
-    }
-    if (this.#damaged.size > 0) this.#tell(`${this.#damaged.size} damaged copies are left from before.`);
+    this.#backends = backends;
+    this.#maxRemembered = maxRemembered;
+    this.#remember();
+    if (this.#damaged.size > 0) this.#tell(`${this.#count()} damaged copies are left from before.`);
   }
 
   /** false: it is not there by right. */
@@ -39,7 +48,9 @@ export class DamageWatch {
     this.#catalog.recordDamaged(backend, name);
     this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
     this.#reports += 1;
+    this.#damaged.delete(keyOf(backend, name));
     this.#damaged.set(keyOf(backend, name), this.#reports);
+    this.#forgetOldest();
     this.#tell(
       `The ${backend} copy of ${name.hashType} ${name.versionHash} is missing, cannot be read or does not hash to its name.`,
     );
@@ -54,7 +65,7 @@ export class DamageWatch {
 
   /** Was it found damaged after there had been so many reports? Then what was read before proves nothing any more. */
   isReportedAfter(backend: string, name: ContentName, reports: number): boolean {
-    return (this.#damaged.get(keyOf(backend, name)) ?? 0) > reports;
+    return (this.#damaged.get(keyOf(backend, name)) ?? this.#forgottenReport) > reports;
   }
 
   /** Only what the catalog claims can be damaged: a backend may still wait for its copy, a cache may have let it go. */
@@ -70,17 +81,43 @@ export class DamageWatch {
   healed(backend: string, name: ContentName): void {
     if (!this.#damaged.delete(keyOf(backend, name))) return;
     this.healedCopies.set(backend, (this.healedCopies.get(backend) ?? 0) + 1);
-    if (this.#damaged.size === 0) this.#conditions.set('damage', null);
-    else this.#tell(`${this.#damaged.size} damaged copies are left.`);
+    this.#tellWhatIsLeft();
   }
 
   /** Nobody is to hold it any more: it is not damaged, wherever it was. */
   forget(name: ContentName): void {
     const before = this.#damaged.size;
     for (const key of this.#damaged.keys()) if (key.endsWith(keyOf('', name))) this.#damaged.delete(key);
-    if (this.#damaged.size === before) return;
+    if (this.#damaged.size !== before) this.#tellWhatIsLeft();
+  }
+
+  #tellWhatIsLeft(): void {
+    if (this.#damaged.size === 0 && this.#forgottenReport > 0) this.#remember();
     if (this.#damaged.size === 0) this.#conditions.set('damage', null);
-    else this.#tell(`${this.#damaged.size} damaged copies are left.`);
+    else this.#tell(`${this.#count()} damaged copies are left.`);
+  }
+
+  #count(): string {
+    return this.#forgottenReport === 0 ? String(this.#damaged.size) : `More than ${this.#damaged.size}`;
+  }
+
+  /** Those that the catalog says are damaged, as if each of them had been found just now. */
+  #remember(): void {
+    this.#forgottenReport = 0;
+    for (const backend of this.#backends) {
+      const room = this.#maxRemembered - this.#damaged.size;
+      const damaged = this.#catalog.replicas.damaged(backend, room);
+      for (const entry of damaged) this.#damaged.set(keyOf(backend, entry), this.#reports);
+      if (damaged.length < this.#catalog.replicas.damagedCount(backend)) this.#forgottenReport = this.#reports || 1;
+    }
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#damaged;
+    if (this.#damaged.size <= this.#maxRemembered || oldest === undefined) return;
+    const [key, report] = oldest;
+    this.#damaged.delete(key);
+    this.#forgottenReport = Math.max(this.#forgottenReport, report, 1);
   }
 
   #isLetGo({ hashType, versionHash }: ContentName): boolean {

@@ -32,6 +32,8 @@ export interface AdoptionModules {
 }
 
 const GROUP_ENTRIES = 256;
+/** Files that cannot be read, remembered to be tried again. */
+const MAX_UNREAD = 100_000;
 /** A fault of the disk or a backend in the middle: it is begun anew after this. */
 const RETRY_MS = 5_000;
 /** What is still not given when it is tried again rests longer and longer. */
@@ -226,6 +228,8 @@ export class Adoption {
       return false;
     } catch (error) {
       signal.throwIfAborted();
+      // A disk that gives nothing: it is begun anew, and no list of all that it holds is kept.
+      if (this.#unread.length >= MAX_UNREAD) throw error;
       log.warn({ error, versionHash: entry.versionHash }, 'a blob in the data folder cannot be read');
       this.#unread.push(entry);
       return false;

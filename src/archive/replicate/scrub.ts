@@ -98,9 +98,9 @@ export class Scrub {
     try {
       await holding.bind?.(signal);
       const told = (done: number) => progress({ backend: holding.id, step: 'listing', done, total: null });
-      const { listed, unknown, doubtful } = await compareListing(holding.store, this.#modules.catalog, told, signal);
-      Object.assign(counts, { listed, unknown });
-      await this.#look(holding, doubtful, counts, signal);
+      const askByName = (doubtful: readonly ContentEntry[]) => this.#look(holding, doubtful, counts, signal);
+      const compared = await compareListing(holding.store, this.#modules.catalog, told, askByName, signal);
+      Object.assign(counts, compared);
       if (holding.records !== null) counts.missingRecords = await this.#missingRecords(holding.records, signal);
       if (subset !== null) await this.#readSubset(holding, subset, counts, progress, signal);
       return { backend: holding.id, ...counts };

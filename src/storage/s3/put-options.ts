@@ -7,17 +7,24 @@ import type { S3Options } from './s3-options.ts';
 const anyClass = z.custom<StorageClass>((value) => typeof value === 'string');
 const DAY_MS = 86_400_000;
 
-/** What the operator wants of every object that is written, in the words of PutObject. */
-export function putOptions(options: S3Options, body: Uint8Array, lock: boolean): Partial<PutObjectCommandInput> {
+/**
+ * What the operator wants of every object that is written, in the words of PutObject. `lockFromMs`: the retention begins
+ * then; null: the object is not retained.
+ */
+export function putOptions(
+  options: S3Options,
+  body: Uint8Array,
+  lockFromMs: number | null,
+): Partial<PutObjectCommandInput> {
   const { encryption, storageClass, objectLock } = options;
   return {
     ...(encryption === null ? {} : encryptionOf(encryption)),
     ...(storageClass === null ? {} : { StorageClass: anyClass.parse(storageClass) }),
-    ...(objectLock === null || !lock
+    ...(objectLock === null || lockFromMs === null
       ? {}
       : {
           ObjectLockMode: objectLock.mode,
-          ObjectLockRetainUntilDate: new Date(Date.now() + objectLock.days * DAY_MS),
+          ObjectLockRetainUntilDate: new Date(lockFromMs + objectLock.days * DAY_MS),
           // S3 refuses a locked object without a checksum; MD5 is the one that every server knows.
           ContentMD5: createHash('md5').update(body).digest('base64'),
         }),

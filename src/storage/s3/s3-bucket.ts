@@ -1,10 +1,10 @@
 import type { PutObjectCommandInput, S3Client } from '@aws-sdk/client-s3';
-import { remoteCall } from '../remote-call.ts';
+import { remoteCall, remoteFault } from '../remote-call.ts';
 import { putOptions } from './put-options.ts';
 import { readBody } from './read-body.ts';
 import type { Asking, HttpResponse, RepeatedRequests } from './repeated-requests.ts';
 import { createS3Client, loadSdk, type S3Connection, type Sdk } from './s3-client.ts';
-import { answerOf, explainS3, NotS3Answer } from './s3-error.ts';
+import { answerOf, CLOCKS_APART, explainS3, NotS3Answer } from './s3-error.ts';
 import { placeOf, type S3Options } from './s3-options.ts';
 import { type ListedObject, type Page, pageOf } from './s3-page.ts';
 
@@ -52,6 +52,7 @@ export class S3Bucket {
   async put(name: string, body: Uint8Array, about: PutAbout, signal: AbortSignal): Promise<PutOutcome> {
     const { condition, contentType } = about;
     const key = this.#prefix + name;
+    const lockFromMs = about.lock && this.options.objectLock !== null ? await this.#lockFromMs(signal) : null;
     const input: PutObjectCommandInput = {
       Bucket: this.options.bucket,
       Key: key,
@@ -60,7 +61,7 @@ export class S3Bucket {
       ContentType: contentType,
       ...(condition === 'absent' ? { IfNoneMatch: '*' } : {}),
       ...(typeof condition === 'object' && condition !== null ? { IfMatch: condition.etag } : {}),
-      ...putOptions(this.options, body, about.lock),
+      ...putOptions(this.options, body, lockFromMs),
     };
     return await this.#call('put', signal, async (abortSignal) => {
       try {
@@ -101,6 +102,16 @@ export class S3Bucket {
         throw cause;
       }
     });
+  }
+
+  /** Nobody can take a retention back: it is counted on the clock of the server, which enforces it. */
+  async #lockFromMs(signal: AbortSignal): Promise<number> {
+    const { clock } = this.#requests;
+    // Any answer tells its time, a refusal too.
+    if (clock.offsetMs === null) await this.firstObject(signal).catch(() => signal.throwIfAborted());
+    const fromMs = clock.nowMs();
+    if (fromMs !== null) return fromMs;
+    throw remoteFault({ backend: this.id, where: this.where, operation: 'put' }, CLOCKS_APART, null);
   }
 
   /** A lock has a date, and a condition on what lies there is of one object. */

@@ -145,6 +145,12 @@ const SKEW: FaultMeaning = {
   retryable: true,
   hint: 'Set the clock (NTP): S3 refuses requests that are more than 15 minutes off.',
 };
+export const CLOCKS_APART: FaultMeaning = {
+  code: 'storage/clock-skew',
+  says: 'tells a time that is more than a day ahead of this machine, so that nobody knows how long a retention would last',
+  retryable: true,
+  hint: 'Set both clocks (NTP). Nothing is written there meanwhile: a retention can never be shortened.',
+};
 const BUSY: FaultMeaning = {
   code: 'storage/busy',
   says: 'asks for fewer requests',

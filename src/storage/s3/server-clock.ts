@@ -1,3 +1,6 @@
+/** A server that is further ahead than this is not believed where its time decides for good. */
+const MAX_AHEAD_MS = 86_400_000;
+
 /** What the `Date` of the last answer said, of a refusal as well. */
 export class ServerClock {
   offsetMs: number | null = null;
@@ -5,5 +8,14 @@ export class ServerClock {
   note(headers: Readonly<Record<string, string>>): void {
     const theirs = Date.parse(headers['date'] ?? '');
     if (!Number.isNaN(theirs)) this.offsetMs = theirs - Date.now();
+  }
+
+  /**
+   * The time at the server, milliseconds; ours where the server never told one. null: the server is more than a day ahead
+   * of this machine, and one of the two is wrong. Behind is believed: what begins earlier ends earlier.
+   */
+  nowMs(): number | null {
+    const offsetMs = this.offsetMs ?? 0;
+    return offsetMs > MAX_AHEAD_MS ? null : Date.now() + offsetMs;
   }
 }

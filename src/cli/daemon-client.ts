@@ -1,5 +1,6 @@
 import { Agent, request } from 'undici';
 import { z } from 'zod';
+import { parseBoundedJson } from '../blob/bounded-json.ts';
 import { HoldfastError, messageOf } from '../blob/errors.ts';
 import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { addressWithoutCredentials } from '../config/index.ts';
@@ -122,7 +123,7 @@ export function refusal(answer: DaemonAnswer): CliError {
 
 function parseJson(body: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(body).toString('utf8'));
+    return parseBoundedJson(Buffer.from(body).toString('utf8'));
   } catch {
     // Not JSON is an answer too: the caller says that this is no daemon of ours.
     return null;

@@ -1,12 +1,11 @@
+import { endOfString, MAX_JSON_DEPTH, MAX_JSON_TOKENS, parseBoundedJson, tooComplex } from '../blob/bounded-json.ts';
+
 /** JSON whose numbers keep every digit: guids have 20, amounts 8 decimals, and a double has 15 to 17 in all. */
 
-// The ES declarations do not have the source text of numbers yet (Node has had both since release 22).
+// The ES declarations do not have raw JSON yet (Node has had it since release 22).
 // biome-ignore lint/suspicious/noShadowRestrictedNames: it is the global JSON, declared with what it really has.
 declare const JSON: {
-  parse(
-    text: string,
-    reviver?: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
-  ): unknown;
+  parse(text: string): unknown;
   stringify(value: unknown): string;
   rawJSON(text: string): object;
 };
@@ -35,15 +34,124 @@ const DELICATE = /(?:^|[:,[\s])(?:-0|-?\d+[.eE]|-?\d{16})/;
 const SEARCHED_CHARS = 65_536;
 
 /**
- * Whole numbers that are exact become `number`, all others `JsonNumber`.
- * @throws SyntaxError
+ * Whole numbers that are exact become `number`, all others `JsonNumber`. Takes time in proportion to the text; a reviver
+ * of `JSON.parse` takes seconds for a million numbers in one list.
+ * @throws SyntaxError; RangeError when it is too deep or has too many tokens
  */
 export function parseLossless(text: string): unknown {
-  if (text.length <= SEARCHED_CHARS && !DELICATE.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (_key, value, { source }) => {
-    if (typeof value !== 'number' || source === undefined) return value;
-    return Number.isSafeInteger(value) && String(value) === source ? value : new JsonNumber(source);
-  });
+  if (text.length <= SEARCHED_CHARS && !DELICATE.test(text)) return parseBoundedJson(text);
+  const reader = new LosslessReader(text);
+  const value = reader.value(0);
+  reader.end();
+  return value;
+}
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const WORD = /true|false|null/y;
+const SPACE = /[ \t\n\r]*/y;
+/** No white space of JSON has a higher code. */
+const SPACE_CODE = 0x20;
+/** What a string in JSON has to be unescaped for, or may not have at all. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids just these in strings.
+const SPECIAL = /[\\\u0000-\u001f]/;
+
+class LosslessReader {
+  readonly #text: string;
+  #at = 0;
+  #tokens = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  value(depth: number): unknown {
+    this.#space();
+    this.#tokens += 1;
+    if (depth > MAX_JSON_DEPTH || this.#tokens > MAX_JSON_TOKENS) throw tooComplex();
+    switch (this.#text[this.#at]) {
+      case '{':
+        return this.#object(depth);
+      case '[':
+        return this.#array(depth);
+      case '"':
+        return this.#string();
+      case 't':
+      case 'f':
+      case 'n':
+        return JSON.parse(this.#skip(WORD));
+      default:
+        return numberOf(this.#skip(NUMBER));
+    }
+  }
+
+  /** @throws SyntaxError when something follows */
+  end(): void {
+    this.#space();
+    if (this.#at < this.#text.length) throw this.#wrong();
+  }
+
+  #array(depth: number): unknown[] {
+    const items: unknown[] = [];
+    this.#at += 1;
+    if (this.#next(']')) return items;
+    do items.push(this.value(depth + 1));
+    while (this.#next(','));
+    if (!this.#next(']')) throw this.#wrong();
+    return items;
+  }
+
+  #object(depth: number): object {
+    const members: [string, unknown][] = [];
+    this.#at += 1;
+    if (this.#next('}')) return {};
+    do {
+      this.#space();
+      if (this.#text[this.#at] !== '"') throw this.#wrong();
+      const name = this.#string();
+      if (!this.#next(':')) throw this.#wrong();
+      members.push([name, this.value(depth + 1)]);
+    } while (this.#next(','));
+    if (!this.#next('}')) throw this.#wrong();
+    // Defines members, so that one called __proto__ is a member like any other.
+    return Object.fromEntries(members);
+  }
+
+  #string(): string {
+    const start = this.#at;
+    const end = endOfString(this.#text, start);
+    if (end === this.#text.length) throw new SyntaxError('The text ends in a string: unexpected end.');
+    this.#at = end + 1;
+    const inner = this.#text.slice(start + 1, end);
+    return SPECIAL.test(inner) ? String(JSON.parse(`"${inner}"`)) : inner;
+  }
+
+  #next(mark: string): boolean {
+    this.#space();
+    if (this.#text[this.#at] !== mark) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #space(): void {
+    if (this.#text.charCodeAt(this.#at) <= SPACE_CODE) this.#skip(SPACE);
+  }
+
+  #skip(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const [found] = pattern.exec(this.#text) ?? [];
+    if (found === undefined) throw this.#wrong();
+    this.#at += found.length;
+    return found;
+  }
+
+  #wrong(): SyntaxError {
+    return new SyntaxError(this.#at >= this.#text.length ? 'Unexpected end of JSON.' : `No JSON at ${this.#at}.`);
+  }
+}
+
+function numberOf(source: string): number | JsonNumber {
+  const value = Number(source);
+  return Number.isSafeInteger(value) && String(value) === source ? value : new JsonNumber(source);
 }
 
 /** What `writeLossless` puts down as a number with exactly these digits. */

@@ -1,3 +1,4 @@
+import { parseBoundedJson } from '../blob/bounded-json.ts';
 import { malformedAnswer, type NodeErrorCode, NodeRpcError } from './errors.ts';
 
 /** The parts of a JSON-RPC answer that count. */
@@ -10,7 +11,7 @@ export interface RpcAnswer {
 const MAX_MESSAGE_CHARS = 500;
 
 /** @throws NodeError `node/malformed-answer` */
-export function parseJson(text: string, parse: (text: string) => unknown = JSON.parse): unknown {
+export function parseJson(text: string, parse: (text: string) => unknown = parseBoundedJson): unknown {
   try {
     return parse(text);
   } catch (cause) {
@@ -19,6 +20,8 @@ export function parseJson(text: string, parse: (text: string) => unknown = JSON.
 }
 
 function notJson(length: number, cause: unknown): Error {
+  // Not the node's way: whoever sends this means the parser.
+  if (cause instanceof RangeError) return malformedAnswer(`The answer is refused: ${cause.message}`, { length });
   const why =
     cause instanceof Error && /end|unterminated/i.test(cause.message) ? 'it ends in the middle' : 'invalid JSON';
   // The parser's own message repeats pieces of the text; its text may hold anything.

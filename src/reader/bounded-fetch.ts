@@ -1,3 +1,5 @@
+import { parseBoundedJson } from '../blob/bounded-json.ts';
+
 /** The part of `fetch` that is needed: tests and programs behind a proxy of their own give another. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -53,10 +55,10 @@ function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
   return bytes;
 }
 
-/** null: it is no JSON in UTF-8. */
+/** null: it is no JSON in UTF-8, or more than any answer has. */
 export function jsonIn({ bytes }: Pick<FetchedBody, 'bytes'>): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return parseBoundedJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     return null;
   }

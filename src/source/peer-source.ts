@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseBoundedJson } from '../blob/bounded-json.ts';
 import type { ContentName } from '../blob/ids.ts';
 import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
 import { candidatesOf } from './candidates.ts';
@@ -155,7 +156,7 @@ function isPage({ contentType, body }: PeerReply): boolean {
 function codeIn({ contentType, body }: PeerReply): string | null {
   if (!contentType.startsWith('application/problem+json')) return null;
   try {
-    const parsed = problem.safeParse(JSON.parse(Buffer.from(body).toString('utf8')));
+    const parsed = problem.safeParse(parseBoundedJson(Buffer.from(body).toString('utf8')));
     return parsed.success ? parsed.data.code : null;
   } catch {
     return null;

@@ -1,3 +1,4 @@
+import { parseBoundedJson } from '../blob/bounded-json.ts';
 import { messageOf } from '../blob/errors.ts';
 import { HASH_TYPES, type HashType, parseBlockHash, parseTxId, parseVersionHash } from '../blob/ids.ts';
 import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../blob/limits.ts';
@@ -27,7 +28,7 @@ const FIELDS: readonly (keyof OccurrenceRecord)[] = [
 export function parseOccurrenceRecord(json: string): OccurrenceRecord {
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseBoundedJson(json);
   } catch (cause) {
     throw new VerifyError('verify/record', `The record is no JSON: ${messageOf(cause)}`, { cause });
   }

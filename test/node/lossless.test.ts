@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { parseBoundedJson } from '../../src/blob/bounded-json.ts';
 import { assetGuid, checkedGuid, wireGuid } from '../../src/node/asset-guid.ts';
 import { decimal, parseAmount, parseFeeRate } from '../../src/node/decimal.ts';
 import { JsonNumber, parseLossless, rawNumber, writeLossless } from '../../src/node/lossless-json.ts';
@@ -38,11 +39,67 @@ describe('lossless JSON', () => {
   test('all else is as JSON.parse has it', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
-        const text = JSON.stringify(value);
+        // With a number that takes the exact way.
+        const text = JSON.stringify([0.5, value], null, 1);
         expect(JSON.parse(writeLossless(parseLossless(text)))).toEqual(JSON.parse(text));
       }),
     );
   });
+});
+
+/** Texts of the largest answer that is read, made to cost the parser most. */
+const HOSTILE: readonly [string, string][] = [
+  ['brackets alone', '['.repeat(15_000_000)],
+  ['brackets in pairs', '['.repeat(7_500_000) + ']'.repeat(7_500_000)],
+  ['objects in each other', '{"":'.repeat(3_750_000)],
+  ['one list of small numbers', `[${'0,'.repeat(7_500_000)}0]`],
+  ['one list of decimal numbers', `[${'0.5,'.repeat(3_750_000)}0]`],
+  ['one list of empty lists', `[${'[],'.repeat(5_000_000)}0]`],
+  ['one list of empty strings', `[${'"",'.repeat(5_000_000)}0]`],
+];
+
+describe.each([
+  ['lossless', parseLossless],
+  ['plain', parseBoundedJson],
+] as const)('hostile JSON, %s', (_name, parse) => {
+  test.each(HOSTILE)('%s is refused before it costs anything', (_what, text) => {
+    const begun = process.cpuUsage();
+    expect(() => parse(text)).toThrow(RangeError);
+    const { user, system } = process.cpuUsage(begun);
+    expect((user + system) / 1_000).toBeLessThan(2_000);
+  });
+
+  test('a list of as many tokens as are allowed takes time in proportion', () => {
+    const items = `${'0.5,'.repeat(200_000)}0.5`;
+    const begun = process.cpuUsage();
+    expect(parse(`[${items}]`)).toHaveLength(200_001);
+    const { user, system } = process.cpuUsage(begun);
+    expect((user + system) / 1_000).toBeLessThan(2_000);
+  });
+
+  test.each([
+    ['', 'nothing'],
+    ['{"a":1', 'an object without its end'],
+    ['{"a" 1}', 'no colon'],
+    ['{a:1}', 'a name without quotes'],
+    ['[1,]', 'a comma too many'],
+    ['[1 2]', 'no comma'],
+    ['1.5 x', 'something behind'],
+    ['01.5', 'a zero in front'],
+    ['[1.5,"a\nb"]', 'a line end in a string'],
+    ['[1.5,"a]', 'a string without its end'],
+    ['[1.5,nul]', 'half a word'],
+    ['[1.5,"\\x"]', 'an unknown escape'],
+  ])('%j is no JSON: %s', (text) => {
+    expect(() => JSON.parse(text)).toThrow(SyntaxError);
+    expect(() => parse(text)).toThrow(SyntaxError);
+  });
+});
+
+test('a member called __proto__ is a member like any other', () => {
+  const value = parseLossless('{"a":1.5,"__proto__":{"b":2}}');
+  expect(Object.keys(value ?? {})).toEqual(['a', '__proto__']);
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
 });
 
 describe('guids', () => {

@@ -1,5 +1,6 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
+import { parseBoundedJson } from '../../blob/bounded-json.ts';
 import { messageOf } from '../../blob/errors.ts';
 import type { NamedHash } from '../../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
@@ -152,7 +153,7 @@ function recordsIn(body: Uint8Array): OccurrenceRecord[] | null {
 
 function jsonOf(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(body));
+    return parseBoundedJson(new TextDecoder().decode(body));
   } catch {
     return null;
   }

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { parseBoundedJson } from '../../blob/bounded-json.ts';
 import { messageOf } from '../../blob/errors.ts';
 import { encodeHex } from '../../blob/hex.ts';
 import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../blob/ids.ts';
@@ -148,7 +149,7 @@ function recordIn(text: string, steps: Step[]): string {
 
 function jsonIn(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text);
   } catch {
     // Whoever parses it as a record says what is wrong with it.
     return null;

@@ -32,6 +32,14 @@ export interface DaemonTarget {
   readonly token: string | null;
 }
 
+/** Where a daemon may be asked. */
+export interface FoundAddress {
+  readonly url: string;
+  readonly socket: string | null;
+  /** The operator typed the address, or the daemon there holds the lock of the data folder. */
+  readonly isVouchedFor: boolean;
+}
+
 /** What a command was told about which daemon to ask. */
 export interface GivenTarget {
   readonly url: string | undefined;
@@ -56,13 +64,34 @@ export async function runningDaemon(config: Config, cwd: string): Promise<Daemon
 }
 
 /** The address given, else the daemon on the data folder by its socket, else the configured address. */
+export async function findAddress(config: Config, cwd: string, url: string | undefined): Promise<FoundAddress> {
+  if (url !== undefined) return { url: checkedUrl(url), socket: null, isVouchedFor: true };
+  const running = await announcedNear(config, cwd);
+  if (running !== null) return { url: running.url, socket: running.adminSocket, isVouchedFor: true };
+  const { httpHost, httpPort } = config.values;
+  const host = httpHost.includes(':') ? `[${httpHost}]` : httpHost;
+  return { url: `http://${host}:${httpPort}`, socket: null, isVouchedFor: false };
+}
+
+/**
+ * The same, with the token that the daemon takes. While no daemon runs on the data folder, anybody on this machine may
+ * listen at the configured address: a token goes there only when the address was typed.
+ * @throws CliError `cli/no-daemon`
+ */
 export async function findDaemon(config: Config, cwd: string, given: GivenTarget): Promise<DaemonTarget> {
   const token = given.tokenFile === undefined ? config.values.token : readToken(resolve(cwd, given.tokenFile));
-  if (given.url !== undefined) return { url: checkedUrl(given.url), socket: null, token };
-  const running = await announcedNear(config, cwd);
-  if (running !== null) return { url: running.url, socket: running.adminSocket, token };
-  const { httpHost, httpPort } = config.values;
-  return { url: `http://${httpHost.includes(':') ? `[${httpHost}]` : httpHost}:${httpPort}`, socket: null, token };
+  const { url, socket, isVouchedFor } = await findAddress(config, cwd, given.url);
+  if (isVouchedFor || token === null) return { url, socket, token };
+  const folders = dataFolders(config, cwd);
+  throw new CliError(
+    'cli/no-daemon',
+    `No daemon runs on ${folders[0]}. Another program may listen at ${url}, and would be sent the token. Nothing was sent.`,
+    {
+      details: { folders, url },
+      retryable: true,
+      hint: `Start the daemon with \`holdfast run\`, or type --url ${url} if what listens there may have the token.`,
+    },
+  );
 }
 
 function checkedUrl(given: string): string {

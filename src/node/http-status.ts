@@ -39,6 +39,13 @@ export function refuseNonRpc(name: string, answer: HttpAnswer): void {
       hint: 'Check that the node behind the proxy runs.',
     });
   }
+  if (status >= 300 && status < 400) {
+    throw new NodeError('node/not-a-node', `What answers at ${name} redirects (${status}), which is not followed.`, {
+      details,
+      retryable: false,
+      hint: 'Give the address that the node itself answers at: credentials and submissions go nowhere else.',
+    });
+  }
   const first = answer.body[0];
   if (first === BRACE || first === BRACKET) return;
   const what = answer.body.length === 0 ? 'an empty body' : answer.contentType || 'something that is not JSON';

@@ -11,17 +11,46 @@ export interface FetchedBody {
   readonly isCut: boolean;
 }
 
-/** One request with its whole body, of which no more than `mostBytes` is ever held. */
+/** A source may answer under another path of its own, not elsewhere: so often at most. */
+const MAX_REDIRECTS = 3;
+
+/**
+ * One request with its whole body, of which no more than `mostBytes` is ever held. A GET follows redirects within its
+ * origin; another origin, or the body of a POST sent again, is for the caller to decide.
+ * @throws TypeError for a redirect that is not followed, and whatever `fetch` throws
+ */
 export async function boundedFetch(
   fetching: FetchFunction,
   url: string,
   init: RequestInit & { readonly mostBytes: number },
 ): Promise<FetchedBody> {
   const { mostBytes, ...request } = init;
-  const response = await fetching(url, request);
+  const response = await fetchWithin(fetching, url, request);
   const contentType = response.headers.get('content-type') ?? '';
   const { bytes, isCut } = await readUpTo(response, mostBytes);
   return { status: response.status, contentType, bytes, isCut };
+}
+
+async function fetchWithin(fetching: FetchFunction, url: string, request: RequestInit): Promise<Response> {
+  const { origin } = new URL(url);
+  let at = url;
+  for (let followed = 0; followed <= MAX_REDIRECTS; followed += 1) {
+    const response = await fetching(at, { ...request, redirect: 'manual' });
+    if (!isRedirect(response)) return response;
+    await response.body?.cancel();
+    const to = URL.parse(response.headers.get('location') ?? '', at);
+    const where = to === null ? '' : ` to ${to.origin}`;
+    if (to?.origin !== origin || (request.method ?? 'GET') !== 'GET') {
+      throw new TypeError(`it redirects${where}, which is not followed; name the address that answers itself`);
+    }
+    at = to.href;
+  }
+  throw new TypeError('it redirects again and again');
+}
+
+/** A browser shows a redirect that it does not follow as an opaque one. */
+function isRedirect({ status, type }: Response): boolean {
+  return type === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(status);
 }
 
 async function readUpTo({ body, headers }: Response, mostBytes: number) {

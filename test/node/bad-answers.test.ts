@@ -51,6 +51,11 @@ describe('what is no answer of a node', () => {
     ['HTML', html, { code: 'node/not-a-node', retryable: false }],
     ['an empty body', (response) => response.end(), { code: 'node/not-a-node' }],
     ['plain text', (response) => response.end('hello'), { code: 'node/not-a-node' }],
+    [
+      'a redirect with an answer in it',
+      (response) => response.writeHead(307, { location: '/' }).end('{"result":1,"error":null,"id":"holdfast"}'),
+      { code: 'node/not-a-node', message: expect.stringContaining('redirects') },
+    ],
     ['a redirect', (response) => response.writeHead(302, { location: '/' }).end(), { code: 'node/not-a-node' }],
     ['404 without a body, an unknown path', (response) => response.writeHead(404).end(), { code: 'node/not-a-node' }],
     ['JSON that answers nothing', (response) => json(response, 200, '{"hello":1}'), { code: 'node/malformed-answer' }],

@@ -200,3 +200,40 @@ describe('several sources', () => {
     expect(() => createArchiveReader({ sources: [{ kind: 'holdfast', url }] })).toThrow(/http:\/\/ or https:\/\//);
   });
 });
+
+describe('redirects', () => {
+  const redirects =
+    (to: string, status = 307): Behaviour =>
+    (_request, response) => {
+      response.writeHead(status, { location: to }).end();
+    };
+
+  test.each(KINDS)(
+    'a source of the kind %s that sends to another origin gives no answer, and that origin is not asked',
+    async (kind) => {
+      const elsewhere = await fakeSource(GIVING[kind](BLOB.bytes));
+      const { reader } = await readerOf([[kind, redirects(`${elsewhere.url}/found`)]]);
+      const error = await thrown(reader.read(BLOB.versionHash));
+      expect(error.answers[0]).toMatchObject({ outcome: 'no-answer', says: expect.stringContaining(elsewhere.url) });
+      expect(elsewhere.asked).toEqual([]);
+    },
+  );
+
+  test('a POST is sent once, also where it is redirected within the origin', async () => {
+    const { reader, sources } = await readerOf([['node', redirects('/other')]]);
+    expect(outcomes(await thrown(reader.read(BLOB.versionHash)))).toEqual(['no-answer']);
+    expect(sources[0]?.asked).toEqual(['/']);
+  });
+
+  test('a GET follows within the origin, a few times', async () => {
+    const { reader, sources } = await readerOf([['holdfast', hangs]]);
+    const [source] = sources;
+    if (source === undefined) throw new Error('There is one.');
+    source.behave = (request, response) =>
+      request.url === '/moved' ? gives(BLOB.bytes)(request, response) : redirects('/moved', 301)(request, response);
+    expect((await reader.read(BLOB.versionHash))?.versionHash).toBe(BLOB.versionHash);
+    source.behave = redirects('/again');
+    expect(outcomes(await thrown(reader.read(BLOB.versionHash)))).toEqual(['no-answer']);
+    expect(source.asked.filter((path) => path === '/again').length).toBeLessThanOrEqual(3);
+  });
+});

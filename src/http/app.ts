@@ -25,7 +25,7 @@ import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
 import { type ReaderView, readerRoutes } from './reader-routes.ts';
-import { isTooLate, refuseConnection } from './refused-connection.ts';
+import { isTooLate, refuseConnection, refuseTunnel } from './refused-connection.ts';
 import type { RequestCount, Route, RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { BlobBytes, type BytesView } from './served-bytes.ts';
@@ -78,6 +78,8 @@ function appOf(routes: readonly Route[], budget: AnswerBudget, options: HttpOpti
   const { ratePerSecond, concurrentPerClient: concurrent } = limits;
   const clients = new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() });
   const connections = new OpenConnections(app.server, connectionsWithin(limits.maxConnections));
+  // Node would only hang up.
+  app.server.on('connect', (_request, socket) => connections.whenIdle(socket, () => refuseTunnel(socket)));
 
   const shares = new WeakMap<FastifyRequest, BudgetShare>();
   const shareOf: ShareOf = (request) => shares.get(request) ?? null;
@@ -198,13 +200,13 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
     done();
   });
   app.addHook('onRequest', (request, reply, done) => {
-    const { method = '', url = '', httpVersion, headers } = request.raw;
+    const { method = '', url = '', httpVersion, headers, rawHeaders } = request.raw;
     const route = routeOf(request);
     const access = route?.access ?? 'read';
     const isOpen = access === 'open';
     const answer =
       (isOpen ? null : limitAnswer(request, reply, doorkeepers.clients)) ??
-      gateAnswer({ method, url, httpVersion, headers, routed: !request.is404 }, paths) ??
+      gateAnswer({ method, url, httpVersion, headers, rawHeaders, routed: !request.is404 }, paths) ??
       tokenAnswer(request, access, doorkeepers) ??
       memoryAnswer(request, reply, route, doorkeepers);
     if (answer === null) {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../blob/ids.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
+import { withinMemory } from './memory-share.ts';
 
 /** Blobs that were asked for often enough to be worth their memory. */
 const WORTH_IT = 3;
@@ -16,8 +17,9 @@ export class BlobCache {
   readonly #blobs: LRUCache<string, VerifiedBlob> | null;
   readonly #asked = new LRUCache<string, number>({ max: REMEMBERED });
 
-  /** 0: nothing is kept. */
-  constructor(mostBytes: number) {
+  /** 0: nothing is kept. No more is kept than the memory of the process allows. */
+  constructor(wantedBytes: number) {
+    const mostBytes = withinMemory(wantedBytes);
     this.#blobs =
       mostBytes === 0
         ? null

@@ -10,6 +10,7 @@ const TICK_MS = 1_000;
 const MOST_BEHIND_BYTES = 4 * 1_048_576;
 
 interface Listener {
+  readonly client: string;
   readonly response: ServerResponse;
   /** Since when it takes nothing of what it was sent; null: it has taken all. */
   behindSinceMs: number | null;
@@ -47,8 +48,18 @@ export class EventListeners {
     return this.#listeners.size;
   }
 
-  get isFull(): boolean {
-    return this.#isClosed || this.#listeners.size >= this.#limits.eventListeners;
+  /** Is there no place for one more of this client? Where all are taken, the client that has most of them gives one up. */
+  isFullFor(client: string): boolean {
+    if (this.#isClosed) return true;
+    return this.#listeners.size >= this.#limits.eventListeners && this.#greedierThan(client) === null;
+  }
+
+  /** The oldest listener of the client that has most, where that is more than this client has with one more. */
+  #greedierThan(client: string): Listener | null {
+    const byClient = Map.groupBy(this.#listeners, (listener) => listener.client);
+    const own = byClient.get(client)?.length ?? 0;
+    const [most] = [...byClient.values()].toSorted((a, b) => b.length - a.length);
+    return most !== undefined && most.length > own + 1 ? (most[0] ?? null) : null;
   }
 
   /**
@@ -66,8 +77,15 @@ export class EventListeners {
   }
 
   /** From now on it is sent every change, until it goes or falls behind. Its head is sent already. */
-  add(response: ServerResponse, greeting: Buffer): void {
-    const listener: Listener = { response, behindSinceMs: null };
+  add(response: ServerResponse, greeting: Buffer, client: string): void {
+    const listener: Listener = { client, response, behindSinceMs: null };
+    if (this.#listeners.size >= this.#limits.eventListeners) {
+      const greedy = this.#greedierThan(client);
+      if (greedy !== null) {
+        this.#remove(greedy);
+        greedy.response.end();
+      }
+    }
     if (this.#listeners.size === 0) {
       this.#sent = this.#feed.revision;
       this.#sentMs = this.#steadyMs();

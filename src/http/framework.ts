@@ -1,10 +1,14 @@
+import { METHODS } from 'node:http';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type HttpLimits, type HttpOptions, MAX_HEADER_BYTES, MAX_URL_CHARS, TIMEOUT_CHECK_MS } from './config.ts';
 import { hasBody } from './gate.ts';
 import { problemAnswer } from './problem.ts';
-import { refuseTunnel } from './refused-connection.ts';
 import { requestIdFrom } from './request-id.ts';
 import { sendAnswer } from './send-answer.ts';
+
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
+/** Every path refuses it. */
+const METHOD_WITHOUT_ROUTE = 'TRACE';
 
 type ClientErrorHandler = (error: unknown, socket: FastifyRequest['socket']) => void;
 
@@ -46,8 +50,10 @@ export function createFramework(
   for (const event of ['checkContinue', 'checkExpectation'] as const) {
     app.server.on(event, (request, response) => app.server.emit('request', request, response));
   }
-  // And these it would only hang up on.
-  app.server.on('connect', (_request, socket) => refuseTunnel(socket));
+  // Node's parser reads methods of other protocols (RTSP) as well, and the framework answers those without any of its hooks.
+  app.server.prependListener('request', (request) => {
+    if (!KNOWN_METHODS.has(request.method ?? '')) request.method = METHOD_WITHOUT_ROUTE;
+  });
   return app;
 }
 

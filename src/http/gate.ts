@@ -16,9 +16,14 @@ export interface GateRequest {
   readonly url: string;
   readonly httpVersion: string;
   readonly headers: IncomingHttpHeaders;
+  /** Names and values in turn, as they were sent. */
+  readonly rawHeaders: readonly string[];
   /** Does a route take this method and path? */
   readonly routed: boolean;
 }
+
+/** RFC 9110 7.2: a name or an address, and a port; empty where the client knows of none. */
+const HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.%A-Za-z]+\])(?::[0-9]{0,5})?$/;
 
 /** Which of them take one, their routes say. */
 const TAKING_BODIES = new Set(['POST', 'PUT']);
@@ -31,6 +36,11 @@ export function gateAnswer(request: GateRequest, paths: readonly GatePath[]): An
   }
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
     return problemAnswer('http/malformed-request', 'HTTP/1.1 wants a Host header.');
+  }
+  const hosts = request.rawHeaders.filter((_, at, all) => at % 2 === 1 && all[at - 1]?.toLowerCase() === 'host');
+  if (hosts.length > 1) return problemAnswer('http/malformed-request', 'It has more than one Host header.');
+  if (hosts.some((host) => !HOST.test(host))) {
+    return problemAnswer('http/malformed-request', 'Its Host header names no host.');
   }
   if (!request.routed) return unroutedAnswer(request, paths);
   if (!TAKING_BODIES.has(request.method) && hasBody(request.headers)) {

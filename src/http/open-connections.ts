@@ -14,6 +14,7 @@ interface Connection extends Duplex {
 export class OpenConnections {
   /** Those at the front have been idle longest. */
   readonly #answers = new Map<Connection, Set<ServerResponse>>();
+  readonly #afterwards = new WeakMap<Connection, () => void>();
   readonly #most: number;
   #draining = false;
   #whenEmpty: (() => void) | null = null;
@@ -30,6 +31,12 @@ export class OpenConnections {
 
   isAnswering(socket: Connection): boolean {
     return (this.#answers.get(socket)?.size ?? 0) > 0;
+  }
+
+  /** Calls `then` when nothing is being answered on this connection any more: at once, where nothing is. */
+  whenIdle(socket: Connection, then: () => void): void {
+    if (this.isAnswering(socket)) this.#afterwards.set(socket, then);
+    else then();
   }
 
   /** Has anything of an answer that is under way gone out, or to go out before what would be written now? */
@@ -97,6 +104,8 @@ export class OpenConnections {
   #answered(socket: Connection): void {
     const answers = this.#answers.get(socket);
     if (answers?.size !== 0) return;
+    this.#afterwards.get(socket)?.();
+    this.#afterwards.delete(socket);
     this.#answers.delete(socket);
     this.#answers.set(socket, answers);
     if (this.#draining) socket.destroySoon?.();

@@ -22,7 +22,7 @@ export function refuseConnection(error: unknown, socket: Duplex, isAnswering: bo
   socket.end(onTheWire(answerTo(error)), () => socket.destroy());
 }
 
-/** CONNECT: nobody gets from here to anywhere else. */
+/** CONNECT: nobody gets from here to anywhere else. Called when the answers before it are sent. */
 export function refuseTunnel(socket: Duplex): void {
   const answer = problemAnswer('http/method-not-allowed', 'CONNECT is not a method here.', {
     headers: { allow: 'GET' },

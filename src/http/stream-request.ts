@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { clientOf } from './client-limits.ts';
 import type { Report } from './handle-request.ts';
 import type { Route } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -13,7 +14,7 @@ export function streamHandlerOf(open: NonNullable<Route['stream']>, answering: H
     if (request.method === 'HEAD') return answering(request, reply);
     const { headers } = request;
     try {
-      const opened = open({ header: (name) => headers[name]?.toString() });
+      const opened = open({ header: (name) => headers[name]?.toString(), client: clientOf(request) });
       if (!('listen' in opened)) return sendAnswer(reply, opened);
       reply.hijack();
       reply.raw.writeHead(200, { ...STANDING_HEADERS, ...opened.headers, 'x-request-id': request.id });

@@ -43,11 +43,11 @@ export function windowRoutes(live: LiveWindow | null): Route[] {
         query: NOTHING,
         answer: () => (live === null ? noWindow() : { status: 200, headers: EVENT_HEADERS, body: null }),
       }),
-      stream({ header }) {
+      stream({ header, client }) {
         if (live === null) return noWindow();
-        if (live.listeners.isFull) return problemAnswer('http/too-busy', 'As many listen already as may.');
+        if (live.listeners.isFullFor(client)) return problemAnswer('http/too-busy', 'As many listen already as may.');
         const greeting = live.listeners.greeting(header('last-event-id'));
-        return { headers: EVENT_HEADERS, listen: (response) => live.listeners.add(response, greeting) };
+        return { headers: EVENT_HEADERS, listen: (response) => live.listeners.add(response, greeting, client) };
       },
     },
   ];

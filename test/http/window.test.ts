@@ -211,7 +211,7 @@ describe('GET /v1/events', () => {
     const responses: ServerResponse[] = [];
     const server = createServer((_, response) => {
       responses.push(response.writeHead(200));
-      listeners.add(response, listeners.greeting(undefined));
+      listeners.add(response, listeners.greeting(undefined), 'a');
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = z.object({ port: z.number() }).parse(server.address());

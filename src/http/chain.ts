@@ -5,7 +5,7 @@ import { HASH_TYPES } from '../blob/ids.ts';
 import { jsonAnswer } from './answer.ts';
 import { cannotTellAnswer, missingAnswer, notThere } from './blob-lookup.ts';
 import { BYTES_ANSWERS, bytesAnswer, LOOKUP_PROBLEMS } from './blobs.ts';
-import { BLOCK, NAMED_HASH, NOTHING, TRANSACTION } from './parameters.ts';
+import { BLOCK, HASH_TEXT, NAMED_HASH, NOTHING, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
 import { defineRoute, type Route } from './route.ts';
@@ -14,18 +14,18 @@ import type { BlobBytes } from './served-bytes.ts';
 const OCCURRENCE = z.object({
   state: z.enum(['mined', 'final']),
   hashType: z.enum(HASH_TYPES),
-  versionHash: z.string(),
-  txid: z.string(),
+  versionHash: HASH_TEXT,
+  txid: HASH_TEXT,
   vout: z.int(),
   height: z.int(),
-  blockHash: z.string(),
+  blockHash: HASH_TEXT,
   medianTimeSeconds: z.int(),
   chainLocked: z.boolean(),
 });
 const BLOCK_ANSWER = z.object({
   height: z.int(),
-  hash: z.string(),
-  previousHash: z.string(),
+  hash: HASH_TEXT,
+  previousHash: HASH_TEXT,
   timeSeconds: z.int(),
   medianTimeSeconds: z.int(),
   state: z.enum(['mined', 'final']),
@@ -34,12 +34,12 @@ const BLOCK_ANSWER = z.object({
 const PROOF = z.object({
   version: z.int(),
   hashType: z.enum(HASH_TYPES),
-  versionHash: z.string(),
+  versionHash: HASH_TEXT,
   size: z.int(),
-  txid: z.string(),
+  txid: HASH_TEXT,
   vout: z.int(),
   height: z.int(),
-  blockHash: z.string(),
+  blockHash: HASH_TEXT,
   header: z.string(),
   transaction: z.string(),
   merkleProof: z.string(),

@@ -5,6 +5,9 @@ import { parseBlockHash, parseNamedHash, parseTxId, parseVersionHash, type Versi
 /** For routes without parameters or query; what a client adds of its own (a cache buster) does not matter. */
 export const NOTHING = z.object({});
 
+/** A hash in an answer: of content, a transaction or a block. */
+export const HASH_TEXT = z.string().regex(/^[0-9a-f]{64}$/);
+
 const HASH_HEX = { pattern: '^(0[xX])?(01)?[0-9a-fA-F]{64}$' } as const;
 const BARE_HEX = { pattern: '^(0[xX])?[0-9a-fA-F]{64}$' } as const;
 
@@ -77,6 +80,8 @@ export const LISTING_QUERY = z.strictObject({
   limit: z
     .string('must be given once')
     .regex(/^[0-9]{1,4}$/, LIMIT_RULE)
+    // A number to those who read the description; it arrives as text.
+    .meta({ type: 'integer', minimum: 1, maximum: MAX_LISTING, pattern: undefined })
     .transform(Number)
     .refine((limit) => limit >= 1 && limit <= MAX_LISTING, LIMIT_RULE)
     .default(DEFAULT_LISTING),

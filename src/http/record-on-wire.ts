@@ -2,27 +2,28 @@ import { z } from 'zod';
 import type { ContentRecord, OccurrenceStatus, ReplicaRecord } from '../archive/archive-view.ts';
 import { blobCid } from '../blob/cid.ts';
 import { HASH_TYPES } from '../blob/ids.ts';
+import { HASH_TEXT } from './parameters.ts';
 
 const when = z.string().nullable();
 
 const OCCURRENCE = z.object({
   state: z.enum(['unconfirmed', 'mined', 'final']),
-  txid: z.string(),
+  txid: HASH_TEXT,
   vout: z.int().nullable(),
   height: z.int().nullable(),
-  blockHash: z.string().nullable(),
+  blockHash: HASH_TEXT.nullable(),
   medianTimeSeconds: z.int().nullable(),
 });
 
 /** As `recordOnWire` makes it. */
 export const RECORD = z.object({
-  versionHash: z.string(),
+  versionHash: HASH_TEXT,
   hashType: z.enum(HASH_TYPES).nullable(),
   /** The name of the blob on IPFS; null while it is not known which hash its name is. */
   cid: z.string().nullable(),
   state: z.enum(['seen', 'spooled', 'stored', 'withheld']),
   sizeBytes: z.int(),
-  listedTxid: z.string().nullable(),
+  listedTxid: HASH_TEXT.nullable(),
   medianTimeSeconds: z.int().nullable(),
   seenAt: z.string(),
   spooledAt: when,

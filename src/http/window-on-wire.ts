@@ -2,11 +2,12 @@ import { z } from 'zod';
 import type { ArchiveStatus } from '../archive/archive-view.ts';
 import type { BlobColumn, WindowBlock, WindowPicture } from '../archive/window-view.ts';
 import { HASH_TYPES } from '../blob/ids.ts';
+import { HASH_TEXT } from './parameters.ts';
 
 const BLOB = z.object({
-  versionHash: z.string(),
+  versionHash: HASH_TEXT,
   hashType: z.enum(HASH_TYPES).nullable(),
-  txid: z.string().nullable(),
+  txid: HASH_TEXT.nullable(),
   sizeBytes: z.int().nullable(),
   state: z.enum(['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom']),
   copies: z.int(),
@@ -14,7 +15,7 @@ const BLOB = z.object({
 const COLUMN = z.object({ blobs: z.array(BLOB), hasMore: z.boolean() });
 const BLOCK = COLUMN.extend({
   height: z.int(),
-  hash: z.string(),
+  hash: HASH_TEXT,
   timeSeconds: z.int(),
   medianTimeSeconds: z.int(),
   isFinal: z.boolean(),

@@ -21,6 +21,7 @@ import {
   createLocalServer,
   declareHttpMetrics,
   type HttpOptions,
+  publicWords,
   readAccess,
   rereadTokens,
 } from './http/index.ts';
@@ -33,7 +34,7 @@ import { declareBuild } from './observability/build-metrics.ts';
 import type { LevelSwitch, Logger } from './observability/logger.ts';
 import { MetricsRegistry } from './observability/metrics.ts';
 import { readRarely } from './observability/read-rarely.ts';
-import { checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
+import { backendPlaces, checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
 import { openPage } from './open-page.ts';
 import { openPassage } from './open-passage.ts';
 import { openSource } from './open-sources.ts';
@@ -84,6 +85,8 @@ interface Opened {
   readonly archive: Archive;
   readonly catalog: Catalog;
   readonly node: ReturnType<typeof createBlobNode>;
+  /** Addresses of all nodes, without credentials, in their order. */
+  readonly nodeNames: readonly string[];
   readonly backends: readonly Backend[];
   readonly live: LiveSettings;
   /** Blobs that readers ask for often: before anything is called lost, it is looked for there. */
@@ -182,7 +185,8 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     },
   );
   logActivity(archive.activity, log.child({ room: 'archive' }));
-  return { folder, archive, node, catalog, backends, live, cache };
+  const nodeNames = opened.map(({ name }) => name);
+  return { folder, archive, node, nodeNames, catalog, backends, live, cache };
 }
 
 function closer(closing: Closing): () => Promise<void> {
@@ -240,7 +244,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     const metrics = new MetricsRegistry();
-    const { folder, archive, node, catalog, live, cache } = await openArchive(options, metrics, closing);
+    const { folder, archive, node, nodeNames, catalog, live, cache } = await openArchive(options, metrics, closing);
     const work = scheduledWork(settings, { archive, catalog, log }, options.scheduleTime);
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
@@ -258,6 +262,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     closing.push(() => passage?.close());
     const served: Omit<HttpOptions, 'host' | 'port'> = {
       nowMs,
+      words: publicWords([
+        ...nodeNames.map((address, index) => ({ name: `node-${index + 1}`, addresses: [address] })),
+        ...backendPlaces(settings),
+        { name: 'the data folder', addresses: [folder.path] },
+      ]),
       window: archive.windowView,
       custom: archive.custom,
       passage,

@@ -30,6 +30,28 @@ export function backendSettings(settings: SettingValues): BackendSettings[] {
   return all;
 }
 
+/** Where the configured backends are, in the spellings of messages, by the ids that the public may read. */
+export function backendPlaces(
+  settings: SettingValues,
+): { readonly name: string; readonly addresses: readonly string[] }[] {
+  return backendSettings(settings).map((backend) => ({ name: backend.id, addresses: addressesOf(backend) }));
+}
+
+function addressesOf(backend: BackendSettings): string[] {
+  if (backend.kind === 'ipfs') return backend.apiUrl === null ? [] : [bareAddress(backend.apiUrl)];
+  const { endpoint, region, bucket, prefix } = backend;
+  const server = endpoint === null ? `s3://${bucket} (AWS ${region})` : `${bareAddress(endpoint)}/${bucket}`;
+  const place = prefix === '' ? [] : [`${server}/${prefix}`.replace(/\/$/, '')];
+  return [...place, server, ...(endpoint === null ? [] : [bareAddress(endpoint)])];
+}
+
+/** As messages give it: without credentials, and without a slash at its end. */
+function bareAddress(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`.replace(/\/+$/, '');
+}
+
 /** Access key and secret of a bucket; null: the SDK's own chain finds them. */
 export type Keys = S3Credentials | null;
 

@@ -8,12 +8,12 @@ import { StatelessWatch } from './archive/stateless/stateless-watch.ts';
 import { WithheldNames } from './archive/stateless/withheld-names.ts';
 import { ConfigError, type SettingValues } from './config/index.ts';
 import { createNodeHasher, HashThread } from './hashing/index.ts';
-import { createReaderServer, declareHttpMetrics, readAccess, rereadTokens } from './http/index.ts';
+import { createReaderServer, declareHttpMetrics, publicWords, readAccess, rereadTokens } from './http/index.ts';
 import { LiveSettings } from './live-settings.ts';
 import { declareBuild } from './observability/build-metrics.ts';
 import type { Logger } from './observability/logger.ts';
 import { MetricsRegistry } from './observability/metrics.ts';
-import { openBackends } from './open-backends.ts';
+import { backendPlaces, openBackends } from './open-backends.ts';
 import { openPage } from './open-page.ts';
 import { StorageError } from './storage/errors.ts';
 import { declareBackendMetrics } from './storage/metrics.ts';
@@ -93,6 +93,10 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
         host: settings.httpHost,
         port: settings.httpPort,
         nowMs: Date.now,
+        words: publicWords([
+          ...backendPlaces(settings),
+          ...(archiverUrl === null ? [] : [{ name: 'the archiver', addresses: [archiverUrl] }]),
+        ]),
         page: openPage(log.child({ room: 'page' })),
         ...access,
         metrics: declareHttpMetrics(metrics),

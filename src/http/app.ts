@@ -21,9 +21,10 @@ import { withinMemory } from './memory-share.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { connectionsWithin } from './open-files.ts';
-import { openapiRoutes } from './openapi.ts';
+import { DESCRIPTION_PATH, openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
+import { ALL_WORDS, inWords } from './public-words.ts';
 import { type ReaderView, readerRoutes } from './reader-routes.ts';
 import { isTooLate, refuseConnection, refuseTunnel } from './refused-connection.ts';
 import type { RequestCount, Route, RouteAccess } from './route.ts';
@@ -97,6 +98,7 @@ function appOf(routes: readonly Route[], budget: AnswerBudget, options: HttpOpti
     adminTokens: options.adminTokens ?? null,
     isLocal: options.isLocal ?? false,
   });
+  if (options.isLocal !== true) sayPublicly(app, options);
   countAnswers(app, routes, options);
   app.setErrorHandler((error, request, reply) => {
     const refused = refusedBody(error);
@@ -141,13 +143,12 @@ function liveWindow(view: ArchiveView, options: HttpOptions): LiveWindow | null 
   const { window, nowMs } = options;
   if (window === undefined || window === null) return null;
   const report = reporter(options);
-  const feed = new WindowFeed(view, window, nowMs);
+  const words = options.words ?? ALL_WORDS;
+  // One picture is made for all who listen, so it is made for the public.
+  const feed = new WindowFeed({ status: () => inWords(view.status(), words) }, window, nowMs);
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   return { feed, listeners: new EventListeners(feed, limits, (error) => report(error, 'events')) };
 }
-
-/** Of the routes, not of the program: the `v1` in their paths. */
-const API_VERSION = '1.0.0';
 
 /** Every route, in the order in which the description names them. */
 export function routesOf(
@@ -161,7 +162,12 @@ export function routesOf(
     custom,
     admin,
     passage,
-  }: Pick<HttpOptions, 'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'custom' | 'admin' | 'passage'>,
+    words,
+    isLocal,
+  }: Pick<
+    HttpOptions,
+    'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'custom' | 'admin' | 'passage' | 'words' | 'isLocal'
+  >,
   live: LiveWindow | null = null,
   bytes: BlobBytes = new BlobBytes(view, new BlobCache(0)),
 ): Route[] {
@@ -169,15 +175,37 @@ export function routesOf(
     ...blobRoutes(view, chain, bytes),
     ...chainRoutes(view, chain, bytes),
     ...statusRoutes(view, nowMs),
-    ...(metrics === undefined ? [] : metricsRoutes(metrics)),
+    ...(metrics === undefined ? [] : metricsRoutes(metrics, words)),
     ...windowRoutes(live),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
     ...(custom === undefined ? [] : customRoutes(custom)),
     ...compatibilityRoutes(chain, bytes),
-    ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null),
+    ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null, isLocal === true ? ALL_WORDS : words),
     ...(admin === undefined ? [] : adminRoutes(admin)),
   ];
-  return [...routes, ...openapiRoutes(routes, API_VERSION)];
+  return [...routes, ...openapiRoutes(routes)];
+}
+
+/** Larger answers hold blobs and listings, which name no place. */
+const MAX_WORDED_BYTES = 1_048_576;
+
+/** What messages say of nodes and backends is for operators in full, and for everybody else by name alone. */
+function sayPublicly(app: FastifyInstance, { words = ALL_WORDS, adminTokens }: HttpOptions): void {
+  app.addHook('onSend', (request, reply, payload: unknown, done) => {
+    const isJson = /^application\/(problem\+)?json/.test(String(reply.getHeader('content-type')));
+    const isShown =
+      !isJson ||
+      request.routeOptions.url === DESCRIPTION_PATH ||
+      !Buffer.isBuffer(payload) ||
+      payload.length > MAX_WORDED_BYTES;
+    if (isShown || adminTokens?.admits(request.headers.authorization) === true) {
+      done(null, payload);
+      return;
+    }
+    const said = Buffer.from(words(payload.toString('utf8')));
+    reply.header('content-length', String(said.length));
+    done(null, said);
+  });
 }
 
 interface Doorkeepers {

@@ -4,6 +4,7 @@ import type { AdminView } from './admin/admin-view.ts';
 import type { BlobCache } from './blob-cache.ts';
 import type { HttpMetrics } from './metrics.ts';
 import type { PageSource } from './page.ts';
+import type { PublicWords } from './public-words.ts';
 import type { FacadeDialect } from './rpc/blob-calls.ts';
 import type { NodePassage } from './rpc/pass-through.ts';
 import type { TokenList } from './token-list.ts';
@@ -81,6 +82,8 @@ export interface HttpOptions {
   readonly custom?: CustomView;
   /** The page at `/`; null: there is none. */
   readonly page?: PageSource | null;
+  /** How places are named to the public; operators read addresses (an admin token, or the local socket). */
+  readonly words?: PublicWords;
   /** Which release the JSON-RPC façade speaks like; release 5 where it is not said. */
   readonly facadeDialect?: FacadeDialect;
   /** What the façade may hand on to the node; without it, nothing. */

@@ -6,6 +6,7 @@ import { HttpError } from './errors.ts';
 import { type JsonSize, jsonSize } from './json-size.ts';
 import { RPC_REFUSAL } from './openapi.ts';
 import { NOTHING } from './parameters.ts';
+import { ALL_WORDS, type PublicWords } from './public-words.ts';
 import { defineRawPostRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
 import { type BlobCallModules, type DataAllowance, type FacadeDialect, getBlob, listBlobs } from './rpc/blob-calls.ts';
 import {
@@ -138,6 +139,7 @@ export function facadeRoutes(
   chain: ChainView,
   dialect: FacadeDialect,
   passage: NodePassage | null = null,
+  words: PublicWords = ALL_WORDS,
 ): Route[] {
   const wait = new BlockWait();
   return [
@@ -167,7 +169,7 @@ export function facadeRoutes(
             return reply;
           } catch (error) {
             if (!(error instanceof RpcError)) report(error);
-            throw error;
+            throw error instanceof RpcError ? error.inWords(words) : error;
           }
         };
         return answerRpc(body, performing, signal);

@@ -1,6 +1,7 @@
 import type { MetricsRegistry } from '../observability/metrics.ts';
 import { bodyOf } from './answer.ts';
 import { NOTHING } from './parameters.ts';
+import { ALL_WORDS, type PublicWords } from './public-words.ts';
 import { defineRoute, type Route } from './route.ts';
 
 /** What the HTTP room tells of itself, and where all of it is read. */
@@ -36,7 +37,8 @@ export function declareHttpMetrics(metrics: MetricsRegistry): HttpMetrics {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);
 
 /** Read like everything else that is read: where read tokens are configured, Prometheus needs one too. */
-export function metricsRoutes(metrics: HttpMetrics): Route[] {
+/** Series keep their names whoever reads them, so places have their public names for operators too. */
+export function metricsRoutes(metrics: HttpMetrics, words: PublicWords = ALL_WORDS): Route[] {
   return [
     defineRoute({
       path: '/metrics',
@@ -47,7 +49,7 @@ export function metricsRoutes(metrics: HttpMetrics): Route[] {
       query: NOTHING,
       isAlwaysAnswered: true,
       async answer() {
-        const text = Buffer.from(await metrics.scrape());
+        const text = Buffer.from(words(await metrics.scrape()));
         return {
           status: 200,
           headers: { 'content-type': metrics.contentType, 'cache-control': 'no-store' },

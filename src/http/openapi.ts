@@ -4,6 +4,11 @@ import { NOTHING } from './parameters.ts';
 import { PROBLEMS, type ProblemCode } from './problem-table.ts';
 import { defineRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
 
+/** Of the routes, not of the program: a new route or member raises the second number, what breaks clients the first. */
+const API_VERSION = '1.1.0';
+
+export const DESCRIPTION_PATH = '/openapi.json';
+
 /** Every route can answer these, whatever is asked. */
 const ALWAYS: readonly ProblemCode[] = [
   'http/bad-parameter',
@@ -51,9 +56,9 @@ const PROBLEM = z.looseObject({
 });
 
 /** The description of all routes, itself included, made of the schemas that decode their requests. */
-export function openapiRoutes(routes: readonly Route[], version: string): Route[] {
+export function openapiRoutes(routes: readonly Route[]): Route[] {
   const own: Route = defineRoute({
-    path: '/openapi.json',
+    path: DESCRIPTION_PATH,
     says: 'This description, OpenAPI 3.1.',
     answers: [{ mediaType: 'application/json', schema: z.looseObject({ openapi: z.string() }) }],
     problems: [],
@@ -61,19 +66,21 @@ export function openapiRoutes(routes: readonly Route[], version: string): Route[
     query: NOTHING,
     answer: () => jsonAnswer(description),
   });
-  const description = describeRoutes([...routes, own], version);
+  const description = describeRoutes([...routes, own]);
   return [own];
 }
 
-export function describeRoutes(routes: readonly Route[], version: string) {
+export function describeRoutes(routes: readonly Route[]) {
   return {
     openapi: '3.1.0',
     info: {
       title: 'Holdfast',
-      version,
+      version: API_VERSION,
       description: 'Blobs of layer 1, archived before the node prunes them; verified before they leave.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
+    // Relative to where the description was read: a proxy in front needs no setting.
+    servers: [{ url: '/' }],
     paths: Object.fromEntries(
       Map.groupBy(routes, ({ path }) => path.replace(/:([A-Za-z]+)/g, '{$1}'))
         .entries()
@@ -95,7 +102,18 @@ function describeMethods(route: Route): object {
     // An empty one: it can also be read without a token, where none is configured.
     security: { open: [{}], public: [{}], read: [{}, { token: [] }], admin: [{ token: [] }] }[route.access],
   };
-  return route.verb === 'GET' ? { get: described, head: described } : { [route.verb.toLowerCase()]: described };
+  const verbs = route.verb === 'GET' ? ['get', 'head'] : [route.verb.toLowerCase()];
+  return Object.fromEntries(
+    verbs.map((verb) => [verb, { operationId: operationIdOf(verb, route.path), ...described }]),
+  );
+}
+
+/** `getV1BlobsVersionHashRecord`: stable as long as the path is. */
+function operationIdOf(verb: string, path: string): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return (
+    verb + (words.length === 0 ? 'Root' : words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(''))
+  );
 }
 
 function describeParameters(schema: z.ZodType, place: 'path' | 'query'): object[] {

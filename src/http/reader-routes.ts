@@ -32,14 +32,13 @@ export interface ReaderView extends BytesView, Pick<ChainView, 'proofs'>, Status
   ): Promise<{ readonly kind: 'found'; readonly json: unknown } | MissingBlob | null>;
 }
 
-const API_VERSION = '1.0.0';
 const MOST_BODY_BYTES = 262_144;
 const RETRY_SECONDS = 60;
 
 /** Bytes and proofs; all that needs a catalog is there as well, and says 503: it never guesses. */
 export function readerRoutes(
   view: ReaderView,
-  { nowMs, metrics, page }: Pick<HttpOptions, 'nowMs' | 'metrics' | 'page'>,
+  { nowMs, metrics, page, words }: Pick<HttpOptions, 'nowMs' | 'metrics' | 'page' | 'words'>,
   bytes: BlobBytes,
 ): Route[] {
   const proofs = {
@@ -53,13 +52,13 @@ export function readerRoutes(
     proofRoute(proofs, proofs),
     ...clientBytesRoutes(bytes, proofs),
     ...statusRoutes(view, nowMs),
-    ...(metrics === undefined ? [] : metricsRoutes(metrics)),
+    ...(metrics === undefined ? [] : metricsRoutes(metrics, words)),
     ...windowRoutes(null),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
     recordRoute(view),
     ...withoutCatalog(),
   ];
-  return [...routes, ...openapiRoutes(routes, API_VERSION)];
+  return [...routes, ...openapiRoutes(routes)];
 }
 
 const NO_CATALOG = {

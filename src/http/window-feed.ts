@@ -29,7 +29,7 @@ interface KnownBlock {
  * ask; an answer for one of them is a filter over what is there.
  */
 export class WindowFeed {
-  readonly #view: ArchiveView;
+  readonly #view: Pick<ArchiveView, 'status'>;
   readonly #window: WindowView;
   readonly #nowMs: () => number;
   /** Revisions of another process count for nothing. */
@@ -43,7 +43,7 @@ export class WindowFeed {
   /** Answers made of the frame that is there now, by the revision that they begin at. */
   readonly #made = new Map<string, Buffer>();
 
-  constructor(view: ArchiveView, window: WindowView, nowMs: () => number) {
+  constructor(view: Pick<ArchiveView, 'status'>, window: WindowView, nowMs: () => number) {
     this.#view = view;
     this.#window = window;
     this.#nowMs = nowMs;

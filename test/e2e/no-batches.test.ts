@@ -24,7 +24,7 @@ test.each(['invalid-request', 'too-large', 'empty-list', 'closed'] as const)(
       expect(readiness).toMatchObject({ status: 200, conditions: [{ code: 'node/refuses-batches' }] });
       return readiness;
     });
-    expect(conditions[0]?.message).toContain(node.url);
+    expect(conditions[0]?.message).toContain('node-1');
     expect(daemon.stdout.toString().match(/node\/refuses-batches/g)).toHaveLength(1);
     const { chain, content } = await daemon.client.status();
     expect(chain).toMatchObject({ height: node.chain.tip.height, lagBlocks: 0 });

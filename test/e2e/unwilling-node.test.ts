@@ -84,7 +84,7 @@ describe('a node that is not there', () => {
       expect(readiness).toMatchObject({ status: 503, conditions: [{ code: 'node/unreachable' }] });
       return readiness;
     });
-    expect(conditions[0]?.message).toBe(`The node at http://127.0.0.1:${port} cannot be reached: ECONNREFUSED.`);
+    expect(conditions[0]?.message).toBe('The node node-1 cannot be reached: ECONNREFUSED.');
     await startNode({ port, seedRecordedBlobs: true });
     await untilStored(waiting, 22);
   });

@@ -27,6 +27,11 @@ export class RpcError extends Error {
     this.httpStatus = retryAfterSeconds === null ? statusOf(this.code) : 503;
   }
 
+  /** The same for the public: by the names of places instead of their addresses. */
+  inWords(words: (text: string) => string): RpcError {
+    return new RpcError(this.code, words(this.message), this.retryAfterSeconds);
+  }
+
   /** A refusal of the node behind, handed on. Its -32602 is about its own parameters, and never about a blob. */
   static ofNode(code: number, message: string): RpcError {
     return new RpcError(code, message);

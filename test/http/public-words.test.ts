@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { declareHttpMetrics } from '../../src/http/metrics.ts';
+import { publicWords } from '../../src/http/public-words.ts';
+import { TokenList } from '../../src/http/token-list.ts';
+import { MetricsRegistry } from '../../src/observability/metrics.ts';
+import { blobOf, bytesOf, FakeArchiveView, HEALTHY, recordOf } from './fake-archive-view.ts';
+import { FakeChainView } from './fake-chain-view.ts';
+import { FakeWindowView } from './fake-window-view.ts';
+import { injectable } from './harness.ts';
+import { rpc } from './rpc-call.ts';
+
+const NODE = 'http://10.1.2.3:8370';
+const BUCKET = 'https://minio.internal:9000/private-bucket';
+const PLACES = [
+  { name: 'node-1', addresses: [NODE] },
+  { name: 's3', addresses: [`${BUCKET}/tenant-7`, BUCKET, 'https://minio.internal:9000'] },
+  { name: 'the data folder', addresses: ['/data'] },
+];
+const SECRET = /10\.1\.2|8370|minio|9000|bucket|tenant|fe80|10\.9\.9|rogue/;
+const words = publicWords(PLACES);
+
+describe('public words', () => {
+  test.each([
+    [`The s3 store at ${BUCKET}/tenant-7 does not answer (get: 503).`, 'The s3 store does not answer (get: 503).'],
+    [`The node ${NODE} cannot be reached.`, 'The node node-1 cannot be reached.'],
+    [`The node at ${NODE} cannot be reached.`, 'The node node-1 cannot be reached.'],
+    ['connect ECONNREFUSED 10.1.2.3:8370', 'connect ECONNREFUSED node-1'],
+    ['getaddrinfo ENOTFOUND rogue.internal', 'getaddrinfo ENOTFOUND'],
+    ['connect ETIMEDOUT 10.9.9.9:443', 'connect ETIMEDOUT an address'],
+    ['connect ECONNREFUSED fe80::1:443', 'connect ECONNREFUSED an address'],
+    ['redirected to https://rogue.example/x?y=1', 'redirected to an address'],
+    ['/data/blobs/ab cannot be read', 'the data folder/blobs/ab cannot be read'],
+    ['see /v1/transactions/ab/data or /database', 'see /v1/transactions/ab/data or /database'],
+    ['5 h 40 min at 12:30:00, version 0.1.0', '5 h 40 min at 12:30:00, version 0.1.0'],
+  ])('%s', (text, said) => {
+    expect(words(text)).toBe(said);
+  });
+});
+
+const MESSAGE = `The s3 store at ${BUCKET}/tenant-7 refused; the node ${NODE} too (connect ECONNREFUSED 10.1.2.3:8370).`;
+const BLOB = blobOf(bytesOf(300));
+
+function troubled(given: Parameters<typeof injectable>[2] = {}) {
+  const view = new FakeArchiveView();
+  const chain = new FakeChainView();
+  const condition = { ...CONDITION, message: MESSAGE, hint: `Look at ${BUCKET}.` };
+  view.now = () => ({ ...HEALTHY, node: { ...HEALTHY.node, name: NODE }, conditions: [condition] });
+  view.reading = async () => ({ kind: 'unavailable', reason: 'store-fault', message: MESSAGE, retryAfterSeconds: 1 });
+  chain.losses.set('ab'.repeat(32), { recordedAt: 'then', sources: [`node ${NODE}`, BUCKET] });
+  const registry = new MetricsRegistry();
+  registry.counter({ name: 'calls_total', help: 'Calls.', labels: ['node'] }).inc({ node: NODE });
+  const window = new FakeWindowView();
+  const options = { words, window, metrics: declareHttpMetrics(registry), ...given };
+  return { view, chain, ...injectable(view, chain, options) };
+}
+const CONDITION = { code: 'a/b', since: '', severity: 'error', blocksReadiness: true } as const;
+const PATHS = ['/v1/status', '/readyz', '/v1/window', '/metrics', `/v1/blobs/${BLOB.versionHash}`];
+const MORE = [`/vh/${BLOB.versionHash}`, `/v1/blobs/${'ab'.repeat(32)}`, `/v1/blobs/${BLOB.versionHash}/record`];
+
+describe('an answer to the public', () => {
+  test.each([...PATHS, ...MORE])('%s names places, and no addresses', async (path) => {
+    const { inject } = troubled();
+    const { body, headers } = await inject(path);
+    expect(body).not.toMatch(SECRET);
+    expect(headers['content-length']).toBe(String(Buffer.byteLength(body)));
+  });
+
+  test('a record of a blob that fails names none either', async () => {
+    const { inject, view } = troubled();
+    const lastFailure = { code: 'node/unreachable', message: MESSAGE, attempts: 3 };
+    view.record = async () => ({ kind: 'found', record: { ...recordOf(BLOB), lastFailure } });
+    expect((await inject(`/v1/blobs/${BLOB.versionHash}/record`)).body).not.toMatch(SECRET);
+  });
+
+  test('nor does the façade, alone or in a batch', async () => {
+    const { inject } = troubled();
+    const { error } = await rpc(inject, 'getnevmblobdata', BLOB.versionHash, true);
+    expect(error?.message).toMatch(/s3 store refused/);
+    expect(error?.message).not.toMatch(SECRET);
+  });
+
+  test('says node and backends by name', async () => {
+    const { inject } = troubled();
+    const { node, backends, conditions } = (await inject('/v1/status')).json();
+    expect([node.name, backends[0].id]).toEqual(['node-1', 's3']);
+    expect(conditions[0].message).toBe('The s3 store refused; the node node-1 too (connect ECONNREFUSED node-1).');
+  });
+});
+
+describe('an operator reads addresses', () => {
+  test('with an admin token', async () => {
+    const adminTokens = TokenList.parse(`sha256:${createHash('sha256').update('admin').digest('hex')}`, 'f');
+    const { inject } = troubled({ adminTokens });
+    const headers = { authorization: 'Bearer admin' };
+    expect((await inject({ url: '/v1/status', headers })).json().conditions[0].message).toBe(MESSAGE);
+    expect((await inject('/v1/status')).body).not.toMatch(SECRET);
+  });
+
+  test('over the local socket', async () => {
+    const { inject } = troubled({ isLocal: true });
+    expect((await inject('/v1/status')).json().node.name).toBe(NODE);
+  });
+});

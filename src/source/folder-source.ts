@@ -1,10 +1,13 @@
-import { open, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { codeOf, messageOf } from '../blob/errors.ts';
 import type { ContentName } from '../blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { assertNoOtherKind } from '../sqlite/damage.ts';
 import { hashTypeCode } from '../sqlite/hash-type-code.ts';
+import { readRegularFile } from '../storage/local/regular-file.ts';
 import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
 import { BODY_LIMIT_BYTES, candidatesOf } from './candidates.ts';
 import { SourceError } from './errors.ts';
@@ -35,25 +38,42 @@ export class FolderSource implements ByteSource {
   static async open(path: string): Promise<FolderSource> {
     await assertFolder(path);
     const small = join(path, 'blobs', 'small.sqlite');
-    if (!(await isThere(small))) return new FolderSource(path, null);
+    let database: Database.Database | null = null;
     try {
-      const database = new Database(small, { readonly: true, fileMustExist: true });
-      const select = database.prepare('SELECT bytes FROM blob WHERE version_hash = ? AND hash_type = ?').pluck();
-      return new FolderSource(path, { database, select });
+      assertNoOtherKind(small);
+      if (!(await isThere(small))) return new FolderSource(path, null);
+      database = new Database(small, { readonly: true, fileMustExist: true });
+      return new FolderSource(path, { database, select: selectRow(database) });
     } catch (cause) {
+      database?.close();
       throw unreadable(small, cause);
     }
   }
 
+  /** What one place of the folder does not give is no reason not to look in the others; found nowhere, it is thrown. */
   async find(name: ContentName, signal: AbortSignal): Promise<SourceAnswer> {
-    const row = this.#row(name);
-    const candidates = row === null ? [] : [row];
-    for (const file of this.#files(name)) {
+    const candidates: Uint8Array[] = [];
+    let failure: { readonly error: unknown } | null = null;
+    const places = [
+      async () => {
+        const row = this.#row(name);
+        return row === null ? [] : [row];
+      },
+      ...this.#files(name).map((file) => async () => {
+        const body = await readUpTo(file, BODY_LIMIT_BYTES);
+        return body === null ? [] : candidatesOf(body);
+      }),
+    ];
+    for (const read of places) {
       signal.throwIfAborted();
-      const body = await readUpTo(file, BODY_LIMIT_BYTES);
-      if (body !== null) candidates.push(...candidatesOf(body));
+      try {
+        candidates.push(...(await read()));
+      } catch (error) {
+        failure ??= { error };
+      }
     }
     if (candidates.length > 0) return { kind: 'bytes', candidates };
+    if (failure !== null) throw failure.error;
     // A folder that was unmounted has nothing either, and has not said so.
     await assertFolder(this.#path);
     return { kind: 'absent' };
@@ -72,7 +92,7 @@ export class FolderSource implements ByteSource {
     if (this.#rows === null) return null;
     try {
       const found = this.#rows.select.get(Buffer.from(versionHash, 'hex'), hashTypeCode(hashType));
-      return found === undefined ? null : bytesRow.parse(found);
+      return found === undefined || found === null ? null : bytesRow.parse(found);
     } catch (cause) {
       throw unreadable(this.#path, cause);
     }
@@ -111,24 +131,38 @@ async function isThere(path: string): Promise<boolean> {
 /** null: there is no such file. */
 async function readUpTo(path: string, limitBytes: number): Promise<Uint8Array | null> {
   try {
-    const handle = await open(path, 'r');
-    try {
-      const { size } = await handle.stat();
-      const bytes = new Uint8Array(Math.min(size, limitBytes));
-      let read = 0;
-      while (read < bytes.length) {
-        const { bytesRead } = await handle.read(bytes, read, bytes.length - read, read);
-        if (bytesRead === 0) break;
-        read += bytesRead;
-      }
-      return bytes.subarray(0, read);
-    } finally {
-      await handle.close();
-    }
+    return await readRegularFile(path, limitBytes);
   } catch (cause) {
     if (isAbsence(cause)) return null;
     throw unreadable(path, cause);
   }
+}
+
+const schemaRow = z.object({ type: z.string(), rootpage: z.number() });
+const columnRow = z.object({ name: z.string(), hidden: z.number() });
+const planRow = z.object({ detail: z.string() });
+const STORED_COLUMNS = ['version_hash', 'hash_type', 'bytes'];
+const SELECT = `SELECT CASE WHEN length(bytes) <= ${MAX_BLOB_BYTES} THEN bytes END FROM blob WHERE version_hash = ? AND hash_type = ?`;
+
+/**
+ * The question for one row, of a file that anybody may have made: SQLite answers within one call, which nothing can stop.
+ * So `blob` has to be a table that stores its columns, with an index: a view or a generated column can compute without
+ * end, or a gigabyte; without an index each question reads the whole table.
+ */
+function selectRow(database: Database.Database): Database.Statement {
+  database.pragma('trusted_schema = OFF');
+  const found = schemaRow.safeParse(
+    database.prepare("SELECT type, rootpage FROM sqlite_schema WHERE name = 'blob'").get(),
+  );
+  if (!found.success || found.data.type !== 'table' || found.data.rootpage === 0) {
+    throw new Error('its blob is not a table');
+  }
+  const columns = z.array(columnRow).parse(database.pragma('table_xinfo(blob)'));
+  const isStored = (name: string) => columns.some((column) => column.name === name && column.hidden === 0);
+  if (!STORED_COLUMNS.every(isStored)) throw new Error('its table has other columns than a data folder’s');
+  const plan = z.array(planRow).parse(database.prepare(`EXPLAIN QUERY PLAN ${SELECT}`).all(Buffer.alloc(32), 1));
+  if (!plan.some(({ detail }) => detail.startsWith('SEARCH'))) throw new Error('its table has no index');
+  return database.prepare(SELECT).pluck();
 }
 
 function isAbsence(cause: unknown): boolean {

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, renameSync } from 'node:fs';
+import { existsSync, renameSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { codeOf } from '../blob/errors.ts';
 import { SqliteError } from './errors.ts';
@@ -32,14 +32,17 @@ function isWhole(path: string): boolean {
   }
 }
 
-/** SQLite waits for ever on a FIFO, and nothing of this process runs meanwhile. */
+/** SQLite waits for ever on a FIFO, as the file or as one of those beside it, and nothing of this process runs meanwhile. */
 export function assertNoOtherKind(path: string): void {
+  for (const end of ['', '-wal', '-shm', '-journal']) assertFileOrNothing(path + end);
+}
+
+function assertFileOrNothing(path: string): void {
   let isFile: boolean;
   try {
-    const found = lstatSync(path);
-    isFile = found.isFile() || found.isSymbolicLink();
+    isFile = statSync(path).isFile();
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return;
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return;
     throw error;
   }
   if (isFile) return;

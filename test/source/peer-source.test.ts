@@ -63,7 +63,7 @@ describe('a Sentinel', () => {
     expect(await source.find(missing, NEVER)).toEqual({ kind: 'absent' });
     // Once it is known for one, it is not asked as another.
     expect(asked.slice(-2).every((one) => one.path.startsWith('/vh/'))).toBe(true);
-    expect(await source.size(blob, NEVER)).toBe('unknown');
+    expect(await source.size(blob, NEVER)).toBe('untold');
   });
 });
 

@@ -97,7 +97,14 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   ],
   'config→node': ['src/node/method-table.ts'],
   'config→observability': ['src/observability/logger.ts'],
-  'cli→node': ['src/node/index.ts', 'src/node/method-table.ts'],
+  'cli→node': [
+    'src/node/index.ts',
+    'src/node/method-table.ts',
+    // How numbers of a command line keep their digits; programs have bigint and text for that.
+    'src/node/asset-guid.ts',
+    'src/node/decimal.ts',
+    'src/node/lossless-json.ts',
+  ],
   'cli→devnode': ['src/devnode/index.ts'],
   'cli→config': ['src/config/index.ts'],
   'cli→hashing': ['src/hashing/index.ts'],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { messageOf } from '../../blob/errors.ts';
 import { decodeHex } from '../../blob/hex.ts';
+import { parseLossless } from '../../node/lossless-json.ts';
 import { CliError } from '../errors.ts';
 
 /** The words after `holdfast rpc <operation>`, read by position. `null` or a missing word leaves an argument out. */
@@ -58,11 +59,12 @@ export class CallWords {
     throw this.wrong(`Argument ${at + 1} must be an asset guid, digits only, not ${word}.`);
   }
 
+  /** Numbers keep every digit. */
   json(at: number): unknown {
     const word = this.optional(at);
     if (word === undefined) return undefined;
     try {
-      return JSON.parse(word);
+      return parseLossless(word);
     } catch (cause) {
       throw this.wrong(`Argument ${at + 1} must be JSON: ${messageOf(cause)}.`);
     }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { parseBlockHash, parseTxId, parseVersionHash } from '../../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { assetGuid } from '../../node/asset-guid.ts';
+import { decimal } from '../../node/decimal.ts';
 import {
   assetAllocationBalanceCall,
   assetAllocationSendCall,
@@ -67,10 +69,10 @@ function given<K extends string, V>(key: K, value: V | undefined): { [P in K]?: 
   return entry;
 }
 
-const decimalText = z.union([z.string(), z.number().transform(String)]);
+const decimalText = z.union([z.string(), decimal]);
 const allocations = z.array(
   z.strictObject({
-    asset_guid: z.union([z.string().regex(/^\d+$/), z.int().nonnegative()]).transform(BigInt),
+    asset_guid: assetGuid,
     address: z.string(),
     amount: decimalText,
     svc_amount: decimalText.optional(),

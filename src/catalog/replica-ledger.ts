@@ -153,6 +153,17 @@ export class ReplicaLedger {
     });
   }
 
+  /** The copies at this backend prove nothing any more: they wait to be put there. Each content is counted anew. */
+  recordUnproven(backend: string, entries: readonly ContentEntry[]): void {
+    const { placements, transaction, recount } = this.#parts;
+    transaction('record what a backend is not known to hold any more', () => {
+      for (const entry of entries) {
+        placements.set(backend, entry.sequence, 'wanted', null);
+        recount(entry);
+      }
+    });
+  }
+
   /** What a listing names. `anyType`: the listing does not say which hash it is. */
   known(backend: string, name: ContentName, anyType: boolean): KnownCopy[] {
     const id = this.#parts.placements.id(backend);

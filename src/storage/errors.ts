@@ -29,6 +29,7 @@ export type StorageErrorCode =
   | 'storage/archived'
   | 'storage/conflict'
   | 'storage/other-layout'
+  | 'storage/same-place'
   | 'storage/not-s3'
   | 'storage/not-kubo'
   | 'storage/too-old-server'
@@ -70,6 +71,7 @@ const OF_THE_STORE: ReadonlySet<StorageErrorCode> = new Set([
   'storage/not-kubo',
   'storage/other-chain',
   'storage/other-layout',
+  'storage/same-place',
   'storage/unknown-format',
   'storage/too-old-server',
   'storage/closed',

@@ -7,6 +7,7 @@ import { StorageError } from '../../storage/errors.ts';
 import type { ProbeFinding } from '../../storage/probe.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { Pulse } from '../pulse.ts';
+import type { OnePlace } from './one-place.ts';
 import type { Site } from './site.ts';
 
 export interface AdmissionModules {
@@ -18,6 +19,8 @@ export interface AdmissionModules {
   readonly log: Logger;
   /** What has to be known of it before it is used: what may not be put there. */
   readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
+  /** Knows of two backends that are one place. */
+  readonly places: OnePlace;
   /** Rung when the backend may be used. */
   readonly admitted: Pulse;
   readonly probeAgainMs?: number;
@@ -94,7 +97,7 @@ export class Admission {
   }
 
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, catalog, conditions, welcome, admitted } = this.#modules;
+    const { site, catalog, conditions, welcome, admitted, places } = this.#modules;
     try {
       if (genesis !== null) await site.store.bindTo?.(genesis, signal);
       const findings = await site.store.probe(signal);
@@ -104,7 +107,10 @@ export class Admission {
       await welcome?.(site, signal);
       site.settlesMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good') ? SETTLES_MS : 0;
       catalog.replicas.cached.recordSettling(site.id, site.settlesMs);
-      site.isAdmitted = true;
+      const letIn = () => {
+        site.isAdmitted = true;
+      };
+      await places.admit(site, letIn, signal);
       conditions.set(`backend:${site.id}`, null);
       site.breaker.succeeded();
       admitted.ring();

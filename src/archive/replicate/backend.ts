@@ -2,6 +2,7 @@ import type { ContentName } from '../../blob/ids.ts';
 import type { BlobStore } from '../../storage/blob-store.ts';
 import type { ChainBinding } from '../../storage/chain-binding.ts';
 import type { CustomStore } from '../../storage/custom-store.ts';
+import type { PlaceMarks } from '../../storage/place-marks.ts';
 import type { ProbedStore } from '../../storage/probe.ts';
 import type { RecordStore } from '../../storage/record-store.ts';
 
@@ -14,6 +15,7 @@ export interface RemoteStore
     Partial<Omit<RecordStore, 'id'>> {
   /** Copies what lies there beside it, before it is replaced. Gives where it went, null when nothing lies there. */
   setAside?(name: ContentName, signal: AbortSignal): Promise<string | null>;
+  readonly marks?: PlaceMarks;
   /** The clock of the server as its last answer told it, minus ours; null before there was one. */
   readonly clockOffsetMs?: number | null;
 }

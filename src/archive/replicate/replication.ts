@@ -22,6 +22,7 @@ import { Home } from './home.ts';
 import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
 import { tellOfMove } from './moved-backend.ts';
+import { OnePlace } from './one-place.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import { Replicator, type ReplicatorOptions } from './replicator.ts';
 import { RowSalvage } from './row-salvage.ts';
@@ -86,7 +87,8 @@ export class Replication {
     this.orphans = new OrphanSweep({ ...modules, room: this.room });
     this.cacheFill = new CacheFill({ ...modules, room: this.room });
     this.#expiry = new UnminedExpiry({ ...modules, room: this.room });
-    this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, admitted: news }));
+    const places = new OnePlace(this.sites, modules.catalog);
+    this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, places, admitted: news }));
     this.#replicators = this.sites.map(
       (site) => new Replicator(options, { ...modules, steadyMs, site, copies: this.copies, news }),
     );

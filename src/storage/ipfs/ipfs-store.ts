@@ -1,10 +1,13 @@
 import type { CID } from 'multiformats/cid';
 import { blobCid, contentOfCid } from '../../blob/cid.ts';
-import type { ContentName } from '../../blob/ids.ts';
+import { encodeHex } from '../../blob/hex.ts';
+import { type ContentName, parseVersionHash } from '../../blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { hashWith, nobleHasher } from '../../verify/hasher.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { BlobStore, StoredEntry } from '../blob-store.ts';
 import { StorageError } from '../errors.ts';
+import type { PlaceMarks } from '../place-marks.ts';
 import type { ProbedStore, ProbeFinding } from '../probe.ts';
 import type { IpfsOptions } from './ipfs-options.ts';
 import { probeIpfs } from './ipfs-probe.ts';
@@ -101,6 +104,22 @@ export class IpfsStore implements BlobStore, ProbedStore {
 
   async delete(name: ContentName, signal: AbortSignal): Promise<void> {
     await this.#kubo.remove(blobCid(name), signal);
+  }
+
+  /** The mark is a block that nobody pins. */
+  get marks(): PlaceMarks {
+    const bytesOf = (mark: string) => Buffer.from(`holdfast ${mark}`);
+    const cidOf = (mark: string) => {
+      const versionHash = parseVersionHash(encodeHex(hashWith(nobleHasher, 'keccak256', bytesOf(mark))));
+      return blobCid({ hashType: 'keccak256', versionHash });
+    };
+    return {
+      leave: async (mark, signal) => {
+        await this.#kubo.put('keccak256', bytesOf(mark), false, signal);
+      },
+      has: async (mark, signal) => (await this.#kubo.size(cidOf(mark), signal)) !== null,
+      remove: (mark, signal) => this.#kubo.remove(cidOf(mark), signal),
+    };
   }
 
   async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {

@@ -4,6 +4,7 @@ import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts
 import type { BlobStore, DamageKeeper, StoredEntry } from '../blob-store.ts';
 import { type ChainBinding, MARKER, markerText, parseMarker, refuseOtherBinding } from '../chain-binding.ts';
 import { type CustomName, type CustomStore, customNameOf, customPath, type ListedCustom } from '../custom-store.ts';
+import type { PlaceMarks } from '../place-marks.ts';
 import type { ProbedStore, ProbeFinding } from '../probe.ts';
 import {
   MAX_RECORD_BYTES,
@@ -187,6 +188,21 @@ export class S3Store implements BlobStore, CustomStore, DamageKeeper, RecordStor
     // Read again also after writing: of two archivers of two chains that bind at one moment, one must see the other.
     const now = await this.#bucket.get(MARKER, MARKER_LIMIT_BYTES, signal);
     refuseOtherBinding(parseMarker(new TextDecoder().decode(now?.body), where), options.layout, genesis, where);
+  }
+
+  get marks(): PlaceMarks {
+    const keyOf = (mark: string) => `probe/place-${mark}`;
+    const about = { contentType: 'text/plain', condition: null, lock: false } as const;
+    return {
+      leave: async (mark, signal) => {
+        await this.#bucket.put(keyOf(mark), Buffer.from(mark), about, signal);
+      },
+      has: async (mark, signal) => {
+        const found = await this.#bucket.get(keyOf(mark), mark.length + 1, signal);
+        return found !== null && Buffer.from(found.body).toString() === mark;
+      },
+      remove: (mark, signal) => this.#bucket.delete(keyOf(mark), signal),
+    };
   }
 
   async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {

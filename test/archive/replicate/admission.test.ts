@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Pulse } from '../../../src/archive/pulse.ts';
 import { Admission, raise } from '../../../src/archive/replicate/admission.ts';
+import { OnePlace } from '../../../src/archive/replicate/one-place.ts';
 import { parseBlockHash } from '../../../src/blob/ids.ts';
 import { createLogger } from '../../../src/observability/logger.ts';
 import { StorageError } from '../../../src/storage/errors.ts';
@@ -68,7 +69,8 @@ test('what is wrong with a backend that can be used stays told while all goes we
   if (site === undefined) throw new Error('There is no backend.');
   const log = createLogger('silent', { write: () => {} });
   const admitted = new Pulse();
-  const modules = { site, catalog, conditions, log, admitted, chain: async () => OURS, probeAgainMs: 5 };
+  const places = new OnePlace([site], catalog);
+  const modules = { site, places, catalog, conditions, log, admitted, chain: async () => OURS, probeAgainMs: 5 };
   const running = new Admission(modules).run(NEVER);
   await expect.poll(() => site.isAdmitted).toBe(true);
   raise(conditions, 's3', refusal('s3'));

@@ -163,6 +163,13 @@ CREATE TABLE node_branch (
   is_forked INTEGER NOT NULL CHECK (is_forked IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
+-- Lowest height of which an occurrence record lies on a backend or in the data folder: a catalog that was made anew is
+-- walked down to it, whatever the walk began at.
+CREATE TABLE recorded_floor (
+  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
+  height INTEGER NOT NULL
+) STRICT;
+
 -- A blob that a block of our branch has is queued by its hash type, and with the time of its newest block, however it came
 -- into the queue. Without that neither lateness, nor the search for losses, nor `/lastblock` would see the row.
 CREATE TRIGGER queued_on_chain AFTER INSERT ON seen

@@ -41,7 +41,10 @@ export class ChainIndex {
   readonly #begin: Database.Statement;
   readonly #setFinal: Database.Statement;
   readonly #revokeLoss: Database.Statement;
+  readonly #setFloor: Database.Statement;
   #startHeight: number | null = null;
+  /** Lowest height of which a record is known to lie somewhere. */
+  #floorHeight: number | null;
   #tip: BlockRow | null;
   #lowest: BlockRow | null;
   #finalHeight: number | null = null;
@@ -59,6 +62,11 @@ export class ChainIndex {
     this.#revokeLoss = database.prepare(
       `UPDATE lost SET revoked_ms = ?, revoked_because = 'left-the-branch' WHERE version_hash = ? AND revoked_ms IS NULL AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = ?)`,
     );
+    this.#setFloor = database.prepare(
+      'INSERT INTO recorded_floor (only, height) VALUES (1, ?) ON CONFLICT DO UPDATE SET height = MIN(height, excluded.height)',
+    );
+    const floor = database.prepare('SELECT height FROM recorded_floor').pluck().get();
+    this.#floorHeight = z.number().optional().parse(floor) ?? null;
     const row = database.prepare('SELECT start_height, final_height, called_final_height, finality FROM walk').get();
     if (row !== undefined) {
       const found = walkRow.parse(row);
@@ -76,6 +84,19 @@ export class ChainIndex {
     const startHeight = this.#startHeight;
     const lowestHeight = this.#lowest?.height ?? startHeight;
     return { startHeight, lowestHeight, tip: this.#tip, finalHeight: this.#finalHeight };
+  }
+
+  /** Down to here history is to be walked, because records of it lie somewhere; null: it was, or there is none. */
+  get unwalkedFloor(): number | null {
+    const floor = this.#floorHeight;
+    return floor === null || (this.#lowest !== null && this.#lowest.height <= floor) ? null : floor;
+  }
+
+  /** A record of this height lies on a backend or in the data folder. */
+  recordFloor(height: number): void {
+    if (this.#floorHeight !== null && this.#floorHeight <= height) return;
+    this.#parts.transaction('record how far down records go', () => this.#setFloor.run(height));
+    this.#floorHeight = height;
   }
 
   /** Where the walk begins, for good: a later call changes nothing. */

@@ -43,6 +43,7 @@ export interface ChainQuestionModules {
   readonly chain: {
     readonly whyNotCurrent: NotCurrent | null;
     readonly hasConflict: boolean;
+    readonly lacksHistory: boolean;
     readonly finalHeight: number | null;
   };
   readonly nowMs: () => number;
@@ -91,7 +92,7 @@ export class ChainQuestions implements ChainView {
   transaction(txid: TxId): TransactionLookup {
     const found = this.#modules.catalog.chain.ofTransaction(txid);
     if (found !== null) return { kind: 'found', occurrence: this.#describe(found) };
-    return this.#whyNotAbsent() ?? { kind: 'absent' };
+    return this.#whyNotAbsent() ?? this.#whyNoHistory() ?? { kind: 'absent' };
   }
 
   block(at: number | BlockHash): BlockLookup {
@@ -130,7 +131,7 @@ export class ChainQuestions implements ChainView {
     // Of what is withheld, `false` is the truth whatever goes on.
     const doubtful = hashes.filter((versionHash, index) => safe[index] === false && !this.#isWithheld(versionHash));
     if (doubtful.length === 0) return { kind: 'told', safe };
-    const why = this.#whyNotAbsent() ?? this.#whyNotPlaced(doubtful);
+    const why = this.#whyNotAbsent() ?? this.#whyNotPlaced(doubtful) ?? this.#whyHistory(doubtful);
     return why ?? { kind: 'told', safe };
   }
 
@@ -201,7 +202,7 @@ export class ChainQuestions implements ChainView {
     const { chain, answers } = this.#modules.catalog;
     const height = chain.lastHeight(name);
     const block = height === null ? null : chain.blockAt(height);
-    if (block === null) return this.#whyNotAbsent() ?? { kind: 'absent' };
+    if (block === null) return this.#whyNotAbsent() ?? this.#whyNoHistory() ?? { kind: 'absent' };
     const row = answers.ofBlock(block.height).findLast((one) => isOf(one, name));
     if (row === undefined) return { kind: 'absent' };
     const { hash: blockHash, medianTimeSeconds } = block;
@@ -251,6 +252,20 @@ export class ChainQuestions implements ChainView {
   #whyConflict(): ChainUnavailable | null {
     if (!this.#modules.chain.hasConflict) return null;
     return unavailable('conflict', 'The configured nodes follow different branches.', 30);
+  }
+
+  #whyNoHistory(): ChainUnavailable | null {
+    if (!this.#modules.chain.lacksHistory) return null;
+    return unavailable('rebuilding', 'The catalog is new, and older blocks are still being walked.', 30);
+  }
+
+  /** Held, and perhaps final in a block that this catalog, being new, has not walked yet. */
+  #whyHistory(hashes: readonly VersionHash[]): ChainUnavailable | null {
+    const { chain, catalog } = this.#modules;
+    if (!chain.lacksHistory) return null;
+    const held = hashes.find((versionHash) => catalog.find(versionHash).some(({ state }) => state !== 'seen'));
+    if (held === undefined) return null;
+    return unavailable('rebuilding', `The blocks that may hold ${held} are being walked: the catalog is new.`, 30);
   }
 
   /** Known, not lost, and not on as many backends as are required: it can be any moment. */

@@ -37,7 +37,7 @@ export interface BackfillModules {
   readonly verifier: Verifier;
   readonly held: HeldBytes;
   readonly poller: Poller;
-  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'finalHeight'>;
+  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'finalHeight' | 'history'>;
   readonly conditions: ConditionBoard;
   /** What a run records as lost goes to every backend before the run ends. */
   readonly evidence: Pick<EvidenceKeeper, 'deliverNow' | 'status'>;
@@ -63,8 +63,6 @@ export type BackfillResult = BackfillReport & { readonly exitCode: 0 | 1 | 3 };
  */
 export class Backfill {
   readonly #modules: BackfillModules;
-  /** History is walked by one at a time. */
-  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(modules: BackfillModules) {
     this.#modules = modules;
@@ -77,7 +75,7 @@ export class Backfill {
   async run(parameters: BackfillParameters, context: BackfillContext): Promise<BackfillResult> {
     const desks = await this.#open(parameters, context);
     try {
-      const range = await this.#walk(parameters, context);
+      const range = await walkRange(parameters, this.#modules, context.report, context.signal);
       // By now the chain is known. What the archive's own backends hold is asked of them before it is fetched from others.
       if (!parameters.dryRun) await this.#modules.replication.admit(context.signal);
       return await this.#fill(parameters, range, desks, context);
@@ -99,13 +97,6 @@ export class Backfill {
       await Promise.all(desks.map((desk) => desk.close()));
       throw error;
     }
-  }
-
-  async #walk(parameters: BackfillParameters, { report, signal }: BackfillContext): Promise<HeightRange> {
-    const before = this.#turn;
-    const walking = before.then(() => walkRange(parameters, this.#modules, report, signal));
-    this.#turn = walking.catch(() => {});
-    return await walking;
   }
 
   async #fill(

@@ -1,7 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ChainFollowing } from '../chain/chain-following.ts';
-import type { ChainNode } from '../chain/chain-node.ts';
-import { walkHistory } from '../chain/history.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { ArchiveError } from '../errors.ts';
 import { assertUpright, type HeightRange } from '../height-range.ts';
@@ -11,8 +9,7 @@ import type { BackfillParameters } from './parameters.ts';
 
 export interface WalkModules {
   readonly catalog: Catalog;
-  readonly node: ChainNode;
-  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal'>;
+  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'history'>;
   readonly conditions: Pick<ConditionBoard, 'all'>;
 }
 
@@ -43,7 +40,7 @@ export async function walkRange(
   if (lowestHeight !== null && from < lowestHeight) {
     report({ event: 'walking', height: lowestHeight, target: from });
     const progress = (height: number) => report({ event: 'walking', height, target: from });
-    await walkHistory(from, modules.catalog.chain, modules.node, progress, signal);
+    await modules.chain.history.downTo(from, progress, signal);
   }
   return { from, to };
 }

@@ -17,6 +17,7 @@ import { DeadlineWatch } from './deadline-watch.ts';
 import { EvidenceKeeper } from './evidence-keeper.ts';
 import { describeFinality, Finality, type FinalityRule } from './finality.ts';
 import { Follower } from './follower.ts';
+import { HistoryWalk } from './history.ts';
 import { LagWatch } from './lag-watch.ts';
 import { type BytesSource, LossJudge } from './loss-judge.ts';
 import { OutageWatch } from './outage-watch.ts';
@@ -56,6 +57,8 @@ export interface ChainModules {
 /** Why nothing may be called absent, or not final, now. */
 export type NotCurrent = 'walk-behind' | 'finality-unknown' | 'not-compared';
 
+/** How often it is looked whether history is to be walked, and when it is tried again. */
+const HISTORY_MS = { idle: 5_000, retry: 30_000 } as const;
 /** Occurrences of a record, or of one page of them. */
 const PAGE = 16;
 /** Of an audit's findings, in the evidence of it; losses have evidence of their own. */
@@ -72,6 +75,8 @@ export class ChainFollowing {
   readonly #evidence: EvidenceKeeper;
   readonly #conflicts: ConflictWatch;
   readonly #outages: OutageWatch;
+  /** Of what is below the start height. */
+  readonly history: HistoryWalk;
 
   constructor(options: ChainOptions, modules: ChainModules) {
     this.#options = options;
@@ -80,6 +85,7 @@ export class ChainFollowing {
     const finality = new Finality(options.finality, node, catalog);
     const follower = new Follower(options.startHeight, { ...modules, finality });
     this.#follower = follower;
+    this.history = new HistoryWalk(catalog.chain, node);
     this.#watch = new BlockWatch(node, poller);
     this.#judge = new LossJudge({ ...modules, follower });
     const lag = new LagWatch({ ...modules, steadyMs: () => performance.now() });
@@ -123,6 +129,7 @@ export class ChainFollowing {
       this.#evidence.run(signal),
       this.#outages.run(signal),
       this.#conflicts.run(signal),
+      this.#walkToRecords(signal),
     ]);
   }
 
@@ -140,6 +147,11 @@ export class ChainFollowing {
   /** Configured nodes follow different branches, by what each of them said last. */
   get hasConflict(): boolean {
     return this.#conflicts.hasConflict;
+  }
+
+  /** Records of blocks lie on the backends that this catalog, being new, has not walked: what is final there is not known. */
+  get lacksHistory(): boolean {
+    return this.#modules.catalog.chain.unwalkedFloor !== null;
   }
 
   /** false: what is final may only not have been asked for yet. */
@@ -170,6 +182,31 @@ export class ChainFollowing {
       evidence: this.#evidence.status,
       outage: this.#outages.report,
     };
+  }
+
+  /** A catalog that was made anew is walked down to the lowest height of which a record lies somewhere. */
+  async #walkToRecords(signal: AbortSignal): Promise<void> {
+    const { catalog, conditions } = this.#modules;
+    const { moved } = this.#follower;
+    while (!signal.aborted) {
+      const floor = this.#follower.isCurrent() ? catalog.chain.unwalkedFloor : null;
+      if (floor === null) {
+        await moved.wait(HISTORY_MS.idle, signal);
+        continue;
+      }
+      const progress = (height: number) => conditions.set('chain:history', walkingHistory(height, floor));
+      try {
+        progress(catalog.chain.state.lowestHeight ?? floor);
+        await this.history.downTo(floor, progress, signal);
+        conditions.set('chain:history', null);
+        // What waits for something to be final looks again.
+        moved.ring();
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.setError('chain:history', error, false);
+        await moved.wait(HISTORY_MS.retry, signal);
+      }
+    }
   }
 
   /** Compares what is on chain with what is held; the result is evidence, and goes to every backend. */
@@ -225,6 +262,15 @@ export class ChainFollowing {
     const state = final !== null && height <= final ? 'final' : 'mined';
     return { state, txid, vout, height, blockHash, medianTimeSeconds };
   }
+}
+
+function walkingHistory(height: number, floor: number) {
+  return {
+    code: 'catalog/rebuilding',
+    message: `The catalog is new, and records of blocks from height ${floor} on lie on the backends: these blocks are walked (down to height ${height} so far).`,
+    hint: 'Wait: until it is done, what was archived before is answered with 503 where its finality is asked for, not with false.',
+    blocksReadiness: false,
+  };
 }
 
 function notCompared(since: string) {

@@ -34,6 +34,8 @@ const GROUP = { blocks: 512, occurrences: 2_048, bytes: 8 * 1_048_576 } as const
 const MOST_BEHIND = 2;
 /** ChainLocks come between blocks: how often one is asked for while something is not final. */
 const LOCK_MS = 10_000;
+/** The first reading of the list is waited for so often, and so long each time. */
+const [LIST_WAITS, LIST_MS] = [100, 100];
 const RETRY_MS = { first: 500, most: 30_000 } as const;
 
 /** Walks the node's branch block by block; its cursor moves only over what is recorded durably. */
@@ -126,7 +128,7 @@ export class Follower {
 
   /** false: it cannot begin yet. */
   async #begin(tip: ChainTip, signal: AbortSignal): Promise<boolean> {
-    const { catalog, node } = this.#modules;
+    const { catalog, node, poller } = this.#modules;
     const recorded = catalog.chain.state.startHeight;
     if (recorded !== null) {
       this.#tellOtherStart(recorded);
@@ -139,7 +141,11 @@ export class Follower {
     }
     // While it catches up, "now" is long ago, and everything would look savable.
     if (tip.syncing) return false;
-    catalog.chain.recordStart(await lowestSavableHeight(tip, node, signal));
+    // What the node lists is what can be saved: before its list was read once, nobody knows how far back that goes.
+    for (let wait = 0; poller.state.sweptMs === null && wait < LIST_WAITS; wait += 1)
+      await this.#tips.wait(LIST_MS, signal);
+    if (signal.aborted || poller.state.sweptMs === null) return false;
+    catalog.chain.recordStart(await lowestSavableHeight(tip, poller.oldestListedSeconds, node, signal));
     return true;
   }
 

@@ -12,6 +12,28 @@ const GROUP = { blocks: 64, bytes: 8 * 1_048_576 } as const;
 
 type HistoryIndex = Pick<ChainIndex, 'state' | 'hashBefore' | 'recordHistory' | 'timesUpTo' | 'blockAt'>;
 
+/** Walks history, one walk at a time, whoever asks for it. */
+export class HistoryWalk {
+  readonly #chain: HistoryIndex;
+  readonly #node: ChainNode;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(chain: HistoryIndex, node: ChainNode) {
+    this.#chain = chain;
+    this.#node = node;
+  }
+
+  /** As `walkHistory`, behind the walks that were asked for before. */
+  downTo(height: number, progress: (lowestHeight: number) => void, signal: AbortSignal): Promise<void> {
+    const walking = this.#turn.then(async () => {
+      signal.throwIfAborted();
+      await walkHistory(height, this.#chain, this.#node, progress, signal);
+    });
+    this.#turn = walking.catch(() => {});
+    return walking;
+  }
+}
+
 /**
  * Walks down from the lowest block that is recorded to this height. Each block is the one that the block above it names,
  * so that all are on our branch whatever the node's is meanwhile; what is recorded stays over a stop, and the next walk
@@ -44,6 +66,7 @@ export async function walkHistory(
   };
   const { lowestHeight } = chain.state;
   if (lowestHeight === null || chain.state.tip === null) throw notBegun();
+  if (lowestHeight <= downTo) return;
   for await (const { block, rawBytes } of blocksBelow(lowestHeight, downTo, chain.hashBefore, node, signal)) {
     group.push(block);
     bytes += rawBytes;

@@ -6,12 +6,27 @@ import { ChainError } from './errors.ts';
 /** Blocks below the tip that are looked at first: a window of six hours has about 144. */
 const FIRST_STEP = 64;
 
+/** In a gap of ChainLocks a node keeps blobs for longer than the retention: so far back they are believed, and no farther. */
+const LONGEST_GAP_SECONDS = 7 * 86_400;
+/** A list may give a blob the median time of the block before its own. */
+const LISTED_MARGIN_SECONDS = 1_800;
+
 /**
  * The lowest height that can still be saved: the first block whose median time, with the retention added, is not behind
- * the tip's. Median times never fall along a branch, so a search over headers finds it in some twenty questions.
+ * the tip's; or the one of the oldest blob that the node lists, which it still gives out. `oldestListedSeconds`: its median
+ * time; null: the list tells none. Median times never fall along a branch, so a search over headers finds it in some twenty questions.
  */
-export async function lowestSavableHeight(tip: ChainTip, node: ChainNode, signal: AbortSignal): Promise<number> {
-  const bound = tip.medianTimeSeconds - RETENTION_SECONDS;
+export async function lowestSavableHeight(
+  tip: ChainTip,
+  oldestListedSeconds: number | null,
+  node: ChainNode,
+  signal: AbortSignal,
+): Promise<number> {
+  const retained = tip.medianTimeSeconds - RETENTION_SECONDS;
+  const isInGap = oldestListedSeconds !== null && oldestListedSeconds < retained;
+  const bound = isInGap
+    ? Math.max(oldestListedSeconds - LISTED_MARGIN_SECONDS, tip.medianTimeSeconds - LONGEST_GAP_SECONDS)
+    : retained;
   const isSavable = async (height: number) => (await medianTimeAt(height, node, signal)) >= bound;
   let savable = tip.height;
   let step = FIRST_STEP;

@@ -176,6 +176,13 @@ export class Poller {
     };
   }
 
+  /** Lowest median time that the last sweep named, seconds; null: it named none. */
+  get oldestListedSeconds(): number | null {
+    let oldest: number | null = null;
+    for (const time of this.#listed.values()) if (time !== null && (oldest === null || time < oldest)) oldest = time;
+    return oldest;
+  }
+
   /** Does the last sweep name it? */
   isListed(versionHash: VersionHash): boolean {
     return this.#listed.has(versionHash);

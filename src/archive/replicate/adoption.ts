@@ -5,13 +5,16 @@ import type { Logger } from '../../observability/logger.ts';
 import type { StoredEntry } from '../../storage/blob-store.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RecordStore } from '../../storage/record-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { CustomUpkeep } from '../custom/custom-upkeep.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { Pulse } from '../pulse.ts';
 import { type Adopted, adoptCopies, adoptUnread, type Listed } from './adopt-copies.ts';
+import { noteRecordedFloor } from './recorded-floor.ts';
 import type { Site } from './site.ts';
+import { recordsOf } from './site-records.ts';
 
 export interface AdoptionModules {
   readonly store: LocalStore;
@@ -19,6 +22,8 @@ export interface AdoptionModules {
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly sites: readonly Site[];
+  /** The data folder's own, for the heights of which records lie there. */
+  readonly records: readonly Pick<RecordStore, 'listRecords'>[];
   readonly custom: CustomUpkeep;
   readonly damage: DamageWatch;
   /** Bound to no chain when this process took it. */
@@ -175,6 +180,8 @@ export class Adoption {
     this.#unreadAt.set(site, unread);
     await adoptCopies(site, unread, { ...this.#modules, progress }, signal);
     await this.#adoptCustom(site.id, signal);
+    const records = recordsOf(site);
+    if (records !== null) await noteRecordedFloor(records, this.#modules.catalog, signal);
   }
 
   async #adoptCustom(place: string, signal: AbortSignal): Promise<void> {
@@ -194,6 +201,7 @@ export class Adoption {
       this.#folderFault = error.message;
     }
     await this.#adoptCustom(this.#modules.store.id, signal);
+    for (const records of this.#modules.records) await noteRecordedFloor(records, this.#modules.catalog, signal);
   }
 
   async #adopt(entries: Iterable<StoredEntry> | AsyncIterable<StoredEntry>, signal: AbortSignal): Promise<void> {

@@ -10,8 +10,10 @@ import type { DamageWatch } from '../damage-watch.ts';
 import { type Adopted, adoptCopies } from './adopt-copies.ts';
 import type { Adoption } from './adoption.ts';
 import { type Holding, localHolding } from './holding.ts';
+import { noteRecordedFloor } from './recorded-floor.ts';
 import type { Replication } from './replication.ts';
 import { type BackendFindings, type CheckProgress, Scrub, type Subset } from './scrub.ts';
+import { recordsOf } from './site-records.ts';
 
 export type { Subset } from './scrub.ts';
 
@@ -203,6 +205,8 @@ export class Upkeep {
       try {
         const found = await adoptCopies(site, new Map(), modules, signal);
         backends[site.id] = found;
+        const records = recordsOf(site);
+        if (records !== null) await noteRecordedFloor(records, catalog, signal);
         if (found.unread > 0) faults[site.id] = `${found.unread} of its blobs could not be read.`;
       } catch (error) {
         signal.throwIfAborted();

@@ -28,6 +28,9 @@ function scene(setup: CatalogSetup = {}) {
       get whyNotCurrent() {
         return now.walk ? null : now.why;
       },
+      get lacksHistory() {
+        return catalog.chain.unwalkedFloor !== null;
+      },
       get hasConflict() {
         return now.conflict;
       },

@@ -24,7 +24,8 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   const { catalog, store, rehash, damage, conditions, replication, clock, custom } = replicated;
   const log = createLogger('fatal', { write: () => {} });
   const shared = { catalog, store, rehash, damage, conditions, custom, log, nowMs: () => clock.wallMs };
-  const adoption = new Adoption({ ...shared, sites: replication.sites, isNewFolder: false, found: new Pulse() });
+  const about = { sites: replication.sites, records: [], isNewFolder: false, found: new Pulse() };
+  const adoption = new Adoption({ ...shared, ...about });
   const upkeep = new Upkeep({ ...shared, records: [], adoption, replication });
   const jobs = upkeepJobs({ upkeep, auditChain: () => Promise.reject(new Error('not asked here')) });
   const job = async (kind: string, parameters: object) => {

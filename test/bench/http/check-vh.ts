@@ -22,7 +22,7 @@ function askedMicroseconds(path: string): number {
     records: [],
     poller: { isListCurrent: () => true },
     adoption: { isDone: true },
-    chain: { whyNotCurrent: null, hasConflict: false, finalHeight: tip },
+    chain: { whyNotCurrent: null, hasConflict: false, lacksHistory: false, finalHeight: tip },
     nowMs: Date.now,
   });
   const asked = hashesIn(path, ASKED * QUESTIONS);

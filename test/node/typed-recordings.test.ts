@@ -413,6 +413,23 @@ test('a look-up by an older transaction asks once more, for the raw form of that
   ]);
 });
 
+test.each([
+  ['knows no such method', 404, '{"result":null,"error":{"code":-32601,"message":"Method not found"},"id":"holdfast"}'],
+  ['does not let this user ask', 403, ''],
+  ['gives something else', 200, '{"result":{},"error":null,"id":"holdfast"}'],
+])('a node that %s instead of the raw form is believed, as nothing contradicts it', async (_what, status, body) => {
+  const recording = SUBMISSIONS.find(({ name }) => name === 'by the first txid when both are mined');
+  const fake = await fakeNode((response, seen) => {
+    const call = request.parse(JSON.parse(seen.body));
+    if (call.method === 'getrawtransaction') return json(response, status, body);
+    return json(response, 200, recording === undefined ? '' : bodyWithId(recording, 'holdfast'));
+  });
+  const client = createClient({ url: fake.url, dialect: 'syscoin-5' });
+  onTestFinished(() => client.close());
+  const older = parseTxId('e2258f8e3be2f03e84cf8a73a797ab1013baf5cb4d7e7f8753de8fc9be4bd45e');
+  expect(await getBlobInfo(client, older)).toMatchObject({ sizeBytes: 8, height: 122 });
+});
+
 test('a transaction that carries other content than the answer names is refused', async () => {
   const recording = SUBMISSIONS.find(({ name }) => name === 'by the first txid when both are mined');
   const other = [...RAW_FORMS.values()][0] ?? '';

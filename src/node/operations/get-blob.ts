@@ -7,7 +7,7 @@ import { parseTransaction } from '../../verify/transaction.ts';
 import { decodeData, wrongBlob } from '../blob-answer.ts';
 import type { NodeClient } from '../client.ts';
 import { blockHash, decode, height, seconds, txId, versionHash } from '../decode.ts';
-import { malformedAnswer, NodeRpcError, RPC_NO_SUCH_TRANSACTION } from '../errors.ts';
+import { malformedAnswer, NodeError, type NodeErrorCode, NodeRpcError, RPC_NO_SUCH_TRANSACTION } from '../errors.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
 import { rawTransactionCall } from './transactions.ts';
 
@@ -102,6 +102,14 @@ function infoOf(answer: z.output<typeof entry>): BlobInfo {
   };
 }
 
+/** The node answered, and did not show the transaction: not allowed to, not able to, or without an index. */
+const GIVES_NO_RAW_FORM: ReadonlySet<string> = new Set<NodeErrorCode>([
+  'node/rpc-error',
+  'node/method-not-found',
+  'node/unauthorized',
+  'node/malformed-answer',
+]);
+
 /**
  * What was asked for, under the transaction that was asked for. Once a blob was submitted again, the node answers a
  * look-up by an older transaction with the block of that one and the id of the newest (recorded); some dialects name no
@@ -120,9 +128,10 @@ async function answering<T extends BlobInfo>(
     const where = info.blockHash === null ? {} : { blockHash: info.blockHash };
     if (carries(await ask(rawTransactionCall(txid, where)), txid, info.versionHash)) return { ...info, txid };
   } catch (error) {
-    if (!(error instanceof NodeRpcError) || error.rpcCode !== RPC_NO_SUCH_TRANSACTION) throw error;
-    // The specification names neither transaction nor block, and a node without an index finds none without its block.
-    if (info.txid === null && info.blockHash === null) return info;
+    if (!(error instanceof NodeError) || !GIVES_NO_RAW_FORM.has(error.code)) throw error;
+    // Nothing contradicts the node then, unless it denies the transaction in the very block that it named for it.
+    const isDenied = error instanceof NodeRpcError && error.rpcCode === RPC_NO_SUCH_TRANSACTION;
+    if (!isDenied || (info.txid === null && info.blockHash === null)) return info;
   }
   throw wrongBlob('The node answered with another blob than the one asked for.', { id, versionHash: info.versionHash });
 }

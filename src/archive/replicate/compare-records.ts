@@ -9,8 +9,14 @@ const PAGE_CONTENTS = 500;
 /**
  * The occurrence records that a backend lists against those that it was given: what has left it is queued to be written
  * again. Both come in the order of version hashes, so that nothing but one page is held. Gives how many are missing.
+ * `countsQueued`: also those that are queued already, because nobody runs who would write them.
  */
-export async function compareRecords(store: RecordStore, catalog: Catalog, signal: AbortSignal): Promise<number> {
+export async function compareRecords(
+  store: RecordStore,
+  catalog: Catalog,
+  countsQueued: boolean,
+  signal: AbortSignal,
+): Promise<number> {
   const { finalHeight } = catalog.chain.state;
   if (finalHeight === null) return 0;
   let missing = 0;
@@ -27,7 +33,7 @@ export async function compareRecords(store: RecordStore, catalog: Catalog, signa
           const gone = catalog.chain
             .occurrences({ hashType, versionHash }, null, RECORDED_OCCURRENCES)
             .filter((one) => one.height <= finalHeight && !listed.has(occurrenceKey(one)))
-            .filter((one) => !catalog.records.isQueued(store.id, one));
+            .filter((one) => countsQueued || !catalog.records.isQueued(store.id, one));
           for (const occurrence of gone) {
             // A listing may be late: only what the store answers it has not got is missing.
             if ((await store.getRecord(parseRecordPath(occurrenceKey(occurrence)), signal)) !== null) continue;

@@ -94,6 +94,11 @@ export class Replication {
     );
   }
 
+  /** false: a command works alone on the archive, and what is queued stays so. */
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     this.#isRunning = true;
     await Promise.all([

@@ -68,6 +68,8 @@ export interface ScrubModules {
   readonly damage: DamageWatch;
   /** Whose evidence is looked for; absent: nobody's. */
   readonly archiverId?: string;
+  /** Whether anybody writes the records that are queued; absent: somebody does. */
+  readonly replication?: { readonly isRunning: boolean };
   /** Told of each copy that is missing or damaged. */
   readonly found?: (backend: string, entry: ContentEntry) => void;
 }
@@ -114,7 +116,8 @@ export class Scrub {
   async #missingRecords(records: RecordStore, signal: AbortSignal): Promise<number> {
     const { catalog, archiverId } = this.#modules;
     const evidence = archiverId === undefined ? 0 : await compareEvidence(records, catalog, archiverId, signal);
-    return evidence + (await compareRecords(records, catalog, signal));
+    const countsQueued = this.#modules.replication?.isRunning === false;
+    return evidence + (await compareRecords(records, catalog, countsQueued, signal));
   }
 
   /** The next part of what it holds, after where the last one ended; begins anew at the end. */

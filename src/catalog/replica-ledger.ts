@@ -243,6 +243,31 @@ export class ReplicaLedger {
     );
   }
 
+  /** So many good copies make a blob `stored`. */
+  get required(): number {
+    return this.#parts.replicasRequired;
+  }
+
+  /**
+   * Blobs behind `after` and up to `to`, on chain and here or elsewhere, that have fewer good copies than required when
+   * these backends do not count.
+   */
+  shortCount(without: readonly string[], after: number, to: number): number {
+    const good = `SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id
+      WHERE placement.sequence = content.sequence AND configured = 1 AND counts = 1 AND placement.state = 1
+        AND name NOT IN (SELECT value FROM json_each(@without))`;
+    return this.#parts.reading('count what has too few copies', () =>
+      z.number().parse(
+        this.#database
+          .prepare(
+            `SELECT COUNT(*) FROM content WHERE sequence > @after AND sequence <= @to AND state > 0 AND unmined = 0 AND (${good}) < @required`,
+          )
+          .pluck()
+          .get({ without: JSON.stringify(without), after, to, required: this.required }),
+      ),
+    );
+  }
+
   lastSequence(): number {
     return this.#parts.reading('find the last arrival', () =>
       z.number().parse(this.#database.prepare('SELECT COALESCE(MAX(sequence), 0) FROM content').pluck().get()),

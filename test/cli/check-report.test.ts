@@ -21,6 +21,8 @@ const GOOD: typeof checkReport._output = {
   mended: [],
   repaired: 0,
   waiting: { s3: 0 },
+  notAsked: [],
+  short: null,
 };
 
 test.each([
@@ -60,15 +62,31 @@ test.each([
   ],
   [
     'one could not be asked',
-    { ...GOOD, backends: [BACKEND, { ...BACKEND, backend: 'ipfs', fault: 'it is away' }] },
-    ['ipfs: could not be asked: it is away', 'Of what could be asked, nothing is missing or damaged.'],
+    {
+      ...GOOD,
+      backends: [BACKEND, { ...BACKEND, backend: 'ipfs', fault: 'it is away' }],
+      waiting: { s3: 0, ipfs: 3 },
+      notAsked: ['ipfs'],
+      short: { required: 2, blobs: 54 },
+    },
+    [
+      expect.stringContaining('s3: 2 listed'),
+      'ipfs: could not be asked: it is away',
+      expect.stringContaining('holdfast check again'),
+    ],
   ],
   [
     'custom commitments could not be read',
-    { ...GOOD, custom: [{ ...CUSTOM, fault: 'it is away' }] },
+    {
+      ...GOOD,
+      custom: [{ ...CUSTOM, fault: 'it is away' }],
+      notAsked: ['s3'],
+      short: { required: 1, blobs: 1 },
+    },
     [
+      expect.stringContaining('s3: 2 listed'),
       's3: custom commitments could not be checked to the end: it is away',
-      'Of what could be asked, nothing is missing or damaged.',
+      expect.stringContaining('holdfast check again'),
     ],
   ],
   [
@@ -90,4 +108,16 @@ test.each([
   ],
 ])('%s: the last line is no more than what the lines above it say', (_name, report, says) => {
   expect(showReport(report, false).slice(1)).toEqual(says);
+});
+
+test.each([
+  [{ required: 2, blobs: 54 }, 'Without them, 54 blobs have fewer than 2 good copies.'],
+  [{ required: 1, blobs: 1 }, 'Without them, 1 blob has no good copy that counts.'],
+])('the first line says what could not be asked, and what is left without it', (short, says) => {
+  const fault = 'The s3 store has no such bucket.';
+  const gone = { ...GOOD, backends: [{ ...BACKEND, fault }], waiting: { s3: 3 }, notAsked: ['s3'], short };
+  const lines = showReport(gone, false);
+  expect(lines[0]).toBe(`s3 could not be asked, or not to the end: the copies there are not counted. ${says}`);
+  expect(lines.join(' ')).not.toContain('first copy');
+  expect(lines.join(' ')).not.toContain('nothing is missing');
 });

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ContentEntry } from '../../catalog/content-table.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
@@ -65,6 +66,15 @@ export interface CheckReport {
   readonly repaired: number;
   /** Blobs that wait for their first copy there. */
   readonly waiting: Readonly<Record<string, number>>;
+  /** Places that could not be asked, or not to the end: nothing is known of their copies. */
+  readonly notAsked: readonly string[];
+  /** null: every place was asked. Else how many blobs have fewer good copies than required, without those places. */
+  readonly short: ShortBlobs | null;
+}
+
+export interface ShortBlobs {
+  readonly required: number;
+  readonly blobs: number;
 }
 
 export interface RebuildReport {
@@ -82,6 +92,7 @@ interface FoundCopy {
 }
 
 const MOST_LISTED = 1_000;
+const COUNTED_TOGETHER = 10_000;
 /** Of a place that cannot be asked. */
 const NOTHING = {
   listed: 0,
@@ -143,7 +154,10 @@ export class Upkeep {
     if (options.repair) await this.#repair(findings, signal);
     const mended = options.repair ? await custom.repair(customFindings, signal) : customFindings;
     const leftCount = this.#countLeft(asked);
+    const notAsked = [...findings, ...mended].flatMap(({ backend, fault }) => (fault === null ? [] : [backend]));
     return {
+      notAsked: [...new Set(notAsked)],
+      short: notAsked.length === 0 ? null : await this.#countShort(notAsked, signal),
       backends: findings,
       custom: mended,
       left: this.#left(asked),
@@ -251,6 +265,19 @@ export class Upkeep {
     const { replication, store, rehash, records } = this.#modules;
     const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
     return [...local, ...replication.holdings()];
+  }
+
+  /** A part at a time, between which whatever else this process does has its turn. */
+  async #countShort(without: readonly string[], signal: AbortSignal): Promise<ShortBlobs> {
+    const { replicas } = this.#modules.catalog;
+    const last = replicas.lastSequence();
+    let blobs = 0;
+    for (let after = 0; after < last; after += COUNTED_TOGETHER) {
+      signal.throwIfAborted();
+      blobs += replicas.shortCount(without, after, after + COUNTED_TOGETHER);
+      await turn();
+    }
+    return { required: replicas.required, blobs };
   }
 
   #countLeft({ blobs, custom }: AskedPlaces): number {

@@ -41,6 +41,8 @@ export const checkReport = z.object({
   mended: z.array(z.object({ backend: z.string(), hashType: z.string(), versionHash: z.string() })),
   repaired: count,
   waiting: z.record(z.string(), count),
+  notAsked: z.array(z.string()),
+  short: z.object({ required: count, blobs: count }).nullable(),
 });
 type CheckReport = z.infer<typeof checkReport>;
 
@@ -57,14 +59,15 @@ export function parseSubset(text: string): Subset {
 
 /** What a check found, for people, with the next command to type. */
 export function showReport(report: CheckReport, repaired: boolean): string[] {
-  const lines = report.backends.map(({ backend, listed, unknown, read, missing, damaged, fault }) =>
+  const lines = unaskedLines(report);
+  const found = report.backends.map(({ backend, listed, unknown, read, missing, damaged, fault }) =>
     fault === null
       ? `${backend}: ${listed} listed, ${read} read, ${missing} missing, ${damaged} damaged, ${unknown} not in the catalog`
       : `${backend}: could not be asked: ${fault}`,
   );
-  lines.push(...customLines(report));
+  lines.push(...found, ...customLines(report));
   for (const [backend, count] of Object.entries(report.waiting)) {
-    if (count > 0)
+    if (count > 0 && !report.notAsked.includes(backend))
       lines.push(`${backend}: ${count === 1 ? '1 blob waits' : `${count} blobs wait`} for a first copy there`);
   }
   for (const { backend, isResumed } of report.backends) {
@@ -89,6 +92,16 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   return [...lines, ...nextCommand(report, repaired)];
 }
 
+/** Most severe first: what nobody could look at, and what that means for the blobs. */
+function unaskedLines({ notAsked, short }: CheckReport): string[] {
+  if (notAsked.length === 0) return [];
+  const unknown = `${notAsked.join(', ')} could not be asked, or not to the end: the copies there are not counted.`;
+  if (short === null || short.blobs === 0) return [unknown];
+  const blobs = short.blobs === 1 ? '1 blob has' : `${short.blobs} blobs have`;
+  const copies = short.required === 1 ? 'no good copy that counts' : `fewer than ${short.required} good copies`;
+  return [`${unknown} Without them, ${blobs} ${copies}.`];
+}
+
 /** Most archives have none, and say nothing of them. */
 function customLines({ custom }: CheckReport): string[] {
   return custom.flatMap(({ backend, listed, unknown, read, missing, damaged, fault }) => {
@@ -104,7 +117,9 @@ function nextCommand({ left, leftCount, mended, waiting, backends, custom }: Che
       return ['What was found is good again: the archive that runs mended it. Look at the backends named above.'];
     }
     if ([...backends, ...custom].some(({ fault }) => fault !== null))
-      return ['Of what could be asked, nothing is missing or damaged.'];
+      return [
+        'Next: look at the backends that could not be asked, then holdfast check again. The others miss nothing.',
+      ];
     const isWaiting = Object.values(waiting).some((count) => count > 0);
     if (isWaiting) return ['Nothing is missing or damaged. Next: holdfast run, which places what waits.'];
     const isMissing = backends.some(({ missingRecords }) => missingRecords > 0);

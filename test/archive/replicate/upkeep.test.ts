@@ -43,6 +43,20 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
 }
 
 describe('check', () => {
+  test('counts the blobs that have too few good copies without a place that cannot be asked', async () => {
+    const { stored, check, second } = await scene();
+    await stored();
+    expect(await check(CHECK)).toMatchObject({ notAsked: [], short: null });
+    second.before = () => {
+      throw refusal('second', 'storage/no-bucket');
+    };
+    expect(await check(CHECK)).toMatchObject({
+      notAsked: ['second'],
+      short: { required: 2, blobs: BLOBS.length },
+      leftCount: 0,
+    });
+  });
+
   test('says of each place what it lists and reads, and names what is not as it should be', async () => {
     const { stored, check, job, s3, second } = await scene();
     await stored();

@@ -228,6 +228,15 @@ export class Replicator {
     await site.judged(() => put.call(store, blob, signal), signal);
     // Not after a failure: a request that was given up may still be sending them.
     forgetBytes(blob);
+    // Purged while these bytes were on their way: the purge came before they did.
+    if (catalog.withheld.find(entry).some(({ purge }) => purge)) {
+      const purge = async () => {
+        if (store.purge === undefined) await store.delete(entry, signal);
+        else await store.purge(entry, signal);
+      };
+      await site.judged(purge, signal);
+      return;
+    }
     await this.#readBack(entry, attempts, signal);
   }
 

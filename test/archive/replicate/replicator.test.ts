@@ -277,6 +277,20 @@ test('a try after a pause that asked nothing is given back: a blob taken down me
   expect(site?.breaker.admits(made.clock.steadyMs)).toBe(true);
 });
 
+test('a blob that is purged while it is put does not stay at the backend', async () => {
+  const s3 = new MemoryBackend('s3');
+  const made = await scene([s3]);
+  await made.spool(BLOB);
+  const { hashType, versionHash } = BLOB;
+  const entry = { hashType, versionHash, archiver: 'ours', reason: 'an order', atMs: 1, purge: true };
+  s3.before = (operation) => {
+    if (operation === 'putUnseen') made.catalog.withheld.record([entry], false);
+  };
+  await made.drain('s3');
+  expect([...s3.blobs.keys()]).toEqual([]);
+  expect(s3.asked).toContain(`delete ${keyOf(BLOB)}`);
+});
+
 test('one that hangs delays no other', async () => {
   const [good, hung] = [new MemoryBackend('good'), new MemoryBackend('hung')];
   const made = await scene([good, hung]);

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { type Config, SETTING_NAMES, SETTINGS, type SettingName } from '../config/index.ts';
 import { openUpkeep } from '../daemon.ts';
 import { type JobEvent, type JobOutcome, prepareJob } from '../jobs/job-kind.ts';
 import { createLogger } from '../observability/logger.ts';
@@ -25,12 +26,28 @@ export async function runJob(
 ): Promise<JobOutcome> {
   const running = await runningDaemon(options.config, context.cwd);
   if (running === null) return await runAlone(asked, options, context, onEvent);
+  refuseForeignSettings(options.config, running.url);
   const { url, adminSocket: socket, pid } = running;
   if (socket !== null) return await attachJob(asked, { url, socket, token: null }, context.signal, onEvent);
   throw new CliError('cli/no-socket', `The daemon on the data folder (process ${pid}, ${url}) has no local socket.`, {
     details: { pid, url },
     retryable: false,
     hint: 'Its log says why; else stop it, and type the command again.',
+  });
+}
+
+/** Which archive is meant, and how loud to be: of all settings, these alone are the command's own beside a daemon. */
+const OWN_SETTINGS: readonly SettingName[] = ['dataDir', 'logLevel'];
+
+/** The daemon does the work with its own settings: a flag that names others would be ignored, and its answer believed. */
+function refuseForeignSettings({ origins }: Config, url: string): void {
+  const foreign = SETTING_NAMES.filter((name) => origins[name] === 'flag' && !OWN_SETTINGS.includes(name));
+  if (foreign.length === 0) return;
+  const flags = foreign.map((name) => SETTINGS[name].flag).join(', ');
+  throw new CliError('cli/usage', `The daemon at ${url} does this with its own settings: ${flags} would say nothing.`, {
+    details: { url },
+    retryable: false,
+    hint: 'Leave it out, or change the settings of the daemon and start it again.',
   });
 }
 

@@ -41,6 +41,18 @@ describe('every command', () => {
     },
   );
 
+  test.each([
+    [['--from', '3'], '--from would say nothing without --chain'],
+    [['--from', '3', '--to', '9', '--repair'], '--from, --to would say nothing without --chain'],
+    [['--chain', '--repair'], 'With --chain, --repair would say nothing'],
+    [['--chain', '--read-data', '--subset', '1/3', '--backend', 's3'], '--read-data, --subset, --backend would say'],
+  ])('check %j is refused: an option is never ignored', async (words, says) => {
+    const folder = temporaryFolder();
+    const { code, stdout, stderr } = await cli(['check', ...words, '--data-dir', folder]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(says);
+  });
+
   test('--version is that of the package', async () => {
     const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     expect(manifest).toMatchObject({ version: (await cli(['--version'])).stdout.trim() });

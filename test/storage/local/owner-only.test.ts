@@ -5,8 +5,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { DataFolder } from '../../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
 import { openCatalog } from '../../catalog/catalog-in-folder.ts';
+import { testWhere } from '../../promised.ts';
 import { NEVER, sampleBlob } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+
+/** Root alone can run a command as another user. */
+const testAsRoot = testWhere(process.getuid?.() === 0, 'this user is not root');
 
 /** A folder below one that everybody may enter, as `/var/lib` is; the process makes files for everybody. */
 function placeForAll(): string {
@@ -62,7 +66,7 @@ describe('the data folder', () => {
     expect(openTo(folder)).toEqual([]);
   });
 
-  test.runIf(process.getuid?.() === 0)('gives another user nothing to lock', async () => {
+  testAsRoot('gives another user nothing to lock', async () => {
     const folder = placeForAll();
     await used(folder);
     // Also where he comes past the folder: the files themselves are closed.

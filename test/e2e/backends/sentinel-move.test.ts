@@ -91,8 +91,9 @@ describeWithServers('the move from Sentinel, typed as the documentation has it',
       const [setUp = '', backfill = '', both = '', check = '', ...others] = BLOCKS;
       expect(others).toEqual([]);
       const node = await startNode({ username: 'holdfast' });
-      const blobs = publishBlocks(node, 'of old', 2, 4).filter(({ hashType }) => hashType === 'keccak256');
-      const all = publishBlocks(node, 'of old, too', 1, 2);
+      const published = publishBlocks(node, 'of old', 2, 4);
+      const blobs = published.filter(({ hashType }) => hashType === 'keccak256');
+      const all = published.filter(({ hashType }) => hashType === 'blake2s256');
       passTime(node);
       const [theirs, ours] = [await newBucket(server), await newBucket(server)];
       await writeAsSentinel(server, theirs.bucket, blobs);

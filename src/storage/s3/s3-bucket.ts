@@ -2,11 +2,11 @@ import type { PutObjectCommandInput, S3Client } from '@aws-sdk/client-s3';
 import { remoteCall, remoteFault } from '../remote-call.ts';
 import { putOptions } from './put-options.ts';
 import { readBody } from './read-body.ts';
-import type { Asking, HttpResponse, RepeatedRequests } from './repeated-requests.ts';
 import { createS3Client, loadSdk, type S3Connection, type Sdk } from './s3-client.ts';
 import { answerOf, CLOCKS_APART, explainS3, NotS3Answer } from './s3-error.ts';
 import { placeOf, type S3Options } from './s3-options.ts';
 import { type ListedObject, type Page, pageOf } from './s3-page.ts';
+import type { ServerClock } from './server-clock.ts';
 
 export interface ReadObject {
   readonly body: Uint8Array;
@@ -32,16 +32,16 @@ export class S3Bucket {
   readonly #sdk: Sdk;
   readonly #client: S3Client;
   readonly #prefix: string;
-  readonly #requests: RepeatedRequests;
+  readonly #clock: ServerClock;
 
-  private constructor(options: S3Options, sdk: Sdk, { client, requests }: S3Connection) {
+  private constructor(options: S3Options, sdk: Sdk, { client, handler }: S3Connection) {
     this.id = options.id;
     this.options = options;
     this.#prefix = options.prefix === '' ? '' : `${options.prefix.replace(/^\/+|\/+$/g, '')}/`;
     this.where = `${placeOf(options)}/${this.#prefix}`.replace(/\/$/, '');
     this.#sdk = sdk;
     this.#client = client;
-    this.#requests = requests;
+    this.#clock = handler.clock;
   }
 
   static async open(options: S3Options): Promise<S3Bucket> {
@@ -65,13 +65,7 @@ export class S3Bucket {
     };
     return await this.#call('put', signal, async (abortSignal) => {
       try {
-        const asking: Asking = { abortSignal, kind: this.#kindOfPut(about), key };
-        const again = await this.#requests.repeat(asking, body, this.#client.config);
-        if (again !== null) {
-          await readBody(again.body, 0, 0);
-          return 'written';
-        }
-        const answer = await this.#client.send(new this.#sdk.PutObjectCommand(input), asking);
+        const answer = await this.#client.send(new this.#sdk.PutObjectCommand(input), { abortSignal });
         if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
         return 'written';
       } catch (cause) {
@@ -89,12 +83,8 @@ export class S3Bucket {
   async get(name: string, limitBytes: number, signal: AbortSignal): Promise<ReadObject | null> {
     return await this.#call('get', signal, async (abortSignal) => {
       try {
-        const key = this.#prefix + name;
-        const asking: Asking = { abortSignal, kind: 'get', key };
-        const again = await this.#requests.repeat(asking, null, this.#client.config);
-        if (again !== null) return await objectOf(again, limitBytes);
-        const command = new this.#sdk.GetObjectCommand({ Bucket: this.options.bucket, Key: key });
-        const answer = await this.#client.send(command, asking);
+        const command = new this.#sdk.GetObjectCommand({ Bucket: this.options.bucket, Key: this.#prefix + name });
+        const answer = await this.#client.send(command, { abortSignal });
         if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
         return { body: await readBody(answer.Body, answer.ContentLength, limitBytes), etag: answer.ETag };
       } catch (cause) {
@@ -106,18 +96,12 @@ export class S3Bucket {
 
   /** Nobody can take a retention back: it is counted on the clock of the server, which enforces it. */
   async #lockFromMs(signal: AbortSignal): Promise<number> {
-    const { clock } = this.#requests;
+    const clock = this.#clock;
     // Any answer tells its time, a refusal too.
     if (clock.offsetMs === null) await this.firstObject(signal).catch(() => signal.throwIfAborted());
     const fromMs = clock.nowMs();
     if (fromMs !== null) return fromMs;
     throw remoteFault({ backend: this.id, where: this.where, operation: 'put' }, CLOCKS_APART, null);
-  }
-
-  /** A lock has a date, and a condition on what lies there is of one object. */
-  #kindOfPut({ contentType, condition, lock }: PutAbout): string | null {
-    const isLocked = lock && this.options.objectLock !== null;
-    return isLocked || condition !== 'absent' ? null : `put ${contentType}`;
   }
 
   /** Size of an object. HEAD has no body that says what is missing, so a miss is asked for again by GET. */
@@ -255,7 +239,7 @@ export class S3Bucket {
 
   /** The clock of the server as its last answer told it, minus ours; null before there was one. */
   get clockOffsetMs(): number | null {
-    return this.#requests.clock.offsetMs;
+    return this.#clock.offsetMs;
   }
 
   close(): void {
@@ -290,9 +274,4 @@ interface VersionPage {
   /** Marks of deletion as well. */
   readonly versions: readonly { readonly key: string; readonly id: string }[];
   readonly more: VersionCursor | null;
-}
-
-async function objectOf({ headers, body }: HttpResponse, limitBytes: number): Promise<ReadObject> {
-  const { etag = '', 'content-length': length } = headers;
-  return { body: await readBody(body, length === undefined ? undefined : Number(length), limitBytes), etag };
 }

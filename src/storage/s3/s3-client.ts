@@ -1,8 +1,8 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { proxyIsNamed } from '../proxy-environment.ts';
-import { RepeatedRequests } from './repeated-requests.ts';
 import type { S3Credentials, S3Options } from './s3-options.ts';
+import { WatchedHandler } from './watched-handler.ts';
 
 /** Loaded when a backend is opened only: it costs a third of a second, and not every archiver has S3. */
 export type Sdk = typeof import('@aws-sdk/client-s3');
@@ -27,12 +27,12 @@ function credentialsOf(given: S3Credentials | (() => S3Credentials)) {
 
 export interface S3Connection {
   readonly client: S3Client;
-  readonly requests: RepeatedRequests;
+  readonly handler: WatchedHandler;
 }
 
 export async function createS3Client(sdk: Sdk, options: S3Options): Promise<S3Connection> {
   const { UndiciHttpHandler } = await import('@smithy/undici-http-handler');
-  const requests = new RepeatedRequests(new UndiciHttpHandler({ dispatcher: createDispatcher(options) }));
+  const handler = new WatchedHandler(new UndiciHttpHandler({ dispatcher: createDispatcher(options) }));
   const client = new sdk.S3Client({
     region: options.region,
     forcePathStyle: options.addressing === 'path',
@@ -44,7 +44,7 @@ export async function createS3Client(sdk: Sdk, options: S3Options): Promise<S3Co
     responseChecksumValidation: 'WHEN_REQUIRED',
     // A bucket in another region is a sentence to the operator, not a silent detour.
     followRegionRedirects: false,
-    requestHandler: requests,
+    requestHandler: handler,
   });
   client.middlewareStack.add(
     (next) => async (args) => {
@@ -54,7 +54,7 @@ export async function createS3Client(sdk: Sdk, options: S3Options): Promise<S3Co
     },
     { step: 'build', name: 'holdfastUnsignedPayload' },
   );
-  return { client, requests };
+  return { client, handler };
 }
 
 /**

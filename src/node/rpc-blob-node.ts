@@ -21,8 +21,8 @@ export interface NodeTip {
   readonly hash: BlockHash;
   readonly medianTimeSeconds: number;
   readonly syncing: boolean;
-  /** `main`, `test`, `regtest`. */
-  readonly network: string;
+  /** `main`, `test`, `regtest`; null where the node does not say, which keeps nothing from being archived. */
+  readonly network: string | null;
 }
 
 export type BlobOutcome =
@@ -56,7 +56,7 @@ const GET = 'getnevmblobdata';
 const LIST = 'listnevmblobdata';
 
 const chainInfo = z.object({
-  chain: z.string(),
+  chain: z.string().optional(),
   blocks: height,
   headers: height,
   bestblockhash: blockHash,
@@ -110,7 +110,7 @@ function overTransport(wire: Wire, dialect: Dialect | 'auto'): RpcBlobNode {
         height: info.blocks,
         hash: info.bestblockhash,
         medianTimeSeconds: info.mediantime,
-        network: info.chain,
+        network: info.chain ?? null,
         syncing: info.initialblockdownload || info.headers > info.blocks + HEADERS_AHEAD,
       };
     },

@@ -53,13 +53,13 @@ describe('a data folder that cannot be used', () => {
     expect(stderr).toContain('Run the newer version');
   });
 
-  test('with a file in place of the catalog: it says which one, and that nothing is lost by moving it away', async () => {
+  test('with a file in place of the catalog: it says which one, and the command that makes another', async () => {
     const dataDir = temporaryFolder();
     writeFileSync(join(dataDir, 'catalog.sqlite'), 'no database, but long enough to look like one. '.repeat(40));
     const { code, stderr } = await tryToRun(dataDir);
     expect(code).toBe(1);
     expect(stderr).toContain(`${join(dataDir, 'catalog.sqlite')} is not an SQLite database`);
-    expect(stderr).toContain('Move the file away');
+    expect(stderr).toContain('run `holdfast rebuild`');
   });
 
   testWithMounts('read-only: it says so, with the path and what to do', async () => {

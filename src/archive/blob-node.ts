@@ -10,7 +10,7 @@ export interface ChainTip {
   /** The node is still catching up: its cache and tip are not today's. */
   readonly syncing: boolean;
   /** The node's own name of its chain: `main`, `test`, `regtest`. */
-  readonly network?: string;
+  readonly network?: string | null;
 }
 
 /** One entry of the node's cache, in one shape for all dialects. */

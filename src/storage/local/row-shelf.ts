@@ -188,10 +188,16 @@ export class RowShelf {
     });
   }
 
-  /** Rows of a damaged file, as they were there. Gives how many are new. */
-  takeOver(rows: readonly RawRow[]): number {
-    const insert = () => rows.reduce((count, row) => count + this.#takeOver.run(row).changes, 0);
-    return this.#database.transaction(insert).immediate();
+  /** Rows of a damaged file, as they were there. */
+  takeOver(rows: readonly RawRow[]): void {
+    const insert = () => {
+      for (const row of rows) this.#takeOver.run(row);
+    };
+    this.#database.transaction(insert).immediate();
+  }
+
+  count(): number {
+    return z.number().parse(this.#database.prepare('SELECT COUNT(*) FROM blob').pluck().get());
   }
 
   close(): void {

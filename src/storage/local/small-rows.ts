@@ -1,5 +1,5 @@
-import { existsSync, globSync, renameSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { messageOf } from '../../blob/errors.ts';
 import type { ContentName, VersionHash } from '../../blob/ids.ts';
@@ -21,6 +21,9 @@ export interface SalvagedRows {
 /** Rows that are taken over in one go; everything else waits meanwhile. */
 const GROUP_ROWS = 64;
 const COMPANIONS = ['-wal', '-shm'] as const;
+/** The name of the new file once it has all that can be read, before it takes the place of the damaged one. */
+const SALVAGED = '.salvaged-';
+const DAMAGED = '.damaged-';
 
 /**
  * The rows of small blobs, in a file that can rot. Once SQLite calls it damaged nothing more is written to it: the caller
@@ -38,6 +41,7 @@ export class SmallRows {
     // A crash while rows were taken over: the damaged file is still there, and is begun anew.
     removeDatabase(this.#newPath);
     try {
+      finishSalvage(path);
       this.#shelf = new RowShelf(path);
     } catch (error) {
       if (!isDamagedDatabase(error)) throw error;
@@ -52,7 +56,7 @@ export class SmallRows {
 
   /** Damaged files of before, which nobody has deleted yet. */
   get aside(): string[] {
-    return globSync(`${this.path}.damaged-*`).filter((name) => !/-(wal|shm)$/.test(name));
+    return filesBeside(this.path, DAMAGED);
   }
 
   async put(blob: VerifiedBlob): Promise<void> {
@@ -98,6 +102,8 @@ export class SmallRows {
   purge(name: ContentName): boolean {
     this.#deleted?.push(name);
     const hadRow = this.#doing((shelf) => shelf.purge(name));
+    // Free pages and the log of a damaged file are never given back, and the file is about to be set aside as it is.
+    if (this.#damage !== null) throw this.#damage;
     const [aside] = this.aside;
     if (aside !== undefined) throw mayStillLieIn(aside);
     return hadRow;
@@ -113,43 +119,44 @@ export class SmallRows {
 
   /** Takes what can be read over into a new file, and sets the damaged one aside. Repeating it after a crash is harmless. */
   async salvage(signal: AbortSignal): Promise<SalvagedRows> {
+    this.#deleted = [];
+    try {
+      if (salvagedFileOf(this.path) === null) await this.#takeOver(signal);
+      this.#shelf?.close();
+      this.#shelf = null;
+      const aside = finishSalvage(this.path) ?? this.path;
+      const shelf = new RowShelf(this.path);
+      this.#shelf = shelf;
+      for (const name of this.#deleted) shelf.delete(name);
+      // Readers find the rows from now on; nothing is written there before no power failure can take the file back.
+      await syncFolder(dirname(this.path));
+      this.#damage = null;
+      return { taken: shelf.count(), aside };
+    } finally {
+      this.#deleted = null;
+    }
+  }
+
+  /** Leaves a file that has all that can be read. Until it has this name, the damaged file stays where it is. */
+  async #takeOver(signal: AbortSignal): Promise<void> {
     removeDatabase(this.#newPath);
     const fresh = new RowShelf(this.#newPath);
-    this.#deleted = [];
-    let taken = 0;
     try {
       let group: RawRow[] = [];
-      const commit = () => {
-        taken += fresh.takeOver(group);
-        group = [];
-      };
       for (const row of readableRows(this.path)) {
         group.push(row);
         if (group.length < GROUP_ROWS) continue;
-        commit();
+        fresh.takeOver(group);
+        group = [];
         await nextTurn();
         signal.throwIfAborted();
       }
-      commit();
-      for (const name of this.#deleted) fresh.delete(name);
+      fresh.takeOver(group);
+    } finally {
       fresh.close();
-    } catch (error) {
-      this.#deleted = null;
-      fresh.close();
-      throw error;
     }
-    this.#deleted = null;
-    const aside = `${this.path}.damaged-${Date.now()}`;
-    this.#shelf?.close();
-    this.#shelf = null;
-    for (const end of ['', ...COMPANIONS]) {
-      if (existsSync(this.path + end)) renameSync(this.path + end, aside + end);
-    }
-    renameSync(this.#newPath, this.path);
+    renameSync(this.#newPath, `${this.path}${SALVAGED}${Date.now()}`);
     await syncFolder(dirname(this.path));
-    this.#shelf = new RowShelf(this.path);
-    this.#damage = null;
-    return { taken, aside };
   }
 
   close(): void {
@@ -178,6 +185,35 @@ export class SmallRows {
     this.#damage ??= damaged(this.path, error);
     return this.#damage;
   }
+}
+
+/** Files with this ending of their name beside `path`, without the logs that belong to them. */
+function filesBeside(path: string, ending: string): string[] {
+  const folder = dirname(path);
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(basename(path) + ending) && !/-(wal|shm)$/.test(name))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+function salvagedFileOf(path: string): string | null {
+  return filesBeside(path, SALVAGED)[0] ?? null;
+}
+
+/**
+ * Puts a new file that is whole in the place of the damaged one, which is set aside. Begun anew after a crash at any point:
+ * the new file keeps its name until the damaged one, and the log that belongs to it, are out of the way. Gives the name of
+ * the damaged file; null: there was no new one.
+ */
+function finishSalvage(path: string): string | null {
+  const salvaged = salvagedFileOf(path);
+  if (salvaged === null) return null;
+  const aside = salvaged.replace(path + SALVAGED, path + DAMAGED);
+  for (const end of [...COMPANIONS, '']) {
+    if (existsSync(path + end)) renameSync(path + end, aside + end);
+  }
+  renameSync(salvaged, path);
+  return aside;
 }
 
 function removeDatabase(path: string): void {

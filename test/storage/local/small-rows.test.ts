@@ -1,7 +1,17 @@
-import { closeSync, existsSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -118,4 +128,59 @@ test('a salvage that a crash cut short is begun anew, and leaves nothing behind'
   const store = await open(folder);
   expect(await readable(store)).toBe(60);
   expect(readdirSync(join(folder, 'blobs')).filter((name) => name.includes('new'))).toEqual([]);
+});
+
+/** The names that lie there when a crash comes between two of the steps that put a whole new file in place of the damaged one. */
+const MOMENTS = ['before the damaged file moved', 'after its log moved', 'after the damaged file moved'] as const;
+
+test.each(MOMENTS)('a crash %s loses no row that was taken over', async (moment) => {
+  const folder = await folderOfRows();
+  const path = join(folder, 'blobs', 'small.sqlite');
+  // All sixty rows are in the new file, and the old one gives none of them.
+  renameSync(path, `${path}.salvaged-1`);
+  if (moment === 'after its log moved') writeFileSync(`${path}.damaged-1-wal`, 'log');
+  else writeFileSync(`${path}-wal`, 'log');
+  writeFileSync(moment === 'after the damaged file moved' ? `${path}.damaged-1` : path, 'rotten');
+  const store = await open(folder);
+  expect(store.damagedRows).toBeNull();
+  expect(await readable(store)).toBe(60);
+  expect(store.rowsSetAside).toEqual([`${path}.damaged-1`]);
+  expect(existsSync(`${path}.damaged-1-wal`)).toBe(true);
+});
+
+test('a salvage whose last steps failed goes on with the rows that it had taken over', async () => {
+  const folder = await folderOfRows();
+  const path = join(folder, 'blobs', 'small.sqlite');
+  rotPage(path, 'table');
+  const store = await open(folder);
+  const before = await readable(store);
+  // Where the damaged file is to go lies a folder that is not empty: it cannot be moved there.
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  mkdirSync(`${path}.damaged-1000/in-the-way`, { recursive: true });
+  await expect(store.salvageRows(NEVER)).rejects.toThrow();
+  expect(store.damagedRows).not.toBeNull();
+  rmSync(`${path}.damaged-1000`, { recursive: true });
+  const { taken } = await store.salvageRows(NEVER);
+  expect(taken).toBeGreaterThanOrEqual(before);
+  expect(await readable(store)).toBe(taken);
+});
+
+test('a purge is not called done while the rows are damaged: their file is set aside as it is', async () => {
+  const folder = await folderOfRows();
+  rotPage(join(folder, 'blobs', 'small.sqlite'), 'table');
+  const store = await open(folder);
+  await readable(store);
+  expect(store.damagedRows).not.toBeNull();
+  for (const blob of BLOBS) {
+    await expect(store.purge(blob, NEVER)).rejects.toMatchObject({ code: 'storage/damaged-database' });
+  }
+});
+
+test('a folder whose name looks like a pattern tells what was set aside there', async () => {
+  const folder = join(temporaryFolder(), '[data]');
+  mkdirSync(join(folder, 'blobs'), { recursive: true });
+  const path = join(folder, 'blobs', 'small.sqlite');
+  writeFileSync(`${path}.damaged-7`, 'rotten');
+  expect((await open(folder)).rowsSetAside).toEqual([`${path}.damaged-7`]);
 });

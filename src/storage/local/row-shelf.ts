@@ -163,10 +163,16 @@ export class RowShelf {
     this.#database.pragma('secure_delete = ON');
     try {
       const removed = [this.#remove, this.#removeDamaged].map((statement) => statement.run(...row).changes);
+      // A file that another program made (a dump that was read in again) keeps its free pages: it is written anew once.
+      if (!this.#givesPagesBack) this.#database.exec('VACUUM');
       return removed.some((rows) => rows > 0);
     } finally {
       this.#database.pragma('secure_delete = FAST');
     }
+  }
+
+  get #givesPagesBack(): boolean {
+    return this.#database.pragma('auto_vacuum', { simple: true }) !== 0;
   }
 
   /**
@@ -177,6 +183,7 @@ export class RowShelf {
     this.#emptyLog();
     this.#database.pragma(`incremental_vacuum(${RECLAIMED_PAGES})`);
     this.#emptyLog();
+    if (!this.#givesPagesBack) return false;
     return z.number().parse(this.#database.pragma('freelist_count', { simple: true })) > 0;
   }
 

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
@@ -15,7 +16,7 @@ async function opened() {
   const filesWith = (bytes: Uint8Array) =>
     files().filter((name) => bytesOf(name).includes(Buffer.from(bytes).subarray(100, 300)));
   const sizeBytes = () => files().reduce((sum, name) => sum + statSync(join(folder, 'blobs', name)).size, 0);
-  return { store, filesWith, sizeBytes };
+  return { folder, store, filesWith, sizeBytes };
 }
 
 describe('bytes of a small blob that is purged', () => {
@@ -52,4 +53,37 @@ test('what deleted rows took goes back to the disk', async () => {
   await store.reclaim(NEVER);
   expect(sizeBytes()).toBeLessThan(full * 0.3);
   for (const blob of blobs.slice(150)) expect(await store.get(nameOf(blob), NEVER)).not.toBeNull();
+});
+
+describe('a file of rows that another program made, and that keeps its free pages', () => {
+  const secret = sampleBlob('evicted from a dump', 40_000);
+
+  async function dumped() {
+    const scene = await opened();
+    for (let index = 0; index < 20; index += 1)
+      await scene.store.put(sampleBlob(`other ${index}`, 9_000 + index), NEVER);
+    await scene.store.put(secret, NEVER);
+    await scene.store.put(sampleBlob('behind it', 9_000), NEVER);
+    await scene.store.close();
+    const database = new Database(join(scene.folder, 'blobs', 'small.sqlite'));
+    database.pragma('auto_vacuum = NONE');
+    database.exec('VACUUM');
+    database.close();
+    const store = await LocalStore.open(scene.folder);
+    onTestFinished(() => store.close());
+    await store.delete(nameOf(secret), NEVER);
+    return { ...scene, store };
+  }
+
+  test('is no reason to wait for them without end', async () => {
+    const { store } = await dumped();
+    await store.reclaim(AbortSignal.timeout(2_000));
+  });
+
+  test('is written anew by a purge, after which the bytes are in no file', async () => {
+    const { store, filesWith } = await dumped();
+    expect(filesWith(secret.bytes)).not.toEqual([]);
+    await store.purge(nameOf(secret), AbortSignal.timeout(2_000));
+    expect(filesWith(secret.bytes)).toEqual([]);
+  });
 });

@@ -4,18 +4,24 @@ const MAX_AHEAD_MS = 86_400_000;
 /** What the `Date` of the last answer said, of a refusal as well. */
 export class ServerClock {
   offsetMs: number | null = null;
+  /** The time at the server when our clock that never steps told 0. */
+  #epochMs: number | null = null;
 
   note(headers: Readonly<Record<string, string>>): void {
     const theirs = Date.parse(headers['date'] ?? '');
-    if (!Number.isNaN(theirs)) this.offsetMs = theirs - Date.now();
+    if (Number.isNaN(theirs)) return;
+    this.offsetMs = theirs - Date.now();
+    this.#epochMs = theirs - performance.now();
   }
 
   /**
-   * The time at the server, milliseconds; ours where the server never told one. null: the server is more than a day ahead
-   * of this machine, and one of the two is wrong. Behind is believed: what begins earlier ends earlier.
+   * The time at the server, milliseconds, whatever steps our wall clock made since the server told it; ours where the
+   * server never told one. null: the server is more than a day ahead of this machine, and one of the two is wrong. Behind
+   * is believed: what begins earlier ends earlier.
    */
   nowMs(): number | null {
-    const offsetMs = this.offsetMs ?? 0;
-    return offsetMs > MAX_AHEAD_MS ? null : Date.now() + offsetMs;
+    if (this.#epochMs === null) return Date.now();
+    const theirs = this.#epochMs + performance.now();
+    return theirs - Date.now() > MAX_AHEAD_MS ? null : theirs;
   }
 }

@@ -51,6 +51,14 @@ test.each([0, 5 * 365, 40, -0.5])(
   },
 );
 
+test('a step of our clock between two puts changes no retention', async () => {
+  const { put, retainedDays } = await scene(0);
+  await put('before the step');
+  vi.setSystemTime(Date.now() + 5 * 365 * DAY_MS);
+  await put('after the step');
+  expect(new Set(retainedDays())).toEqual(new Set([30]));
+});
+
 test('nothing is retained by a server whose clock is days ahead: one of the two is wrong, and no retention ends early', async () => {
   const { put, retainedDays } = await scene(-5 * 365);
   expect(codeOf(await put('first').catch((error: unknown) => error))).toBe('storage/clock-skew');

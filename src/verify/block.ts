@@ -43,7 +43,8 @@ export class Block {
     const details = { blockHash: hash, transactions: leaves.length };
     // Every block has a coinbase; without one, a root of zeros in a forged header would pass.
     if (leaves.length === 0) throw new VerifyError('verify/merkle-root', `Block ${hash} is empty.`, { details });
-    if (tree.repeats) {
+    // The same transaction at both ends of a pair is seen in the tree; anywhere else only by its name.
+    if (tree.repeats || new Set(this.transactions.map(({ txid }) => txid)).size < leaves.length) {
       throw new VerifyError('verify/duplicate-transactions', `Block ${hash} has transactions twice.`, { details });
     }
     if (!sameBytes(tree.root, merkleRoot)) {

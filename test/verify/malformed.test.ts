@@ -88,6 +88,14 @@ describe('blocks', () => {
     expect(codeOf(() => parseBlock(craftBlock(eight)).merkleTree())).toBe('verify/duplicate-transactions');
   });
 
+  test('a transaction that is there twice, and not as a pair of the tree', () => {
+    const [coinbase, twice] = three;
+    if (coinbase === undefined || twice === undefined) throw new Error('There are three.');
+    expect(codeOf(() => parseBlock(craftBlock([coinbase, twice, twice])).merkleTree())).toBe(
+      'verify/duplicate-transactions',
+    );
+  });
+
   test('no transactions under a root of zeros', () => {
     const empty = parseBlock(craftBlock([], { merkleRoot: Buffer.alloc(32) }));
     expect(codeOf(() => empty.merkleTree())).toBe('verify/merkle-root');

@@ -183,6 +183,6 @@ export function nameOf(versionHash: string): NamedHash {
   return parseNamedHash(versionHash);
 }
 
-function addressOf(node: Devnode): string {
+export function addressOf(node: Devnode): string {
   return node.url.replace('//', `//${node.username}:${node.password}@`);
 }

@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { parseLossDocument } from '../../src/catalog/loss-document.ts';
+import { createDevnode } from '../../src/devnode/index.ts';
 import { parseOccurrenceRecord, verifyOccurrence } from '../../src/verify/index.ts';
-import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
+import { addressOf, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 /** Blobs on the branch that the node follows, with their truth: can the node still give them? */
 function truth(scene: Scene) {
@@ -151,6 +152,31 @@ describe('what the node has not got', () => {
     await scene.until('told', () => scene.conditions().includes('chain/at-risk-50'));
     scene.mine(2.5 * HOUR_BLOCKS + 8);
     await scene.until('lost', () => scene.archive.status().chain.lost === 1);
+  });
+
+  test('a node that is added after a loss is asked as well, and what it has is saved', async () => {
+    const clock = { nowSeconds: () => 1_790_000_000 };
+    const scene = await Scene.create({ node: { seed: 'newcomer', clock } });
+    const newcomer = await createDevnode({ seed: 'newcomer', clock, workload: null });
+    onTestFinished(() => newcomer.close());
+    await scene.start();
+    await scene.caughtUp();
+    const blobs = [scene.submit(), scene.submit()];
+    scene.node.advanceSeconds(150);
+    scene.node.mine(1, { withoutBytes: true });
+    scene.mine(6 * HOUR_BLOCKS + 8);
+    await scene.until('lost', () => scene.archive.status().chain.lost === 2);
+    await scene.stop();
+    // It saw one of them, at the time, and has stood still since.
+    const [had, other] = blobs;
+    newcomer.submitBlob(had?.bytes ?? new Uint8Array(), { hashType: had?.hashType ?? 'keccak256' });
+    await scene.start({ HOLDFAST_NODE_URL: [scene.node, newcomer].map(addressOf).join(' ') });
+    await scene.until('revoked', () => scene.archive.status().chain.lost === 1);
+    await scene.until('stored', async () => (await scene.record(had?.versionHash ?? ''))?.state === 'stored');
+    const answers = () => scene.archive.losses().flatMap((loss) => loss.answers.map(({ source }) => source));
+    await scene.until('the other was asked for', () => answers().length === 3);
+    expect(scene.archive.losses().map(({ versionHash }) => versionHash)).toEqual([other?.versionHash]);
+    expect(answers()).toEqual(['store local', `node ${scene.node.url}`, `node ${newcomer.url}`]);
   });
 
   test('a fault is not an answer: while the node fails, nothing is lost', async () => {

@@ -1,12 +1,13 @@
 import { messageOf } from '../../blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../../blob/ids.ts';
-import { RETENTION_SECONDS } from '../../blob/limits.ts';
+import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../../blob/limits.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { AbsenceAnswer, Loss } from '../../catalog/loss-document.ts';
+import type { RecordedLoss } from '../../catalog/loss-ledger.ts';
 import type { WantedBlob } from '../../catalog/wanted-table.ts';
 import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../../verify/verified-blob.ts';
 import type { Activity } from '../activity.ts';
-import type { BlobNode } from '../blob-node.ts';
+import type { BlobNode, ListedBlob } from '../blob-node.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { isForLater } from '../errors.ts';
 import type { HeldBytes } from '../held-bytes.ts';
@@ -52,6 +53,15 @@ const COPIES = 2;
 
 type Answer = 'absent' | 'wrong-bytes' | 'no-answer' | VerifiedBlob;
 
+/** What is asked for: of the queue, or recorded as lost. */
+type Wanted = ListedBlob & ContentName & Pick<WantedBlob, 'medianTimeSeconds' | 'firstSeenMs'>;
+
+/** Somebody who is to answer before anything is lost. */
+interface Asked {
+  readonly name: string;
+  readonly ask: (wanted: Wanted, signal: AbortSignal) => Promise<Answer>;
+}
+
 /**
  * Says what is lost: on chain, past its deadline, and everybody who could have it has answered that they have not. A
  * fault is not an answer. Whoever has it after all makes it ours.
@@ -60,9 +70,25 @@ export class LossJudge {
   readonly #modules: LossModules;
   readonly #wake = new Pulse();
   readonly #resting = new Map<VersionHash, number>();
+  /** Everybody who is configured. */
+  readonly #everybody: readonly Asked[];
+  /** How far the recorded losses were compared with the configuration of now; `done`: all of them were. */
+  #compared: ContentName | null | 'done' = null;
+  /** Somebody did not answer on the way: the recorded losses are compared once more. */
+  #isIncomplete = false;
 
   constructor(modules: LossModules) {
     this.#modules = modules;
+    this.#everybody = [
+      ...modules.sources.map((source) => ({
+        name: source.name,
+        ask: (wanted: Wanted, signal: AbortSignal) => this.#askSource(source, wanted, signal),
+      })),
+      ...modules.nodes.map((node) => ({
+        name: `node ${node.name}`,
+        ask: (wanted: Wanted, signal: AbortSignal) => this.#askNode(node, wanted, signal),
+      })),
+    ];
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -74,6 +100,7 @@ export class LossJudge {
       try {
         this.#tellRevoked();
         judged = await this.#judgeSome(signal);
+        if (judged === 0) judged = await this.#askNewcomers(signal);
         this.#tell();
         this.#modules.conditions.set('chain:loss', null);
       } catch (error) {
@@ -118,20 +145,73 @@ export class LossJudge {
     return overdue.length;
   }
 
-  async #judge(wanted: WantedBlob, signal: AbortSignal): Promise<Loss | null> {
-    const { catalog, nodes, sources, spooler, nowMs } = this.#modules;
-    const { hashType, versionHash } = wanted;
+  async #judge({ hashType, ...wanted }: WantedBlob, signal: AbortSignal): Promise<Loss | null> {
     if (hashType === null) return null;
-    const name = { hashType, versionHash };
+    const { catalog } = this.#modules;
+    const name = { hashType, versionHash: wanted.versionHash };
     const upToHeight = catalog.chain.lastHeight(name);
-    const asking = [
-      ...sources.map((source) => ({ who: source.name, ask: () => this.#askSource(source, name, signal) })),
-      ...nodes.map((node) => ({ who: `node ${node.name}`, ask: () => this.#askNode(node, wanted, hashType, signal) })),
-    ];
-    if (await this.#saveHeld(wanted, name, signal)) return null;
+    if (await this.#saveHeld({ ...wanted, ...name }, signal)) return null;
+    const answers = await this.#askAll(this.#everybody, { ...wanted, ...name }, signal);
+    if (answers === null || upToHeight === null) return null;
+    return { ...name, upToHeight, deadlineSeconds: wanted.medianTimeSeconds + RETENTION_SECONDS, answers };
+  }
+
+  /**
+   * A loss says that everybody who is configured answered. A node, backend or peer that was added since has not, and may
+   * have the bytes: it is asked, and its answer is recorded with those of the others.
+   */
+  async #askNewcomers(signal: AbortSignal): Promise<number> {
+    if (this.#compared === 'done' || this.#mayJudge() === null) return 0;
+    const page = this.#modules.catalog.losses.page(this.#compared, LOOK_AHEAD);
+    let asked = 0;
+    for (const loss of page) {
+      if (asked === GROUP) break;
+      asked += Number(await this.#completed(loss, signal));
+      this.#compared = loss;
+    }
+    if (page.length === 0 && this.#resting.size === 0) {
+      this.#compared = this.#isIncomplete ? null : 'done';
+      this.#isIncomplete = false;
+    }
+    return page.length;
+  }
+
+  /** true: somebody had to be asked. */
+  async #completed(loss: RecordedLoss, signal: AbortSignal): Promise<boolean> {
+    const { catalog } = this.#modules;
+    const { hashType, versionHash, deadlineSeconds, recordedMs } = loss;
+    const newcomers = this.#everybody.filter(({ name }) => !loss.answers.some(({ source }) => source === name));
+    // What a list or a block names again is judged as a whole.
+    const isOpen = () => catalog.findWanted(versionHash) !== null || catalog.withheld.has(loss);
+    if (newcomers.length === 0 || isOpen()) return false;
+    const [occurrence] = catalog.chain.occurrences(loss, null, 1);
+    const wanted: Wanted = {
+      hashType,
+      versionHash,
+      sizeBytes: MAX_BLOB_BYTES,
+      txid: occurrence?.txid ?? null,
+      medianTimeSeconds: deadlineSeconds - RETENTION_SECONDS,
+      firstSeenMs: recordedMs,
+    };
+    const answers = await this.#askAll(newcomers, wanted, signal);
+    if (answers === null) this.#isIncomplete = true;
+    else if (!isOpen() && catalog.chain.lastHeight(loss) === loss.upToHeight) {
+      catalog.losses.record([{ ...loss, answers: [...loss.answers, ...answers] }]);
+    }
+    return true;
+  }
+
+  /** null: somebody has the bytes, and they are ours now; or somebody did not answer, and is asked again later. */
+  async #askAll(
+    everybody: readonly Asked[],
+    wanted: Wanted,
+    signal: AbortSignal,
+  ): Promise<readonly AbsenceAnswer[] | null> {
+    const { spooler, nowMs } = this.#modules;
+    const { versionHash } = wanted;
     const answers: AbsenceAnswer[] = [];
-    for (const { who, ask } of asking) {
-      const answer = await ask();
+    for (const { name, ask } of everybody) {
+      const answer = await ask(wanted, signal);
       if (answer === 'no-answer') {
         this.#resting.set(versionHash, performance.now() + UNANSWERED_REST_MS);
         return null;
@@ -145,31 +225,31 @@ export class LossJudge {
         }
         return null;
       }
-      answers.push({ source: who, answered: answer, at: new Date(nowMs()).toISOString() });
+      answers.push({ source: name, answered: answer, at: new Date(nowMs()).toISOString() });
     }
-    if (upToHeight === null) return null;
-    return { ...name, upToHeight, deadlineSeconds: wanted.medianTimeSeconds + RETENTION_SECONDS, answers };
+    return answers;
   }
 
   /** What this process serves out of memory is saved, whoever else has it. */
-  async #saveHeld(wanted: WantedBlob, name: ContentName, signal: AbortSignal): Promise<boolean> {
+  async #saveHeld(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
     const { held, verifier, spooler } = this.#modules;
-    const copy = held.copyOf(name);
+    const copy = held.copyOf(wanted);
     const blob = copy === null ? null : await verifier.verify(copy);
     if (blob === null) return false;
-    await spooler.spool(blob, { ...wanted, ...name, sizeBytes: blob.bytes.length }, signal);
+    await spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
     return true;
   }
 
-  async #askSource(source: BytesSource, name: ContentName, signal: AbortSignal): Promise<Answer> {
-    return await this.#ask(signal, name.hashType, (isAgain) => source.find(name, signal, isAgain));
+  async #askSource(source: BytesSource, { hashType, versionHash }: Wanted, signal: AbortSignal): Promise<Answer> {
+    const name = { hashType, versionHash };
+    return await this.#ask(signal, hashType, (isAgain) => source.find(name, signal, isAgain));
   }
 
-  async #askNode(node: BlobNode, wanted: WantedBlob, hashType: HashType, signal: AbortSignal): Promise<Answer> {
-    return await this.#ask(signal, hashType, async () => {
+  async #askNode(node: BlobNode, wanted: Wanted, signal: AbortSignal): Promise<Answer> {
+    return await this.#ask(signal, wanted.hashType, async () => {
       await this.#assertOurChain(node, signal);
       // By itself, as what failed before is: nobody else's bytes are to blame for this answer.
-      const [outcome] = await node.fetchBlobs([{ ...wanted, attempts: wanted.attempts + 1 }], signal);
+      const [outcome] = await node.fetchBlobs([{ ...wanted, attempts: (wanted.attempts ?? 0) + 1 }], signal);
       switch (outcome?.kind) {
         case 'bytes':
           return outcome.blob;

@@ -15,7 +15,7 @@ const RAW_BASE = '/raw';
 export const CHECK_PATHS = ['/check_vh', `${RAW_BASE}/check_vh`] as const;
 
 /**
- * The contracts of clients that exist (reference/clients.md). One of them ignores the status and takes the body for hex; an empty body makes it
+ * The contracts of clients that exist. One of them ignores the status and takes the body for hex; an empty body makes it
  * drop the batch for ever. So no GET here is ever answered without a body: no 304, no parts, and errors are JSON, which
  * is not hex.
  */

@@ -50,15 +50,15 @@ export function problemAnswer(code: ProblemCode, detail: string, facts: ProblemF
 }
 
 /**
- * The same refusal for a client that speaks JSON-RPC. Such a client can ignore the status: without an `error` member it
- * takes the refusal for an empty result (reference/clients.md). The code is never -32602, which means a proved absence.
+ * The same refusal for a client that may speak JSON-RPC. Rollux's client ignores the status: without an `error` member it
+ * takes the refusal for an empty result. The code is never -32602, which means a proved absence. The body is a problem
+ * document all the same: RFC 9457 allows further members.
  */
 export function rpcRefusal({ problem, ...refused }: ProblemAnswer): ProblemAnswer {
   const error = { code: RPC_CODES.internal, message: `${problem.title}: ${problem.detail}` };
   const both = { result: null, error, id: null, ...problem };
   return {
     ...refused,
-    headers: { ...refused.headers, 'content-type': 'application/json' },
     body: bodyOf(Buffer.from(JSON.stringify(both))),
     problem: both,
   };

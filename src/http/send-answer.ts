@@ -14,8 +14,11 @@ export function sendAnswer(
   given: Answer,
   report: (error: unknown) => void = () => undefined,
 ): FastifyReply {
-  const answer = isProblem(given) && isRpcCall(reply.request) ? rpcRefusal(given) : given;
+  const isRefusedCall = isProblem(given) && isRpcCall(reply.request);
+  const answer = isRefusedCall ? rpcRefusal(given) : given;
   reply.code(answer.status).headers(STANDING_HEADERS).headers(answer.headers);
+  // A node answers every call with this type.
+  if (isRefusedCall && reply.request.routeOptions.url === FACADE_PATH) reply.header('content-type', 'application/json');
   reply.header('x-request-id', reply.request.id);
   if (answer.body === null) return reply.send();
   if (answer.body.lengthBytes === null) {

@@ -40,6 +40,7 @@ import { ArchiveFigures } from './figures.ts';
 import { type HeldBytes, NOTHING_HELD } from './held-bytes.ts';
 import { Fetcher } from './ingest/fetcher.ts';
 import { LeftOver } from './ingest/left-over.ts';
+import { NodeLists } from './ingest/node-lists.ts';
 import { type ChainBinding, Poller, type PollerOptions } from './ingest/poller.ts';
 import { Spooler } from './ingest/spooler.ts';
 import { nodeStatus } from './node-status.ts';
@@ -188,7 +189,8 @@ export class Archive implements ArchiveView {
       finalHeight: () => this.#chain.finalHeight,
     });
     this.figures = new ArchiveFigures({ ...watched, chain: this.#chain, poller: this.#poller, routine: this.routine });
-    const beside = { poller: this.#poller, adoption: this.#adoption, chain: this.#chain };
+    const lists = new NodeLists(nodes, options.pageEntries, chain);
+    const beside = { poller: this.#poller, adoption: this.#adoption, chain: this.#chain, lists };
     this.#reader = new ArchiveReader({ ...parts, ...beside, copies, cacheFill, sites, damage });
     this.backfill = new Backfill({
       ...parts,

@@ -97,6 +97,8 @@ export type WindowLookup = Found<{ readonly entries: readonly WindowEntry[] }> |
 export interface ChainView {
   /** `absent`: no block from the start height on holds such a transaction with a blob. */
   transaction(txid: TxId): TransactionLookup;
+  /** The same; before it says `absent`, it asks every configured node for its list, where there are several. */
+  transactionAsked(txid: TxId): Promise<TransactionLookup>;
   block(at: number | BlockHash): BlockLookup;
   /** The first sixteen final occurrences that prove themselves. `absent`: the catalog does not know the content. */
   proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup>;
@@ -120,6 +122,7 @@ export interface ChainView {
 /** For a reader without a catalog: it says so, and does not guess. */
 export const NO_CHAIN: ChainView = {
   transaction: () => NOT_WALKED,
+  transactionAsked: async () => NOT_WALKED,
   block: () => NOT_WALKED,
   proofs: async () => NOT_WALKED,
   storedAndFinal: () => NOT_WALKED,

@@ -66,8 +66,8 @@ export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobByte
       problems: ['malformed/txid', 'transaction/absent', ...CHAIN_PROBLEMS],
       parameters: TRANSACTION,
       query: NOTHING,
-      answer({ parameters: { txid } }) {
-        const lookup = chain.transaction(txid);
+      async answer({ parameters: { txid } }) {
+        const lookup = await chain.transactionAsked(txid);
         if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
         return lookup.kind === 'found' ? jsonAnswer(occurrenceOnWire(lookup.occurrence)) : noTransaction(txid);
       },
@@ -88,7 +88,7 @@ export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobByte
       query: NOTHING,
       async answer(request) {
         const { txid } = request.parameters;
-        const lookup = chain.transaction(txid);
+        const lookup = await chain.transactionAsked(txid);
         if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
         if (lookup.kind === 'absent') return noTransaction(txid);
         const { hashType, versionHash } = lookup.occurrence;

@@ -70,6 +70,10 @@ export class FakeChainView implements ChainView {
     return occurrence;
   }
 
+  async transactionAsked(txid: TxId): Promise<TransactionLookup> {
+    return this.transaction(txid);
+  }
+
   transaction(txid: TxId): TransactionLookup {
     const occurrence = this.occurrences.find((one) => one.txid === txid);
     if (occurrence !== undefined) return { kind: 'found', occurrence };

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
 import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
@@ -166,6 +167,40 @@ test('the followed node goes away in a conflict: nothing of the other branch is 
   expect(scene.conditions()).not.toContain('chain/final-withdrawn');
 });
 
+test('what only a node lists that is not followed is not called absent, and is fetched from it', async () => {
+  const other = await twin();
+  const scene = await Scene.create({ nodes: [other] });
+  mineOnBoth(scene, other, 4, 1);
+  await scene.start();
+  await scene.caughtUp();
+  const theirs = other.submitBlob(new TextEncoder().encode('in the mempool of the second node alone'));
+  const call = { jsonrpc: '2.0', id: 1, method: 'getnevmblobdata' };
+  const facade = async (asked: string) => {
+    const body = JSON.stringify({ ...call, params: [asked] });
+    return z
+      .object({ error: z.object({ code: z.number() }) })
+      .parse(await (await fetch(scene.url, { method: 'POST', body })).json());
+  };
+  const statusOf = async (path: string) => (await fetch(new URL(path, scene.url))).status;
+  expect(await statusOf(`/v1/transactions/${theirs.txid}`)).toBe(503);
+  expect((await facade(theirs.txid)).error.code).not.toBe(-32602);
+  expect(await statusOf(`/v1/blobs/${theirs.versionHash}`)).toBe(503);
+  const { versionHash } = theirs;
+  await scene.until('fetched', async () => (await statusOf(`/v1/blobs/${versionHash}`)) === 200);
+  // What nobody lists is absent, until one of them cannot be asked.
+  const nobodys = 'ab'.repeat(32);
+  const expectAll = async (status: number) => {
+    expect(await statusOf(`/v1/blobs/${nobodys}`)).toBe(status);
+    expect(await statusOf(`/vh/${nobodys}`)).toBe(status);
+    expect(await statusOf(`/v1/transactions/${nobodys}`)).toBe(status);
+  };
+  await expectAll(404);
+  expect((await facade(nobodys)).error.code).toBe(-32602);
+  await other.goAway();
+  await expectAll(503);
+  expect((await facade(nobodys)).error.code).not.toBe(-32602);
+});
+
 test('a second node on another chain is ignored', async () => {
   const other = await twin({ seed: 'another chain' });
   const scene = await Scene.create({ nodes: [other] });
@@ -173,6 +208,13 @@ test('a second node on another chain is ignored', async () => {
   const [blob] = scene.mine(4, 1);
   await scene.finalUpTo(122);
   expect(await scene.states(blob?.versionHash ?? '')).toEqual(['final']);
+  const theirs = other.submitBlob(new TextEncoder().encode('of another chain'));
+  const absent = async () => (await fetch(new URL(`/v1/blobs/${theirs.versionHash}`, scene.url))).status;
+  expect(await absent()).toBe(404);
+  // It has no say when it is silent, either.
+  await other.goAway();
+  expect(await absent()).toBe(404);
+  await other.comeBack();
   await scene.node.goAway();
   await scene.until('told', () =>
     scene.conditions().some((code) => code.startsWith('node/') || code === 'archive/other-chain'),

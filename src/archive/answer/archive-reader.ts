@@ -9,6 +9,7 @@ import type { RehashRule, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from '../archive-view.ts';
 import type { ChainFollowing } from '../chain/chain-following.ts';
 import type { DamageWatch } from '../damage-watch.ts';
+import type { NodeLists } from '../ingest/node-lists.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Adoption } from '../replicate/adoption.ts';
 import type { CacheFill } from '../replicate/cache-fill.ts';
@@ -25,6 +26,8 @@ export interface ReaderModules {
   readonly sites: readonly Site[];
   readonly damage: DamageWatch;
   readonly poller: Poller;
+  /** Of every configured node. */
+  readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: Adoption;
   readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasConflict'>;
 }
@@ -173,14 +176,29 @@ export class ArchiveReader {
         return unavailable('cannot-tell', `Bytes of this name are in ${holder}, but not in the catalog yet.`, 10);
       }
     }
-    if (!(await poller.readAgain(signal))) {
+    const [isRead, whyListed] = await Promise.all([poller.readAgain(signal), this.#whyListed(name)]);
+    if (!isRead) {
       return unavailable('cannot-tell', 'The node was asked for its list just now, and has not answered.', 5);
     }
     const isUnread = poller.isListed(name.versionHash) && catalog.find(name.versionHash).length === 0;
     if (isUnread || this.entriesOf(name).length > 0) {
       return unavailable('not-fetched-yet', 'The node lists it since a moment ago; its bytes are not here yet.', 1);
     }
-    return null;
+    return whyListed;
+  }
+
+  /** What a node lists that is not followed is fetched from it, as what the followed one lists; null: none lists it. */
+  async #whyListed({ versionHash }: NamedHash): Promise<Unavailable | null> {
+    const { lists, poller } = this.#modules;
+    if (!lists.isOfSeveral) return null;
+    const { byHash, silent } = await lists.read();
+    const listed = byHash.get(versionHash);
+    if (listed !== undefined) {
+      poller.noteListedElsewhere(listed);
+      return unavailable('not-fetched-yet', 'A configured node lists it; its bytes are not here yet.', 5);
+    }
+    if (silent.length === 0) return null;
+    return unavailable('cannot-tell', `${silent.join(', ')} was asked for its list just now, and has not answered.`, 5);
   }
 
   /** Of what everybody answered not to have, the recorded loss speaks; anything else on chain may be somewhere. */

@@ -31,6 +31,7 @@ import type {
   WindowEntry,
   WindowLookup,
 } from '../chain-view.ts';
+import type { NodeLists } from '../ingest/node-lists.ts';
 import { LastSavedBlock } from './last-saved-block.ts';
 
 export interface ChainQuestionModules {
@@ -39,6 +40,7 @@ export interface ChainQuestionModules {
   /** Every backend with names, nearest first. */
   readonly records: readonly RecordStore[];
   readonly poller: { isListCurrent(): boolean };
+  readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: { readonly isDone: boolean };
   readonly chain: {
     readonly whyNotCurrent: NotCurrent | null;
@@ -93,6 +95,19 @@ export class ChainQuestions implements ChainView {
     const found = this.#modules.catalog.chain.ofTransaction(txid);
     if (found !== null) return { kind: 'found', occurrence: this.#describe(found) };
     return this.#whyNotAbsent() ?? this.#whyNoHistory() ?? { kind: 'absent' };
+  }
+
+  async transactionAsked(txid: TxId): Promise<TransactionLookup> {
+    const lookup = this.transaction(txid);
+    // Of one node alone, the walk is what it says of blocks; another one may have a block that is not walked yet.
+    if (lookup.kind !== 'absent' || !this.#modules.lists.isOfSeveral) return lookup;
+    const { transactions, silent } = await this.#modules.lists.read();
+    if (transactions.has(txid))
+      return unavailable('walk-behind', 'A node lists it, and no block that was walked has it yet.', 5);
+    if (silent.length > 0)
+      return unavailable('walk-behind', `${silent.join(', ')} was asked for its list, and has not answered.`, 5);
+    // It can have been walked meanwhile, and what keeps absence from being said can have begun.
+    return this.transaction(txid);
   }
 
   block(at: number | BlockHash): BlockLookup {

@@ -31,7 +31,7 @@ const MOST_BARREN_PAGES = 8;
  * thorough sweep, and the next page begins behind what is known, never further on.
  */
 export async function sweepList(
-  node: BlobNode,
+  node: Pick<BlobNode, 'listBlobs'>,
   limits: SweepLimits,
   takeOver: (entries: readonly ListedBlob[]) => void,
   signal: AbortSignal,

@@ -188,6 +188,13 @@ export class Poller {
     return this.#listed.has(versionHash);
   }
 
+  /** Another configured node lists it: it is fetched, though the one that is followed does not name it. */
+  noteListedElsewhere(entry: ListedBlob): void {
+    if (this.#tip === null || this.#modules.catalog.noteListed([sightingOf(entry, this.#tip)]) === 0) return;
+    this.#modules.activity.emit('listed', 1);
+    this.news.ring();
+  }
+
   /** The next reading of the list notes it anew, as if it had not been there. */
   forget(versionHash: VersionHash): void {
     this.#listed.delete(versionHash);

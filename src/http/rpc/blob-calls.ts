@@ -91,7 +91,12 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
   // While the walk is behind, what was asked for can also be a transaction that it has not come to.
   if (lookup.kind === 'absent' && mined.kind === 'unavailable') throw rpcFault(mined.message, mined.retryAfterSeconds);
-  if (lookup.kind === 'absent' && mined.kind === 'absent') throw absent(asked);
+  if (lookup.kind === 'absent' && mined.kind === 'absent') {
+    const listed = await chain.transactionAsked(parseTxId(asked));
+    if (listed.kind === 'absent') throw absent(asked);
+    if (listed.kind === 'unavailable') throw rpcFault(listed.message, listed.retryAfterSeconds);
+    throw rpcFault('It was walked a moment ago; ask again', 1);
+  }
   if (lookup.kind === 'absent') throw rpcFault('The chain names a blob that the archive does not know');
   const { record } = lookup;
   const { hashType, versionHash } = record;

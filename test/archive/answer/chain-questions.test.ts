@@ -19,6 +19,7 @@ function scene(setup: CatalogSetup = {}) {
     node: { header: () => Promise.reject(new Error('No node.')) },
     records: [],
     poller: { isListCurrent: () => now.list },
+    lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
     adoption: {
       get isDone() {
         return now.isDone;

@@ -21,6 +21,7 @@ function askedMicroseconds(path: string): number {
     node: { header: () => Promise.reject(new Error('No node.')) },
     records: [],
     poller: { isListCurrent: () => true },
+    lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
     adoption: { isDone: true },
     chain: { whyNotCurrent: null, hasConflict: false, lacksHistory: false, finalHeight: tip },
     nowMs: Date.now,

@@ -252,7 +252,7 @@ CREATE TABLE withdrawn_occurrence (
   -- When its record was deleted everywhere.
   deleted_ms INTEGER
 ) STRICT;
-CREATE INDEX withdrawn_undeleted ON withdrawn_occurrence (sequence) WHERE deleted_ms IS NULL;
+CREATE INDEX withdrawn_by_height ON withdrawn_occurrence (height);
 
 -- A store is to lose the record of a withdrawn occurrence.
 CREATE TABLE withdrawn_task (
@@ -306,6 +306,13 @@ CREATE TABLE evidence (
 CREATE TABLE evidence_delivery (
   store TEXT NOT NULL PRIMARY KEY,
   sequence INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Evidence that a store refuses while it takes others: everything else up to `evidence_delivery.sequence` is there.
+CREATE TABLE evidence_refused (
+  store TEXT NOT NULL,
+  path TEXT NOT NULL,
+  PRIMARY KEY (store, path)
 ) STRICT, WITHOUT ROWID;
 
 -- Bytes of transactions that were never mined, which the local store let go: free spam must not fill backends that never

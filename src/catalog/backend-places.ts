@@ -44,6 +44,7 @@ function moveAway(database: Database.Database, backend: string, from: string, to
   database.prepare('UPDATE OR REPLACE record_store SET name = ? WHERE name = ?').run(former, backend);
   database.prepare('UPDATE OR REPLACE custom_copy SET backend = ? WHERE backend = ?').run(former, backend);
   database.prepare('DELETE FROM evidence_delivery WHERE store = ?').run(backend);
+  database.prepare('DELETE FROM evidence_refused WHERE store = ?').run(backend);
   // The names are the same, and what they prove is not.
   database.exec("UPDATE replication_basis SET basis = ''");
 }

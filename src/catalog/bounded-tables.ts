@@ -96,6 +96,7 @@ export class BoundedTables {
   #leaveReports({ reports }: TableLimits): number {
     const leave = this.#database.prepare(
       `DELETE FROM evidence WHERE path > @folder || '/' AND sequence <= (SELECT sequence FROM evidence_delivery WHERE store = '${SPOOL}')
+       AND path NOT IN (SELECT path FROM evidence_refused WHERE store = '${SPOOL}')
        AND path <= (SELECT path FROM evidence WHERE path > @folder || '/' AND path < @folder || '0' ORDER BY path DESC LIMIT 1 OFFSET @reports)`,
     );
     return REPORT_FOLDERS.reduce((gone, folder) => gone + leave.run({ folder, reports }).changes, 0);

@@ -32,6 +32,9 @@ export class EvidenceOutbox {
   readonly #delivered: Database.Statement;
   readonly #deliver: Database.Statement;
   readonly #undeliver: Database.Statement;
+  readonly #refuse: Database.Statement;
+  readonly #refused: Database.Statement;
+  readonly #accept: Database.Statement;
 
   constructor(database: Database.Database, reading: Reading) {
     this.#reading = reading;
@@ -51,7 +54,17 @@ export class EvidenceOutbox {
     this.#due = database.prepare(
       'SELECT path, document, sequence FROM evidence WHERE sequence > ? ORDER BY sequence LIMIT ?',
     );
-    this.#waiting = database.prepare('SELECT COUNT(*) FROM evidence WHERE sequence > ?').pluck();
+    this.#waiting = database
+      .prepare(
+        `SELECT (SELECT COUNT(*) FROM evidence WHERE sequence > @after)
+         + (SELECT COUNT(*) FROM evidence_refused JOIN evidence USING (path) WHERE store = @store AND sequence <= @after)`,
+      )
+      .pluck();
+    this.#refuse = database.prepare('INSERT INTO evidence_refused (store, path) VALUES (?, ?) ON CONFLICT DO NOTHING');
+    this.#refused = database
+      .prepare('SELECT path FROM evidence_refused WHERE store = ? AND path > ? ORDER BY path LIMIT ?')
+      .pluck();
+    this.#accept = database.prepare('DELETE FROM evidence_refused WHERE store = ? AND path = ?');
     this.#delivered = database.prepare('SELECT sequence FROM evidence_delivery WHERE store = ?').pluck();
     this.#deliver = database.prepare(
       `INSERT INTO evidence_delivery (store, sequence) VALUES (?, ?)
@@ -97,7 +110,7 @@ export class EvidenceOutbox {
   }
 
   waitingFor(store: string): number {
-    return z.number().parse(this.#waiting.get(this.deliveredTo(store) ?? 0));
+    return z.number().parse(this.#waiting.get({ store, after: this.deliveredTo(store) ?? 0 }));
   }
 
   /** null: nothing was ever written there. */
@@ -105,7 +118,24 @@ export class EvidenceOutbox {
     return z.number().optional().parse(this.#delivered.get(store)) ?? null;
   }
 
-  /** The store has everything up to here. */
+  /** The store refuses this document and takes others: everything else goes on without it. */
+  recordRefused(store: string, path: string): void {
+    this.#reading('record what a backend refuses', () => this.#refuse.run(store, path));
+  }
+
+  /** The store has the latest state of this document. */
+  recordAccepted(store: string, path: string): void {
+    this.#reading('record what a backend has', () => this.#accept.run(store, path));
+  }
+
+  /** What the store refused and is to get all the same, in the order of paths. */
+  refused(store: string, after: string, limit: number): string[] {
+    return this.#reading('read what a backend refuses', () =>
+      z.array(z.string()).parse(this.#refused.all(store, after, limit)),
+    );
+  }
+
+  /** The store has everything up to here, but what is recorded as refused. */
   recordDelivered(store: string, sequence: number): void {
     this.#reading('record what a backend has', () => this.#deliver.run(store, sequence));
   }

@@ -16,7 +16,7 @@ import {
   occurrenceRow,
   type PlacedOccurrence,
 } from './occurrence-table.ts';
-import { RecordTasks, UNMADE_RECORD } from './record-tasks.ts';
+import { isToLose, RecordTasks, UNMADE_RECORD } from './record-tasks.ts';
 import { hashKey } from './wanted-table.ts';
 
 export { UNMADE_RECORD } from './record-tasks.ts';
@@ -111,11 +111,12 @@ export class RecordOutbox {
        CROSS JOIN block ON block.height = occurrence.height
        CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type
        WHERE store_id = ? AND (record_task.height, record_task.transaction_index) > (?, ?) AND record_task.height <= ?
-         AND content.state > 0 ORDER BY record_task.height, record_task.transaction_index LIMIT ?`,
+         AND content.state > 0 AND NOT EXISTS (${isToLose('record_task.store_id', 'occurrence.height', 'occurrence.txid', 'occurrence.vout')})
+       ORDER BY record_task.height, record_task.transaction_index LIMIT ?`,
     );
     this.#withdrawn = database.prepare(
       `SELECT sequence, height, version_hash, hash_type, txid, vout, block_hash
-       FROM withdrawn_task CROSS JOIN withdrawn_occurrence USING (sequence) WHERE store_id = ? ORDER BY sequence LIMIT ?`,
+       FROM withdrawn_task CROSS JOIN withdrawn_occurrence USING (sequence) WHERE store_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
     );
     this.#recorded = database
       .prepare(
@@ -195,7 +196,10 @@ export class RecordOutbox {
     this.#withdraw.run(hashKey(versionHash), code, hashKey(txid), vout, height, hashKey(blockHash), this.#nowMs());
   }
 
-  /** What this store is to get now: of blocks up to the final height, behind `after`, in the order of the chain. */
+  /**
+   * What this store is to get now: of blocks up to the final height, behind `after`, in the order of the chain. A record
+   * that the store has still to lose under the same name is not among it: the late deletion would take the new one.
+   */
   due(store: string, after: ChainPlace, finalHeight: number, limit: number): DueRecord[] {
     const id = this.#tasks.id(store);
     return this.#due.all(id, after.height, after.transactionIndex, finalHeight, limit).map((value) => {
@@ -262,9 +266,9 @@ export class RecordOutbox {
       .immediate();
   }
 
-  /** Whose records this store is to lose, in the order in which they were withdrawn. */
-  undeleted(store: string, limit: number): WithdrawnOccurrence[] {
-    return this.#withdrawn.all(this.#tasks.id(store), limit).map((value) => {
+  /** Whose records this store is to lose, in the order in which they were withdrawn, behind the sequence `after`. */
+  undeleted(store: string, after: number, limit: number): WithdrawnOccurrence[] {
+    return this.#withdrawn.all(this.#tasks.id(store), after, limit).map((value) => {
       const found = withdrawnRow.parse(value);
       const { transactionIndex: _, ...occurrence } = decodeOccurrence({ ...found, transaction_index: 0 });
       return { ...occurrence, sequence: found.sequence, blockHash: parseBlockHash(found.block_hash.toString('hex')) };

@@ -11,6 +11,13 @@ export const UNMADE_RECORD = '';
 const FORGET_UNASKED = `DELETE FROM unwritten_record WHERE NOT EXISTS (SELECT 1 FROM record_task
   WHERE record_task.height = unwritten_record.height AND record_task.transaction_index = unwritten_record.transaction_index)`;
 
+/** SQL: the store is to lose an earlier record of this name. Looked up by height: few are withdrawn at one height. */
+export function isToLose(storeId: string, height: string, txid: string, vout: string): string {
+  return `SELECT 1 FROM withdrawn_occurrence AS earlier INDEXED BY withdrawn_by_height
+    CROSS JOIN withdrawn_task AS task ON task.sequence = earlier.sequence AND task.store_id = ${storeId}
+    WHERE earlier.height = ${height} AND earlier.txid = ${txid} AND earlier.vout = ${vout}`;
+}
+
 const placeRow = z.object({ height: z.number(), transaction_index: z.number() });
 const numbered = z.array(z.object({ id: z.number(), name: z.string() }));
 
@@ -60,8 +67,7 @@ export class RecordTasks {
     this.#written = database.prepare(
       `DELETE FROM record_task WHERE height = @height AND transaction_index = @index AND store_id = @id
          AND EXISTS (SELECT 1 FROM block WHERE height = @height AND hash = @blockHash)
-         AND NOT EXISTS (SELECT 1 FROM withdrawn_task CROSS JOIN withdrawn_occurrence USING (sequence)
-           WHERE store_id = @id AND height = @height AND txid = @txid AND vout = @vout)`,
+         AND NOT EXISTS (${isToLose('@id', '@height', '@txid', '@vout')})`,
     );
     this.#forgetTexts = database.prepare(
       `UPDATE unwritten_record SET record = '${UNMADE_RECORD}' WHERE (height, transaction_index) IN

@@ -50,4 +50,6 @@ export interface RecordStore {
   listRecords(prefix: string, signal: AbortSignal): AsyncIterable<RecordEntry>;
   /** A withdrawn occurrence. `storage/locked` where object lock forbids it: write a tombstone beside it then. */
   deleteRecord(path: RecordPath, signal: AbortSignal): Promise<void>;
+  /** Does the store take and give something else now? Asked when it refuses a record; without it, nobody knows. */
+  readonly takesOthers?: (signal: AbortSignal) => Promise<boolean>;
 }

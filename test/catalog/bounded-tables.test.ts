@@ -130,11 +130,12 @@ test('a record that was written while its block was taken back is written again 
   catalog.chain.takeBack(1);
   walk(catalog, 2, 'blob 2', 1);
   // The data folder was quicker.
-  for (const { sequence } of catalog.records.undeleted('local', 10)) catalog.records.recordDeleted('local', [sequence]);
+  for (const { sequence } of catalog.records.undeleted('local', 0, 10))
+    catalog.records.recordDeleted('local', [sequence]);
   write('local');
   enforce();
   catalog.records.recordWritten('s3', underWay);
-  const [withdrawn] = catalog.records.undeleted('s3', 10);
+  const [withdrawn] = catalog.records.undeleted('s3', 0, 10);
   catalog.records.recordDeleted('s3', [withdrawn?.sequence ?? 0]);
   expect(write('s3').map(({ height }) => height)).toEqual([2]);
 });

@@ -42,5 +42,6 @@ function siteRecords(site: Site): RecordStore | null {
     getRecord: (path, signal) => judged(signal, () => getRecord.call(store, path, signal)),
     listRecords: (prefix, signal) => listRecords.call(store, prefix, signal),
     deleteRecord: (path, signal) => judged(signal, () => deleteRecord.call(store, path, signal)),
+    takesOthers: (signal) => site.takesOthers(signal),
   };
 }

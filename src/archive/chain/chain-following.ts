@@ -103,12 +103,14 @@ export class ChainFollowing {
       conditions,
       finalHeight: () => this.finalHeight,
       news: follower.moved,
+      steadyMs: () => performance.now(),
     });
     this.#evidence = new EvidenceKeeper({
       archiverId: options.archiverId,
       catalog,
       stores: modules.records,
       conditions,
+      steadyMs: () => performance.now(),
     });
     const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);
     activity.on('walked', () => deadlines.look());

@@ -1,8 +1,10 @@
+import { setImmediate as letOthersWork } from 'node:timers/promises';
 import { messageOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { parseRecordPath, type RecordStore } from '../../storage/record-store.ts';
+import { parseRecordPath, type RecordPath, type RecordStore } from '../../storage/record-store.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import { Pulse } from '../pulse.ts';
+import { RefusedRecords } from './refused-records.ts';
 
 export interface EvidenceModules {
   /** Evidence lies below `audit/<archiver id>/`, apart from that of every other archiver on the same backend. */
@@ -11,6 +13,8 @@ export interface EvidenceModules {
   /** Every backend with names. Each gets all of it, whenever it came to be one. */
   readonly stores: readonly RecordStore[];
   readonly conditions: ConditionBoard;
+  /** A clock that never steps. */
+  readonly steadyMs: () => number;
 }
 
 const GROUP = 64;
@@ -24,15 +28,29 @@ export interface EvidenceStatus {
   readonly waiting: Readonly<Record<string, number>>;
 }
 
-/** Brings evidence to every backend with names, to each at its own pace: one that is away holds up no other. */
+/** A store, and what it refuses. */
+interface Target {
+  readonly store: RecordStore;
+  readonly refused: RefusedRecords;
+}
+
+/**
+ * Brings evidence to every backend with names, to each at its own pace: one that is away holds up no other, and one document
+ * that it refuses no other document.
+ */
 export class EvidenceKeeper {
   readonly #modules: EvidenceModules;
   readonly #pause = new Pulse();
   /** One at a time to each store: an older state must not arrive after a later one. */
   readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #targets: readonly Target[];
 
   constructor(modules: EvidenceModules) {
     this.#modules = modules;
+    this.#targets = modules.stores.map((store) => {
+      const subject = `chain:refused-evidence:${store.id}` as const;
+      return { store, refused: new RefusedRecords({ ...modules, store, subject }) };
+    });
   }
 
   get status(): EvidenceStatus {
@@ -44,19 +62,22 @@ export class EvidenceKeeper {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const [first] = this.#modules.stores;
+    const [first] = this.#targets;
     // The first one is the data folder: what a catalog that is no more had written there is this archiver's own.
-    if (first !== undefined) await this.#insist(first, () => this.#adopt(first, signal), signal);
-    await Promise.all(this.#modules.stores.map((store) => this.#serve(store, signal)));
+    if (first !== undefined) await this.#insist(first.store, () => this.#adopt(first, signal), signal);
+    await Promise.all(this.#targets.map((target) => this.#serve(target, signal)));
   }
 
   /** Brings what waits to every store once, for commands that run once. Gives why some could not get it. */
   async deliverNow(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const faults = new Map<string, string>();
-    for (const [index, store] of this.#modules.stores.entries()) {
+    for (const [index, target] of this.#targets.entries()) {
+      const { store } = target;
       try {
-        if (index === 0) await this.#adopt(store, signal);
-        await this.#deliver(store, signal);
+        if (index === 0) await this.#adopt(target, signal);
+        await this.#deliver(target, signal, true);
+        const [refused] = this.#modules.catalog.evidence.refused(store.id, '', 1);
+        if (refused !== undefined) faults.set(store.id, `The ${store.id} store refuses ${refused} and takes others.`);
       } catch (error) {
         signal.throwIfAborted();
         faults.set(store.id, messageOf(error));
@@ -66,14 +87,18 @@ export class EvidenceKeeper {
   }
 
   /** Before the outbox ever wrote to it: afterwards the outbox knows all that lies there. */
-  async #adopt(store: RecordStore, signal: AbortSignal): Promise<void> {
+  async #adopt({ store, refused }: Target, signal: AbortSignal): Promise<void> {
     const { catalog, archiverId } = this.#modules;
     if (catalog.evidence.deliveredTo(store.id) !== null) return;
     const prefix = `audit/${archiverId}/`;
     let group: { path: string; document: string }[] = [];
     for await (const { path } of store.listRecords(prefix, signal)) {
-      const document = await store.getRecord(path, signal);
-      if (document !== null) group.push({ path: path.slice(prefix.length), document });
+      const read = async () => {
+        const document = await store.getRecord(path, signal);
+        if (document !== null) group.push({ path: path.slice(prefix.length), document });
+      };
+      // A file that the disk does not give is told, and keeps none of the others.
+      await refused.attempt(path, read, signal);
       if (group.length < GROUP) continue;
       catalog.losses.adoptEvidence(group);
       group = [];
@@ -82,33 +107,57 @@ export class EvidenceKeeper {
     catalog.evidence.recordDelivered(store.id, 0);
   }
 
-  async #serve(store: RecordStore, signal: AbortSignal): Promise<void> {
+  async #serve(target: Target, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#insist(store, () => this.#deliver(store, signal), signal);
+      await this.#insist(target.store, () => this.#deliver(target, signal, false), signal);
       await this.#pause.wait(IDLE_MS, signal);
     }
   }
 
-  async #deliver(store: RecordStore, signal: AbortSignal): Promise<void> {
+  /** `isAsked`: somebody waits for it, so that what rests is tried as well. */
+  async #deliver(target: Target, signal: AbortSignal, isAsked: boolean): Promise<void> {
+    const { store, refused } = target;
     const { evidence } = this.#modules.catalog;
+    refused.beginRound();
+    for (let after = ''; ; ) {
+      const again = evidence.refused(store.id, after, GROUP);
+      const last = again.at(-1);
+      if (last === undefined) break;
+      after = last;
+      for (const path of again) {
+        if (isAsked || !refused.isResting(this.#placeOf(path))) await this.#bring(target, path, signal);
+      }
+      await letOthersWork(undefined, { signal });
+    }
     for (;;) {
       const due = evidence.due(store.id, GROUP);
       const last = due.at(-1);
       if (last === undefined) return;
-      for (const { path } of due) await this.#inTurn(store, () => this.#putLatest(store, path, signal));
+      for (const { path } of due) await this.#bring(target, path, signal);
       evidence.recordDelivered(store.id, last.sequence);
     }
+  }
+
+  /** Resolves when the store has the latest state, or is recorded to refuse this document alone. */
+  async #bring({ store, refused }: Target, path: string, signal: AbortSignal): Promise<void> {
+    const { evidence } = this.#modules.catalog;
+    const put = () => this.#inTurn(store, () => this.#putLatest(store, path, signal));
+    if (await refused.attempt(this.#placeOf(path), put, signal)) evidence.recordAccepted(store.id, path);
+    else evidence.recordRefused(store.id, path);
+  }
+
+  #placeOf(path: string): RecordPath {
+    return parseRecordPath(`audit/${this.#modules.archiverId}/${path}`);
   }
 
   /** As it is now: it may have changed since it was found to be due, and somebody else may have brought that. */
   async #putLatest(store: RecordStore, path: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const { catalog, archiverId } = this.#modules;
+    const { catalog } = this.#modules;
     const document = catalog.evidence.find(path);
     // An old report that the catalog does not keep any more.
     if (document === null) return;
-    const place = parseRecordPath(`audit/${archiverId}/${path}`);
-    await store.putRecord(place, `${JSON.stringify(document, null, 2)}\n`, signal);
+    await store.putRecord(this.#placeOf(path), `${JSON.stringify(document, null, 2)}\n`, signal);
   }
 
   #inTurn(store: RecordStore, work: () => Promise<void>): Promise<void> {

@@ -1,9 +1,10 @@
+import { setImmediate as letOthersWork } from 'node:timers/promises';
 import { codeOf, messageOf } from '../../blob/errors.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { RECORDED_OCCURRENCES } from '../../catalog/chain-index.ts';
 import { type DueRecord, UNMADE_RECORD, type WithdrawnOccurrence } from '../../catalog/record-outbox.ts';
 import { StorageError } from '../../storage/errors.ts';
-import { parseRecordPath, type RecordStore } from '../../storage/record-store.ts';
+import { parseRecordPath, type RecordPath, type RecordStore } from '../../storage/record-store.ts';
 import { decodeOccurrenceRecord } from '../../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../../verify/errors.ts';
 import { encodeOccurrenceRecord, occurrenceKey } from '../../verify/occurrence-record.ts';
@@ -12,6 +13,7 @@ import { Pulse } from '../pulse.ts';
 import type { ChainNode } from './chain-node.ts';
 import { recordIn } from './occurrence-proofs.ts';
 import { type ProvenBlock, readBlock } from './read-block.ts';
+import { RefusedRecords } from './refused-records.ts';
 
 export interface RecordModules {
   readonly catalog: Catalog;
@@ -24,6 +26,8 @@ export interface RecordModules {
   readonly node: ChainNode;
   /** Rings when more may be final, or spooled. */
   readonly news: Pulse;
+  /** A clock that never steps. */
+  readonly steadyMs: () => number;
 }
 
 const GROUP = 64;
@@ -34,7 +38,7 @@ const BEGINNING = { height: -1, transactionIndex: -1 } as const;
 
 /**
  * Writes the record of each final occurrence to every backend with names, and deletes those that were withdrawn: for each
- * backend at its own pace, so that one that is away holds up no other.
+ * backend at its own pace, so that one that is away holds up no other, and one record that it refuses no other record.
  */
 export class RecordKeeper {
   readonly #modules: RecordModules;
@@ -52,16 +56,19 @@ export class RecordKeeper {
   }
 
   async #serve(store: RecordStore, signal: AbortSignal): Promise<void> {
-    const { news, conditions, catalog, finalHeight } = this.#modules;
+    const { news, conditions, catalog, finalHeight, steadyMs } = this.#modules;
     const subject = `chain:records:${store.id}` as const;
+    const refused = new RefusedRecords({ store, subject: `chain:refused-records:${store.id}`, conditions, steadyMs });
     while (!signal.aborted) {
       const rings = news.rings;
       try {
-        await this.#deleteWithdrawn(store, signal);
-        let fault = await this.#writeDue(store, signal);
+        refused.beginRound();
+        await this.#deleteWithdrawn(store, refused, signal);
+        let fault = await this.#writeDue(store, refused, signal);
         while (finalHeight() !== null && catalog.records.fillSome(store.id, RECORDED_OCCURRENCES, FILL_GROUP)) {
-          fault = await this.#writeDue(store, signal);
+          fault = await this.#writeDue(store, refused, signal);
         }
+        refused.endRound();
         if (fault !== null) throw fault;
         conditions.set(subject, null);
       } catch (error) {
@@ -75,21 +82,28 @@ export class RecordKeeper {
   }
 
   /** Before anything is written: the same transaction can be final again under the same name, in another block. */
-  async #deleteWithdrawn(store: RecordStore, signal: AbortSignal): Promise<void> {
+  async #deleteWithdrawn(store: RecordStore, refused: RefusedRecords, signal: AbortSignal): Promise<void> {
     const { catalog } = this.#modules;
-    for (;;) {
-      const withdrawn = catalog.records.undeleted(store.id, GROUP);
-      if (withdrawn.length === 0) return;
-      for (const occurrence of withdrawn) await deleteFrom(store, occurrence, signal);
-      catalog.records.recordDeleted(
-        store.id,
-        withdrawn.map(({ sequence }) => sequence),
-      );
+    for (let after = 0; ; ) {
+      const withdrawn = catalog.records.undeleted(store.id, after, GROUP);
+      const last = withdrawn.at(-1);
+      if (last === undefined) return;
+      after = last.sequence;
+      const deleted: number[] = [];
+      for (const occurrence of withdrawn) {
+        const path = parseRecordPath(occurrenceKey(occurrence));
+        const remove = () => deleteFrom(store, path, occurrence, signal);
+        if (!refused.isResting(path) && (await refused.attempt(path, remove, signal))) {
+          deleted.push(occurrence.sequence);
+        }
+      }
+      catalog.records.recordDeleted(store.id, deleted);
+      await letOthersWork(undefined, { signal });
     }
   }
 
   /** Gives why one could not be made, which keeps none of the others from being written. */
-  async #writeDue(store: RecordStore, signal: AbortSignal): Promise<Error | null> {
+  async #writeDue(store: RecordStore, refused: RefusedRecords, signal: AbortSignal): Promise<Error | null> {
     const { catalog, finalHeight } = this.#modules;
     let fault: Error | null = null;
     for (let after: { height: number; transactionIndex: number } = BEGINNING; !signal.aborted; ) {
@@ -100,18 +114,18 @@ export class RecordKeeper {
       after = last;
       const written: DueRecord[] = [];
       for (const record of due) {
+        const path = parseRecordPath(occurrenceKey(record));
+        if (refused.isResting(path)) continue;
         // Its block may leave the branch at any time: then it is nobody's to make or to write.
         const isOurs = () => catalog.chain.blockAt(record.height)?.hash === record.blockHash;
         const text = isOurs() ? await this.#textOf(record, store, signal) : null;
         if (text === null || !isOurs()) continue;
         if (text instanceof Error) fault = text;
-        else {
-          await store.putRecord(parseRecordPath(occurrenceKey(record)), text, signal);
-          written.push(record);
-        }
+        else if (await refused.attempt(path, () => store.putRecord(path, text, signal), signal)) written.push(record);
       }
       // What a reorganisation took while it was put is queued to be deleted, and does not count as written.
       catalog.records.recordWritten(store.id, written);
+      await letOthersWork(undefined, { signal });
     }
     this.#lastRead = null;
     return fault;
@@ -174,8 +188,12 @@ function completed({ sizeBytes }: DueRecord, record: string): string {
 }
 
 /** Where object lock keeps it, a tombstone beside it says which block it spoke of: the same name can be right later. */
-async function deleteFrom(store: RecordStore, occurrence: WithdrawnOccurrence, signal: AbortSignal): Promise<void> {
-  const path = parseRecordPath(occurrenceKey(occurrence));
+async function deleteFrom(
+  store: RecordStore,
+  path: RecordPath,
+  occurrence: WithdrawnOccurrence,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await store.deleteRecord(path, signal);
   } catch (error) {

@@ -194,6 +194,11 @@ export class Site {
     this.lastError = error;
   }
 
+  /** While the backend may be used: does it take and give something new? */
+  async takesOthers(signal: AbortSignal): Promise<boolean> {
+    return this.isAdmitted && !this.isLeftAlone && (await this.#serves(PROBE_HOLDS_MS.goOn, signal));
+  }
+
   /** One probe at a time answers all who ask. */
   async #serves(holdsMs: number, signal: AbortSignal): Promise<boolean> {
     if (this.#steadyMs() - this.#servedMs < holdsMs) return true;

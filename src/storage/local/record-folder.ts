@@ -12,6 +12,8 @@ import {
 import { makeDurableFolder, removeDurably, writeDurably } from './durable-file.ts';
 import { readRegularFile } from './regular-file.ts';
 
+const PROBE = Buffer.from('{}\n');
+
 /** Records as files below the data folder: `occurrences/…` and `audit/…`, a file each, durable when acknowledged. */
 export class RecordFolder implements RecordStore {
   readonly id = 'local';
@@ -57,6 +59,19 @@ export class RecordFolder implements RecordStore {
   async deleteRecord(path: RecordPath, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await this.#doing('delete', path, () => removeDurably(join(this.#root, path)));
+  }
+
+  async takesOthers(signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const file = join(this.#temporary, 'probe.json');
+    try {
+      await writeDurably(file, PROBE, this.#temporary);
+      const read = await readRegularFile(file, PROBE.length);
+      await rm(file, { force: true });
+      return PROBE.equals(read);
+    } catch {
+      return false;
+    }
   }
 
   async *#below(folder: string, signal: AbortSignal): AsyncIterable<RecordEntry> {

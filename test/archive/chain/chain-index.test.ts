@@ -144,7 +144,9 @@ describe('taking blocks back', () => {
     const { withdrawn } = catalog.chain.takeBack(100);
     expect(withdrawn).toMatchObject([{ versionHash: hex('a'), height: 101 }]);
     expect(catalog.chain.state).toMatchObject({ finalHeight: 100, tip: { height: 100 } });
-    expect(catalog.records.undeleted('local', 10)).toMatchObject([{ versionHash: hex('a'), blockHash: hashOf(101) }]);
+    expect(catalog.records.undeleted('local', 0, 10)).toMatchObject([
+      { versionHash: hex('a'), blockHash: hashOf(101) },
+    ]);
   });
 
   test('below everything that was walked: the walk begins anew at the same height', () => {

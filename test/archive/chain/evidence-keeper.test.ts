@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as moment } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { EvidenceKeeper } from '../../../src/archive/chain/evidence-keeper.ts';
@@ -8,6 +10,7 @@ import { StorageError } from '../../../src/storage/errors.ts';
 import { RecordFolder } from '../../../src/storage/local/record-folder.ts';
 import { parseRecordPath, type RecordStore } from '../../../src/storage/record-store.ts';
 import { openCatalog } from '../../catalog/catalog-in-folder.ts';
+import { eventually } from '../../e2e/eventually.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const ID = 'ab'.repeat(8);
@@ -19,6 +22,8 @@ class WatchedStore implements RecordStore {
   readonly id: string;
   readonly documents = new Map<string, string>();
   isAway = false;
+  /** The store neither takes nor gives these, and takes others. */
+  readonly poisoned = new Set<string>();
   #tell = () => {};
 
   constructor(id: string) {
@@ -28,7 +33,17 @@ class WatchedStore implements RecordStore {
   async putRecord(path: string, document: string): Promise<void> {
     this.#tell();
     if (this.isAway) throw new StorageError('storage/unreachable', 'Away.', { retryable: true, hint: 'Wait.' });
+    this.#refuse(path);
     this.documents.set(path, document);
+  }
+
+  async takesOthers(): Promise<boolean> {
+    return !this.isAway;
+  }
+
+  #refuse(path: string): void {
+    if (this.poisoned.has(path))
+      throw new StorageError('storage/fault', 'Refused.', { retryable: true, hint: 'Look.' });
   }
 
   /** Resolves at the next attempt to write. */
@@ -39,10 +54,16 @@ class WatchedStore implements RecordStore {
   }
 
   async getRecord(path: string): Promise<string | null> {
+    this.#refuse(path);
     return this.documents.get(path) ?? null;
   }
 
-  async *listRecords() {}
+  async *listRecords(prefix: string) {
+    for (const text of this.documents.keys()) {
+      const path = parseRecordPath(text);
+      if (path.startsWith(prefix)) yield { path, sizeBytes: 0 };
+    }
+  }
 
   async deleteRecord(path: string): Promise<void> {
     this.documents.delete(path);
@@ -55,7 +76,7 @@ function keep(catalog: Catalog, stores: readonly RecordStore[]) {
     tell = resolve;
   });
   const conditions = new ConditionBoard(createLogger('warn', { write: () => tell() }), Date.now);
-  const keeper = new EvidenceKeeper({ archiverId: ID, catalog, stores, conditions });
+  const keeper = new EvidenceKeeper({ archiverId: ID, catalog, stores, conditions, steadyMs: () => 0 });
   const stopping = new AbortController();
   const running = keeper.run(stopping.signal);
   const stop = async () => {
@@ -126,4 +147,58 @@ test('an older state that is slow on its way does not arrive after a later one',
   await stop();
   expect(JSON.parse(store.documents.get(at('withheld/keccak256/x.json')) ?? '')).toEqual({ state: 'after' });
   expect(keeper.status.waiting).toEqual({ local: 0 });
+});
+
+test('a document that a backend refuses keeps none of the others, is told, and counts as waiting over a restart', async () => {
+  const catalog = openCatalog();
+  const bucket = new WatchedStore('s3');
+  bucket.poisoned.add(at('audits/2.json'));
+  for (const name of ['1', '2', '3']) catalog.evidence.put(`audits/${name}.json`, { name });
+  const first = keep(catalog, [bucket]);
+  await first.told;
+  await eventually(() => expect([...bucket.documents.keys()]).toEqual([at('audits/1.json'), at('audits/3.json')]));
+  expect(first.conditions.all()).toMatchObject([{ code: 'storage/fault', blocksReadiness: false }]);
+  expect(first.conditions.all()[0]?.message).toMatch(/refuses 1 records and takes others/);
+  await eventually(() => expect(first.keeper.status.waiting).toEqual({ s3: 1 }));
+  await first.stop();
+
+  const { keeper, conditions, told } = keep(catalog, [bucket]);
+  await told;
+  expect(keeper.status.waiting).toEqual({ s3: 1 });
+  catalog.evidence.put('audits/4.json', { name: '4' });
+  expect((await keeper.deliverNow(NEVER)).get('s3')).toMatch(/audits\/2\.json/);
+  expect(bucket.documents.has(at('audits/4.json'))).toBe(true);
+  bucket.poisoned.clear();
+  catalog.evidence.put('audits/2.json', { name: 'two, later' });
+  expect((await keeper.deliverNow(NEVER)).size).toBe(0);
+  expect(bucket.documents.get(at('audits/2.json'))).toContain('two, later');
+  expect([keeper.status.waiting, conditions.all()]).toEqual([{ s3: 0 }, []]);
+});
+
+test('a document that the data folder does not give keeps a new catalog from none of the others, and is told', async () => {
+  const local = new WatchedStore('local');
+  for (const name of ['1', '2', '3']) local.documents.set(at(`audits/${name}.json`), `{"name":"${name}"}`);
+  local.poisoned.add(at('audits/2.json'));
+  const catalog = openCatalog();
+  const { conditions, told } = keep(catalog, [local]);
+  await told;
+  await eventually(() => expect(catalog.evidence.deliveredTo('local')).not.toBeNull());
+  expect(['1', '2', '3'].map((name) => catalog.evidence.find(`audits/${name}.json`) !== null)).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  expect(conditions.all()).toMatchObject([{ code: 'storage/fault' }]);
+});
+
+test('a folder that lies where a document should lie keeps the data folder from none of the others', async () => {
+  const root = temporaryFolder();
+  mkdirSync(join(root, at('audits/1.json')), { recursive: true });
+  const folder = await RecordFolder.open(root);
+  const catalog = openCatalog();
+  for (const name of ['1', '2']) catalog.evidence.put(`audits/${name}.json`, { name });
+  const { keeper, conditions } = keep(catalog, [folder]);
+  expect((await keeper.deliverNow(NEVER)).get('local')).toMatch(/audits\/1\.json/);
+  expect(await folder.getRecord(at('audits/2.json'), NEVER)).toContain('2');
+  expect([keeper.status.waiting, conditions.all()]).toMatchObject([{ local: 1 }, [{ code: 'storage/fault' }]]);
 });

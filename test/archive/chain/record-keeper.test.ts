@@ -5,9 +5,11 @@ import { ConditionBoard } from '../../../src/archive/condition-board.ts';
 import { Pulse } from '../../../src/archive/pulse.ts';
 import { type BlockHash, parseBlockHash, parseVersionHash } from '../../../src/blob/ids.ts';
 import { createLogger } from '../../../src/observability/logger.ts';
+import { StorageError } from '../../../src/storage/errors.ts';
 import { type RecordPath, type RecordStore, recordPathOrNull } from '../../../src/storage/record-store.ts';
 import { parseOccurrenceRecord } from '../../../src/verify/decode-occurrence-record.ts';
 import { nobleHasher } from '../../../src/verify/hasher.ts';
+import { occurrenceKey } from '../../../src/verify/occurrence-record.ts';
 import { HandClock, openCatalog } from '../../catalog/catalog-in-folder.ts';
 import { eventually } from '../../e2e/eventually.ts';
 import { commitment, craftBlock, craftTransaction, doubleSha } from '../../verify/craft.ts';
@@ -43,10 +45,23 @@ class MemoryRecords implements RecordStore {
   puts = 0;
   /** Steps in before the document lies there. */
   beforePut: () => void = () => {};
+  /** The store refuses every change of these, and takes others. */
+  readonly poisoned = new Set<string>();
+  readonly changes: string[] = [];
+
+  async takesOthers(): Promise<boolean> {
+    return true;
+  }
+  #change(change: 'put' | 'delete', path: RecordPath): void {
+    if (this.poisoned.has(path))
+      throw new StorageError('storage/fault', 'Refused.', { retryable: true, hint: 'Look.' });
+    this.changes.push(`${change} ${path}`);
+  }
 
   async putRecord(path: RecordPath, document: string): Promise<void> {
     this.puts += 1;
     this.beforePut();
+    this.#change('put', path);
     this.documents.set(path, document);
   }
   async getRecord(path: RecordPath): Promise<string | null> {
@@ -59,6 +74,7 @@ class MemoryRecords implements RecordStore {
     }
   }
   async deleteRecord(path: RecordPath): Promise<void> {
+    this.#change('delete', path);
     this.documents.delete(path);
   }
 }
@@ -92,10 +108,13 @@ function scene() {
       return { versionHash, hashType: 'keccak256', ...facts };
     }),
   );
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), new HandClock().nowMs);
+  const clock = { steadyMs: 0 };
   const keeper = new RecordKeeper({
     catalog,
     stores: [store],
-    conditions: new ConditionBoard(createLogger('fatal', { write: () => {} }), new HandClock().nowMs),
+    conditions,
+    steadyMs: () => clock.steadyMs,
     finalHeight: () => catalog.chain.state.finalHeight,
     node: Object.assign(new FakeBlobNode(), { rawBlock }),
     news,
@@ -117,12 +136,16 @@ function scene() {
   };
   const settled = async () => {
     await eventually(() => {
-      expect(catalog.records.undeleted('local', 9)).toEqual([]);
+      expect(catalog.records.undeleted('local', 0, 9)).toEqual([]);
       expect(catalog.records.due('local', { height: -1, transactionIndex: -1 }, HEIGHT, 9)).toEqual([]);
     });
     return [...store.documents.values()].map((text) => parseOccurrenceRecord(text).header);
   };
-  return { catalog, store, replaceBy, start, inTheMiddle, settled };
+  const again = (afterMs: number) => {
+    clock.steadyMs += afterMs;
+    news.ring();
+  };
+  return { catalog, store, conditions, again, replaceBy, start, inTheMiddle, settled };
 }
 
 const headerOf = ({ raw }: Crafted) => hexOf(raw.subarray(0, HEADER_BYTES));
@@ -161,4 +184,55 @@ test('what one rule called final and another one does not is withdrawn all the s
   expect(catalog.chain.state.finalHeight).toBeNull();
   replaceBy(null);
   expect(await settled()).toEqual([]);
+});
+
+/** Where the record of the first content of a block lies. */
+const keyIn = (catalog: ReturnType<typeof openCatalog>, content: number) => {
+  const versionHash = CONTENTS[content] ?? '';
+  const [occurrence] = catalog.chain.occurrences(
+    { hashType: 'keccak256', versionHash: parseVersionHash(versionHash) },
+    null,
+    1,
+  );
+  if (occurrence === undefined) throw new Error('no occurrence');
+  return occurrenceKey(occurrence);
+};
+
+test('a record that the store refuses rests, is told with its number, and keeps none of the others', async () => {
+  const { catalog, store, conditions, again, start, settled } = scene();
+  const poisoned = keyIn(catalog, 0);
+  store.poisoned.add(poisoned);
+  start();
+  await eventually(() => {
+    expect(store.documents.size).toBe(2);
+    expect(conditions.all()).toMatchObject([{ code: 'storage/fault', blocksReadiness: false }]);
+  });
+  expect(conditions.all()[0]?.message).toMatch(/refuses 1 records and takes others/);
+  const { puts } = store;
+  again(1_000);
+  store.poisoned.clear();
+  again(14_000);
+  expect(await settled()).toHaveLength(3);
+  // It was not tried while it rested.
+  expect(store.puts).toBe(puts + 1);
+  await eventually(() => expect(conditions.all()).toEqual([]));
+});
+
+test('a deletion that the store refuses keeps no other one, and a later record of the same name waits for it', async () => {
+  const { catalog, store, again, replaceBy, start, settled } = scene();
+  start();
+  expect(await settled()).toHaveLength(3);
+  const poisoned = keyIn(catalog, 0);
+  store.poisoned.add(poisoned);
+  replaceBy(null);
+  await eventually(() => expect(store.documents.size).toBe(1));
+  // The same transactions are final again, at the same height, in another block.
+  const before = store.changes.length;
+  replaceBy(SWAPPED);
+  await eventually(() => expect(store.documents.size).toBe(3));
+  expect(store.changes.slice(before)).toHaveLength(2);
+  store.poisoned.clear();
+  again(15_000);
+  expect(await settled()).toEqual(times(3, SWAPPED));
+  expect(store.changes.slice(before + 2)).toEqual([`delete ${poisoned}`, `put ${poisoned}`]);
 });

@@ -1,10 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as elapse } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { recordStores } from '../../../src/archive/chain/archive-sources.ts';
+import { EvidenceKeeper } from '../../../src/archive/chain/evidence-keeper.ts';
+import { ConditionBoard } from '../../../src/archive/condition-board.ts';
 import type { Backend } from '../../../src/archive/replicate/backend.ts';
+import { Site } from '../../../src/archive/replicate/site.ts';
+import { createLogger } from '../../../src/observability/logger.ts';
 import { s3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
-import type { VerifiedBlob } from '../../../src/verify/verified-blob.ts';
+import { nobleHasher } from '../../../src/verify/hasher.ts';
+import { type VerifiedBlob, verifyBlob } from '../../../src/verify/verified-blob.ts';
+import { openCatalog } from '../../catalog/catalog-in-folder.ts';
 import { NEVER, sampleBlob } from '../../sample-blobs.ts';
 import { type Asked, misbehavingServer, object, s3Error } from '../../storage/misbehaving-server.ts';
 import { replicationScene } from './replication-scene.ts';
@@ -37,6 +44,7 @@ async function bucket() {
     const { key, method, headers, body } = asked;
     const name = key.split('/').at(-1) ?? '';
     const isBlob = key.startsWith('blobs/');
+    if (refusing.isOn && key.endsWith('/audits/refused.json')) return s3Error(response, 403, 'AccessDenied');
     if (refusing.isOn && isBlob && name.startsWith('0')) return s3Error(response, 403, 'AccessDenied');
     if (refusing.isOn && isBlob && method === 'PUT' && body.length >= LARGE_BYTES) return response.destroy();
     if (key.startsWith('?')) return emptyListing(response);
@@ -131,4 +139,29 @@ test('blobs that a server cannot take or read keep none of the others: half of t
     expect(conditions.all()).toEqual([]);
   };
   await vi.waitFor(isWhole, { timeout: 30_000 });
+});
+
+test('a document that the server refuses keeps the bucket from none of the others, while a probe goes well', async () => {
+  const { backend, objects, refusing } = await bucket();
+  const site = new Site(backend, { verify: async (candidate) => verifyBlob(candidate, nobleHasher) }, () =>
+    performance.now(),
+  );
+  site.isAdmitted = true;
+  const catalog = openCatalog();
+  for (const name of ['refused', 'b', 'c']) catalog.evidence.put(`audits/${name}.json`, { name });
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), Date.now);
+  const keeper = new EvidenceKeeper({
+    archiverId: 'ab'.repeat(8),
+    catalog,
+    stores: recordStores([], [site]),
+    conditions,
+    steadyMs: () => 0,
+  });
+  expect((await keeper.deliverNow(NEVER)).get('s3')).toMatch(/audits\/refused\.json/);
+  const there = () => [...objects.keys()].filter((key) => key.includes('/audits/')).length;
+  expect([there(), keeper.status.waiting, site.isLeftAlone]).toEqual([2, { s3: 1 }, false]);
+  expect(conditions.all()).toMatchObject([{ code: 'storage/denied', blocksReadiness: false }]);
+  refusing.isOn = false;
+  expect((await keeper.deliverNow(NEVER)).size).toBe(0);
+  expect([there(), keeper.status.waiting, conditions.all()]).toEqual([3, { s3: 0 }, []]);
 });

@@ -1,14 +1,18 @@
+import type { ContentName } from '../../blob/ids.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import { mayBeOneFile, StorageError, storageFault } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
 import type { DamageWatch } from '../damage-watch.ts';
 import { ArchiveError } from '../errors.ts';
+import { examineLocal } from './local-copy.ts';
 import type { LocalRoom } from './local-room.ts';
 import type { CopyFinding, Site } from './site.ts';
 
 export interface HomeModules {
   readonly store: LocalStore;
+  readonly catalog: Catalog;
   readonly rehash: RehashRule;
   readonly room: LocalRoom;
   readonly sites: readonly Site[];
@@ -41,7 +45,13 @@ export class Home {
     const { store, room, sites } = this.#modules;
     let refusal: StorageError | null = null;
     try {
-      if (await this.putHere(blob, signal)) return store.id;
+      const wasDamaged = this.#isDamagedHere(blob);
+      if (await this.putHere(blob, signal)) {
+        if (wasDamaged) await this.#readBack(blob, signal);
+        if (room.isCache) this.#modules.damage.healed(store.id, blob);
+        this.#tellNoMore();
+        return store.id;
+      }
     } catch (error) {
       signal.throwIfAborted();
       refusal = storageFault(store.id, 'put', error);
@@ -67,8 +77,6 @@ export class Home {
         const identity = await store.keep(blob, signal);
         // On its way to the backends it is not hashed again.
         if (identity !== null) rehash.noteWritten(blob, identity);
-        if (room.isCache) this.#modules.damage.healed(store.id, blob);
-        this.#tellNoMore();
         return true;
       } catch (error) {
         room.giveBack(blob.bytes.length);
@@ -79,6 +87,26 @@ export class Home {
         room.settle(blob.bytes.length);
       }
     }
+  }
+
+  #isDamagedHere({ hashType, versionHash }: ContentName): boolean {
+    const { catalog, store } = this.#modules;
+    if (catalog.replicas.damagedCount(store.id) === 0) return false;
+    return catalog
+      .find(versionHash)
+      .filter((entry) => entry.hashType === hashType)
+      .some((entry) => catalog.placementsOf(entry).some((one) => one.backend === store.id && one.state === 'damaged'));
+  }
+
+  /**
+   * The disk lost this blob once. The blob counts as held here only after a read, because otherwise a disk that takes the
+   * file and never gives it back makes the archiver fetch the same blob from the node again and again.
+   */
+  async #readBack(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    const finding = await examineLocal(blob, this.#modules, signal);
+    if (finding.kind === 'good') return;
+    const error = finding.kind === 'damaged' ? finding.error : undefined;
+    throw error ?? notGivenBack(blob, this.#modules.store.id);
   }
 
   #tell(refusal: StorageError): void {
@@ -119,6 +147,14 @@ export class Home {
     await site.judged(() => store.put(blob, signal), signal);
     return (await site.read(blob, signal)).kind;
   }
+}
+
+function notGivenBack({ versionHash }: VerifiedBlob, backend: string): StorageError {
+  return new StorageError('storage/fault', `The local store took ${versionHash} and does not give it back whole.`, {
+    details: { backend, operation: 'get', versionHash },
+    retryable: true,
+    hint: 'Look at the disk and the system log; the archiver tries again.',
+  });
 }
 
 function noRoom(isCache: boolean, hasBackends: boolean, cause: unknown): StorageError {

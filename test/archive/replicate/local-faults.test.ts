@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { localHolding } from '../../../src/archive/replicate/holding.ts';
 import { Scrub } from '../../../src/archive/replicate/scrub.ts';
 import type { ContentEntry } from '../../../src/catalog/content-table.ts';
-import { StorageError } from '../../../src/storage/errors.ts';
+import { StorageError, storageFault } from '../../../src/storage/errors.ts';
 import type { VerifiedBlob } from '../../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../../sample-blobs.ts';
 import { rotPage } from '../../storage/local/rot.ts';
@@ -114,6 +114,43 @@ describe.each(['keep', 'cache'] as const)('a row that the local disk has and doe
     rmSync(again.store.rowsSetAside[0] ?? '');
     await again.replication.rowSalvage.salvage(NEVER);
     expect(again.conditions.has('rows')).toBe(false);
+  });
+});
+
+describe.each(['keep', 'cache'] as const)('a blob that the local disk takes and never gives back, in a %s', (mode) => {
+  /** The copy here was found damaged, and the node gives the blob again; the disk writes the file and cannot read it. */
+  const fetchedAgain = async () => {
+    const s3 = new MemoryBackend('s3');
+    const made = await replicationScene({ backends: [s3], mode });
+    await made.replication.admit(NEVER);
+    await made.spool(BAD);
+    const copy = made.store.copy.bind(made.store);
+    made.store.copy = async (name, signal) => {
+      if (name.versionHash !== BAD.versionHash) return await copy(name, signal);
+      throw storageFault('local', 'get', Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' }));
+    };
+    made.damage.report('local', BAD);
+    expect(made.catalog.totals()).toMatchObject({ seen: 1, spooled: 0, stored: 0 });
+    return { ...made, s3 };
+  };
+
+  test('goes to the backend, and its bytes are asked of the node once', async () => {
+    const made = await fetchedAgain();
+    expect(await made.spool(BAD)).toBe('s3');
+    expect(made.catalog.totals()).toMatchObject({ seen: 0, stored: 1 });
+    expect(made.conditions.all().map(({ code }) => code)).toContain('storage/fault');
+    const { found } = await made.replication.copies.find(BAD, NEVER);
+    expect(found?.from).toBe('s3');
+  });
+
+  test('rests, and is not called spooled, while no backend takes it', async () => {
+    const made = await fetchedAgain();
+    made.s3.before = () => {
+      throw new StorageError('storage/unreachable', 'away', { details: {}, retryable: true, hint: '' });
+    };
+    await expect(made.spool(BAD)).rejects.toMatchObject({ code: 'archive/no-place' });
+    expect(made.catalog.totals()).toMatchObject({ seen: 1, spooled: 0, stored: 0 });
+    expect(made.conditions.has('damage')).toBe(true);
   });
 });
 

@@ -48,7 +48,8 @@ export class BlobCache {
   /** Without counting as asked for. */
   copyOf({ hashType, versionHash }: ContentName): UnverifiedBlob | null {
     const found = this.#blobs?.peek(`${hashType}/${versionHash}`);
-    return found === undefined ? null : { hashType, versionHash, bytes: found.bytes.slice() };
+    // `slice` of a Buffer copies nothing, and whoever verifies the copy gives its memory away.
+    return found === undefined ? null : { hashType, versionHash, bytes: new Uint8Array(found.bytes) };
   }
 
   keep(blob: VerifiedBlob): void {

@@ -240,7 +240,7 @@ export class Fetcher {
     const { verifier, custom } = this.#modules;
     // Of what is in no block nothing is kept apart: anybody can make it up. Verifying may take the bytes away.
     const isSuspect = outcome.mayBeCustom === true && wanted.hashType !== null;
-    const copy = isSuspect ? outcome.blob.bytes.slice() : null;
+    const copy = isSuspect ? new Uint8Array(outcome.blob.bytes) : null;
     const verified = await verifier.verify(namedByChain(outcome.blob, wanted));
     if (verified !== null) return verified;
     if (copy !== null) await custom.notice(wanted.versionHash, copy, signal);

@@ -207,7 +207,7 @@ export class LossJudge {
     wanted: Wanted,
     signal: AbortSignal,
   ): Promise<readonly AbsenceAnswer[] | null> {
-    const { spooler, nowMs } = this.#modules;
+    const { nowMs } = this.#modules;
     const { versionHash } = wanted;
     const answers: AbsenceAnswer[] = [];
     for (const { name, ask } of everybody) {
@@ -217,12 +217,7 @@ export class LossJudge {
         return null;
       }
       if (typeof answer !== 'string') {
-        try {
-          await spooler.spool(answer, { ...wanted, sizeBytes: answer.bytes.length }, signal);
-        } catch (error) {
-          if (!isForLater(error)) throw error;
-          this.#resting.set(versionHash, performance.now() + UNANSWERED_REST_MS);
-        }
+        await this.#save(answer, wanted, signal);
         return null;
       }
       answers.push({ source: name, answered: answer, at: new Date(nowMs()).toISOString() });
@@ -232,12 +227,22 @@ export class LossJudge {
 
   /** What this process serves out of memory is saved, whoever else has it. */
   async #saveHeld(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
-    const { held, verifier, spooler } = this.#modules;
+    const { held, verifier } = this.#modules;
     const copy = held.copyOf(wanted);
     const blob = copy === null ? null : await verifier.verify(copy);
     if (blob === null) return false;
-    await spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
+    await this.#save(blob, wanted, signal);
     return true;
+  }
+
+  /** What has no place now rests, and keeps no other from being judged. */
+  async #save(blob: VerifiedBlob, wanted: Wanted, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#modules.spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
+    } catch (error) {
+      if (!isForLater(error)) throw error;
+      this.#resting.set(wanted.versionHash, performance.now() + UNANSWERED_REST_MS);
+    }
   }
 
   async #askSource(source: BytesSource, { hashType, versionHash }: Wanted, signal: AbortSignal): Promise<Answer> {

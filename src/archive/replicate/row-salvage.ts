@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Catalog } from '../../catalog/catalog.ts';
+import type { ContentEntry } from '../../catalog/content-table.ts';
 import { type LocalStore, ROW_LIMIT_BYTES } from '../../storage/local/local-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import type { ConditionBoard } from '../condition-board.ts';
@@ -34,10 +35,14 @@ export class RowSalvage {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { conditions } = this.#modules;
+    const { conditions, store } = this.#modules;
+    // A crash may have come between making the rows anew and looking at what is gone with the damaged file.
+    let mayClaimGone = store.rowsSetAside.length > 0;
     while (!signal.aborted) {
       let pauseMs = LOOK_MS;
       try {
+        if (mayClaimGone) await this.#lookAtAll(signal, async (entry) => (await store.stat(entry, signal)) !== null);
+        mayClaimGone = false;
         await this.salvage(signal);
       } catch (error) {
         if (signal.aborted) return;
@@ -57,12 +62,12 @@ export class RowSalvage {
     }
     conditions.setError('rows', store.damagedRows, false);
     const { taken } = await store.salvageRows(signal);
-    await this.#lookAtAll(signal);
+    await this.#lookAtAll(signal, async (entry) => (await examineLocal(entry, this.#modules, signal)).kind === 'good');
     this.#tellWhatLies();
     return taken;
   }
 
-  async #lookAtAll(signal: AbortSignal): Promise<void> {
+  async #lookAtAll(signal: AbortSignal, isHere: (entry: ContentEntry) => Promise<boolean>): Promise<void> {
     const { catalog, store, damage } = this.#modules;
     for (let after = 0; ; ) {
       const page = catalog.replicas.claimedAfter(store.id, after, PAGE_ENTRIES);
@@ -71,7 +76,7 @@ export class RowSalvage {
       after = last.sequence;
       for (const entry of page) {
         if (entry.sizeBytes > ROW_LIMIT_BYTES) continue;
-        if ((await examineLocal(entry, this.#modules, signal)).kind !== 'good') damage.report(store.id, entry);
+        if (!(await isHere(entry))) damage.report(store.id, entry);
       }
       await nextTurn();
       signal.throwIfAborted();

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { localHolding } from '../../../src/archive/replicate/holding.ts';
 import { Scrub } from '../../../src/archive/replicate/scrub.ts';
 import type { ContentEntry } from '../../../src/catalog/content-table.ts';
@@ -152,6 +152,20 @@ describe.each(['keep', 'cache'] as const)('a blob that the local disk takes and 
     expect(made.catalog.totals()).toMatchObject({ seen: 1, spooled: 0, stored: 0 });
     expect(made.conditions.has('damage')).toBe(true);
   });
+});
+
+test('rows that are gone with a damaged file are claimed no more, also when a crash came before anybody looked', async () => {
+  const made = await stored(SMALL);
+  rotPage(join(made.folder, 'blobs', 'small.sqlite'), 'table');
+  await made.store.close();
+  const again = await replicationScene({ backends: [made.s3], mode: 'keep', folder: made.folder });
+  for (const blob of SMALL) await again.store.get(blob, NEVER).catch(() => null);
+  const { taken } = await again.store.salvageRows(NEVER);
+  // The process ends here, and begins again.
+  const gone = SMALL.length - taken;
+  expect(gone).toBeGreaterThan(0);
+  again.start();
+  await vi.waitFor(() => expect(again.damage.found.get('local')).toBe(gone), { timeout: 10_000 });
 });
 
 describe.each(['keep', 'cache'] as const)('a blob that the local disk refuses, in a %s', (mode) => {

@@ -170,8 +170,12 @@ export class Adoption {
   }
 
   async #adoptFrom(site: Site, signal: AbortSignal): Promise<void> {
-    while (!site.isAdmitted && !signal.aborted) await this.#pause.wait(ADMISSION_PAUSE_MS, signal);
+    while (!site.isAdmitted && site.twinOf === null && !signal.aborted) {
+      await this.#pause.wait(ADMISSION_PAUSE_MS, signal);
+    }
     signal.throwIfAborted();
+    // The same place under another address: its blobs are indexed through the backend that is in use.
+    if (!site.isAdmitted) return;
     const progress = ({ adopted }: Adopted) => {
       if (adopted > 0) this.#tell(adopted, site.id);
     };

@@ -26,6 +26,7 @@ export class OnePlace {
   admit(site: Site, letIn: () => void, signal: AbortSignal): Promise<void> {
     const work = this.#turn.then(async () => {
       const other = await this.#twinOf(site, signal);
+      site.twinOf = other?.id ?? null;
       if (other === null) {
         letIn();
         return;

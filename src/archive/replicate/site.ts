@@ -38,6 +38,8 @@ export class Site {
   readonly #steadyMs: () => number;
   /** Bound to our chain, as far as it can be: before, nothing is written there and nothing is read. */
   isAdmitted = false;
+  /** The backend whose place this one is under another address; null: none is known. */
+  twinOf: string | null = null;
   /** How long what it acknowledged may still be lost with its power; 0: not at all. */
   settlesMs = 0;
   lastError: StorageError | null = null;

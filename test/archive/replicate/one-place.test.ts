@@ -1,5 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { Pulse } from '../../../src/archive/pulse.ts';
+import { Adoption } from '../../../src/archive/replicate/adoption.ts';
 import type { Backend } from '../../../src/archive/replicate/backend.ts';
+import { createLogger } from '../../../src/observability/logger.ts';
 import { s3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER, sampleBlob } from '../../sample-blobs.ts';
@@ -61,6 +64,25 @@ test('one bucket under two addresses counts once: the second address is not used
   await replication.drain(['s3:one', 's3:two'], NEVER);
   expect(catalog.totals()).toMatchObject({ stored: 0, spooled: 1 });
   expect([...objects.keys()].filter((key) => key.includes('probe/'))).toEqual([]);
+});
+
+test('a new catalog is whole without the second address: nothing waits for a backend that is never used', async () => {
+  const { backend } = await server();
+  const backends = [await backend('s3:one', '127.0.0.1', 'same'), await backend('s3:two', 'localhost', 'same')];
+  const scene = await replicationScene({ backends });
+  const { sites } = scene.replication;
+  await scene.replication.admit(NEVER);
+  const adoption = new Adoption({
+    ...scene,
+    sites,
+    records: [],
+    isNewFolder: false,
+    found: new Pulse(),
+    log: createLogger('fatal', { write: () => {} }),
+    nowMs: () => scene.clock.wallMs,
+  });
+  await adoption.adoptBackends(NEVER);
+  expect([adoption.isDone, scene.catalog.isRebuilt(), scene.conditions.has('rebuild')]).toEqual([true, true, false]);
 });
 
 test('two prefixes of one bucket are two places', async () => {

@@ -249,10 +249,13 @@ CREATE TABLE withdrawn_occurrence (
   height INTEGER NOT NULL,
   block_hash BLOB NOT NULL,
   withdrawn_ms INTEGER NOT NULL,
+  -- The chain's own time then: the median time of the tip that was left.
+  withdrawn_seconds INTEGER NOT NULL,
   -- When its record was deleted everywhere.
   deleted_ms INTEGER
 ) STRICT;
 CREATE INDEX withdrawn_by_height ON withdrawn_occurrence (height);
+CREATE INDEX withdrawn_by_time ON withdrawn_occurrence (withdrawn_seconds);
 
 -- A store is to lose the record of a withdrawn occurrence.
 CREATE TABLE withdrawn_task (

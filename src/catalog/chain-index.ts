@@ -192,6 +192,7 @@ export class ChainIndex {
   takeBack(toHeight: number): TakenBack {
     const final = this.#finalHeight;
     const called = this.#calledFinalHeight;
+    const chainSeconds = this.#tip?.medianTimeSeconds ?? 0;
     const left = this.#blocks.at(toHeight) === null ? null : toHeight;
     const lowered = (height: number | null) => (height !== null && height > toHeight ? left : height);
     const taken = this.#parts.transaction('take blocks back', () => {
@@ -205,7 +206,7 @@ export class ChainIndex {
       }
       this.#occurrences.deleteAbove(toHeight);
       this.#parts.records.forgetAbove(toHeight);
-      for (const occurrence of withdrawn) this.#parts.records.withdraw(occurrence);
+      for (const occurrence of withdrawn) this.#parts.records.withdraw(occurrence, chainSeconds);
       for (const { versionHash } of gone.values()) {
         this.#parts.wanted.leaveBlock(versionHash);
         const key = hashKey(versionHash);

@@ -5,10 +5,12 @@ import {
   type ContentName,
   type HashType,
   parseBlockHash,
+  parseTxId,
   parseVersionHash,
+  type TxId,
   type VersionHash,
 } from '../blob/ids.ts';
-import { hashTypeCode } from '../sqlite/hash-type-code.ts';
+import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
 import {
   type ChainPlace,
   decodeOccurrence,
@@ -48,6 +50,23 @@ const withdrawnRow = occurrenceRow
 const HELD =
   'CROSS JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type';
 
+const latelyRow = z.object({
+  count: z.number(),
+  seconds: z.number().nullable(),
+  version_hash: z.instanceof(Buffer).nullable(),
+  hash_type: z.number().nullable(),
+  txid: z.instanceof(Buffer).nullable(),
+  height: z.number().nullable(),
+});
+
+/** What had been called final, and was taken back lately. */
+export interface WithdrawnLately {
+  readonly count: number;
+  /** When the last of them was, by the time of the chain. */
+  readonly atSeconds: number;
+  readonly last: ContentName & { readonly txid: TxId; readonly height: number };
+}
+
 /** Occurrence records between the walk, which can make them, and the backends, each of which gets them at its own pace. */
 export class RecordOutbox {
   readonly #database: Database.Database;
@@ -63,6 +82,7 @@ export class RecordOutbox {
   readonly #withdraw: Database.Statement;
   readonly #due: Database.Statement;
   readonly #withdrawn: Database.Statement;
+  readonly #lately: Database.Statement;
   readonly #earlier: Database.Statement;
   readonly #recorded: Database.Statement;
 
@@ -100,7 +120,7 @@ export class RecordOutbox {
               AND content.hash_type = occurrence.hash_type) LIMIT @limit)`,
     );
     this.#withdraw = database.prepare(
-      'INSERT INTO withdrawn_occurrence (version_hash, hash_type, txid, vout, height, block_hash, withdrawn_ms) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO withdrawn_occurrence (version_hash, hash_type, txid, vout, height, block_hash, withdrawn_ms, withdrawn_seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     );
     // CROSS: in this order. The outbox is small, and the planner cannot know it.
     this.#due = database.prepare(
@@ -117,6 +137,11 @@ export class RecordOutbox {
     this.#withdrawn = database.prepare(
       `SELECT sequence, height, version_hash, hash_type, txid, vout, block_hash
        FROM withdrawn_task CROSS JOIN withdrawn_occurrence USING (sequence) WHERE store_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+    );
+    // The columns besides MAX are those of the row that was withdrawn last.
+    this.#lately = database.prepare(
+      `SELECT COUNT(*) AS count, MAX(withdrawn_seconds) AS seconds, version_hash, hash_type, txid, height
+       FROM withdrawn_occurrence WHERE withdrawn_seconds > ?`,
     );
     this.#recorded = database
       .prepare(
@@ -191,9 +216,9 @@ export class RecordOutbox {
   }
 
   /** Within the transaction that takes blocks back. */
-  withdraw({ versionHash, hashType, txid, vout, height, blockHash }: PlacedOccurrence): void {
-    const code = hashTypeCode(hashType);
-    this.#withdraw.run(hashKey(versionHash), code, hashKey(txid), vout, height, hashKey(blockHash), this.#nowMs());
+  withdraw({ versionHash, hashType, txid, vout, height, blockHash }: PlacedOccurrence, chainSeconds: number): void {
+    const [hash, code, tx] = [hashKey(versionHash), hashTypeCode(hashType), hashKey(txid)];
+    this.#withdraw.run(hash, code, tx, vout, height, hashKey(blockHash), this.#nowMs(), chainSeconds);
   }
 
   /**
@@ -264,6 +289,15 @@ export class RecordOutbox {
         return true;
       })
       .immediate();
+  }
+
+  /** What had been called final and was taken back since then, by the time of the chain; null: nothing was. */
+  withdrawnSince(chainSeconds: number): WithdrawnLately | null {
+    const found = latelyRow.parse(this.#lately.get(chainSeconds));
+    const { count, seconds, version_hash: hash, hash_type: code, txid, height } = found;
+    if (seconds === null || hash === null || code === null || txid === null || height === null) return null;
+    const name = { versionHash: parseVersionHash(hash.toString('hex')), hashType: hashTypeFrom(code) };
+    return { count, atSeconds: seconds, last: { ...name, txid: parseTxId(txid.toString('hex')), height } };
   }
 
   /** Whose records this store is to lose, in the order in which they were withdrawn, behind the sequence `after`. */

@@ -140,6 +140,22 @@ describe('reorganisations', () => {
     expect(scene.conditions()).toContain('chain/final-withdrawn');
     expect(await scene.states(blob.versionHash)).toEqual(['unconfirmed']);
     await scene.until('no record', () => recordsOf(scene, blob.versionHash).length === 0);
+    // It stands for a day of the chain, over a restart as well, also while no node answers.
+    await scene.stop();
+    await scene.node.goAway();
+    await scene.start();
+    await scene.until('told after the restart', () => scene.conditions().includes('chain/final-withdrawn'));
+    await scene.node.comeBack();
+    scene.mine(1);
+    await scene.caughtUp();
+    expect(scene.conditions()).toContain('chain/final-withdrawn');
+    for (let hours = 0; hours < 25; hours += 1) {
+      scene.node.advanceSeconds(3_600);
+      scene.node.mine();
+    }
+    scene.mine(11);
+    await scene.caughtUp();
+    await scene.until('told no more', () => !scene.conditions().includes('chain/final-withdrawn'));
   });
 
   test('a node that went back in time withdraws nothing', async () => {

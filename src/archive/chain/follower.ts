@@ -36,6 +36,8 @@ const MOST_BEHIND = 2;
 const LOCK_MS = 10_000;
 /** The first reading of the list is waited for so often, and so long each time. */
 const [LIST_WAITS, LIST_MS] = [100, 100];
+/** What was taken back although it had been final is told for so long, by the time of the chain. */
+const WITHDRAWN_SECONDS = 86_400;
 const RETRY_MS = { first: 500, most: 30_000 } as const;
 
 /** Walks the node's branch block by block; its cursor moves only over what is recorded durably. */
@@ -62,6 +64,8 @@ export class Follower {
     while (!signal.aborted) {
       const rings = this.#tips.rings;
       try {
+        // Also while no node answers: a restart ends nothing.
+        this.#tellWithdrawn();
         await this.#turn(signal);
         this.#failures = 0;
         this.#lastFailure = null;
@@ -117,6 +121,7 @@ export class Follower {
     this.#at = 'finality';
     if (finality.isBehind && (await finality.look(signal))) this.#tellFinal();
     this.#hasLooked = true;
+    this.#tellWithdrawn();
     this.moved.ring();
   }
 
@@ -245,13 +250,26 @@ export class Follower {
   }
 
   #takeBack(taken: TakenBack, lastCommonHeight: number): void {
-    const { conditions, activity } = this.#modules;
+    const { activity } = this.#modules;
     activity.emit('reorganised', { blocks: taken.blocks, lastCommonHeight, withdrawn: taken.withdrawn.length });
-    const [first] = taken.withdrawn;
-    if (first === undefined) return;
+    if (taken.withdrawn.length > 0) this.#tellWithdrawn();
+  }
+
+  /** Out of the catalog, so that it outlives a restart; it ends by itself when the chain is a day further. */
+  #tellWithdrawn(): void {
+    const { conditions, catalog } = this.#modules;
+    const { chain, records } = catalog;
+    const nowSeconds = chain.state.tip?.medianTimeSeconds ?? 0;
+    const lately = records.withdrawnSince(nowSeconds - WITHDRAWN_SECONDS);
+    if (lately === null) {
+      conditions.set('chain:withdrawn', null);
+      return;
+    }
+    const { count, atSeconds, last } = lately;
+    const [at, until] = [atSeconds, atSeconds + WITHDRAWN_SECONDS].map((time) => new Date(time * 1_000).toISOString());
     conditions.set('chain:withdrawn', {
       code: 'chain/final-withdrawn',
-      message: `A reorganisation of ${taken.blocks} blocks above height ${lastCommonHeight} took back ${taken.withdrawn.length} occurrences that had been called final, the first ${first.hashType} ${first.versionHash} in transaction ${first.txid}.`,
+      message: `${count} occurrences that had been called final were taken back by a reorganisation, the last at ${at}: ${last.hashType} ${last.versionHash} of height ${last.height}, in transaction ${last.txid}. This is told until the chain is at ${until}.`,
       hint: 'Their bytes stay, their records are deleted. Find out what the node follows: a ChainLock was not kept, or the depth in HOLDFAST_FINALITY is too small.',
       blocksReadiness: false,
     });

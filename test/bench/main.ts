@@ -2,6 +2,7 @@
  * `npm run bench [-- --json] [-- --rounds=n] [-- name …]`: ratios against a limit measured in the same run. The machine
  * is shared: run it again before believing one figure. `--rounds` is for those that take long, 3 as they come.
  */
+import { benchAttack } from './attack/attack.ts';
 import { benchCatalogApart } from './chain-catalog.ts';
 import { benchCheckListing } from './check-listing.ts';
 import { benchClient } from './client.ts';
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, (roundCount: number) => Promise<Figure[]>
   history: () => benchHistory(),
   catalog: benchCatalogApart,
   http: benchHttp,
+  attack: benchAttack,
   s3: benchS3,
   'replication-s3': benchReplicationToS3,
   'replication-ipfs': benchReplicationToKubo,

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeWhere } from '../promised.ts';
 
 const ROOT = '/sys/fs/cgroup';
 
@@ -56,9 +55,3 @@ export class MemoryGroup {
     writeFileSync(join(this.#folder, name), String(value));
   }
 }
-
-const probe = MemoryGroup.make(`holdfast-probe-${process.pid}`, 64 * 1_048_576);
-probe?.remove();
-
-/** A suite that holds processes to so much memory. */
-export const describeWithMemoryGroups = describeWhere(probe !== null, 'this user may not make a memory control group');

@@ -9,15 +9,22 @@ import { ArchiveClient } from '../e2e/archive-client.ts';
 import { environmentOf, startNode } from '../e2e/archive-process.ts';
 import { s3Environment } from '../e2e/backends/real-backends.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { describeWhere } from '../promised.ts';
 import { describeWithServers, SERVER_START_MS } from '../servers/availability.ts';
 import { type S3Server, startS3Server } from '../servers/s3-server.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { describeWithMemoryGroups, MemoryGroup } from './memory-group.ts';
+import { MemoryGroup } from './memory-group.ts';
 
 const MIB = 1_048_576;
 const TEST_MS = 300_000;
 const BLOBS = 160;
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+const probe = MemoryGroup.make(`holdfast-probe-${process.pid}`, 64 * MIB);
+probe?.remove();
+
+/** A suite that holds processes to so much memory. */
+const describeWithMemoryGroups = describeWhere(probe !== null, 'this user may not make a memory control group');
 
 /** As many full blobs as fill a third of a gigabyte, waiting at the node. */
 async function fullNode() {

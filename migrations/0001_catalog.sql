@@ -83,11 +83,12 @@ CREATE TABLE placement (
   PRIMARY KEY (backend_id, sequence)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX placement_queue ON placement (backend_id, urgency, due_seconds, sequence) WHERE state <> 1;
+-- Copies that have failed lie apart: very many of them that rest are not read through on the way to the others.
+CREATE INDEX placement_queue ON placement (backend_id, (attempts > 0), urgency, due_seconds, sequence) WHERE state <> 1;
 -- Copies that failed at a backend wait apart from the others, so that many of them keep nothing else from its turn.
 CREATE INDEX placement_failed ON placement (backend_id, next_attempt_ms, sequence) WHERE state <> 1 AND attempts > 0;
 -- Damaged or missing copies: few, and looked for often, behind very many that only wait for their turn.
-CREATE INDEX placement_damaged ON placement (backend_id, sequence) WHERE state = 2;
+CREATE INDEX placement_damaged ON placement (backend_id, next_attempt_ms, sequence) WHERE state = 2;
 
 -- One row: the folder's blobs are all in this catalog. Without it the catalog is new, or its making was interrupted, and
 -- blobs that the catalog does not know may still lie in the folder.

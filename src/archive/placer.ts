@@ -71,7 +71,7 @@ export class Placer {
   /** false: nothing to do. */
   async #proveSome(signal: AbortSignal): Promise<boolean> {
     const { store, catalog, damage, activity, conditions } = this.#modules;
-    const waiting = catalog.unprovenAt(store.id, 0, GROUP_ENTRIES);
+    const waiting = catalog.unprovenAt(store.id, GROUP_ENTRIES);
     const { reports } = damage;
     const good: ContentEntry[] = [];
     let bytes = 0;

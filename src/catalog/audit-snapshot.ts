@@ -37,6 +37,8 @@ const MOST_PARTS = 65_536;
 const STEP_BLOCKS = 256;
 /** While readers wait. */
 const SHORT_STEP_BLOCKS = 8;
+/** Rows that are in memory at a time: a block can have thousands, and a step has many blocks. */
+const PAGE_ROWS = 1_024;
 const CACHE_KIB = 16_384;
 
 const OPEN = 'COALESCE(content.state, 0) = 0';
@@ -171,15 +173,23 @@ export class AuditSnapshot {
     return decodeTally(tally.get(hashKey(versionHash), hashTypeCode(hashType), from, to));
   }
 
-  /** Those whose content is not `stored`, in the order of the chain, some blocks a step. */
+  /** Those whose content is not `stored`, in the order of the chain, some of them a step. */
   *unstored(from: number, to: number): Generator<UnstoredOccurrence[]> {
     const page = this.#database.prepare(
       `SELECT occurrence.*, COALESCE(content.state, 0) AS state, ${LOST} AS is_lost, block.median_time_seconds
        FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${WITH_CONTENT}
-       WHERE occurrence.height BETWEEN ? AND ? AND COALESCE(content.state, 0) < 2
-       ORDER BY occurrence.height, occurrence.transaction_index`,
+       WHERE (occurrence.height, occurrence.transaction_index) > (?, ?) AND occurrence.height <= ?
+         AND COALESCE(content.state, 0) < 2
+       ORDER BY occurrence.height, occurrence.transaction_index LIMIT ${PAGE_ROWS}`,
     );
-    for (const [first, last] of this.#steps(from, to)) yield page.all(first, last).map(decodeUnstored);
+    for (const [first, last] of this.#steps(from, to)) {
+      for (let after: [height: number, index: number] | null = [first, -1]; after !== null; ) {
+        const found: UnstoredOccurrence[] = page.all(...after, last).map(decodeUnstored);
+        yield found;
+        const end: UnstoredOccurrence | undefined = found.length === PAGE_ROWS ? found.at(-1) : undefined;
+        after = end === undefined ? null : [end.height, end.transactionIndex];
+      }
+    }
   }
 
   /** For each step of a few milliseconds, upwards: the lowest of its heights with something that is not saved; null: all is. */

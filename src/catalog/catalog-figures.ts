@@ -30,10 +30,11 @@ export class CatalogFigures {
     this.#overdue = database
       .prepare(`SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', 'median_time_seconds < @until')})`)
       .pluck();
-    const due = (urgency: 0 | 1) =>
+    const due = (hasFailed: 0 | 1, urgency: 0 | 1) =>
       `SELECT MIN(due_seconds) AS due FROM placement INDEXED BY placement_queue
-       WHERE backend_id = @id AND state <> 1 AND urgency = ${urgency} AND due_seconds > 0`;
-    this.#queued = database.prepare(`SELECT MIN(due) FROM (${due(0)} UNION ALL ${due(1)})`).pluck();
+       WHERE backend_id = @id AND state <> 1 AND (attempts > 0) = ${hasFailed} AND urgency = ${urgency} AND due_seconds > 0`;
+    const dues = [due(0, 0), due(0, 1), due(1, 0), due(1, 1)];
+    this.#queued = database.prepare(`SELECT MIN(due) FROM (${dues.join(' UNION ALL ')})`).pluck();
     this.#withheld = database
       .prepare('SELECT COUNT(*) FROM (SELECT DISTINCT version_hash, hash_type FROM withheld)')
       .pluck();

@@ -195,9 +195,9 @@ export class Catalog {
     });
   }
 
-  /** What a backend has still to prove that it holds, in the order of arrival. */
-  unprovenAt(backend: string, after: number, limit: number): ContentEntry[] {
-    const sequences = () => this.#placements.wanted(backend, after, this.#options.nowMs(), limit);
+  /** What a backend has still to prove that it holds, most urgent first. */
+  unprovenAt(backend: string, limit: number): ContentEntry[] {
+    const sequences = () => this.#placements.wanted(backend, this.#options.nowMs(), limit);
     return this.#reading('read what is to be placed', () => sequences().flatMap((one) => this.#content.at(one) ?? []));
   }
 

@@ -58,6 +58,8 @@ const revokedRow = row.extend({ revoked_ms: z.number(), revoked_because: z.enum(
 
 /** So many occurrences of a lost content are named in evidence each by itself; `upToHeight` speaks for the others. */
 const NAMED_OCCURRENCES = 16;
+/** Losses that one commit revokes: very many may turn up at a time. */
+const REVOKED_AT_ONCE = 256;
 
 /** What is late, and what is lost. Never a cache of an answer: a loss is evidence, and the bytes revoke it. */
 export class LossLedger {
@@ -91,7 +93,7 @@ export class LossLedger {
       `SELECT ${COLUMNS} FROM lost WHERE revoked_ms IS NULL AND version_hash > ? ORDER BY version_hash LIMIT ?`,
     );
     this.#revoked = database.prepare(
-      `SELECT ${COLUMNS}, revoked_ms, revoked_because FROM lost WHERE revoked_ms IS NOT NULL`,
+      `SELECT ${COLUMNS}, revoked_ms, revoked_because FROM lost INDEXED BY lost_revoked WHERE revoked_ms IS NOT NULL LIMIT ${REVOKED_AT_ONCE}`,
     );
     this.#revoke = database.prepare('UPDATE lost SET revoked_ms = ? WHERE version_hash = ? AND hash_type = ?');
     this.#forget = database.prepare('DELETE FROM lost WHERE version_hash = ? AND hash_type = ?');
@@ -118,7 +120,7 @@ export class LossLedger {
     const nowMs = this.#parts.nowMs();
     this.#parts.transaction('record what is lost', () => {
       // What was revoked just now and is lost again must not keep evidence of occurrences that are no more.
-      this.takeRevoked();
+      while (this.takeRevoked().length > 0);
       for (const loss of losses) {
         this.#insert(loss, nowMs);
         this.#parts.wanted.remove(loss.versionHash);
@@ -177,7 +179,10 @@ export class LossLedger {
     return this.#parts.reading('read losses', () => this.#all.all(key, limit).map(decode));
   }
 
-  /** Losses that hold no longer since this was asked last; their evidence says so from the same commit on. */
+  /**
+   * Some of the losses that hold no longer, each given once; their evidence says so from the same commit on. None: that were
+   * all.
+   */
   takeRevoked(): RevokedLoss[] {
     const rows = this.#parts.reading('look for revoked losses', () => this.#revoked.all());
     if (rows.length === 0) return [];

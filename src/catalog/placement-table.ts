@@ -34,10 +34,15 @@ const code = z.union([z.literal(0), z.literal(1), z.literal(2)]);
 const goneRows = z.array(z.tuple([z.number(), code]));
 
 /**
- * Nothing rests for longer than five minutes: what is farther ahead was written before the clock stepped back, and is
- * tried. One parameter: now.
+ * Copies of one part of the queue that may be tried now: two stretches of an index, so that those that rest are not read.
+ * Nothing rests for longer than five minutes: what is farther ahead was written before the clock stepped back, and is tried.
  */
-const MAY_BE_TRIED = '(next_attempt_ms - ?) NOT BETWEEN 1 AND 330000';
+function dueIn(part: string): string {
+  const where = (condition: string) =>
+    `SELECT sequence, state, attempts, next_attempt_ms FROM ${part} AND backend_id = @id AND ${condition}`;
+  return `${where('next_attempt_ms <= @nowMs')} UNION ALL ${where('next_attempt_ms > @nowMs + 330000')}
+    ORDER BY next_attempt_ms, sequence LIMIT @limit`;
+}
 
 /** The store that every blob comes to first: what it holds was synced, though nobody read it back. */
 export const SPOOL = 'local';
@@ -51,6 +56,7 @@ export class PlacementTable {
   readonly #relax: Database.Statement;
   readonly #fail: Database.Statement;
   readonly #wanted: Database.Statement;
+  readonly #failedWanted: Database.Statement;
   readonly #queue: Database.Statement;
   readonly #failedQueue: Database.Statement;
   readonly #damaged: Database.Statement;
@@ -113,22 +119,17 @@ export class PlacementTable {
     this.#fail = database.prepare(
       'UPDATE placement SET attempts = attempts + 1, next_attempt_ms = ?, last_error_code = ?, last_error = ? WHERE backend_id = ? AND sequence = ?',
     );
-    this.#wanted = database
-      .prepare(
-        `SELECT sequence FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND state = 0 AND sequence > ? AND ${MAY_BE_TRIED} ORDER BY urgency, due_seconds, sequence LIMIT ?`,
-      )
+    const isNew = 'placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND (attempts > 0) = 0';
+    const inOrder = 'ORDER BY urgency, due_seconds, sequence LIMIT ?';
+    this.#queue = database.prepare(`SELECT sequence, state, attempts FROM ${isNew} ${inOrder}`);
+    this.#wanted = database.prepare(`SELECT sequence FROM ${isNew} AND state = 0 ${inOrder}`).pluck();
+    const hasFailed = 'placement INDEXED BY placement_failed WHERE state <> 1 AND attempts > 0';
+    this.#failedQueue = database.prepare(dueIn(hasFailed));
+    this.#failedWanted = database.prepare(dueIn(`${hasFailed} AND state = 0`)).pluck();
+    this.#damaged = database
+      .prepare('SELECT sequence FROM placement INDEXED BY placement_damaged WHERE backend_id = ? AND state = 2 LIMIT ?')
       .pluck();
-    this.#queue = database.prepare(
-      `SELECT sequence, state, attempts FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND attempts = 0 ORDER BY urgency, due_seconds, sequence LIMIT ?`,
-    );
-    this.#failedQueue = database.prepare(
-      `SELECT sequence, state, attempts FROM placement INDEXED BY placement_failed WHERE backend_id = ? AND state <> 1 AND attempts > 0 AND ${MAY_BE_TRIED} ORDER BY next_attempt_ms, sequence LIMIT ?`,
-    );
-    const isDamaged = 'placement INDEXED BY placement_damaged WHERE backend_id = ? AND state = 2';
-    this.#damaged = database.prepare(`SELECT sequence FROM ${isDamaged} LIMIT ?`).pluck();
-    this.#damagedQueue = database.prepare(
-      `SELECT sequence, state, attempts FROM ${isDamaged} AND ${MAY_BE_TRIED} ORDER BY sequence LIMIT ?`,
-    );
+    this.#damagedQueue = database.prepare(dueIn('placement INDEXED BY placement_damaged WHERE state = 2'));
     // CROSS: backends first, in all of these. There are few; the planner, without statistics, would scan the placements.
     this.#good = database
       .prepare(
@@ -225,9 +226,12 @@ export class PlacementTable {
     this.#fail.run(failure.nextAttemptMs, failure.code, failure.message, this.id(backend), sequence);
   }
 
-  /** What this backend has still to prove that it holds and may be read now, most urgent first. */
-  wanted(backend: string, after: number, nowMs: number, limit: number): number[] {
-    return z.array(z.number()).parse(this.#wanted.all(this.id(backend), after, nowMs, limit));
+  /** What this backend has still to prove that it holds and may be read now, most urgent first; what failed before last. */
+  wanted(backend: string, nowMs: number, limit: number): number[] {
+    const id = this.id(backend);
+    const found = this.#wanted.all(id, limit);
+    const again = found.length < limit ? this.#failedWanted.all({ id, nowMs, limit: limit - found.length }) : [];
+    return z.array(z.number()).parse([...found, ...again]);
   }
 
   /**
@@ -239,7 +243,7 @@ export class PlacementTable {
     const rows =
       which === 'new'
         ? this.#queue.all(id, limit)
-        : (which === 'failed' ? this.#failedQueue : this.#damagedQueue).all(id, nowMs, limit);
+        : (which === 'failed' ? this.#failedQueue : this.#damagedQueue).all({ id, nowMs, limit });
     return z
       .array(queuedRow)
       .parse(rows)

@@ -33,7 +33,7 @@ describe('the way of a content', () => {
     const [entry] = catalog.find(sighting('a').versionHash);
     expect(entry).toMatchObject({ state: 'spooled', hashType: 'keccak256', sizeBytes: 100, storedMs: null });
     expect(catalog.findWanted(sighting('a').versionHash)).toBeNull();
-    expect(catalog.unprovenAt('local', 0, 10)).toEqual([entry]);
+    expect(catalog.unprovenAt('local', 10)).toEqual([entry]);
     expect(catalog.totals()).toEqual({ seen: 0, spooled: 1, stored: 0, storedBytes: 0 });
   });
 
@@ -71,7 +71,7 @@ describe('the way of a content', () => {
     expect(new Set(entries.map(({ state }) => state))).toEqual(new Set(['spooled']));
     expect(catalog.totals()).toMatchObject({ seen: 0, spooled: 70 });
     expect(catalog.replicas.queued('s3')).toBe(70);
-    expect(catalog.unprovenAt('local', 0, 100)).toHaveLength(70);
+    expect(catalog.unprovenAt('local', 100)).toHaveLength(70);
     catalog.recordSpooled([spooled('later')]);
     expect(catalog.page('newest', null, 1)[0]?.versionHash).toBe(spooled('later').versionHash);
   });
@@ -113,7 +113,7 @@ describe('damage', () => {
     catalog.recordDamaged('local', spooled('a'));
     catalog.recordSpooled([spooled('a')]);
     expect(catalog.find(sighting('a').versionHash)).toMatchObject([{ state: 'spooled', sequence: 1 }]);
-    expect(catalog.unprovenAt('local', 0, 10).map(({ sequence }) => sequence)).toEqual([1, 2]);
+    expect(catalog.unprovenAt('local', 10).map(({ sequence }) => sequence)).toEqual([1, 2]);
     expect(catalog.findWanted(sighting('a').versionHash)).toBeNull();
     stored(catalog, 'a');
     expect(catalog.totals()).toEqual({ seen: 0, spooled: 1, stored: 1, storedBytes: 100 });

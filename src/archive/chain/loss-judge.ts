@@ -1,3 +1,4 @@
+import { setImmediate as letOthersWork } from 'node:timers/promises';
 import { messageOf } from '../../blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../../blob/ids.ts';
 import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../../blob/limits.ts';
@@ -98,7 +99,7 @@ export class LossJudge {
       const rings = moved.rings;
       let judged = 0;
       try {
-        this.#tellRevoked();
+        await this.#tellRevoked(signal);
         judged = await this.#judgeSome(signal);
         if (judged === 0) judged = await this.#askNewcomers(signal);
         this.#tell();
@@ -314,10 +315,16 @@ export class LossJudge {
     );
   }
 
-  #tellRevoked(): void {
-    for (const { hashType, versionHash, because } of this.#modules.catalog.losses.takeRevoked()) {
-      const why = because === 'bytes-turned-up' ? 'its bytes turned up' : 'no block of our branch has it any more';
-      this.#modules.conditions.note('chain:lost', `${hashType} ${versionHash} is not lost: ${why}`);
+  async #tellRevoked(signal: AbortSignal): Promise<void> {
+    const { catalog, conditions } = this.#modules;
+    for (;;) {
+      const revoked = catalog.losses.takeRevoked();
+      if (revoked.length === 0) return;
+      for (const { hashType, versionHash, because } of revoked) {
+        const why = because === 'bytes-turned-up' ? 'its bytes turned up' : 'no block of our branch has it any more';
+        conditions.note('chain:lost', `${hashType} ${versionHash} is not lost: ${why}`);
+      }
+      await letOthersWork(undefined, { signal });
     }
   }
 }

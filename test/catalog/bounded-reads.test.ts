@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { HandClock, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
+
+/** Rows that a test needs many of are written past the catalog. */
+function writeInto(folder: string, sql: string): void {
+  const database = new Database(join(folder, 'catalog.sqlite'));
+  database.exec(sql);
+  database.close();
+}
+
+/** Processor time of this thread: other work on the machine does not count. */
+function spentMs(work: () => unknown): number {
+  const before = process.threadCpuUsage();
+  work();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+const RESTING = 100_000;
+const READS = 20;
+
+test('reading the queue does not go through all copies that rest after a failure', { timeout: 60_000 }, () => {
+  const folder = temporaryFolder();
+  const clock = new HandClock();
+  const catalog = openCatalog({ folder, backends: ['local', 's3'], clock });
+  catalog.recordSpooled([spooled('new', 'keccak256', { medianTimeSeconds: 1_790_000_000 }), spooled('due again')]);
+  const [failing] = catalog.find(spooled('due again').versionHash);
+  const failure = { sequence: failing?.sequence ?? 0, code: 'x/y', message: '' };
+  for (const id of ['local', 's3']) catalog.replicas.recordFailures(id, [{ ...failure, nextAttemptMs: clock.ms - 1 }]);
+  // All of these are more urgent than the new one, in both states; those that are damaged have failed as well.
+  writeInto(
+    folder,
+    `INSERT INTO placement (backend_id, sequence, state, due_seconds, attempts, next_attempt_ms)
+     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${RESTING})
+     SELECT id, 1000 + i, 2 * (i % 2), 5, 1, ${clock.ms + 60_000} FROM backend CROSS JOIN n`,
+  );
+  const readAll = () => {
+    expect(catalog.replicas.due('s3', 10)).toHaveLength(1);
+    expect(catalog.replicas.dueAgain('s3', 10)).toHaveLength(1);
+    expect(catalog.replicas.dueDamaged('local', 10)).toHaveLength(0);
+    expect(catalog.unprovenAt('local', 10)).toHaveLength(2);
+  };
+  const readMs = spentMs(() => Array.from({ length: READS }, readAll)) / READS;
+  const database = new Database(join(folder, 'catalog.sqlite'), { readonly: true });
+  const scan = database.prepare('SELECT SUM(attempts) FROM placement');
+  const scanMs = Math.min(...Array.from({ length: 5 }, () => spentMs(() => scan.get())));
+  database.close();
+  // Each of the four read through half of the rows or more before.
+  expect(readMs).toBeLessThan(scanMs);
+  // The clock steps back: by a little, what failed rests; by more than anything may rest, it is tried.
+  clock.ms -= 100_000;
+  expect(catalog.replicas.dueAgain('s3', 10)).toHaveLength(0);
+  clock.ms -= 300_000;
+  expect(catalog.replicas.dueAgain('s3', 10)).toHaveLength(1);
+});
+
+test('losses that hold no longer are taken a page at a time, each once', () => {
+  const catalog = openCatalog();
+  const names = Array.from({ length: 600 }, (_, index) => `lost ${index}`);
+  catalog.noteListed(names.map((name) => sighting(name)));
+  const losses = names.map((name) => {
+    const { versionHash } = sighting(name);
+    return { versionHash, hashType: 'keccak256' as const, upToHeight: 1, deadlineSeconds: 1, answers: [] };
+  });
+  catalog.losses.record(losses);
+  catalog.recordSpooled(names.map((name) => spooled(name)));
+  const pages: number[] = [];
+  const taken = new Set<string>();
+  for (;;) {
+    const page = catalog.losses.takeRevoked();
+    if (page.length === 0) break;
+    pages.push(page.length);
+    for (const { versionHash } of page) taken.add(versionHash);
+  }
+  expect(pages).toEqual([256, 256, 88]);
+  expect(taken.size).toBe(names.length);
+});
+
+test('an audit reads what is not stored a page at a time, also of one block that has very much of it', () => {
+  const folder = temporaryFolder();
+  const catalog = openCatalog({ folder });
+  catalog.chain.recordStart(7);
+  writeInto(
+    folder,
+    `INSERT INTO block (height, hash, previous_hash, time_seconds, median_time_seconds)
+       VALUES (7, unhex('${'11'.repeat(32)}'), unhex('${'22'.repeat(32)}'), 1, 1), (8, unhex('${'33'.repeat(32)}'), unhex('${'11'.repeat(32)}'), 1, 1);
+     INSERT INTO occurrence (height, transaction_index, version_hash, hash_type, txid, vout)
+       WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+       SELECT 7 + i / 2500, i, randomblob(32), 1, randomblob(32), 0 FROM n`,
+  );
+  const snapshot = catalog.snapshot();
+  const pages = [...snapshot.unstored(0, 100)];
+  snapshot.close();
+  const places = pages.flat().map(({ transactionIndex }) => transactionIndex);
+  expect(places).toEqual(Array.from({ length: 3_000 }, (_, index) => index + 1));
+  expect(Math.max(...pages.map((page) => page.length))).toBeLessThanOrEqual(1_024);
+});

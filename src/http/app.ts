@@ -27,7 +27,7 @@ import { problemAnswer } from './problem.ts';
 import { ALL_WORDS, inWords } from './public-words.ts';
 import { type ReaderView, readerRoutes } from './reader-routes.ts';
 import { isTooLate, refuseConnection, refuseTunnel } from './refused-connection.ts';
-import type { RequestCount, Route, RouteAccess } from './route.ts';
+import { FACADE_PATH, type RequestCount, type Route, type RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { BlobBytes, type BytesView } from './served-bytes.ts';
 import { statusRoutes } from './status.ts';
@@ -188,6 +188,8 @@ export function routesOf(
 
 /** Larger answers hold blobs and listings, which name no place. */
 const MAX_WORDED_BYTES = 1_048_576;
+/** The façade puts its errors into words by itself, and gives a client's id back as it came; the description is ours. */
+const UNCHANGED_PATHS: ReadonlySet<string | undefined> = new Set([DESCRIPTION_PATH, FACADE_PATH]);
 
 /** What messages say of nodes and backends is for operators in full, and for everybody else by name alone. */
 function sayPublicly(app: FastifyInstance, { words = ALL_WORDS, adminTokens }: HttpOptions): void {
@@ -195,7 +197,7 @@ function sayPublicly(app: FastifyInstance, { words = ALL_WORDS, adminTokens }: H
     const isJson = /^application\/(problem\+)?json/.test(String(reply.getHeader('content-type')));
     const isShown =
       !isJson ||
-      request.routeOptions.url === DESCRIPTION_PATH ||
+      UNCHANGED_PATHS.has(request.routeOptions.url) ||
       !Buffer.isBuffer(payload) ||
       payload.length > MAX_WORDED_BYTES;
     if (isShown || adminTokens?.admits(request.headers.authorization) === true) {

@@ -80,6 +80,17 @@ describe('an answer to the public', () => {
     expect(error?.message).not.toMatch(SECRET);
   });
 
+  test('an id that looks like an address comes back as it was sent', async () => {
+    const { inject } = troubled();
+    const call = { id: `${NODE} ::1 10.9.9.9`, method: 'getnevmblobdata', params: [BLOB.versionHash] };
+    const single = await inject({ method: 'POST', url: '/', payload: JSON.stringify(call) });
+    const batch = await inject({ method: 'POST', url: '/', payload: JSON.stringify([call]) });
+    for (const { id, ...answered } of [single.json(), batch.json()[0]]) {
+      expect(id).toBe(call.id);
+      expect(JSON.stringify(answered)).not.toMatch(SECRET);
+    }
+  });
+
   test('says node and backends by name', async () => {
     const { inject } = troubled();
     const { node, backends, conditions } = (await inject('/v1/status')).json();

@@ -17,7 +17,7 @@ export interface WalkedOccurrence extends Omit<OccurrenceRow, 'height'> {
 export interface TakenBack {
   readonly blocks: number;
   readonly occurrences: number;
-  /** Those that had been called final. */
+  /** Those that the rule of finality covered; nodes in conflict may have kept that from being said. */
   readonly withdrawn: readonly PlacedOccurrence[];
 }
 

@@ -269,7 +269,7 @@ export class Follower {
     const [at, until] = [atSeconds, atSeconds + WITHDRAWN_SECONDS].map((time) => new Date(time * 1_000).toISOString());
     conditions.set('chain:withdrawn', {
       code: 'chain/final-withdrawn',
-      message: `${count} occurrences that had been called final were taken back by a reorganisation, the last at ${at}: ${last.hashType} ${last.versionHash} of height ${last.height}, in transaction ${last.txid}. This is told until the chain is at ${until}.`,
+      message: `${count} occurrences that were final by the rule of HOLDFAST_FINALITY were taken back by a reorganisation, the last at ${at}: ${last.hashType} ${last.versionHash} of height ${last.height}, in transaction ${last.txid}. This is told until the chain is at ${until}.`,
       hint: 'Their bytes stay, their records are deleted. Find out what the node follows: a ChainLock was not kept, or the depth in HOLDFAST_FINALITY is too small.',
       blocksReadiness: false,
     });

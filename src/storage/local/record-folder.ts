@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../blob/errors.ts';
@@ -63,7 +64,8 @@ export class RecordFolder implements RecordStore {
 
   async takesOthers(signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
-    const file = join(this.#temporary, 'probe.json');
+    // A name of its own: two may ask at a time, and each deletes its file.
+    const file = join(this.#temporary, `probe-${randomUUID()}`);
     try {
       await writeDurably(file, PROBE, this.#temporary);
       const read = await readRegularFile(file, PROBE.length);

@@ -2,24 +2,27 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { StorageError } from '../../storage/errors.ts';
+import type { ConditionBoard } from '../condition-board.ts';
 import type { Site } from './site.ts';
 
 const PAGE_ENTRIES = 1_000;
 
 /**
- * One bucket under two addresses is one place, and a copy there counts once. Of two backends that are one place the first
- * to be let in is used, and the other is not. Addresses do not tell: a mark that is written through one backend and is
- * found through another does.
+ * One bucket under two addresses is one place, and a copy there counts once. Of two backends that are one place the one
+ * with more proven copies is used, else the first to be let in, and the other is not. Addresses do not tell: a mark that
+ * is written through one backend and is found through another does.
  */
 export class OnePlace {
   readonly #sites: readonly Site[];
   readonly #catalog: Catalog;
+  readonly #conditions: ConditionBoard;
   /** One admission at a time: of two that come at one moment the second one sees the first. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(sites: readonly Site[], catalog: Catalog) {
+  constructor(sites: readonly Site[], catalog: Catalog, conditions: ConditionBoard) {
     this.#sites = sites;
     this.#catalog = catalog;
+    this.#conditions = conditions;
   }
 
   /** Lets the backend in by `letIn`. @throws StorageError `storage/same-place`, and what keeps the others from telling. */
@@ -31,8 +34,21 @@ export class OnePlace {
         letIn();
         return;
       }
-      await this.#discount(site, signal);
-      throw samePlace(site.id, other.id);
+      const { replicas } = this.#catalog;
+      // What was proven through one address is not proven through the other: the one with more stays over restarts.
+      if (replicas.goodCount(site.id) <= replicas.goodCount(other.id)) {
+        await this.#discount(site, signal);
+        throw samePlace(site.id, other.id);
+      }
+      site.twinOf = null;
+      other.twinOf = site.id;
+      other.isAdmitted = false;
+      const refusal = samePlace(other.id, site.id);
+      other.lastError = refusal;
+      const { code, message, hint } = refusal;
+      this.#conditions.set(`backend:${other.id}`, { code, message, hint, blocksReadiness: false });
+      await this.#discount(other, signal);
+      letIn();
     });
     this.#turn = work.catch(() => {});
     return work;

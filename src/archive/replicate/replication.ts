@@ -87,7 +87,7 @@ export class Replication {
     this.orphans = new OrphanSweep({ ...modules, room: this.room });
     this.cacheFill = new CacheFill({ ...modules, room: this.room });
     this.#expiry = new UnminedExpiry({ ...modules, room: this.room });
-    const places = new OnePlace(this.sites, modules.catalog);
+    const places = new OnePlace(this.sites, modules.catalog, modules.conditions);
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, places, admitted: news }));
     this.#replicators = this.sites.map(
       (site) => new Replicator(options, { ...modules, steadyMs, site, copies: this.copies, news }),

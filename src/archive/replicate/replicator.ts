@@ -285,6 +285,8 @@ export class Replicator {
   #record(proofs: readonly Proof[]): void {
     const { catalog, site, damage, activity, conditions, steadyMs } = this.#modules;
     this.#recordedMs = steadyMs();
+    // Found to be the place of another backend meanwhile: its copies do not count.
+    if (!site.isAdmitted) return;
     // While it waited here somebody may have found it damaged: it is looked at again.
     const entries = proofs
       .filter(({ entry, reports }) => !damage.isReportedAfter(site.id, entry, reports))

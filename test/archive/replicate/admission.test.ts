@@ -69,7 +69,7 @@ test('what is wrong with a backend that can be used stays told while all goes we
   if (site === undefined) throw new Error('There is no backend.');
   const log = createLogger('silent', { write: () => {} });
   const admitted = new Pulse();
-  const places = new OnePlace([site], catalog);
+  const places = new OnePlace([site], catalog, conditions);
   const modules = { site, places, catalog, conditions, log, admitted, chain: async () => OURS, probeAgainMs: 5 };
   const running = new Admission(modules).run(NEVER);
   await expect.poll(() => site.isAdmitted).toBe(true);

@@ -85,6 +85,27 @@ test('a new catalog is whole without the second address: nothing waits for a bac
   expect([adoption.isDone, scene.catalog.isRebuilt(), scene.conditions.has('rebuild')]).toEqual([true, true, false]);
 });
 
+test('the address through which the copies were proven stays in use, also when the other is let in first', async () => {
+  const { backend } = await server();
+  const one = await backend('s3:one', '127.0.0.1', 'same');
+  const two = await backend('s3:two', 'localhost', 'same');
+  const { replication, catalog, conditions, spool, store } = await replicationScene({ backends: [one, two] });
+  await spool(BLOB);
+  const entries = catalog.find(BLOB.versionHash);
+  catalog.recordProven('s3:one', entries);
+  // The cache has let it go on the word of the first address.
+  catalog.replicas.cached.recordEvicted(entries.map((entry) => ({ entry, backend: 's3:one' })));
+  await store.delete(BLOB, NEVER);
+  const [first, second] = replication.sites;
+  if (first === undefined || second === undefined) throw new Error('There are two.');
+  second.isAdmitted = true;
+  expect(await replication.admit(NEVER)).toEqual(new Map());
+  expect([first.isAdmitted, second.isAdmitted]).toEqual([true, false]);
+  expect([first.twinOf, second.twinOf]).toEqual([null, 's3:one']);
+  expect(catalog.totals()).toMatchObject({ seen: 0, stored: 1 });
+  expect(conditions.all().map(({ code }) => code)).toEqual(['storage/same-place']);
+});
+
 test('two prefixes of one bucket are two places', async () => {
   const { backend } = await server();
   const backends = [await backend('s3:one', '127.0.0.1', 'one'), await backend('s3:two', 'localhost', 'two')];

@@ -7,8 +7,8 @@
 // First of all: what follows fails on an older Node.
 import './require-node.ts';
 
-export { HoldfastError } from './blob/errors.ts';
-export { decodeHex, encodeHex } from './blob/hex.ts';
+export { HoldfastError } from './core/blob/errors.ts';
+export { decodeHex, encodeHex } from './core/blob/hex.ts';
 export {
   type BlockHash,
   type HashType,
@@ -17,7 +17,7 @@ export {
   parseVersionHash,
   type TxId,
   type VersionHash,
-} from './blob/ids.ts';
-export { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from './blob/limits.ts';
+} from './core/blob/ids.ts';
+export { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from './core/blob/limits.ts';
 export * from './node/index.ts';
 export * from './reader/index.ts';

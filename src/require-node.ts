@@ -1,4 +1,4 @@
-import { HoldfastError } from './blob/errors.ts';
+import { HoldfastError } from './core/blob/errors.ts';
 
 /** As `engines` of the package says; npm only warns of it. */
 const OLDEST_NODE_MAJOR = 24;

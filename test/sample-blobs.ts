@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { encodeHex } from '../src/blob/hex.ts';
-import { type ContentName, type HashType, parseVersionHash } from '../src/blob/ids.ts';
+import { encodeHex } from '../src/core/blob/hex.ts';
+import { type ContentName, type HashType, parseVersionHash } from '../src/core/blob/ids.ts';
 import { hashWith, nobleHasher } from '../src/verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../src/verify/verified-blob.ts';
 

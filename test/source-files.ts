@@ -3,9 +3,9 @@ import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export interface SourceFile {
-  /** From the top of the repository, with `/`: `src/archive/ingest/poller.ts`. */
+  /** From the top of the repository, with `/`: `src/ingest/poller.ts`. */
   readonly path: string;
-  /** The folder under `src`, or the file itself where it lies directly in it: `archive`, `daemon.ts`. */
+  /** The folder under `src`, or the file itself where it lies directly in it: `ingest`, `client.ts`. */
   readonly room: string;
   readonly text: string;
   /** The text without comments and without what stands in strings. */

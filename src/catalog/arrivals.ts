@@ -1,4 +1,4 @@
-import type { ContentName } from '../blob/ids.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import { RECORDED_OCCURRENCES } from './chain-index.ts';
 import type { ContentTable, SpooledContent } from './content-table.ts';
 import type { PlacementTable } from './placement-table.ts';

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type BlockHash, type ContentName, parseBlockHash } from '../blob/ids.ts';
-import { hashTypeCode } from '../sqlite/hash-type-code.ts';
+import { type BlockHash, type ContentName, parseBlockHash } from '../core/blob/ids.ts';
+import { hashTypeCode } from '../core/sqlite/hash-type-code.ts';
 import { IS_UNSAVED, WITH_CONTENT } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
 import { hashKey } from './wanted-table.ts';

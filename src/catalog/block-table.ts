@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type BlockHash, parseBlockHash } from '../blob/ids.ts';
+import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** A block of the branch that was walked. */

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { RETENTION_SECONDS } from '../blob/limits.ts';
+import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { SPOOL } from './placement-table.ts';
 import type { RecordOutbox } from './record-outbox.ts';
 import type { WantedTable } from './wanted-table.ts';

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { RETENTION_SECONDS } from '../blob/limits.ts';
+import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { PlacementTable } from './placement-table.ts';
 import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 

@@ -1,9 +1,9 @@
 import type Database from 'better-sqlite3';
-import type { ContentName, VersionHash } from '../blob/ids.ts';
-import { isDamagedDatabase, setAsideWhenDamaged } from '../sqlite/damage.ts';
-import { openDurableDatabase } from '../sqlite/durable-database.ts';
-import { migrate, readMigrations } from '../sqlite/migrate.ts';
-import { tidyUp } from '../sqlite/tidy-up.ts';
+import type { ContentName, VersionHash } from '../core/blob/ids.ts';
+import { isDamagedDatabase, setAsideWhenDamaged } from '../core/sqlite/damage.ts';
+import { openDurableDatabase } from '../core/sqlite/durable-database.ts';
+import { migrate, readMigrations } from '../core/sqlite/migrate.ts';
+import { tidyUp } from '../core/sqlite/tidy-up.ts';
 import { Arrivals } from './arrivals.ts';
 import { AuditSnapshot } from './audit-snapshot.ts';
 import { type MovedBackend, settlePlaces } from './backend-places.ts';

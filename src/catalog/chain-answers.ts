@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type ContentName, parseTxId, parseVersionHash, type TxId } from '../blob/ids.ts';
-import { hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { type ContentName, parseTxId, parseVersionHash, type TxId } from '../core/blob/ids.ts';
+import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { FirstUnsaved, MOST_LOOK_UPS } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
 import { UNMADE_RECORD } from './record-outbox.ts';

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import type { BlockHash, ContentName, TxId } from '../blob/ids.ts';
-import { RETENTION_SECONDS } from '../blob/limits.ts';
+import type { BlockHash, ContentName, TxId } from '../core/blob/ids.ts';
+import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
 import type { ContentTable } from './content-table.ts';
 import { NodeBranches } from './node-branches.ts';

@@ -7,9 +7,9 @@ import {
   parseVersionHash,
   type TxId,
   type VersionHash,
-} from '../blob/ids.ts';
-import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
-import { RowsInsert } from '../sqlite/rows-insert.ts';
+} from '../core/blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
+import { RowsInsert } from '../core/sqlite/rows-insert.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** 0 seen, 1 spooled, 2 stored: as the column spells them. */

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type ContentName, parseVersionHash, type VersionHash } from '../blob/ids.ts';
-import { hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { type ContentName, parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
+import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** Bytes that match neither hash, by the keccak256 that they do have. */

@@ -1,5 +1,5 @@
-import { codeOf, HoldfastError, messageOf } from '../blob/errors.ts';
-import { isDamagedDatabase } from '../sqlite/damage.ts';
+import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
+import { isDamagedDatabase } from '../core/sqlite/damage.ts';
 
 export type CatalogErrorCode = 'catalog/full' | 'catalog/read-only' | 'catalog/damaged' | 'catalog/fault';
 

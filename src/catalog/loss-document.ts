@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ContentName, HASH_TYPES, parseVersionHash } from '../blob/ids.ts';
+import { type ContentName, HASH_TYPES, parseVersionHash } from '../core/blob/ids.ts';
 import type { PlacedOccurrence } from './occurrence-table.ts';
 
 /** Somebody who was asked for the bytes and answered that it has not got them. */

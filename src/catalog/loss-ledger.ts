@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type ContentName, parseVersionHash } from '../blob/ids.ts';
-import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { type ContentName, parseVersionHash } from '../core/blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { ChainIndex } from './chain-index.ts';
 import type { ContentTable } from './content-table.ts';
 import type { EvidenceOutbox } from './evidence-outbox.ts';

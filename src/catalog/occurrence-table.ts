@@ -7,8 +7,8 @@ import {
   parseTxId,
   parseVersionHash,
   type TxId,
-} from '../blob/ids.ts';
-import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+} from '../core/blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** Where an occurrence is: the order of the chain. */

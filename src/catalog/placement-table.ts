@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { RowsInsert } from '../sqlite/rows-insert.ts';
+import { RowsInsert } from '../core/sqlite/rows-insert.ts';
 import { type PlacementCode, PlacementCounts } from './placement-counts.ts';
 import { codeOf, type PlacementState, stateOf } from './placement-state.ts';
 

@@ -9,8 +9,8 @@ import {
   parseVersionHash,
   type TxId,
   type VersionHash,
-} from '../blob/ids.ts';
-import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+} from '../core/blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import {
   type ChainPlace,
   decodeOccurrence,

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import type { BlockHash, TxId } from '../blob/ids.ts';
+import type { BlockHash, TxId } from '../core/blob/ids.ts';
 import { SPOOL } from './placement-table.ts';
 import { hashKey } from './wanted-table.ts';
 

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import type { ContentName } from '../blob/ids.ts';
-import { hashTypeCode } from '../sqlite/hash-type-code.ts';
+import type { ContentName } from '../core/blob/ids.ts';
+import { hashTypeCode } from '../core/sqlite/hash-type-code.ts';
 import { CacheLedger } from './cache-ledger.ts';
 import type { ContentEntry, ContentTable, SpooledContent, StoredState } from './content-table.ts';
 import type { PlacementState } from './placement-state.ts';

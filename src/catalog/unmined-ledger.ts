@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import type { ContentName, VersionHash } from '../blob/ids.ts';
-import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import type { ContentName, VersionHash } from '../core/blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { ContentEntry, ContentTable } from './content-table.ts';
 import { type PlacementTable, SPOOL } from './placement-table.ts';
 import { hashKey } from './wanted-table.ts';

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { parseVersionHash, type VersionHash } from '../blob/ids.ts';
+import { parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 import { ofMined } from './queue-parts.ts';
 
 /** A blob that is on chain and not here, and that can be had until its deadline. */

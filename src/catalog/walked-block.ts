@@ -1,4 +1,4 @@
-import type { TxId } from '../blob/ids.ts';
+import type { TxId } from '../core/blob/ids.ts';
 import type { BlockRow } from './block-table.ts';
 import type { OccurrenceRow, PlacedOccurrence } from './occurrence-table.ts';
 

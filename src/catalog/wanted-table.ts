@@ -8,9 +8,9 @@ import {
   parseVersionHash,
   type TxId,
   type VersionHash,
-} from '../blob/ids.ts';
-import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../blob/limits.ts';
-import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+} from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { LISTED_DUE, MINED_DUE, NEVER_MS, ofMined, RESTING } from './queue-parts.ts';
 
 /** What a list said of a blob that is not here yet. */

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type ContentName, type HashType, parseTxId, parseVersionHash, type TxId } from '../blob/ids.ts';
-import { hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { type ContentName, type HashType, parseTxId, parseVersionHash, type TxId } from '../core/blob/ids.ts';
+import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { type BlockRow, decodeBlock } from './block-table.ts';
 import { CONTENT_STATES, type StoredState } from './content-table.ts';
 import type { PlacementState } from './placement-state.ts';

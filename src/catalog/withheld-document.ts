@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ContentName, HASH_TYPES, parseVersionHash } from '../blob/ids.ts';
+import { type ContentName, HASH_TYPES, parseVersionHash } from '../core/blob/ids.ts';
 
 const isoTime = z.iso.datetime();
 const withheldDocument = z.looseObject({

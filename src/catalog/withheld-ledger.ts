@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type ContentName, HASH_TYPES, type HashType, type NamedHash, parseVersionHash } from '../blob/ids.ts';
-import { hashTypeCode, hashTypeFrom } from '../sqlite/hash-type-code.ts';
+import { type ContentName, HASH_TYPES, type HashType, type NamedHash, parseVersionHash } from '../core/blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { ChainIndex } from './chain-index.ts';
 import type { ContentEntry, ContentTable, StoredState } from './content-table.ts';
 import type { CustomLedger } from './custom-ledger.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { HoldfastError, messageOf } from '../blob/errors.ts';
-import type { JobEvent, JobOutcome } from '../jobs/job-kind.ts';
+import { HoldfastError, messageOf } from '../core/blob/errors.ts';
+import type { JobEvent, JobOutcome } from '../core/jobs/job-kind.ts';
 import type { DaemonTarget } from './daemon-address.ts';
 import { askDaemon, type DaemonReply, refusal, wholeBody, withDaemon } from './daemon-client.ts';
 import { CliError } from './errors.ts';

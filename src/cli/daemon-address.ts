@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { messageOf } from '../blob/errors.ts';
 import type { Config } from '../config/index.ts';
+import { messageOf } from '../core/blob/errors.ts';
 import { announcedDaemon, type DaemonAddress, DataFolder } from '../storage/local/data-folder.ts';
 import { CliError } from './errors.ts';
 

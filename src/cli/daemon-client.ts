@@ -1,9 +1,9 @@
 import { Agent, request } from 'undici';
 import { z } from 'zod';
-import { parseBoundedJson } from '../blob/bounded-json.ts';
-import { HoldfastError, messageOf } from '../blob/errors.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
 import { addressWithoutCredentials } from '../config/index.ts';
+import { parseBoundedJson } from '../core/blob/bounded-json.ts';
+import { HoldfastError, messageOf } from '../core/blob/errors.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { DaemonTarget } from './daemon-address.ts';
 import { CliError } from './errors.ts';
 

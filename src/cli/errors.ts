@@ -1,4 +1,4 @@
-import { HoldfastError } from '../blob/errors.ts';
+import { HoldfastError } from '../core/blob/errors.ts';
 
 export type CliErrorCode =
   | 'cli/usage'

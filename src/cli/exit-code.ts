@@ -1,5 +1,5 @@
-import { HoldfastError } from '../blob/errors.ts';
 import { ConfigError } from '../config/index.ts';
+import { HoldfastError } from '../core/blob/errors.ts';
 import { EXIT, type ExitCode } from './cli-context.ts';
 
 /** Errors that say: this cannot work with the configuration as it is. */

@@ -1,6 +1,6 @@
-import { messageOf } from '../blob/errors.ts';
 import { type Config, SETTING_NAMES, SETTINGS, type SettingName, type SettingValues } from '../config/index.ts';
-import type { LevelSwitch, Logger } from '../observability/logger.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import type { LevelSwitch, Logger } from '../core/observability/logger.ts';
 
 /** Replaced while everything runs, where there was one and is one: with what node and buckets are asked. */
 const SECRETS: readonly SettingName[] = ['nodeUser', 'nodePassword', 's3AccessKeyId', 's3SecretAccessKey'];

@@ -1,5 +1,5 @@
 import { createLogUpdate } from 'log-update';
-import type { Daemon } from '../daemon.ts';
+import type { Daemon } from '../app/daemon.ts';
 import type { Devnode } from '../devnode/index.ts';
 import { type CliContext, print } from './cli-context.ts';
 import { describeBytes, describeSeconds } from './describe.ts';

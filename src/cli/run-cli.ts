@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { HoldfastError, messageOf } from '../blob/errors.ts';
+import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import { type CliContext, EXIT, type ExitCode, interruptedCode } from './cli-context.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { readOptions, type VerbOptions } from './verb-options.ts';

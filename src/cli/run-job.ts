@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
+import { openUpkeep } from '../app/daemon.ts';
 import { type Config, SETTING_NAMES, SETTINGS, type SettingName } from '../config/index.ts';
-import { openUpkeep } from '../daemon.ts';
-import { type JobEvent, type JobOutcome, prepareJob } from '../jobs/job-kind.ts';
-import { createLogger } from '../observability/logger.ts';
+import { type JobEvent, type JobOutcome, prepareJob } from '../core/jobs/job-kind.ts';
+import { createLogger } from '../core/observability/logger.ts';
 import { type AskedJob, attachJob } from './attached-job.ts';
 import type { CliContext } from './cli-context.ts';
 import { archiveFolder, runningDaemon } from './daemon-address.ts';

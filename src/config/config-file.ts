@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
-import { messageOf } from '../blob/errors.ts';
+import { messageOf } from '../core/blob/errors.ts';
 import { ConfigError } from './errors.ts';
 
 /** Reads a YAML (or JSON) file into its leaves: `node: {url: x}` → `node.url` = x. */

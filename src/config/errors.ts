@@ -1,4 +1,4 @@
-import { HoldfastError } from '../blob/errors.ts';
+import { HoldfastError } from '../core/blob/errors.ts';
 
 export type ConfigErrorCode = 'config/invalid' | 'config/missing' | 'config/unreadable-file';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { messageOf } from '../blob/errors.ts';
+import { messageOf } from '../core/blob/errors.ts';
 import { readConfigFile } from './config-file.ts';
 import { ConfigError } from './errors.ts';
 import { nearestName } from './nearest-name.ts';

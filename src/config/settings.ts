@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import { LOG_LEVELS } from '../core/observability/logger.ts';
 import { DIALECTS } from '../node/method-table.ts';
-import { LOG_LEVELS } from '../observability/logger.ts';
 import {
   type BackendSettings,
   backendList,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { decodeHex } from '../blob/hex.ts';
-import { HASH_TYPES, type HashType } from '../blob/ids.ts';
+import { decodeHex } from '../core/blob/hex.ts';
+import { HASH_TYPES, type HashType } from '../core/blob/ids.ts';
 import type { ChainLockPolicy } from './chain/chain-locks.ts';
 import type { EmulatedChain } from './chain/emulated-chain.ts';
 import { FaultRule } from './faults/fault.ts';

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { z } from 'zod';
-import { messageOf } from '../blob/errors.ts';
+import { messageOf } from '../core/blob/errors.ts';
 import { ADMIN_ROUTES, type AdminTarget } from './admin-routes.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type HashType, parseVersionHash } from '../blob/ids.ts';
+import { type HashType, parseVersionHash } from '../core/blob/ids.ts';
 import type { Dialect } from '../node/method-table.ts';
 import { AdminServer } from './admin-server.ts';
 import type { Block } from './chain/block.ts';

@@ -1,4 +1,4 @@
-import { encodeHexInto } from '../blob/hex.ts';
+import { encodeHexInto } from '../core/blob/hex.ts';
 import { bytesOf, type Content } from './chain/content.ts';
 
 /** Prepared hex of the blobs that were asked for last, within a budget of bytes. */

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync, writ
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
-import { HASH_TYPES } from '../blob/ids.ts';
+import { HASH_TYPES } from '../core/blob/ids.ts';
 
 const JOURNAL_FILE = 'chain.log';
 const CHECKSUM_LENGTH = 8;

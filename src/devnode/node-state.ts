@@ -1,4 +1,4 @@
-import { type ContentName, type HashType, parseTxId, parseVersionHash, type VersionHash } from '../blob/ids.ts';
+import { type ContentName, type HashType, parseTxId, parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 import type { Block } from './chain/block.ts';
 import type { ChainLockPolicy } from './chain/chain-locks.ts';
 import { type Content, versionHashOf } from './chain/content.ts';

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ContentName, HashType, VersionHash } from '../blob/ids.ts';
+import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
 
 /** Bytes that clients submitted: the only ones that cannot be made again. */
 export interface SubmittedBytes {

@@ -1,5 +1,5 @@
-import type { HashType } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import type { HashType } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { seededInteger } from './chain/seeded-bytes.ts';
 
 /** One blob that the workload submits: its bytes are SHAKE256(label). */

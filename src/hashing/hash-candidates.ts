@@ -1,6 +1,6 @@
 import { getHashes, hash } from 'node:crypto';
 import { createBLAKE2s, createKeccak, type IHasher } from 'hash-wasm';
-import type { HashType } from '../blob/ids.ts';
+import type { HashType } from '../core/blob/ids.ts';
 import { nobleHasher } from '../verify/hasher.ts';
 
 /** Any length in, 32 bytes out. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { HashType } from '../blob/ids.ts';
-import { noteHandedOver, ownsMemory } from '../blob/lent-memory.ts';
+import type { HashType } from '../core/blob/ids.ts';
+import { noteHandedOver, ownsMemory } from '../core/blob/lent-memory.ts';
 import { hashWith } from '../verify/hasher.ts';
 import { type UnverifiedBlob, type VerifiedBlob, type Verifier, verifyBlobElsewhere } from '../verify/verified-blob.ts';
 import { hashReply } from './hash-message.ts';

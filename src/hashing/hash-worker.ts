@@ -1,6 +1,6 @@
 /** The other side of `HashThread`: hashes what it is sent and sends the same memory back. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { HashType } from '../blob/ids.ts';
+import type { HashType } from '../core/blob/ids.ts';
 import { type HashFunction, loadEngine } from './hash-candidates.ts';
 
 /** Both ends are ours and start together: no schema library here, which would double the thread's memory. */

@@ -1,6 +1,6 @@
-import { codeOf, messageOf } from '../blob/errors.ts';
-import { encodeHex } from '../blob/hex.ts';
-import type { HashType } from '../blob/ids.ts';
+import { codeOf, messageOf } from '../core/blob/errors.ts';
+import { encodeHex } from '../core/blob/hex.ts';
+import type { HashType } from '../core/blob/ids.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import {
   BLAKE2S256_CANDIDATES,

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ArchiveView } from '../archive/archive-view.ts';
-import type { ChainView } from '../archive/chain-view.ts';
-import { codeOf } from '../blob/errors.ts';
+import { codeOf } from '../core/blob/errors.ts';
+import type { ArchiveView } from '../view/archive-view.ts';
+import type { ChainView } from '../view/chain-view.ts';
 import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget, type BudgetShare } from './answer-budget.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type ContentName, HASH_TYPES, type NamedHash } from '../blob/ids.ts';
+import { type ContentName, HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
 import { withinMemory } from './memory-share.ts';
 

@@ -1,6 +1,6 @@
-import type { ArchiveView, BlobLookup, UnavailableReason } from '../archive/archive-view.ts';
-import type { ChainUnavailable, ChainView, RecordedAbsence } from '../archive/chain-view.ts';
-import type { NamedHash, VersionHash } from '../blob/ids.ts';
+import type { NamedHash, VersionHash } from '../core/blob/ids.ts';
+import type { ArchiveView, BlobLookup, UnavailableReason } from '../view/archive-view.ts';
+import type { ChainUnavailable, ChainView, RecordedAbsence } from '../view/chain-view.ts';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
 import { problemAnswer } from './problem.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ArchiveView } from '../archive/archive-view.ts';
-import type { ChainView } from '../archive/chain-view.ts';
+import type { ArchiveView } from '../view/archive-view.ts';
+import type { ChainView } from '../view/chain-view.ts';
 import { type Answer, bodyOf, IMMUTABLE, jsonAnswer } from './answer.ts';
 import { notThere } from './blob-lookup.ts';
 import { parseByteRange } from './byte-range.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { ArchiveView } from '../archive/archive-view.ts';
-import type { ChainView, MinedOccurrence } from '../archive/chain-view.ts';
-import { HASH_TYPES } from '../blob/ids.ts';
+import { HASH_TYPES } from '../core/blob/ids.ts';
+import type { ArchiveView } from '../view/archive-view.ts';
+import type { ChainView, MinedOccurrence } from '../view/chain-view.ts';
 import { jsonAnswer } from './answer.ts';
 import { cannotTellAnswer, missingAnswer, notThere } from './blob-lookup.ts';
 import { BYTES_ANSWERS, bytesAnswer, LOOKUP_PROBLEMS } from './blobs.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChainView } from '../archive/chain-view.ts';
+import type { ChainView } from '../view/chain-view.ts';
 import { type Answer, bodyOf, IMMUTABLE, jsonAnswer, textAnswer } from './answer.ts';
 import { cannotTellAnswer, notThereForClients } from './blob-lookup.ts';
 import { LOOKUP_PROBLEMS } from './blobs.ts';

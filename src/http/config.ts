@@ -1,5 +1,5 @@
-import type { CustomView } from '../archive/custom-view.ts';
-import type { WindowView } from '../archive/window-view.ts';
+import type { CustomView } from '../view/custom-view.ts';
+import type { WindowView } from '../view/window-view.ts';
 import type { AdminView } from './admin/admin-view.ts';
 import type { BlobCache } from './blob-cache.ts';
 import type { HttpMetrics } from './metrics.ts';

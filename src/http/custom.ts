@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { CustomView } from '../archive/custom-view.ts';
-import { parseVersionHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { parseVersionHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
+import type { CustomView } from '../view/custom-view.ts';
 import { bodyOf, IMMUTABLE } from './answer.ts';
 
 import { withheldAnswer } from './blob-lookup.ts';

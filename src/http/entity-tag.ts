@@ -1,4 +1,4 @@
-import type { ContentName } from '../blob/ids.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 
 /** Strong, and the same on every archive and reader: the name of content is made of its bytes. */
 export function entityTagOf(name: ContentName): string {

@@ -1,4 +1,4 @@
-import { codeOf, HoldfastError, messageOf } from '../blob/errors.ts';
+import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
 
 export type HttpErrorCode =
   | 'http/port-in-use'

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { ArchiveView } from '../archive/archive-view.ts';
-import type { ChainView } from '../archive/chain-view.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
+import type { ArchiveView } from '../view/archive-view.ts';
+import type { ChainView } from '../view/chain-view.ts';
 import { HttpError } from './errors.ts';
 import { type JsonSize, jsonSize } from './json-size.ts';
 import { RPC_REFUSAL } from './openapi.ts';

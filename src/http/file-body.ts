@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import type { ProvenBytes } from '../archive/archive-view.ts';
-import { encodeHexInto } from '../blob/hex.ts';
+import { encodeHexInto } from '../core/blob/hex.ts';
+import type { ProvenBytes } from '../view/archive-view.ts';
 import type { AnswerParts } from './answer.ts';
 import { HELD_BYTES, partBegun, partBytes, partEnded } from './part-size.ts';
 

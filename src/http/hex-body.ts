@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { encodeHexInto } from '../blob/hex.ts';
+import { encodeHexInto } from '../core/blob/hex.ts';
 import type { AnswerParts } from './answer.ts';
 
 /** Text, or bytes that are sent as hex. */

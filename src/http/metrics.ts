@@ -1,4 +1,4 @@
-import type { MetricsRegistry } from '../observability/metrics.ts';
+import type { MetricsRegistry } from '../core/observability/metrics.ts';
 import { bodyOf } from './answer.ts';
 import { NOTHING } from './parameters.ts';
 import { ALL_WORDS, type PublicWords } from './public-words.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { MalformedError } from '../blob/errors.ts';
-import { parseBlockHash, parseNamedHash, parseTxId, parseVersionHash, type VersionHash } from '../blob/ids.ts';
+import { MalformedError } from '../core/blob/errors.ts';
+import { parseBlockHash, parseNamedHash, parseTxId, parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 
 /** For routes without parameters or query; what a client adds of its own (a cache buster) does not matter. */
 export const NOTHING = z.object({});

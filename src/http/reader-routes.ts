@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ChainView } from '../archive/chain-view.ts';
-import type { NamedHash } from '../blob/ids.ts';
+import type { NamedHash } from '../core/blob/ids.ts';
+import type { ChainView } from '../view/chain-view.ts';
 import { jsonAnswer } from './answer.ts';
 import { type MissingBlob, missingAnswer } from './blob-lookup.ts';
 import { bytesRoute, LOOKUP_PROBLEMS } from './blobs.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { ContentRecord, OccurrenceStatus, ReplicaRecord } from '../archive/archive-view.ts';
-import { blobCid } from '../blob/cid.ts';
-import { HASH_TYPES } from '../blob/ids.ts';
+import { blobCid } from '../core/blob/cid.ts';
+import { HASH_TYPES } from '../core/blob/ids.ts';
+import type { ContentRecord, OccurrenceStatus, ReplicaRecord } from '../view/archive-view.ts';
 import { HASH_TEXT } from './parameters.ts';
 
 const when = z.string().nullable();

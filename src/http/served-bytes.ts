@@ -1,7 +1,7 @@
-import type { ArchiveView, ProvenBytes } from '../archive/archive-view.ts';
-import type { ContentName, NamedHash, VersionHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import type { ContentName, NamedHash, VersionHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { ArchiveView, ProvenBytes } from '../view/archive-view.ts';
 import type { BlobCache } from './blob-cache.ts';
 import { type MissingBlob, readBlob } from './blob-lookup.ts';
 import type { HoldingRequest } from './route.ts';

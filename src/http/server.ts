@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import type { ArchiveView } from '../archive/archive-view.ts';
-import type { ChainView } from '../archive/chain-view.ts';
+import type { ArchiveView } from '../view/archive-view.ts';
+import type { ChainView } from '../view/chain-view.ts';
 import { createHttpApp, createReaderApp, type HttpApp } from './app.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { listenError } from './errors.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Condition } from '../archive/archive-view.ts';
+import type { Condition } from '../core/conditions/condition.ts';
 import { jsonAnswer } from './answer.ts';
 import { NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';

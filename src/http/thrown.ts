@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { ArchiveError } from '../archive/errors.ts';
-import { HoldfastError, MalformedError } from '../blob/errors.ts';
-import { JobError } from '../jobs/errors.ts';
+import { ArchiveError } from '../core/archive-errors.ts';
+import { HoldfastError, MalformedError } from '../core/blob/errors.ts';
+import { JobError } from '../core/jobs/errors.ts';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
 import { problemAnswer } from './problem.ts';

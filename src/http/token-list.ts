@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { messageOf } from '../blob/errors.ts';
+import { messageOf } from '../core/blob/errors.ts';
 import { HttpError } from './errors.ts';
 
 const LINE = /^sha256:([0-9a-f]{64})(?:\s.*)?$/i;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import type { ArchiveStatus, ArchiveView } from '../archive/archive-view.ts';
-import type { WindowBlock, WindowPicture, WindowView } from '../archive/window-view.ts';
+import type { ArchiveStatus, ArchiveView } from '../view/archive-view.ts';
+import type { WindowBlock, WindowPicture, WindowView } from '../view/window-view.ts';
 import {
   type BlockOnWire,
   blockOnWire,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { ArchiveStatus } from '../archive/archive-view.ts';
-import type { BlobColumn, WindowBlock, WindowPicture } from '../archive/window-view.ts';
-import { HASH_TYPES } from '../blob/ids.ts';
+import { HASH_TYPES } from '../core/blob/ids.ts';
+import type { ArchiveStatus } from '../view/archive-view.ts';
+import type { BlobColumn, WindowBlock, WindowPicture } from '../view/window-view.ts';
 import { HASH_TEXT } from './parameters.ts';
 
 const BLOB = z.object({

@@ -1,4 +1,4 @@
-import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../blob/limits.ts';
+import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import { invalidArgument } from './errors.ts';
 
 /** Rules that are checked before anything is sent. Each throws NodeError `node/invalid-argument` with rule and value. */

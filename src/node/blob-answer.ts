@@ -1,7 +1,7 @@
-import { MalformedError } from '../blob/errors.ts';
-import { decodeHex } from '../blob/hex.ts';
-import type { VersionHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../blob/limits.ts';
+import { MalformedError } from '../core/blob/errors.ts';
+import { decodeHex } from '../core/blob/hex.ts';
+import type { VersionHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 import { cutDataFields, marker } from './data-field.ts';
 import { malformedAnswer, NodeError } from './errors.ts';

@@ -1,5 +1,5 @@
 import { errors } from 'undici';
-import { codeOf, messageOf } from '../blob/errors.ts';
+import { codeOf, messageOf } from '../core/blob/errors.ts';
 import { NodeError } from './errors.ts';
 
 /** How far a call had come when its connection failed. */

@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { codeOf } from '../blob/errors.ts';
+import { codeOf } from '../core/blob/errors.ts';
 import type { BasicCredentials } from './endpoint.ts';
 import { NodeError } from './errors.ts';
 

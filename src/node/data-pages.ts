@@ -1,5 +1,5 @@
-import type { VersionHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../blob/limits.ts';
+import type { VersionHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import { type AnsweredBlob, blobOf, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
 import { NodeError } from './errors.ts';
 import type { ReadablePage } from './list-answer.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { messageOf } from '../blob/errors.ts';
-import { decodeHex } from '../blob/hex.ts';
-import { parseBlockHash, parseTxId, parseVersionHash } from '../blob/ids.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import { decodeHex } from '../core/blob/hex.ts';
+import { parseBlockHash, parseTxId, parseVersionHash } from '../core/blob/ids.ts';
 import { malformedAnswer } from './errors.ts';
 
 /** Pieces that the answers of a node are made of. */

@@ -1,4 +1,4 @@
-import { type ErrorFacts, HoldfastError } from '../blob/errors.ts';
+import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
 
 /**
  * What a call to a node can end in, besides an answer and an abort (which throws the signal's own reason).

@@ -1,4 +1,4 @@
-import { decodeHex } from '../blob/hex.ts';
+import { decodeHex } from '../core/blob/hex.ts';
 import { readBatch, readBlobAnswer } from './blob-answer.ts';
 import type { AskByName } from './dialect-finder.ts';
 import { invalidArgument, malformedAnswer, NodeError, NodeRpcError } from './errors.ts';

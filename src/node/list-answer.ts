@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TxId, VersionHash } from '../blob/ids.ts';
+import type { TxId, VersionHash } from '../core/blob/ids.ts';
 import { decode, seconds, txId, versionHash } from './decode.ts';
 
 /** One entry of the node's cache, alike in all dialects. */

@@ -1,4 +1,10 @@
-import { endOfString, MAX_JSON_DEPTH, MAX_JSON_TOKENS, parseBoundedJson, tooComplex } from '../blob/bounded-json.ts';
+import {
+  endOfString,
+  MAX_JSON_DEPTH,
+  MAX_JSON_TOKENS,
+  parseBoundedJson,
+  tooComplex,
+} from '../core/blob/bounded-json.ts';
 
 /** JSON whose numbers keep every digit: guids have 20, amounts 8 decimals, and a double has 15 to 17 in all. */
 

@@ -1,4 +1,4 @@
-import type { MetricsRegistry } from '../observability/metrics.ts';
+import type { MetricsRegistry } from '../core/observability/metrics.ts';
 import type { RpcBlobNode } from './rpc-blob-node.ts';
 
 /** Notes how long one call to a node took, and how it ended. */

@@ -1,4 +1,4 @@
-import { parseBoundedJson } from '../blob/bounded-json.ts';
+import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import { malformedAnswer, type NodeErrorCode, NodeRpcError } from './errors.ts';
 
 /** The parts of a JSON-RPC answer that count. */

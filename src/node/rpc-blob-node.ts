@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { BlockHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import type { BlockHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { BatchedReads, type BatchWatch, batchAnswers } from './batched-reads.ts';
 import { type AnsweredBlob, blobOf, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
 import { DataPages } from './data-pages.ts';

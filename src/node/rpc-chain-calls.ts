@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BlockHash } from '../blob/ids.ts';
+import type { BlockHash } from '../core/blob/ids.ts';
 import { type BatchedReads, type BatchReader, batchAnswers } from './batched-reads.ts';
 import { blockHash, bytesOfHex, decode, height, seconds } from './decode.ts';
 import { NodeRpcError } from './errors.ts';

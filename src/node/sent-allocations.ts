@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TxId } from '../blob/ids.ts';
+import type { TxId } from '../core/blob/ids.ts';
 import { assetGuid } from './asset-guid.ts';
 import { type Decimal, decimal } from './decimal.ts';
 import { decode, txId } from './decode.ts';

@@ -1,5 +1,5 @@
-import { messageOf } from '../blob/errors.ts';
-import { type NamedHash, parseNamedHash } from '../blob/ids.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import { type NamedHash, parseNamedHash } from '../core/blob/ids.ts';
 import { type BlobHasher, nobleHasher } from '../verify/hasher.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
 import type { ProofDemand } from '../verify/proof-level.ts';

@@ -1,4 +1,4 @@
-import { parseBoundedJson } from '../blob/bounded-json.ts';
+import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 
 /** The part of `fetch` that is needed: tests and programs behind a proxy of their own give another. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;

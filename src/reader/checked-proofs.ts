@@ -1,4 +1,4 @@
-import type { NamedHash } from '../blob/ids.ts';
+import type { NamedHash } from '../core/blob/ids.ts';
 import { decodeOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../verify/errors.ts';
 import type { BlobHasher } from '../verify/hasher.ts';

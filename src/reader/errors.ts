@@ -1,4 +1,4 @@
-import { HoldfastError } from '../blob/errors.ts';
+import { HoldfastError } from '../core/blob/errors.ts';
 
 export type ReaderErrorCode =
   /** Not every source said that it has not got it: nothing is known to be absent. */

@@ -1,6 +1,6 @@
-import { blobCid } from '../blob/cid.ts';
-import { HASH_TYPES, type HashType, type NamedHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { blobCid } from '../core/blob/cid.ts';
+import { HASH_TYPES, type HashType, type NamedHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { BlobSource, Given, SourceAccess } from './source.ts';
 

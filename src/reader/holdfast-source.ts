@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { HASH_TYPES, type NamedHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { boundedFetch, type FetchedBody, jsonIn } from './bounded-fetch.ts';
 import type { BlobSource, Given, SourceAccess } from './source.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { decodeHex } from '../blob/hex.ts';
-import type { NamedHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../blob/limits.ts';
+import { decodeHex } from '../core/blob/hex.ts';
+import type { NamedHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { boundedFetch, jsonIn } from './bounded-fetch.ts';
 import type { BlobSource, Given, SourceAccess } from './source.ts';
 

@@ -1,4 +1,4 @@
-import type { NamedHash } from '../blob/ids.ts';
+import type { NamedHash } from '../core/blob/ids.ts';
 import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 import type { FetchFunction } from './bounded-fetch.ts';
 import { ReaderError, type SourceOutcome } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { ContentName } from '../blob/ids.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
 
 /** What a store says it holds; nothing is proven until the bytes are fetched and hashed. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type BlockHash, parseBlockHash } from '../blob/ids.ts';
+import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
 import { StorageError } from './errors.ts';
 
 export const LAYOUTS = ['holdfast', 'sentinel'] as const;

@@ -1,4 +1,4 @@
-import { codeOf } from '../blob/errors.ts';
+import { codeOf } from '../core/blob/errors.ts';
 import type { FaultMeaning } from './remote-call.ts';
 
 /** What went wrong below HTTP; null when the connection was not the problem. */

@@ -1,4 +1,4 @@
-import { parseVersionHash, type VersionHash } from '../blob/ids.ts';
+import { parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 
 /** Bytes that match neither hash of their version hash: named by it, and by the hash that they do have. */
 export interface CustomName {

@@ -1,7 +1,7 @@
 import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf } from '../blob/errors.ts';
-import type { MetricsRegistry } from '../observability/metrics.ts';
+import { codeOf } from '../core/blob/errors.ts';
+import type { MetricsRegistry } from '../core/observability/metrics.ts';
 import type { BlobStore } from './blob-store.ts';
 
 /** Notes what one question to a backend came to. `code` of an error: stable, from a closed list. */

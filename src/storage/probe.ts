@@ -1,4 +1,4 @@
-import { HoldfastError, messageOf } from '../blob/errors.ts';
+import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 
 /** What looking at a backend at start found: one sentence for the operator each. */
 export interface ProbeFinding {

@@ -1,4 +1,4 @@
-import { HoldfastError } from '../blob/errors.ts';
+import { HoldfastError } from '../core/blob/errors.ts';
 
 declare const brand: unique symbol;
 /** Where a record lies below the root of a backend, like `occurrences/keccak256/…/12-….json`. */

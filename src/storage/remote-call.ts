@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from '../blob/errors.ts';
+import { codeOf, messageOf } from '../core/blob/errors.ts';
 import { StorageError, type StorageErrorCode } from './errors.ts';
 
 /** What a failure of a backend means to the operator. */

@@ -1,4 +1,4 @@
-import { type BlockHash, parseBlockHash } from '../blob/ids.ts';
+import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
 import { ByteReader } from './byte-reader.ts';
 import { doubleSha256 } from './double-sha256.ts';
 import { toDisplayHex } from './hash-bytes.ts';

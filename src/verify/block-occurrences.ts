@@ -1,4 +1,4 @@
-import type { ContentName, TxId } from '../blob/ids.ts';
+import type { ContentName, TxId } from '../core/blob/ids.ts';
 import type { Block } from './block.ts';
 import { BLOB_TRANSACTION_VERSION, type Carried, carriedBy } from './commitment.ts';
 

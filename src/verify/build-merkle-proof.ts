@@ -1,4 +1,4 @@
-import type { TxId } from '../blob/ids.ts';
+import type { TxId } from '../core/blob/ids.ts';
 import type { Block } from './block.ts';
 import type { FullHeader } from './block-header.ts';
 import { ByteWriter } from './byte-writer.ts';

@@ -1,5 +1,5 @@
-import { messageOf } from '../blob/errors.ts';
-import type { BlockHash } from '../blob/ids.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import type { BlockHash } from '../core/blob/ids.ts';
 import type { OccurrenceRecord } from './occurrence-record.ts';
 
 /** What a node answered to `getblockheader` for one hash. */

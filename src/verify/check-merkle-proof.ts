@@ -1,4 +1,4 @@
-import { parseTxId, type TxId } from '../blob/ids.ts';
+import { parseTxId, type TxId } from '../core/blob/ids.ts';
 import { type BlockHeader, HEADER_BYTES, isMergeMined, readFullHeader, readHeader } from './block-header.ts';
 import { ByteReader } from './byte-reader.ts';
 import { doubleSha256 } from './double-sha256.ts';

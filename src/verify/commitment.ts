@@ -1,5 +1,5 @@
-import { encodeHex } from '../blob/hex.ts';
-import { type ContentName, parseVersionHash } from '../blob/ids.ts';
+import { encodeHex } from '../core/blob/hex.ts';
+import { type ContentName, parseVersionHash } from '../core/blob/ids.ts';
 import type { Transaction } from './transaction.ts';
 
 /** The transaction version that carries blobs. */

@@ -1,7 +1,7 @@
-import { parseBoundedJson } from '../blob/bounded-json.ts';
-import { messageOf } from '../blob/errors.ts';
-import { HASH_TYPES, type HashType, parseBlockHash, parseTxId, parseVersionHash } from '../blob/ids.ts';
-import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../blob/limits.ts';
+import { parseBoundedJson } from '../core/blob/bounded-json.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import { HASH_TYPES, type HashType, parseBlockHash, parseTxId, parseVersionHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import { VerifyError } from './errors.ts';
 import { OCCURRENCE_RECORD_VERSION, type OccurrenceRecord } from './occurrence-record.ts';
 

@@ -1,4 +1,4 @@
-import { type ErrorFacts, HoldfastError } from '../blob/errors.ts';
+import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
 
 export type VerifyErrorCode =
   /** The bytes end inside something. */

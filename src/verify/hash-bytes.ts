@@ -1,4 +1,4 @@
-import { encodeHex } from '../blob/hex.ts';
+import { encodeHex } from '../core/blob/hex.ts';
 
 /** 32 bytes as RPC shows hashes: byte-reversed lower-case hex. */
 export function toDisplayHex(hash: Uint8Array): string {

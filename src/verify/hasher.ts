@@ -1,6 +1,6 @@
 import { blake2s } from '@noble/hashes/blake2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import type { HashType } from '../blob/ids.ts';
+import type { HashType } from '../core/blob/ids.ts';
 
 /** Both hashes that a version hash can be made with. Each takes any length and gives 32 bytes. */
 export interface BlobHasher {

@@ -1,4 +1,4 @@
-import { type BlockHash, parseBlockHash } from '../blob/ids.ts';
+import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
 import { type FullHeader, parseHeaderHex } from './block-header.ts';
 import type { ChainProfile } from './chain-profile.ts';
 import { VerifyError } from './errors.ts';

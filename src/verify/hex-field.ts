@@ -1,5 +1,5 @@
-import { messageOf } from '../blob/errors.ts';
-import { decodeHex } from '../blob/hex.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import { decodeHex } from '../core/blob/hex.ts';
 import { VerifyError, type VerifyErrorCode } from './errors.ts';
 
 /** @throws VerifyError `code` when the text is no hex. */

@@ -1,5 +1,5 @@
 /** `holdfast/verify`: checks only, for anybody, offline; no Node-only imports. */
-export { HoldfastError } from '../blob/errors.ts';
+export { HoldfastError } from '../core/blob/errors.ts';
 export {
   type BlockHash,
   type ContentName,
@@ -12,7 +12,7 @@ export {
   parseVersionHash,
   type TxId,
   type VersionHash,
-} from '../blob/ids.ts';
+} from '../core/blob/ids.ts';
 export { Block, parseBlock, parseBlockHex } from './block.ts';
 export {
   type BlockHeader,

@@ -1,5 +1,5 @@
-import { encodeHex } from '../blob/hex.ts';
-import type { BlockHash, ContentName, HashType, TxId, VersionHash } from '../blob/ids.ts';
+import { encodeHex } from '../core/blob/hex.ts';
+import type { BlockHash, ContentName, HashType, TxId, VersionHash } from '../core/blob/ids.ts';
 import type { Block } from './block.ts';
 import type { Occurrence } from './block-occurrences.ts';
 import { buildMerkleProof } from './build-merkle-proof.ts';

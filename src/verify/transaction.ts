@@ -1,4 +1,4 @@
-import { parseTxId, type TxId } from '../blob/ids.ts';
+import { parseTxId, type TxId } from '../core/blob/ids.ts';
 import { ByteReader } from './byte-reader.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { doubleSha256 } from './double-sha256.ts';

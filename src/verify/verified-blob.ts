@@ -1,7 +1,7 @@
-import { encodeHex } from '../blob/hex.ts';
-import { type ContentName, HASH_TYPES, type HashType, type VersionHash } from '../blob/ids.ts';
-import { giveBackMemory } from '../blob/lent-memory.ts';
-import { MIN_BLOB_BYTES } from '../blob/limits.ts';
+import { encodeHex } from '../core/blob/hex.ts';
+import { type ContentName, HASH_TYPES, type HashType, type VersionHash } from '../core/blob/ids.ts';
+import { giveBackMemory } from '../core/blob/lent-memory.ts';
+import { MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import { type BlobHasher, hashWith } from './hasher.ts';
 
 /** Bytes that somebody says have this version hash. Nothing may store or serve them. */

@@ -1,5 +1,5 @@
-import { HoldfastError } from '../blob/errors.ts';
-import { encodeHex } from '../blob/hex.ts';
+import { HoldfastError } from '../core/blob/errors.ts';
+import { encodeHex } from '../core/blob/hex.ts';
 import { parseHeader } from './block-header.ts';
 import { checkMerkleProof } from './check-merkle-proof.ts';
 import { BLOB_TRANSACTION_VERSION, carriedBy } from './commitment.ts';

@@ -3,10 +3,10 @@
  * folder, number of blobs. Prints one JSON line when all of them are spooled, and stops.
  */
 
+import { startDaemon } from '../../src/app/daemon.ts';
 import { weighOutsideMemory } from '../../src/cli/outside-memory.ts';
 import { loadConfig } from '../../src/config/index.ts';
-import { startDaemon } from '../../src/daemon.ts';
-import { createLogger } from '../../src/observability/logger.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
 
 weighOutsideMemory();
 const [nodeUrl = '', dataDir = '', count = '0'] = process.argv.slice(2);

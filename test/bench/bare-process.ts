@@ -8,7 +8,7 @@ import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3
 import { create } from 'kubo-rpc-client';
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { blobCid } from '../../src/blob/cid.ts';
+import { blobCid } from '../../src/core/blob/cid.ts';
 import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { blobMaker, timed } from './by-turns.ts';

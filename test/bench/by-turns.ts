@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
-import { encodeHex } from '../../src/blob/hex.ts';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import type { BlobStore } from '../../src/storage/blob-store.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';

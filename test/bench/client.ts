@@ -2,9 +2,9 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { decodeHex } from '../../src/blob/hex.ts';
-import { parseVersionHash } from '../../src/blob/ids.ts';
 import { createBlobNode, createClient, getBlockCount } from '../../src/client.ts';
+import { decodeHex } from '../../src/core/blob/hex.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import type { Figure } from './figure.ts';
 
 const BLOB_BYTES = 2_097_152;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { z } from 'zod';
+import { openDurableDatabase } from '../../src/core/sqlite/durable-database.ts';
 import { NODE_FLAGS } from '../../src/node-flags.mjs';
-import { openDurableDatabase } from '../../src/sqlite/durable-database.ts';
 import type { Figure } from './figure.ts';
 import { startAndReadLine, stopProcess } from './process-line.ts';
 

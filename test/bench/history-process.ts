@@ -2,9 +2,10 @@
  * The assembled daemon in a process of its own, so that its memory is its own. Words: node address, data folder, the height that
  * counts. Prints one JSON line when the walk is there, and stops.
  */
+
+import { startDaemon } from '../../src/app/daemon.ts';
 import { loadConfig } from '../../src/config/index.ts';
-import { startDaemon } from '../../src/daemon.ts';
-import { createLogger } from '../../src/observability/logger.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
 
 const [url = '', dataDir = '', height = '0'] = process.argv.slice(2);
 const env = {

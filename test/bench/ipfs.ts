@@ -1,5 +1,5 @@
 import { create } from 'kubo-rpc-client';
-import { blobCid } from '../../src/blob/cid.ts';
+import { blobCid } from '../../src/core/blob/cid.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { startKubo } from '../servers/kubo-server.ts';
 import { emptyStore } from '../storage/ipfs/kubo-fixture.ts';

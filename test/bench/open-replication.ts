@@ -1,24 +1,24 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Activity } from '../../src/archive/activity.ts';
-import { ConditionBoard } from '../../src/archive/condition-board.ts';
-import { DamageWatch } from '../../src/archive/damage-watch.ts';
-import { NOTHING_HELD } from '../../src/archive/held-bytes.ts';
-import { Spooler } from '../../src/archive/ingest/spooler.ts';
-import { Pulse } from '../../src/archive/pulse.ts';
-import { Replication } from '../../src/archive/replicate/replication.ts';
-import { parseBlockHash } from '../../src/blob/ids.ts';
+import { LiveSettings } from '../../src/app/live-settings.ts';
+import { openBackends } from '../../src/app/open-backends.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SettingValues } from '../../src/config/index.ts';
+import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import type { Logger } from '../../src/core/observability/logger.ts';
+import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
+import { Pulse } from '../../src/core/pulse.ts';
 import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
-import { LiveSettings } from '../../src/live-settings.ts';
-import type { Logger } from '../../src/observability/logger.ts';
-import { MetricsRegistry } from '../../src/observability/metrics.ts';
-import { openBackends } from '../../src/open-backends.ts';
+import { Spooler } from '../../src/ingest/spooler.ts';
+import { DamageWatch } from '../../src/replication/damage-watch.ts';
+import { Replication } from '../../src/replication/replication.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { declareBackendMetrics } from '../../src/storage/metrics.ts';
 import { RehashRule, type VerifiedBlob } from '../../src/verify/verified-blob.ts';
+import { Activity } from '../../src/view/activity.ts';
+import { NOTHING_HELD } from '../../src/view/held-bytes.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 const GENESIS = parseBlockHash('ab'.repeat(32));
@@ -66,7 +66,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
       }),
       chain: async () => GENESIS,
       poller: {
-        state: { genesis: null, tip: null, lastAnswerMs: null, sweptMs: null, entries: null },
+        state: { tip: null },
         isListed: () => false,
       },
       knowsWhatIsMined: () => true,

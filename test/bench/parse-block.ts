@@ -6,7 +6,7 @@
  * in JavaScript) and five times what a node gives by `getblock` (1,500/s).
  */
 import { hash } from 'node:crypto';
-import { decodeHex, encodeHex } from '../../src/blob/hex.ts';
+import { decodeHex, encodeHex } from '../../src/core/blob/hex.ts';
 import { buildMerkleProof, occurrencesOf, parseBlockHex, parseTxId } from '../../src/verify/index.ts';
 import { commitment, craftBlock, craftTransaction, merkleRootOf } from '../verify/craft.ts';
 

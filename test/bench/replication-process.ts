@@ -4,10 +4,10 @@
  * listing of a prepared folder. Configured by the environment. Prints one JSON line when it is done.
  */
 import { z } from 'zod';
+import { openUpkeep } from '../../src/app/daemon.ts';
 import { weighOutsideMemory } from '../../src/cli/outside-memory.ts';
 import { loadConfig } from '../../src/config/index.ts';
-import { openUpkeep } from '../../src/daemon.ts';
-import { createLogger } from '../../src/observability/logger.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
 import { forgetBytes } from '../../src/verify/verified-blob.ts';
 import { oneBlobMaker, timed } from './by-turns.ts';
 import { cpuSeconds } from './cpu-time.ts';

@@ -1,5 +1,5 @@
-import { auditChain } from '../../src/archive/chain/audit.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { auditChain } from '../../src/chain/audit.ts';
 
 /** Of heights 0 to 1,000. */
 export async function auditOf(catalog: Catalog) {

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { type BlockHash, parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
 import type { TableLimits } from '../../src/catalog/bounded-tables.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { NEVER_MS } from '../../src/catalog/queue-parts.ts';
 import { UNMADE_RECORD } from '../../src/catalog/record-outbox.ts';
+import { type BlockHash, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { type HashType, parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
 import type { Sighting } from '../../src/catalog/wanted-table.ts';
+import { type HashType, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));

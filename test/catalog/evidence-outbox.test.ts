@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 

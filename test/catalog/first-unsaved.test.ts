@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
+import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { openCatalog, sighting } from './catalog-in-folder.ts';
 
 const hash = (height: number) => parseBlockHash(height.toString(16).padStart(64, '0'));

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type HashType, parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
-import { RETENTION_SECONDS } from '../../src/blob/limits.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
+import { type HashType, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { RETENTION_SECONDS } from '../../src/core/blob/limits.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { MIGRATIONS, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 

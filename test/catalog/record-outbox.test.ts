@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseBlockHash } from '../../src/blob/ids.ts';
+import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 
 const MOST = 16;

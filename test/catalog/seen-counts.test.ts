@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
-import { RETENTION_SECONDS } from '../../src/blob/limits.ts';
+import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { RETENTION_SECONDS } from '../../src/core/blob/limits.ts';
 import { openCatalog, sighting } from './catalog-in-folder.ts';
 
 test('what is on chain and not here is counted by its time, and what is only listed is not', () => {

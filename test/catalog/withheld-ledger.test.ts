@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parseBlockHash } from '../../src/blob/ids.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import type { WithheldEntry } from '../../src/catalog/withheld-ledger.ts';
+import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { auditOf } from './audit-of.ts';
 import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';

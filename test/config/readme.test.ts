@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { backendSettings } from '../../src/app/open-backends.ts';
 import { loadConfig } from '../../src/config/index.ts';
-import { backendSettings } from '../../src/open-backends.ts';
 import { ipfsOptions, kuboEndpoint } from '../../src/storage/ipfs/ipfs-options.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { HASH_TYPES, parseVersionHash } from '../../src/blob/ids.ts';
+import { HASH_TYPES, parseVersionHash } from '../../src/core/blob/ids.ts';
 import type { Content } from '../../src/devnode/chain/content.ts';
 import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
 import { RecordedComparison } from './recorded-comparison.ts';

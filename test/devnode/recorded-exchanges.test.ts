@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { versionHashOf } from '../../src/devnode/chain/content.ts';
 import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
 import { RecordedComparison } from './recorded-comparison.ts';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { customPath } from '../../src/storage/custom-store.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { atEndOfTest } from '../cleanup.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { HashType } from '../../src/blob/ids.ts';
+import type { HashType } from '../../src/core/blob/ids.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { HASH_TYPES } from '../../src/blob/ids.ts';
+import { HASH_TYPES } from '../../src/core/blob/ids.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type ArchiveProcess, startArchive, startNode, stop, untilStored } from './archive-process.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
 import { BLAKE2S256_CANDIDATES, type HashCandidate, KECCAK256_CANDIDATES } from '../../src/hashing/hash-candidates.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';

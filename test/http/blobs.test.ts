@@ -1,7 +1,7 @@
 import { CID } from 'multiformats/cid';
 import { describe, expect, test } from 'vitest';
-import type { Unavailable, UnavailableReason } from '../../src/archive/archive-view.ts';
-import { contentOfCid } from '../../src/blob/cid.ts';
+import { contentOfCid } from '../../src/core/blob/cid.ts';
+import type { Unavailable, UnavailableReason } from '../../src/view/archive-view.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { injectable } from './harness.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { RecordLookup } from '../../src/archive/archive-view.ts';
-import { NO_CHAIN } from '../../src/archive/chain-view.ts';
-import type { NamedHash } from '../../src/blob/ids.ts';
+import type { NamedHash } from '../../src/core/blob/ids.ts';
+import type { RecordLookup } from '../../src/view/archive-view.ts';
+import { NO_CHAIN } from '../../src/view/chain-view.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { injectable } from './harness.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { UnavailableReason } from '../../src/archive/archive-view.ts';
-import { MAX_BLOB_BYTES } from '../../src/blob/limits.ts';
+import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
+import type { UnavailableReason } from '../../src/view/archive-view.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 import { injectable, running } from './harness.ts';

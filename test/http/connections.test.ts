@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { MAX_BLOB_BYTES } from '../../src/blob/limits.ts';
+import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
 import { connectionsWithin } from '../../src/http/open-files.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { running } from './harness.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
+import { parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { facadeRoutes } from '../../src/http/facade.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';

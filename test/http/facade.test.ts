@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { NO_CHAIN } from '../../src/archive/chain-view.ts';
 import { CatalogError } from '../../src/catalog/errors.ts';
 import { createClient, getBestBlockHash, getBlob, getBlobInfo, getBlockCount, listBlobs } from '../../src/client.ts';
 import { createBlobNode } from '../../src/node/index.ts';
+import { NO_CHAIN } from '../../src/view/chain-view.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView, TIP_HEIGHT } from './fake-chain-view.ts';
 import { injectable, running } from './harness.ts';

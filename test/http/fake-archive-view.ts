@@ -1,3 +1,8 @@
+import { ArchiveError } from '../../src/core/archive-errors.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
+import { type HashType, type NamedHash, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
+import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import type {
   ArchiveStatus,
   ArchiveView,
@@ -6,12 +11,7 @@ import type {
   ListingPage,
   ListingQuery,
   RecordLookup,
-} from '../../src/archive/archive-view.ts';
-import { ArchiveError } from '../../src/archive/errors.ts';
-import { encodeHex } from '../../src/blob/hex.ts';
-import { type HashType, type NamedHash, parseVersionHash } from '../../src/blob/ids.ts';
-import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
-import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
+} from '../../src/view/archive-view.ts';
 
 /** A blob that is what it says, made the way the archive makes it. */
 export function blobOf(bytes: Uint8Array, hashType: HashType = 'keccak256'): VerifiedBlob {

@@ -1,4 +1,14 @@
-import type { HeaderMembers } from '../../src/archive/chain/chain-node.ts';
+import {
+  type BlockHash,
+  type ContentName,
+  type NamedHash,
+  parseBlockHash,
+  parseTxId,
+  sameContent,
+  type TxId,
+  type VersionHash,
+} from '../../src/core/blob/ids.ts';
+import type { HeaderMembers } from '../../src/node/chain-node.ts';
 import type {
   BlockLookup,
   ChainUnavailable,
@@ -15,17 +25,7 @@ import type {
   TransactionLookup,
   WindowEntry,
   WindowLookup,
-} from '../../src/archive/chain-view.ts';
-import {
-  type BlockHash,
-  type ContentName,
-  type NamedHash,
-  parseBlockHash,
-  parseTxId,
-  sameContent,
-  type TxId,
-  type VersionHash,
-} from '../../src/blob/ids.ts';
+} from '../../src/view/chain-view.ts';
 
 export function chainUnavailable(reason: ChainUnavailableReason, retryAfterSeconds = 7): ChainUnavailable {
   return { kind: 'unavailable', reason, message: `It is ${reason}.`, retryAfterSeconds };

@@ -1,5 +1,5 @@
-import type { ProvenBytes } from '../../src/archive/archive-view.ts';
-import type { ContentName, HashType, VersionHash } from '../../src/blob/ids.ts';
+import type { ContentName, HashType, VersionHash } from '../../src/core/blob/ids.ts';
+import type { ProvenBytes } from '../../src/view/archive-view.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 
 const PAGE_BYTES = 4_096;

@@ -1,11 +1,11 @@
+import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import type {
   WindowBlob,
   WindowBlobState,
   WindowBlock,
   WindowPicture,
   WindowView,
-} from '../../src/archive/window-view.ts';
-import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
+} from '../../src/view/window-view.ts';
 
 /** Seconds between two blocks of the real chain. */
 const BLOCK_SECONDS = 150;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { Client } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
-import type { UnavailableReason } from '../../src/archive/archive-view.ts';
 import { PROBLEMS, type ProblemCode } from '../../src/http/index.ts';
+import type { UnavailableReason } from '../../src/view/archive-view.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { running } from './harness.ts';
 

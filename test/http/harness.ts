@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
-import type { ArchiveView } from '../../src/archive/archive-view.ts';
-import type { ChainView } from '../../src/archive/chain-view.ts';
 import { createHttpApp } from '../../src/http/app.ts';
 import type { HttpLimits, HttpOptions } from '../../src/http/config.ts';
 import { createHttpServer, type HttpServer, type Listening } from '../../src/http/index.ts';
+import type { ArchiveView } from '../../src/view/archive-view.ts';
+import type { ChainView } from '../../src/view/chain-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 
 export interface ReportedError {

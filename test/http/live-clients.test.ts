@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { BlobLookup, UnavailableReason } from '../../src/archive/archive-view.ts';
-import type { ChainUnavailableReason } from '../../src/archive/chain-view.ts';
 import { CatalogError } from '../../src/catalog/errors.ts';
+import type { BlobLookup, UnavailableReason } from '../../src/view/archive-view.ts';
+import type { ChainUnavailableReason } from '../../src/view/chain-view.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { running } from './harness.ts';

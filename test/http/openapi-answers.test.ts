@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { ChainUnavailableReason } from '../../src/archive/chain-view.ts';
-import type { NamedHash } from '../../src/blob/ids.ts';
+import type { NamedHash } from '../../src/core/blob/ids.ts';
+import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { createReaderApp } from '../../src/http/app.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { recordOnWire } from '../../src/http/record-on-wire.ts';
 import { TokenList } from '../../src/http/token-list.ts';
-import { MetricsRegistry } from '../../src/observability/metrics.ts';
+import type { ChainUnavailableReason } from '../../src/view/chain-view.ts';
 import { DescribedAnswers, mediaTypeOf } from './described-answers.ts';
 import { blobOf, bytesOf, FakeArchiveView, HEALTHY, recordOf } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';

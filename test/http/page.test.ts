@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { bundlePage } from '../../src/bundle-page.ts';
+import { bundlePage } from '../../src/app/bundle-page.ts';
 import { PAGE_POLICY, type PageFiles, type PageSource } from '../../src/http/page.ts';
 import { TokenList } from '../../src/http/token-list.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';

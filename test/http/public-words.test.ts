@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { publicWords } from '../../src/http/public-words.ts';
 import { TokenList } from '../../src/http/token-list.ts';
-import { MetricsRegistry } from '../../src/observability/metrics.ts';
 import { blobOf, bytesOf, FakeArchiveView, HEALTHY, recordOf } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 import { FakeWindowView } from './fake-window-view.ts';

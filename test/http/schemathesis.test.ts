@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
-import { MetricsRegistry } from '../../src/observability/metrics.ts';
 import { runCommand } from '../servers/command.ts';
 import { describeWithPip, FETCH_MS, pythonPackage } from '../servers/python-package.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

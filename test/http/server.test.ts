@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { NO_CHAIN } from '../../src/archive/chain-view.ts';
-import { MAX_BLOB_BYTES } from '../../src/blob/limits.ts';
+import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
 import { createHttpServer, HttpError } from '../../src/http/index.ts';
+import { NO_CHAIN } from '../../src/view/chain-view.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { running, testOptions } from './harness.ts';
 import { get, RawClient } from './raw-client.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Condition } from '../../src/archive/archive-view.ts';
+import type { Condition } from '../../src/core/conditions/condition.ts';
 import { FakeArchiveView, HEALTHY } from './fake-archive-view.ts';
 import { injectable } from './harness.ts';
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type BlockHash, parseBlockHash, parseVersionHash } from '../../src/blob/ids.ts';
+import { type BlockHash, parseBlockHash, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createBlobNode } from '../../src/node/index.ts';
 import { callOf, type FakeNode, fakeNode, json, result, rpcError, type Seen } from './fake-node.ts';
 

@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
 import {
   blockCountCall,
   type ClientOptions,
@@ -26,6 +25,7 @@ import {
   verifyTxOutProof,
   waitForNewBlock,
 } from '../../src/client.ts';
+import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { type Answering, fakeNode } from './fake-node.ts';
 import { bodyWithId, type Recording, recorded } from './recordings.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeHex } from '../../src/blob/hex.ts';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { decodeHex } from '../../src/core/blob/hex.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { readBlobAnswer } from '../../src/node/blob-answer.ts';
 import { cutDataFields, marker } from '../../src/node/data-field.ts';
 

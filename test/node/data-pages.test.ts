@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
 import { DataPages } from '../../src/node/data-pages.ts';
 import { createBlobNode, type Dialect } from '../../src/node/index.ts';

@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { parseVersionHash } from '../../src/blob/ids.ts';
 import {
   assetAllocationBalance,
   assetAllocationSend,
@@ -16,6 +15,7 @@ import {
   type NodeClient,
   NodeError,
 } from '../../src/client.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { callOf, fakeNode, json, result, rpcError, type Seen } from './fake-node.ts';
 
 const GUID = 18_446_744_073_709_551_615n;

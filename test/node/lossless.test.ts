@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseBoundedJson } from '../../src/blob/bounded-json.ts';
+import { parseBoundedJson } from '../../src/core/blob/bounded-json.ts';
 import { assetGuid, checkedGuid, wireGuid } from '../../src/node/asset-guid.ts';
 import { decimal, parseAmount, parseFeeRate } from '../../src/node/decimal.ts';
 import { JsonNumber, parseLossless, rawNumber, writeLossless } from '../../src/node/lossless-json.ts';

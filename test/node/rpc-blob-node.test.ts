@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { BlobNode } from '../../src/archive/blob-node.ts';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
+import type { BlobNode } from '../../src/node/blob-node.ts';
 import { createBlobNode, type RpcBlobNode, type TransportOptions } from '../../src/node/index.ts';
 import { type Answering, callOf, fakeNode, json, result, rpcError, type Seen } from './fake-node.ts';
 import { bodyWithId, recorded } from './recordings.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
 import { createClient, type SubmissionProgress, type SubmitOptions, submitBlob } from '../../src/client.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { callOf, fakeNode, result, rpcError, type Seen } from './fake-node.ts';
 

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { decodeHex } from '../../src/blob/hex.ts';
 import {
   cacheStatistics,
   createBlob,
@@ -32,6 +31,7 @@ import {
   verifyTxOutProof,
   waitForNewBlock,
 } from '../../src/client.ts';
+import { decodeHex } from '../../src/core/blob/hex.ts';
 import { fakeNode, json } from './fake-node.ts';
 import { bodyWithId, RECORDINGS, type Recording, SUBMISSIONS } from './recordings.ts';
 

@@ -1,10 +1,10 @@
-import type { Figures } from '../../src/archive/figures.ts';
-import { declareArchiveMetrics, declareStandingMetrics } from '../../src/archive/metrics.ts';
+import type { Figures } from '../../src/app/figures.ts';
+import { declareArchiveMetrics, declareStandingMetrics } from '../../src/app/metrics.ts';
+import { declareBuild } from '../../src/core/observability/build-metrics.ts';
+import { type DescribedFamily, MetricsRegistry } from '../../src/core/observability/metrics.ts';
+import { declareScheduleMetrics } from '../../src/core/schedule/metrics.ts';
 import { declareHttpMetrics } from '../../src/http/index.ts';
 import { declareNodeMetrics } from '../../src/node/metrics.ts';
-import { declareBuild } from '../../src/observability/build-metrics.ts';
-import { type DescribedFamily, MetricsRegistry } from '../../src/observability/metrics.ts';
-import { declareScheduleMetrics } from '../../src/schedule/metrics.ts';
 import { declareBackendMetrics, declareVolumeMetrics } from '../../src/storage/metrics.ts';
 
 function neverRead(): Figures {

@@ -1,8 +1,8 @@
-import type { ArchiveStatus } from '../../src/archive/archive-view.ts';
-import type { WindowBlobState, WindowBlock } from '../../src/archive/window-view.ts';
-import { bundlePage } from '../../src/bundle-page.ts';
+import { bundlePage } from '../../src/app/bundle-page.ts';
 import type { HttpOptions } from '../../src/http/index.ts';
 import type { PageSource } from '../../src/http/page.ts';
+import type { ArchiveStatus } from '../../src/view/archive-view.ts';
+import type { WindowBlobState, WindowBlock } from '../../src/view/window-view.ts';
 import { FakeArchiveView, HEALTHY } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
 import { FakeWindowView, windowBlob, windowBlock } from '../http/fake-window-view.ts';

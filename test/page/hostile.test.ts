@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ContentRecord } from '../../src/archive/archive-view.ts';
 import { TokenList } from '../../src/http/token-list.ts';
+import type { ContentRecord } from '../../src/view/archive-view.ts';
 import { SharedByTests } from '../cleanup.ts';
 import { blobOf, bytesOf, HEALTHY, recordOf } from '../http/fake-archive-view.ts';
 import { windowBlob, windowBlock } from '../http/fake-window-view.ts';

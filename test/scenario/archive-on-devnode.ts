@@ -1,10 +1,10 @@
 import { onTestFinished } from 'vitest';
-import type { Archive } from '../../src/archive/archive.ts';
-import { type HashType, type NamedHash, parseNamedHash } from '../../src/blob/ids.ts';
+import type { Archive } from '../../src/app/archive.ts';
+import { type Daemon, type DaemonOptions, startDaemon } from '../../src/app/daemon.ts';
 import { loadConfig } from '../../src/config/index.ts';
-import { type Daemon, type DaemonOptions, startDaemon } from '../../src/daemon.ts';
+import { type HashType, type NamedHash, parseNamedHash } from '../../src/core/blob/ids.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
-import { createLogger } from '../../src/observability/logger.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 

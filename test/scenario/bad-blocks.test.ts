@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
 import { parseBlockHex } from '../../src/verify/block.ts';
 import { blocks } from '../verify/recorded-chain.ts';
 import { Scene } from './archive-on-devnode.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { BLOCK_SECONDS, nameOf, Scene } from './archive-on-devnode.ts';
 
 const NEVER = new AbortController().signal;

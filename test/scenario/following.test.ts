@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { parseOccurrenceRecord, verifyOccurrence } from '../../src/verify/index.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { parseTxId, parseVersionHash } from '../../src/blob/ids.ts';
+import { parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
 import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 /** Deterministic: the same two days every time. */

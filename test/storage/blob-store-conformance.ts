@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type ContentName, HASH_TYPES } from '../../src/blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../src/blob/limits.ts';
+import { type ContentName, HASH_TYPES } from '../../src/core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
 import type { BlobStore, StoredEntry } from '../../src/storage/blob-store.ts';
 import { NEVER, nameOf, sampleBlob, sampleBytes } from '../sample-blobs.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
-import { parseVersionHash } from '../../src/blob/ids.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import type { CustomName, CustomStore } from '../../src/storage/custom-store.ts';
 import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
 import { NEVER, sampleBytes } from '../sample-blobs.ts';

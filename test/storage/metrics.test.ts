@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { watchedStore } from '../../src/storage/metrics.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
-import { MemoryBackend } from '../archive/replicate/memory-backend.ts';
+import { MemoryBackend } from '../replication/memory-backend.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 
 test('a put that does not look first is counted as a put, and a purge as a deletion', async () => {

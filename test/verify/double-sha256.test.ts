@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sha256 } from '@noble/hashes/sha2.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
 import { doubleSha256 } from '../../src/verify/index.ts';
 
 const nodes = (bytes: Uint8Array) =>

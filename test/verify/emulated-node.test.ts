@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
-import { parseTxId } from '../../src/blob/ids.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
+import { parseTxId } from '../../src/core/blob/ids.ts';
 import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
 import {
   buildMerkleProof,

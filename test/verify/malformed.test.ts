@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeHex } from '../../src/blob/hex.ts';
+import { decodeHex } from '../../src/core/blob/hex.ts';
 import {
   Block,
   checkMerkleProof,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { describe, expect, test } from 'vitest';
-import { decodeHex, encodeHex } from '../../src/blob/hex.ts';
+import { decodeHex, encodeHex } from '../../src/core/blob/hex.ts';
 import { toDisplayHex } from '../../src/verify/hash-bytes.ts';
 import {
   buildMerkleProof,

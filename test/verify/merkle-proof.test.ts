@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseTxId } from '../../src/blob/ids.ts';
+import { parseTxId } from '../../src/core/blob/ids.ts';
 import {
   type Block,
   buildMerkleProof,

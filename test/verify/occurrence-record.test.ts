@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
-import { parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
+import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import {
   type ChainVerdict,
   checkHeaderOnChain,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseBlockHash } from '../../src/blob/ids.ts';
+import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import {
   CHAIN_PROFILES,
   checkHeaderRun,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { decodeHex, encodeHex } from '../../src/blob/hex.ts';
-import { parseBlockHash, parseTxId } from '../../src/blob/ids.ts';
+import { decodeHex, encodeHex } from '../../src/core/blob/hex.ts';
+import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { toDisplayHex } from '../../src/verify/hash-bytes.ts';
 import {
   buildMerkleProof,

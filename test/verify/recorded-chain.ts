@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { shake256 } from '@noble/hashes/sha3.js';
 import { z } from 'zod';
-import { HASH_TYPES } from '../../src/blob/ids.ts';
+import { HASH_TYPES } from '../../src/core/blob/ids.ts';
 
 /** Origin: release 5.1.1 of a public node in regtest; its `about` says how it was taken. */
 const Recording = z.object({

@@ -1,6 +1,6 @@
 import { Block as PeerBlock, Transaction as PeerTransaction } from 'bitcoinjs-lib';
 import { describe, expect, test } from 'vitest';
-import { decodeHex, encodeHex } from '../../src/blob/hex.ts';
+import { decodeHex, encodeHex } from '../../src/core/blob/hex.ts';
 import { parseBlockHex, parseTransaction } from '../../src/verify/index.ts';
 import { commitment, craftTransaction } from './craft.ts';
 import { blocks } from './recorded-chain.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
-import { HASH_TYPES, parseVersionHash } from '../../src/blob/ids.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
+import { HASH_TYPES, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob, verifyBlobElsewhere } from '../../src/verify/verified-blob.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeHex } from '../../src/blob/hex.ts';
+import { encodeHex } from '../../src/core/blob/hex.ts';
 import { parseBlock, parseBlockHex } from '../../src/verify/block.ts';
 import { checkWitnesses } from '../../src/verify/witness-commitment.ts';
 import { craftBlock, craftTransaction, merkleRootOf } from './craft.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Subset } from '../../archive/replicate/upkeep.ts';
+import type { Subset } from '../../replication/upkeep.ts';
 import { CliError } from '../errors.ts';
 
 const count = z.number();

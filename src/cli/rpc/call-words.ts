@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { messageOf } from '../../blob/errors.ts';
-import { decodeHex } from '../../blob/hex.ts';
+import { messageOf } from '../../core/blob/errors.ts';
+import { decodeHex } from '../../core/blob/hex.ts';
 import { parseLossless } from '../../node/lossless-json.ts';
 import { CliError } from '../errors.ts';
 

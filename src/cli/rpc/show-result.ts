@@ -1,5 +1,5 @@
 import { Console } from 'node:console';
-import { encodeHex } from '../../blob/hex.ts';
+import { encodeHex } from '../../core/blob/hex.ts';
 import { type CliContext, print } from '../cli-context.ts';
 
 /** Tables show this much of the bytes of a blob; `--json` shows all. */

@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { type Daemon, startDaemon } from '../../app/daemon.ts';
 import type { SettingValues } from '../../config/index.ts';
-import { type Daemon, startDaemon } from '../../daemon.ts';
+import { createLogger, LevelSwitch, type Logger } from '../../core/observability/logger.ts';
 import { createDevnode, type Devnode } from '../../devnode/index.ts';
-import { createLogger, LevelSwitch, type Logger } from '../../observability/logger.ts';
 import { DataFolder } from '../../storage/local/data-folder.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
 import { devFolder } from '../daemon-address.ts';

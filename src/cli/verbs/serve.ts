@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { createLogger, LevelSwitch } from '../../observability/logger.ts';
-import { type RunningReader, startReader } from '../../serve.ts';
+import { type RunningReader, startReader } from '../../app/serve.ts';
+import { createLogger, LevelSwitch } from '../../core/observability/logger.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
 import { reloader } from '../reload.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { messageOf } from '../../blob/errors.ts';
-import type { HashType } from '../../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { messageOf } from '../../core/blob/errors.ts';
+import type { HashType } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import {
   type DroppedSubmission,
   SUBMISSION_STAGES,

@@ -2,10 +2,10 @@ import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { parseBoundedJson } from '../../blob/bounded-json.ts';
-import { messageOf } from '../../blob/errors.ts';
-import { encodeHex } from '../../blob/hex.ts';
-import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../blob/ids.ts';
+import { parseBoundedJson } from '../../core/blob/bounded-json.ts';
+import { messageOf } from '../../core/blob/errors.ts';
+import { encodeHex } from '../../core/blob/hex.ts';
+import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../core/blob/ids.ts';
 import { createNodeHasher } from '../../hashing/index.ts';
 import {
   type BlobHasher,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { parseNamedHash } from '../../blob/ids.ts';
+import { parseNamedHash } from '../../core/blob/ids.ts';
 import type { AskedJob } from '../attached-job.ts';
 import { type CliContext, type ExitCode, print, printJson } from '../cli-context.ts';
 import { CliError } from '../errors.ts';

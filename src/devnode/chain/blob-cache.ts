@@ -1,5 +1,5 @@
-import type { TxId, VersionHash } from '../../blob/ids.ts';
-import { RETENTION_SECONDS } from '../../blob/limits.ts';
+import type { TxId, VersionHash } from '../../core/blob/ids.ts';
+import { RETENTION_SECONDS } from '../../core/blob/limits.ts';
 import type { Content } from './content.ts';
 import { seededBytes } from './seeded-bytes.ts';
 

@@ -1,4 +1,4 @@
-import type { BlockHash, TxId } from '../../blob/ids.ts';
+import type { BlockHash, TxId } from '../../core/blob/ids.ts';
 import type { Block } from './block.ts';
 import type { Transaction } from './transaction.ts';
 

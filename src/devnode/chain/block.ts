@@ -1,4 +1,4 @@
-import { type BlockHash, parseBlockHash } from '../../blob/ids.ts';
+import { type BlockHash, parseBlockHash } from '../../core/blob/ids.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { doubleSha256, fromRpcHex, toRpcHex } from './double-sha256.ts';
 import { merkleRoot } from './merkle-tree.ts';

@@ -1,5 +1,5 @@
 import { getHashes, hash } from 'node:crypto';
-import { type HashType, parseVersionHash, type VersionHash } from '../../blob/ids.ts';
+import { type HashType, parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
 import { type BlobHasher, hashWith, nobleHasher } from '../../verify/hasher.ts';
 import { seededBytes } from './seeded-bytes.ts';
 

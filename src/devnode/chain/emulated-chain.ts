@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { TxId } from '../../blob/ids.ts';
+import type { TxId } from '../../core/blob/ids.ts';
 import { BlobCache, type CacheEntry } from './blob-cache.ts';
 import { type Block, mineBlock } from './block.ts';
 import { BlockTree } from './block-tree.ts';

@@ -1,5 +1,5 @@
-import type { TxId } from '../../blob/ids.ts';
-import { MAX_BLOBS_PER_BLOCK } from '../../blob/limits.ts';
+import type { TxId } from '../../core/blob/ids.ts';
+import { MAX_BLOBS_PER_BLOCK } from '../../core/blob/limits.ts';
 import type { Transaction } from './transaction.ts';
 
 /** Which waiting transactions a block takes, as far as they fit. */

@@ -1,4 +1,4 @@
-import { HASH_TYPES, parseTxId, parseVersionHash } from '../../blob/ids.ts';
+import { HASH_TYPES, parseTxId, parseVersionHash } from '../../core/blob/ids.ts';
 import { ByteReader } from './byte-reader.ts';
 import { ByteWriter } from './byte-writer.ts';
 import type { Content } from './content.ts';

@@ -1,4 +1,4 @@
-import { parseVersionHash } from '../../blob/ids.ts';
+import { parseVersionHash } from '../../core/blob/ids.ts';
 import type { Content } from './content.ts';
 
 /** Label, size, hash type and version hash of the contents that a real node (release 5.1.1) put on a real chain. */

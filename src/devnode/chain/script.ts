@@ -1,4 +1,4 @@
-import type { HashType, VersionHash } from '../../blob/ids.ts';
+import type { HashType, VersionHash } from '../../core/blob/ids.ts';
 
 const OP_RETURN = 0x6a;
 /** Tags a BLAKE2s commitment: `0x01 || digest`; a keccak256 commitment is the bare digest. */

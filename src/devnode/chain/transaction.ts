@@ -1,4 +1,4 @@
-import { parseTxId, type TxId } from '../../blob/ids.ts';
+import { parseTxId, type TxId } from '../../core/blob/ids.ts';
 import { ByteWriter } from './byte-writer.ts';
 import type { Content } from './content.ts';
 import { doubleSha256, toRpcHex } from './double-sha256.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { TxId } from '../../blob/ids.ts';
+import type { TxId } from '../../core/blob/ids.ts';
 import type { Content } from './content.ts';
 import { commitmentScript, taprootScript, witnessKeyHashScript } from './script.ts';
 import { seededBytes, seededInteger } from './seeded-bytes.ts';

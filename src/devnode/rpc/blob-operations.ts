@@ -1,6 +1,6 @@
-import { decodeHex } from '../../blob/hex.ts';
-import { type HashType, parseVersionHash } from '../../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { decodeHex } from '../../core/blob/hex.ts';
+import { type HashType, parseVersionHash } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { type Content, versionHashOf } from '../chain/content.ts';
 import { BLOB_TRANSACTION_VERSION } from '../chain/transaction.ts';
 import { listPage } from './blob-list.ts';

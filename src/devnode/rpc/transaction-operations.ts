@@ -1,4 +1,4 @@
-import { decodeHex } from '../../blob/hex.ts';
+import { decodeHex } from '../../core/blob/hex.ts';
 import type { Block } from '../chain/block.ts';
 import type { MinedTransaction } from '../chain/block-tree.ts';
 import type { EmulatedChain } from '../chain/emulated-chain.ts';

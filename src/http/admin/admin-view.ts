@@ -1,16 +1,23 @@
-import type { Drain } from '../../archive/drain.ts';
-import type { TakeDowns } from '../../archive/withhold/take-downs.ts';
-import type { JobTable } from '../../jobs/job-table.ts';
-import type { LevelSwitch } from '../../observability/logger.ts';
+import type { JobTable } from '../../core/jobs/job-table.ts';
+import type { LevelSwitch } from '../../core/observability/logger.ts';
+import type { TakeDowns } from '../../reading/withhold/take-downs.ts';
+import type { DrainStatus } from '../../view/drain-status.ts';
 
 /** Take-downs, as the archive does them. */
 export type TakeDownView = Pick<TakeDowns, 'list' | 'withhold' | 'revoke'>;
+
+/** Before a planned stop: nothing new is begun, and what is here goes to the backends. */
+export interface DrainSwitch {
+  begin(): void;
+  end(): void;
+  readonly status: DrainStatus;
+}
 
 /** What operators may do with a running archive. */
 export interface AdminView {
   /** Which lines of the log are written; null: that is not to be changed. */
   readonly levels: Pick<LevelSwitch, 'level' | 'set'> | null;
-  readonly drain: Drain;
+  readonly drain: DrainSwitch;
   readonly takeDowns: TakeDownView;
   readonly jobs: Pick<JobTable, 'kinds' | 'start' | 'list' | 'find' | 'follow' | 'cancel'>;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { WITHHOLDING } from '../../archive/withhold/take-down-jobs.ts';
-import type { WithheldEntry } from '../../archive/withhold/take-downs.ts';
+import { WITHHOLDING } from '../../reading/withhold/take-down-jobs.ts';
+import type { WithheldEntry } from '../../reading/withhold/take-downs.ts';
 import { jsonAnswer } from '../answer.ts';
 import { NAMED_HASH, NOTHING } from '../parameters.ts';
 import { defineDeleteRoute, definePostRoute, defineRoute, type Route } from '../route.ts';

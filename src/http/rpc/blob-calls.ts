@@ -1,6 +1,6 @@
-import type { ArchiveView, ContentRecord } from '../../archive/archive-view.ts';
-import type { ChainView, MinedOccurrence, WindowEntry } from '../../archive/chain-view.ts';
-import { type ContentName, type NamedHash, parseTxId, parseVersionHash } from '../../blob/ids.ts';
+import { type ContentName, type NamedHash, parseTxId, parseVersionHash } from '../../core/blob/ids.ts';
+import type { ArchiveView, ContentRecord } from '../../view/archive-view.ts';
+import type { ChainView, MinedOccurrence, WindowEntry } from '../../view/chain-view.ts';
 import { readBlob } from '../blob-lookup.ts';
 import type { ReplyPart } from './reply-body.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';

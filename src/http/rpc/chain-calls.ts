@@ -1,6 +1,6 @@
-import type { ArchiveView } from '../../archive/archive-view.ts';
-import type { ChainView, WalkedTip } from '../../archive/chain-view.ts';
-import { parseBlockHash } from '../../blob/ids.ts';
+import { parseBlockHash } from '../../core/blob/ids.ts';
+import type { ArchiveView } from '../../view/archive-view.ts';
+import type { ChainView, WalkedTip } from '../../view/chain-view.ts';
 import type { FacadeDialect } from './blob-calls.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';
 

@@ -1,4 +1,4 @@
-import type { ChainView, WalkedTip } from '../../archive/chain-view.ts';
+import type { ChainView, WalkedTip } from '../../view/chain-view.ts';
 import { rpcFault } from './rpc-error.ts';
 
 /** Below what balancers cut; a node's own default is for ever. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BlockHash, TxId } from '../../blob/ids.ts';
+import type { BlockHash, TxId } from '../../core/blob/ids.ts';
 import { checkWholeNumber } from '../arguments.ts';
 import type { NodeClient } from '../client.ts';
 import { blockHash, bytesOfHex, decode, height, seconds, txId } from '../decode.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BlockHash } from '../../blob/ids.ts';
+import type { BlockHash } from '../../core/blob/ids.ts';
 import { checkWholeNumber } from '../arguments.ts';
 import type { NodeClient } from '../client.ts';
 import { blockHash, decode, height, seconds } from '../decode.ts';

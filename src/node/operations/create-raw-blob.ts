@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { encodeHex } from '../../blob/hex.ts';
-import type { HashType, VersionHash } from '../../blob/ids.ts';
+import { encodeHex } from '../../core/blob/hex.ts';
+import type { HashType, VersionHash } from '../../core/blob/ids.ts';
 import { type BlobHasher, hashWith, nobleHasher } from '../../verify/hasher.ts';
 import { checkBlobSize } from '../arguments.ts';
 import type { NodeClient } from '../client.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type BlockHash, parseTxId, type TxId, type VersionHash } from '../../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { type BlockHash, parseTxId, type TxId, type VersionHash } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { BLOB_TRANSACTION_VERSION, carriedBy } from '../../verify/commitment.ts';
 import { VerifyError } from '../../verify/errors.ts';
 import { parseTransaction } from '../../verify/transaction.ts';

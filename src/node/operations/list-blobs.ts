@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { checkWholeNumber } from '../arguments.ts';
 import { decodeData } from '../blob-answer.ts';
 import type { NodeClient } from '../client.ts';

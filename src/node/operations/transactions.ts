@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { encodeHex } from '../../blob/hex.ts';
-import type { BlockHash, TxId } from '../../blob/ids.ts';
+import { encodeHex } from '../../core/blob/hex.ts';
+import type { BlockHash, TxId } from '../../core/blob/ids.ts';
 import type { NodeClient } from '../client.ts';
 import { type Decimal, decimal } from '../decimal.ts';
 import { blockHash, bytesOfHex, decode, txId } from '../decode.ts';

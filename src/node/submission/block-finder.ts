@@ -1,4 +1,4 @@
-import type { BlockHash, TxId } from '../../blob/ids.ts';
+import type { BlockHash, TxId } from '../../core/blob/ids.ts';
 import type { NodeClient } from '../client.ts';
 import type { CallOptions } from '../node-call.ts';
 import { getBestBlockHash, getBlock, getBlockHeader } from '../operations/blocks.ts';

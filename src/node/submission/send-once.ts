@@ -1,5 +1,5 @@
-import { encodeHex } from '../../blob/hex.ts';
-import { parseVersionHash, type VersionHash } from '../../blob/ids.ts';
+import { encodeHex } from '../../core/blob/hex.ts';
+import { parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
 import { type BlobHasher, hashWith, nobleHasher } from '../../verify/hasher.ts';
 import { wrongBlob } from '../blob-answer.ts';
 import type { NodeClient } from '../client.ts';

@@ -1,4 +1,4 @@
-import type { BlockHash, TxId, VersionHash } from '../../blob/ids.ts';
+import type { BlockHash, TxId, VersionHash } from '../../core/blob/ids.ts';
 import type { NodeClient } from '../client.ts';
 import { NodeError, NodeRpcError, RPC_NO_SUCH_TRANSACTION } from '../errors.ts';
 import type { CallOptions } from '../node-call.ts';

@@ -1,4 +1,4 @@
-import type { BlockHash, TxId, VersionHash } from '../../blob/ids.ts';
+import type { BlockHash, TxId, VersionHash } from '../../core/blob/ids.ts';
 import type { NodeClient } from '../client.ts';
 import { NodeError } from '../errors.ts';
 import { NEVER_ABORTED } from '../post.ts';

@@ -1,4 +1,4 @@
-import type { HashType, NamedHash, TxId } from '../../blob/ids.ts';
+import type { HashType, NamedHash, TxId } from '../../core/blob/ids.ts';
 import {
   CHAIN_NAMES,
   CHAIN_PROFILES,

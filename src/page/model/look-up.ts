@@ -1,4 +1,4 @@
-import { type NamedHash, parseNamedHash, parseTxId, type TxId } from '../../blob/ids.ts';
+import { type NamedHash, parseNamedHash, parseTxId, type TxId } from '../../core/blob/ids.ts';
 import { type ArchiveApi, Refused } from './archive-api.ts';
 import { type BlobRecord, decodeRecord, decodeTransaction } from './record.ts';
 

@@ -5,7 +5,7 @@ import {
   parseVersionHash,
   type TxId,
   type VersionHash,
-} from '../../blob/ids.ts';
+} from '../../core/blob/ids.ts';
 import { Fields, UnexpectedAnswer } from './fields.ts';
 
 export interface RecordReplica {

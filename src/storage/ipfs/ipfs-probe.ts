@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { blobCid } from '../../blob/cid.ts';
-import { codeOf } from '../../blob/errors.ts';
-import { encodeHex } from '../../blob/hex.ts';
-import { type ContentName, type HashType, parseVersionHash } from '../../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { blobCid } from '../../core/blob/cid.ts';
+import { codeOf } from '../../core/blob/errors.ts';
+import { encodeHex } from '../../core/blob/hex.ts';
+import { type ContentName, type HashType, parseVersionHash } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { hashWith, nobleHasher } from '../../verify/hasher.ts';
 import { fault, faultOf, good, type ProbeFinding, warning } from '../probe.ts';
 import type { KuboApi } from './kubo-api.ts';

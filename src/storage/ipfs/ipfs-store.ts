@@ -1,8 +1,8 @@
 import type { CID } from 'multiformats/cid';
-import { blobCid, contentOfCid } from '../../blob/cid.ts';
-import { encodeHex } from '../../blob/hex.ts';
-import { type ContentName, parseVersionHash } from '../../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { blobCid, contentOfCid } from '../../core/blob/cid.ts';
+import { encodeHex } from '../../core/blob/hex.ts';
+import { type ContentName, parseVersionHash } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { hashWith, nobleHasher } from '../../verify/hasher.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { BlobStore, StoredEntry } from '../blob-store.ts';

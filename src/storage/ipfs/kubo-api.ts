@@ -2,7 +2,7 @@ import type { KuboRPCClient } from 'kubo-rpc-client';
 import { CID } from 'multiformats/cid';
 import { EnvHttpProxyAgent, setGlobalDispatcher } from 'undici';
 import { z } from 'zod';
-import type { HashType } from '../../blob/ids.ts';
+import type { HashType } from '../../core/blob/ids.ts';
 import { proxyIsNamed } from '../proxy-environment.ts';
 import { remoteCall, remoteFault } from '../remote-call.ts';
 import { GatheredQuestion } from './gathered-question.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { codeOf } from '../../blob/errors.ts';
+import { codeOf } from '../../core/blob/errors.ts';
 import { connectionFault } from '../connection-fault.ts';
 import type { FaultMeaning } from '../remote-call.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
-import { lendMemory } from '../../blob/lent-memory.ts';
+import { lendMemory } from '../../core/blob/lent-memory.ts';
 import { proxyIsNamed } from '../proxy-environment.ts';
 import type { IpfsOptions, KuboEndpoint } from './ipfs-options.ts';
 import { KuboRefusal, NotKuboAnswer } from './kubo-error.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { codeOf } from '../../blob/errors.ts';
+import { codeOf } from '../../core/blob/errors.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
 import { readRegularFile } from './regular-file.ts';

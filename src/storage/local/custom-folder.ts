@@ -1,8 +1,8 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf } from '../../blob/errors.ts';
-import { parseVersionHash, type VersionHash } from '../../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { codeOf } from '../../core/blob/errors.ts';
+import { parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { type CustomName, type CustomStore, customPath, type ListedCustom } from '../custom-store.ts';
 import { storageFault } from '../errors.ts';
 import { DamagedFiles } from './damaged-files.ts';

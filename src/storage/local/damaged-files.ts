@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { copyFile, link, lstat, opendir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf } from '../../blob/errors.ts';
+import { codeOf } from '../../core/blob/errors.ts';
 import { makeDurableFolder, syncFolder } from './durable-file.ts';
 
 /** A disk that goes bad as a whole must not fill itself with what it spoilt. */

@@ -2,9 +2,9 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { codeOf } from '../../blob/errors.ts';
-import { type BlockHash, parseBlockHash } from '../../blob/ids.ts';
-import { isLocked, lockExclusively } from '../../sqlite/exclusive-lock.ts';
+import { codeOf } from '../../core/blob/errors.ts';
+import { type BlockHash, parseBlockHash } from '../../core/blob/ids.ts';
+import { isLocked, lockExclusively } from '../../core/sqlite/exclusive-lock.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
 import { closeToOthers, OWNER_UMASK } from './owner-only.ts';

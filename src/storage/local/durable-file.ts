@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import { codeOf } from '../../blob/errors.ts';
+import { codeOf } from '../../core/blob/errors.ts';
 import type { FileIdentity } from '../../verify/verified-blob.ts';
 import { fileIdentity } from './file-identity.ts';
 

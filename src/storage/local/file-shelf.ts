@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { open, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf } from '../../blob/errors.ts';
-import { type ContentName, HASH_TYPES, parseVersionHash } from '../../blob/ids.ts';
-import { lendMemory } from '../../blob/lent-memory.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { codeOf } from '../../core/blob/errors.ts';
+import { type ContentName, HASH_TYPES, parseVersionHash } from '../../core/blob/ids.ts';
+import { lendMemory } from '../../core/blob/lent-memory.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import type { FileIdentity, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { StoredEntry } from '../blob-store.ts';
 import { DamagedFiles } from './damaged-files.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ContentName, VersionHash } from '../../blob/ids.ts';
+import type { ContentName, VersionHash } from '../../core/blob/ids.ts';
 import type { FileIdentity, UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { BlobStore, StoredEntry } from '../blob-store.ts';
 import { type StorageError, storageFault } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { type BigIntStats, close, fstatSync, open, read } from 'node:fs';
-import { codeOf } from '../../blob/errors.ts';
+import { codeOf } from '../../core/blob/errors.ts';
 import type { FileIdentity } from '../../verify/verified-blob.ts';
 import { assertRegular, READ_FLAGS } from './regular-file.ts';
 

@@ -1,6 +1,6 @@
 import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf } from '../../blob/errors.ts';
+import { codeOf } from '../../core/blob/errors.ts';
 
 /** What the process makes from now on, SQLite's files included, is its user's alone. */
 export const OWNER_UMASK = 0o077;

@@ -1,9 +1,9 @@
 import Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type ContentName, parseVersionHash, type VersionHash } from '../../blob/ids.ts';
-import { openDurableDatabase } from '../../sqlite/durable-database.ts';
-import { GroupCommit } from '../../sqlite/group-commit.ts';
-import { hashTypeCode, hashTypeFrom } from '../../sqlite/hash-type-code.ts';
+import { type ContentName, parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
+import { openDurableDatabase } from '../../core/sqlite/durable-database.ts';
+import { GroupCommit } from '../../core/sqlite/group-commit.ts';
+import { hashTypeCode, hashTypeFrom } from '../../core/sqlite/hash-type-code.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { StoredEntry } from '../blob-store.ts';
 

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { messageOf } from '../../blob/errors.ts';
-import type { ContentName, VersionHash } from '../../blob/ids.ts';
-import { isDamagedDatabase } from '../../sqlite/damage.ts';
+import { messageOf } from '../../core/blob/errors.ts';
+import type { ContentName, VersionHash } from '../../core/blob/ids.ts';
+import { isDamagedDatabase } from '../../core/sqlite/damage.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { StoredEntry } from '../blob-store.ts';
 import { StorageError } from '../errors.ts';

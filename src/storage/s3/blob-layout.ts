@@ -1,6 +1,6 @@
-import { decodeHex, encodeHexInto } from '../../blob/hex.ts';
-import { type ContentName, HASH_TYPES, parseVersionHash } from '../../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import { decodeHex, encodeHexInto } from '../../core/blob/hex.ts';
+import { type ContentName, HASH_TYPES, parseVersionHash } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import type { StoredEntry } from '../blob-store.ts';
 import { StorageError } from '../errors.ts';
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { messageOf } from '../../blob/errors.ts';
-import { lendMemory } from '../../blob/lent-memory.ts';
+import { messageOf } from '../../core/blob/errors.ts';
+import { lendMemory } from '../../core/blob/lent-memory.ts';
 import { NotS3Answer, TruncatedBody } from './s3-error.ts';
 
 /**

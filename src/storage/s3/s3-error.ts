@@ -1,4 +1,4 @@
-import { messageOf } from '../../blob/errors.ts';
+import { messageOf } from '../../core/blob/errors.ts';
 import { connectionFault } from '../connection-fault.ts';
 import type { FaultMeaning } from '../remote-call.ts';
 

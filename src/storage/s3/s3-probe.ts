@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { codeOf } from '../../blob/errors.ts';
+import { codeOf } from '../../core/blob/errors.ts';
 import { fault, faultOf, good, type ProbeFinding, warning } from '../probe.ts';
 import type { S3Bucket } from './s3-bucket.ts';
 import { NO_LOCK } from './s3-error.ts';

@@ -1,5 +1,5 @@
-import type { BlockHash, ContentName, VersionHash } from '../../blob/ids.ts';
-import { MAX_BLOB_BYTES } from '../../blob/limits.ts';
+import type { BlockHash, ContentName, VersionHash } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { BlobStore, DamageKeeper, StoredEntry } from '../blob-store.ts';
 import { type ChainBinding, MARKER, markerText, parseMarker, refuseOtherBinding } from '../chain-binding.ts';

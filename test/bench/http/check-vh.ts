@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { ChainQuestions } from '../../../src/archive/answer/chain-questions.ts';
-import { parseVersionHash, type VersionHash } from '../../../src/blob/ids.ts';
+import { parseVersionHash, type VersionHash } from '../../../src/core/blob/ids.ts';
+import { ChainQuestions } from '../../../src/reading/chain-questions.ts';
 import { fill, insertMicroseconds, open } from '../chain-catalog.ts';
 import type { Figure } from '../figure.ts';
 

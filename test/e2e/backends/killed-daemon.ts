@@ -2,10 +2,11 @@
  * The assembled daemon in a process that ends as by `kill -9` at one point of a blob's way. Words: the point, and at which
  * call of it. Configured by the environment, like the command.
  */
+
+import { startDaemon } from '../../../src/app/daemon.ts';
 import { Catalog } from '../../../src/catalog/catalog.ts';
 import { loadConfig } from '../../../src/config/index.ts';
-import { startDaemon } from '../../../src/daemon.ts';
-import { createLogger } from '../../../src/observability/logger.ts';
+import { createLogger } from '../../../src/core/observability/logger.ts';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { parseBlockHash } from '../../../src/blob/ids.ts';
+import { parseBlockHash } from '../../../src/core/blob/ids.ts';
 import { markerText } from '../../../src/storage/chain-binding.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';

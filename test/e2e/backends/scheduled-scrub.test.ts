@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseVersionHash } from '../../../src/blob/ids.ts';
+import { parseVersionHash } from '../../../src/core/blob/ids.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER } from '../../sample-blobs.ts';
 import { Scene, type SceneBlob } from '../../scenario/archive-on-devnode.ts';

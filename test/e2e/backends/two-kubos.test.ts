@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { blobCid } from '../../../src/blob/cid.ts';
-import { type HashType, parseVersionHash } from '../../../src/blob/ids.ts';
+import { blobCid } from '../../../src/core/blob/cid.ts';
+import { type HashType, parseVersionHash } from '../../../src/core/blob/ids.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeHex } from '../../../src/blob/hex.ts';
-import { parseVersionHash } from '../../../src/blob/ids.ts';
+import { encodeHex } from '../../../src/core/blob/hex.ts';
+import { parseVersionHash } from '../../../src/core/blob/ids.ts';
 import type { Devnode } from '../../../src/devnode/index.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';

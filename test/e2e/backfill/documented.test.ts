@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { fakeSentinel } from '../../source/imitations.ts';
+import { fakeSentinel } from '../../backfill/source/imitations.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startNode } from '../archive-process.ts';
 import { holdfast } from '../holdfast-process.ts';
 
-const README = readFileSync(new URL('../../../src/source/README.md', import.meta.url), 'utf8');
+const README = readFileSync(new URL('../../../src/backfill/source/README.md', import.meta.url), 'utf8');
 const [, BLOCK = ''] = /```sh\n(.*?)```/s.exec(README) ?? [];
 const LINES = BLOCK.trim().split('\n');
 const TEST_MS = 120_000;

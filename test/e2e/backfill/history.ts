@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import type { HashType } from '../../../src/blob/ids.ts';
+import type { HashType } from '../../../src/core/blob/ids.ts';
 import type { Devnode } from '../../../src/devnode/index.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { fakeSentinel } from '../../source/imitations.ts';
+import { fakeSentinel } from '../../backfill/source/imitations.ts';
 import { misbehavingServer } from '../../storage/misbehaving-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startNode } from '../archive-process.ts';

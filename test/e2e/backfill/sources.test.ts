@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fakeSentinel, lyingPeer, PEER_LIES } from '../../source/imitations.ts';
+import { fakeSentinel, lyingPeer, PEER_LIES } from '../../backfill/source/imitations.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfast } from '../holdfast-process.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { openDurableDatabase } from '../../../src/sqlite/durable-database.ts';
+import { openDurableDatabase } from '../../../src/core/sqlite/durable-database.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfast } from '../holdfast-process.ts';

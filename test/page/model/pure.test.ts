@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { WindowBlobState } from '../../../src/archive/window-view.ts';
 import { WindowFeed } from '../../../src/http/window-feed.ts';
 import { Fields, UnexpectedAnswer } from '../../../src/page/model/fields.ts';
 import { layOut } from '../../../src/page/model/picture-layout.ts';
@@ -8,6 +7,7 @@ import { RateMeter } from '../../../src/page/model/rates.ts';
 import { judge } from '../../../src/page/model/verdict.ts';
 import { changeWindow, decodeWindow } from '../../../src/page/model/window.ts';
 import { bytes, counted, duration, rate, shortHash } from '../../../src/page/model/words.ts';
+import type { WindowBlobState } from '../../../src/view/window-view.ts';
 import { FakeArchiveView, HEALTHY } from '../../http/fake-archive-view.ts';
 import { FakeWindowView, windowBlob, windowBlock } from '../../http/fake-window-view.ts';
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { blobCid } from '../../../src/blob/cid.ts';
+import { blobCid } from '../../../src/core/blob/cid.ts';
 import { StorageError } from '../../../src/storage/errors.ts';
 import { type IpfsOptions, ipfsOptions } from '../../../src/storage/ipfs/ipfs-options.ts';
 import { IpfsStore } from '../../../src/storage/ipfs/ipfs-store.ts';

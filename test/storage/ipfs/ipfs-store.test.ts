@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { blobCid } from '../../../src/blob/cid.ts';
+import { blobCid } from '../../../src/core/blob/cid.ts';
 import { ipfsOptions } from '../../../src/storage/ipfs/ipfs-options.ts';
 import { IpfsStore } from '../../../src/storage/ipfs/ipfs-store.ts';
 import { NEVER, nameOf, sampleBlob, sampleBytes } from '../../sample-blobs.ts';

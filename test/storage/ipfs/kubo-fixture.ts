@@ -1,6 +1,6 @@
 import { base32upper } from 'multiformats/bases/base32';
-import { blobCid } from '../../../src/blob/cid.ts';
-import type { ContentName } from '../../../src/blob/ids.ts';
+import { blobCid } from '../../../src/core/blob/cid.ts';
+import type { ContentName } from '../../../src/core/blob/ids.ts';
 import { type IpfsOptions, ipfsOptions } from '../../../src/storage/ipfs/ipfs-options.ts';
 import { IpfsStore } from '../../../src/storage/ipfs/ipfs-store.ts';
 import { NEVER } from '../../sample-blobs.ts';

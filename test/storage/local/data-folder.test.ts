@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { parseBlockHash } from '../../../src/blob/ids.ts';
+import { parseBlockHash } from '../../../src/core/blob/ids.ts';
 import { announcedDaemon, DataFolder } from '../../../src/storage/local/data-folder.ts';
 import { testOnLinux } from '../../promised.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';

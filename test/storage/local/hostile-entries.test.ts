@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { parseVersionHash } from '../../../src/blob/ids.ts';
+import { parseVersionHash } from '../../../src/core/blob/ids.ts';
 import { customPath } from '../../../src/storage/custom-store.ts';
 import { archiverIdIn } from '../../../src/storage/local/archiver-id.ts';
 import { CustomFolder } from '../../../src/storage/local/custom-folder.ts';

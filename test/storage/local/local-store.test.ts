@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncate
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ContentName } from '../../../src/blob/ids.ts';
-import { hashTypeCode } from '../../../src/sqlite/hash-type-code.ts';
+import type { ContentName } from '../../../src/core/blob/ids.ts';
+import { hashTypeCode } from '../../../src/core/sqlite/hash-type-code.ts';
 import { LocalStore, ROW_LIMIT_BYTES } from '../../../src/storage/local/local-store.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { codeOf } from '../../../src/blob/errors.ts';
+import { codeOf } from '../../../src/core/blob/errors.ts';
 import { s3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER, sampleBlob } from '../../sample-blobs.ts';

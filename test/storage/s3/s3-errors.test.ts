@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { codeOf } from '../../../src/blob/errors.ts';
+import { codeOf } from '../../../src/core/blob/errors.ts';
 import { StorageError } from '../../../src/storage/errors.ts';
 import { type S3Options, s3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';

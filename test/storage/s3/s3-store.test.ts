@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { encodeHex } from '../../../src/blob/hex.ts';
-import { parseBlockHash } from '../../../src/blob/ids.ts';
+import { encodeHex } from '../../../src/core/blob/hex.ts';
+import { parseBlockHash } from '../../../src/core/blob/ids.ts';
 import { customPath } from '../../../src/storage/custom-store.ts';
 import { mayBeOneObject } from '../../../src/storage/errors.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';

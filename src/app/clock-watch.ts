@@ -1,0 +1,88 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Site } from '../replication/site.ts';
+import type { Activity } from '../view/activity.ts';
+
+export interface ClockModules {
+  readonly catalog: Catalog;
+  readonly sites: readonly Site[];
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  readonly nowMs: () => number;
+}
+
+/** A block may be two hours ahead of its time by the rules, and miners are never so far behind when they find one. */
+const MOST_BLOCK_SECONDS = 2 * 3_600 + 600;
+/** S3 refuses what is signed a quarter of an hour off; below this nothing here minds. */
+const MOST_SERVER_SECONDS = 120;
+/** Blocks in a row: one alone may have a strange time. */
+const BLOCKS_IN_A_ROW = 3;
+
+/**
+ * Is our clock right? Blocks that are found while we look on, and the Date of answers of S3, say so. Deadlines go by the
+ * chain's clock and are right all the same; signatures, schedules and every time in a record are not.
+ */
+export class ClockWatch {
+  readonly #modules: ClockModules;
+  #blockOffsetSeconds: number | null = null;
+  #wrongInARow = 0;
+  #tips = 0;
+  #lastSeenHeight: number | null = null;
+
+  constructor(modules: ClockModules) {
+    this.#modules = modules;
+    // The first tip may be of any age, and so may what a node that catches up shows.
+    modules.activity.on('tip', ({ syncing }) => {
+      this.#tips = syncing ? 0 : this.#tips + 1;
+    });
+    modules.activity.on('walked', () => this.#look());
+  }
+
+  /** Time of the newest block that was found while we looked on, minus ours; null: there was none. */
+  get blockOffsetSeconds(): number | null {
+    return this.#blockOffsetSeconds;
+  }
+
+  #look(): void {
+    const { catalog, nowMs } = this.#modules;
+    const { tip } = catalog.chain.state;
+    if (tip === null || this.#tips < 2) return;
+    // Of several that came at once, all but the last may be old.
+    const isNext = this.#lastSeenHeight !== null && tip.height === this.#lastSeenHeight + 1;
+    this.#lastSeenHeight = tip.height;
+    if (!isNext) return;
+    this.#blockOffsetSeconds = tip.timeSeconds - nowMs() / 1_000;
+    this.#wrongInARow = Math.abs(this.#blockOffsetSeconds) > MOST_BLOCK_SECONDS ? this.#wrongInARow + 1 : 0;
+    this.#tell();
+  }
+
+  #tell(): void {
+    const { conditions } = this.#modules;
+    const wrong = this.#wrongest();
+    conditions.set(
+      'clock',
+      wrong && {
+        code: 'clock/wrong',
+        message: `The clock of this machine is ${said(wrong.offsetSeconds)} ${wrong.whose}.`,
+        hint: 'Set it, and let it be kept right (chrony, systemd-timesyncd). Deadlines follow the chain and are not touched by it.',
+        blocksReadiness: false,
+      },
+    );
+  }
+
+  #wrongest(): { offsetSeconds: number; whose: string } | null {
+    if (this.#wrongInARow >= BLOCKS_IN_A_ROW && this.#blockOffsetSeconds !== null) {
+      return { offsetSeconds: this.#blockOffsetSeconds, whose: 'blocks that were found just now' };
+    }
+    for (const { id, store } of this.#modules.sites) {
+      const offsetSeconds = (store.clockOffsetMs ?? 0) / 1_000;
+      if (Math.abs(offsetSeconds) > MOST_SERVER_SECONDS) return { offsetSeconds, whose: `that of the ${id} store` };
+    }
+    return null;
+  }
+}
+
+function said(theirsMinusOurs: number): string {
+  const minutes = Math.round(Math.abs(theirsMinusOurs) / 60);
+  return `${minutes} minutes ${theirsMinusOurs > 0 ? 'behind' : 'ahead of'}`;
+}

@@ -1,0 +1,35 @@
+import { BucketSource } from '../backfill/source/bucket-source.ts';
+import type { ByteSource } from '../backfill/source/byte-source.ts';
+import { FolderSource } from '../backfill/source/folder-source.ts';
+import { PeerSource } from '../backfill/source/peer-source.ts';
+import { parseSource, type SourceWords } from '../backfill/source/source-syntax.ts';
+import type { SettingValues } from '../config/index.ts';
+import { openBucket } from './open-backends.ts';
+
+/**
+ * The source that a text names, ready to be asked; null for `node`, which the archive has itself.
+ * @throws SourceError `source/bad-syntax`, `source/unreadable`; ConfigError where a bucket has no settings.
+ */
+export async function openSource(settings: SettingValues, text: string): Promise<ByteSource | null> {
+  const words = parseSource(text);
+  switch (words.kind) {
+    case 'node':
+      return null;
+    case 'peer':
+      return new PeerSource(words.url);
+    case 's3':
+      return await bucketSource(settings, words);
+    case 'dir':
+      return await FolderSource.open(words.path);
+    default:
+      return words satisfies never;
+  }
+}
+
+async function bucketSource(settings: SettingValues, words: SourceWords & { kind: 's3' }): Promise<ByteSource> {
+  const { bucket, prefix, backend } = words;
+  // A bucket read in the wrong layout would seem to be empty: where it is not said, both are looked at.
+  const layouts = words.layout === null ? (['holdfast', 'sentinel'] as const) : [words.layout];
+  const stores = await Promise.all(layouts.map((layout) => openBucket(settings, { bucket, prefix, backend, layout })));
+  return new BucketSource(`s3 ${bucket}${prefix === '' ? '' : `/${prefix}`}`, stores);
+}

@@ -1,0 +1,117 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import { codeOf, messageOf } from '../core/blob/errors.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Pulse } from '../core/pulse.ts';
+import type { DamageWatch } from '../replication/damage-watch.ts';
+import { examineLocal } from '../replication/local-copy.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import type { Activity } from '../view/activity.ts';
+
+export interface PlacerModules {
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  /** Rings when something was spooled. */
+  readonly spooled: Pulse;
+  /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. */
+  readonly isFetching: () => boolean;
+  readonly nowMs: () => number;
+}
+
+const IDLE_MS = 1_000;
+/** Read-back waits for a busy fetcher at most this long. */
+const LONGEST_DEFERRAL_MS = 5_000;
+/** Bytes that are read back before their proofs are committed together. */
+const GROUP_BYTES = 8_388_608;
+const GROUP_ENTRIES = 256;
+
+/** What the disk did not give is read again after this; the others go on. */
+const FAULT_REST_MS = 30_000;
+
+/** Fetches back what was spooled here and hashes it again: only then does the copy here count. */
+export class Placer {
+  readonly #modules: PlacerModules;
+  #deferredSinceMs: number | null = null;
+  /** Sequences of what the disk did not give when it was asked last. */
+  readonly #unread = new Set<number>();
+
+  constructor(modules: PlacerModules) {
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        if (!this.#mayRead() || !(await this.#proveSome(signal))) await this.#modules.spooled.wait(IDLE_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#modules.conditions.setError('disk', error);
+        await this.#modules.spooled.wait(IDLE_MS, signal);
+      }
+    }
+  }
+
+  #mayRead(): boolean {
+    const nowMs = performance.now();
+    if (!this.#modules.isFetching()) {
+      this.#deferredSinceMs = null;
+      return true;
+    }
+    this.#deferredSinceMs ??= nowMs;
+    if (nowMs - this.#deferredSinceMs < LONGEST_DEFERRAL_MS) return false;
+    this.#deferredSinceMs = null;
+    return true;
+  }
+
+  /** false: nothing to do. */
+  async #proveSome(signal: AbortSignal): Promise<boolean> {
+    const { store, catalog, damage, activity, conditions } = this.#modules;
+    const waiting = catalog.unprovenAt(store.id, GROUP_ENTRIES);
+    const { reports } = damage;
+    const good: ContentEntry[] = [];
+    let bytes = 0;
+    for (const entry of waiting) {
+      if (bytes >= GROUP_BYTES) break;
+      bytes += entry.sizeBytes;
+      const isProven = await this.#readBack(entry, signal);
+      if (isProven === 'unread') continue;
+      this.#unread.delete(entry.sequence);
+      if (isProven) good.push(entry);
+      else damage.report(store.id, entry);
+    }
+    // A reader may have found one damaged meanwhile.
+    const proven = good.filter((entry) => !damage.isReportedAfter(store.id, entry, reports));
+    if (proven.length > 0) {
+      const stored = catalog.recordProven(store.id, proven);
+      for (const entry of proven) damage.healed(store.id, entry);
+      activity.emit('proven', store.id, proven);
+      if (stored > 0) activity.emit('stored', stored);
+    }
+    if (this.#unread.size === 0) conditions.set('disk', null);
+    return waiting.length > 0;
+  }
+
+  async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean | 'unread'> {
+    const { store, catalog, rehash, conditions, nowMs } = this.#modules;
+    try {
+      const finding = await examineLocal(entry, { store, rehash }, signal);
+      // Fetched again after a rest only: the disk may give it then, and the node is not asked for it without end.
+      const isFirstFault = 'error' in finding && !this.#unread.has(entry.sequence);
+      if (isFirstFault) throw finding.error;
+      return finding.kind === 'good';
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#unread.add(entry.sequence);
+      conditions.setError('disk', error, false);
+      const code = codeOf(error) ?? 'archive/unexpected';
+      const failure = { code, message: messageOf(error), nextAttemptMs: nowMs() + FAULT_REST_MS };
+      catalog.replicas.recordFailures(store.id, [{ sequence: entry.sequence, ...failure }]);
+      return 'unread';
+    }
+  }
+}

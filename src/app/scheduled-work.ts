@@ -1,0 +1,58 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { SettingValues } from '../config/index.ts';
+import { Heartbeat } from '../core/observability/heartbeat.ts';
+import type { Logger } from '../core/observability/logger.ts';
+import { Schedule, type ScheduleModules } from '../core/schedule/schedule.ts';
+import { wait } from '../core/schedule/wait.ts';
+import type { Archive } from './archive.ts';
+
+export interface ScheduledWork {
+  readonly schedule: Schedule;
+  /** Resolves when the signal has aborted and everything under way has ended. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** What a schedule goes by: a clock, and waiting by it. */
+export type ScheduleTime = Pick<ScheduleModules, 'nowMs' | 'random' | 'wait'>;
+
+const REAL_TIME: ScheduleTime = { nowMs: Date.now, random: Math.random, wait };
+
+/** What a running archive does at its times: looks after what it holds, and says that it is alive. */
+export function scheduledWork(
+  settings: SettingValues,
+  { archive, catalog, log }: { archive: Archive; catalog: Catalog; log: Logger },
+  time: ScheduleTime = REAL_TIME,
+): ScheduledWork {
+  const { routine } = archive;
+  const schedule = new Schedule(
+    [
+      { name: 'scrub', schedule: settings.scrubSchedule, run: (signal) => routine.scrub.slice(signal) },
+      { name: 'audit', schedule: settings.auditSchedule, run: (signal) => routine.audit.run(signal) },
+      { name: 'canary', schedule: settings.canarySchedule, run: (signal) => routine.canary.run(signal) },
+      { name: 'maintenance', schedule: settings.maintenanceSchedule, run: async () => routine.maintain() },
+    ],
+    {
+      ledger: catalog.runs,
+      log: log.child({ room: 'schedule' }),
+      ended: (task, error) => routine.taskEnded(task, error),
+      ...time,
+    },
+  );
+  const heartbeat =
+    settings.heartbeatUrl === null
+      ? null
+      : new Heartbeat(
+          { url: settings.heartbeatUrl, everyMs: settings.heartbeatSeconds * 1_000 },
+          {
+            isHealthy: () => archive.status().conditions.every(({ blocksReadiness }) => !blocksReadiness),
+            told: (failure) => routine.heartbeatTold(failure),
+            wait,
+          },
+        );
+  return {
+    schedule,
+    async run(signal) {
+      await Promise.all([schedule.run(signal), ...(heartbeat === null ? [] : [heartbeat.run(signal)])]);
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Loss } from '../catalog/loss-document.ts';
+import type { MissingContent } from '../catalog/missing-contents.ts';
+import type { ChainFollowing } from '../chain/chain-following.ts';
+import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { GroupCommit } from '../core/sqlite/group-commit.ts';
+import type { Poller } from '../ingest/poller.ts';
+import type { Activity } from '../view/activity.ts';
+import type { SourceAnswered } from './backfill-report.ts';
+import type { OwnPlaces } from './own-places.ts';
+
+export interface LossRecordModules {
+  readonly catalog: Catalog;
+  readonly poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
+  readonly chain: Pick<ChainFollowing, 'isCurrent'>;
+  readonly own: OwnPlaces;
+  readonly activity: Activity;
+  readonly nowMs: () => number;
+}
+
+const GROUP_LIMIT = 64;
+
+/**
+ * Content that nobody gave is lost only by the rule: its deadline is over, and every node and every backend that is
+ * configured has answered as well. Who asked peers alone has learned nothing about that.
+ */
+export class LossRecord {
+  readonly #modules: LossRecordModules;
+  readonly #commits: GroupCommit<Loss>;
+  #count = 0;
+
+  constructor(modules: LossRecordModules) {
+    this.#modules = modules;
+    this.#commits = new GroupCommit((losses) => this.#record(losses), GROUP_LIMIT);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** `answers`: of all the sources; the nodes are among them. */
+  async judge(content: MissingContent, answers: readonly SourceAnswered[], signal: AbortSignal): Promise<void> {
+    const { catalog, own, nowMs } = this.#modules;
+    // Who withholds it, or did not answer, has not said that it has not got it.
+    if (answers.some(({ answered }) => answered !== 'absent' && answered !== 'wrong-bytes')) return;
+    const deadlineSeconds = this.#overdue(content);
+    const upToHeight = catalog.chain.lastHeight(content);
+    if (deadlineSeconds === null || upToHeight === null) return;
+    const ours = await own.absence(content, signal);
+    if (ours === null) return;
+    const at = new Date(nowMs()).toISOString();
+    const said = [...ours, ...answers].flatMap(({ source, answered }) =>
+      answered === 'absent' || answered === 'wrong-bytes' ? [{ source, answered, at }] : [],
+    );
+    const { hashType, versionHash } = content;
+    await this.#commits.add({ hashType, versionHash, upToHeight, deadlineSeconds, answers: said });
+  }
+
+  /** When its last occurrence was over; null: it is not, or that cannot be said now. */
+  #overdue({ hashType, versionHash }: MissingContent): number | null {
+    const { catalog, poller, chain } = this.#modules;
+    const { tip } = poller.state;
+    if (tip === null || !poller.isListCurrent() || !chain.isCurrent() || poller.isListed(versionHash)) return null;
+    const last = catalog.chain.lastHeight({ hashType, versionHash });
+    const block = last === null ? null : catalog.chain.blockAt(last);
+    if (block === null || block.medianTimeSeconds + RETENTION_SECONDS >= tip.medianTimeSeconds) return null;
+    return block.medianTimeSeconds + RETENTION_SECONDS;
+  }
+
+  #record(losses: readonly Loss[]): void {
+    const { catalog, activity } = this.#modules;
+    // The branch may have changed while they were asked. What is kept apart, or was taken down, is not lost.
+    const lost = losses.filter(
+      (loss) =>
+        catalog.chain.lastHeight(loss) === loss.upToHeight &&
+        !catalog.withheld.has(loss) &&
+        !catalog.custom.has(loss.versionHash),
+    );
+    if (lost.length > 0) catalog.losses.record(lost);
+    this.#count += lost.length;
+    for (const { hashType, versionHash } of lost) activity.emit('lost', { hashType, versionHash });
+  }
+}

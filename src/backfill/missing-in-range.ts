@@ -1,0 +1,76 @@
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { MissingContent, MissingRange } from '../catalog/missing-contents.ts';
+import type { ChainPlace } from '../catalog/occurrence-table.ts';
+import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import type { HeightRange } from '../core/height-range.ts';
+
+interface RangeCatalog {
+  readonly chain: Pick<Catalog['chain'], 'state'>;
+  readonly answers: Pick<Catalog['answers'], 'lowestHeightSince'>;
+  readonly missing: Pick<Catalog['missing'], 'page' | 'count'>;
+}
+
+const PAGE = 256;
+/** Blocks that are looked through in one go, though nothing is missing there: everybody else is served between. */
+const SLICE_BLOCKS = 500;
+
+/** What is on chain in a range and not held: first what the node may prune next, then history, each content once. */
+export class MissingInRange {
+  readonly #catalog: RangeCatalog;
+  readonly #window: MissingRange | null;
+  readonly #history: MissingRange | null;
+
+  constructor({ from, to }: HeightRange, catalog: RangeCatalog) {
+    this.#catalog = catalog;
+    const { tip } = catalog.chain.state;
+    const bound = (tip?.medianTimeSeconds ?? 0) - RETENTION_SECONDS;
+    // null: all that was walked is younger.
+    const lowest = tip === null ? to + 1 : (catalog.answers.lowestHeightSince(tip.height, bound) ?? from);
+    const since = Math.min(Math.max(lowest, from), to + 1);
+    this.#window = since > to ? null : { from: since, to, elsewhere: null };
+    this.#history = since <= from ? null : { from, to: since - 1, elsewhere: since > to ? null : { from: since, to } };
+  }
+
+  /** Is its window still open, as far as this range goes? */
+  isAtRisk({ height }: MissingContent): boolean {
+    return this.#window !== null && height >= this.#window.from;
+  }
+
+  async count(signal: AbortSignal): Promise<{ readonly wanted: number; readonly atRisk: number }> {
+    const atRisk = await this.#countIn(this.#window, signal);
+    return { wanted: atRisk + (await this.#countIn(this.#history, signal)), atRisk };
+  }
+
+  /** As it is when it is come to: what was fetched meanwhile is not among them. */
+  async *all(signal: AbortSignal): AsyncGenerator<MissingContent> {
+    for (const range of [this.#window, this.#history]) {
+      if (range === null) continue;
+      for (let from = range.from; from <= range.to; from += SLICE_BLOCKS) {
+        yield* this.#slice(range, from, Math.min(range.to, from + SLICE_BLOCKS - 1), signal);
+        await breathe();
+      }
+    }
+  }
+
+  async *#slice(range: MissingRange, from: number, to: number, signal: AbortSignal): AsyncGenerator<MissingContent> {
+    let after: ChainPlace | undefined = { height: from - 1, transactionIndex: Number.MAX_SAFE_INTEGER };
+    while (after !== undefined) {
+      signal.throwIfAborted();
+      const page: readonly MissingContent[] = this.#catalog.missing.page(range, after, to, PAGE);
+      yield* page;
+      after = page.at(-1);
+    }
+  }
+
+  async #countIn(range: MissingRange | null, signal: AbortSignal): Promise<number> {
+    if (range === null) return 0;
+    let count = 0;
+    for (let from = range.from; from <= range.to; from += SLICE_BLOCKS) {
+      signal.throwIfAborted();
+      count += this.#catalog.missing.count(range, from, Math.min(range.to, from + SLICE_BLOCKS - 1));
+      await breathe();
+    }
+    return count;
+  }
+}

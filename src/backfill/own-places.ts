@@ -1,0 +1,111 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { SpooledContent } from '../catalog/content-table.ts';
+import type { ContentName } from '../core/blob/ids.ts';
+import type { Site } from '../replication/site.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
+import type { HeldBytes } from '../view/held-bytes.ts';
+import type { SourceAnswered } from './backfill-report.ts';
+
+export interface OwnPlacesModules {
+  readonly store: LocalStore;
+  readonly sites: readonly Site[];
+  readonly catalog: Catalog;
+  readonly verifier: Verifier;
+  readonly held: HeldBytes;
+  /** Done: the catalog knows all that the backends hold. */
+  readonly adoption: { readonly isDone: boolean };
+}
+
+export type OwnFinding =
+  /** In the data folder without a row, where a crash left it, or in the memory of this process. */
+  | { readonly kind: 'left-over'; readonly blob: VerifiedBlob }
+  /** A backend gave it back whole, and has its row now. */
+  | { readonly kind: 'recorded' }
+  | { readonly kind: 'none'; readonly answers: readonly SourceAnswered[] };
+
+/**
+ * The data folder and the backends, asked before anybody else: what a crash left here is not fetched again, and a job
+ * with an empty folder learns from the bucket what is stored already.
+ */
+export class OwnPlaces {
+  readonly #modules: OwnPlacesModules;
+
+  constructor(modules: OwnPlacesModules) {
+    this.#modules = modules;
+  }
+
+  /** `content`: as its row is to be, where it is found on a backend. */
+  async find(name: ContentName, content: Omit<SpooledContent, 'sizeBytes'>, signal: AbortSignal): Promise<OwnFinding> {
+    const blob = await this.#here(name, signal);
+    if (blob !== null) return { kind: 'left-over', blob };
+    if (this.#modules.adoption.isDone) return { kind: 'none', answers: [] };
+    const answers: SourceAnswered[] = [];
+    for (const site of this.#modules.sites) {
+      const answer = await this.#at(site, name, content, signal);
+      if (answer === 'recorded') return { kind: 'recorded' };
+      answers.push(answer);
+    }
+    return { kind: 'none', answers };
+  }
+
+  /** Everybody of ours answers for a content that nobody else gave; null: somebody has it, or did not answer. */
+  async absence(name: ContentName, signal: AbortSignal): Promise<SourceAnswered[] | null> {
+    const { store, sites, held } = this.#modules;
+    if (held.copyOf(name) !== null) return null;
+    const answers: SourceAnswered[] = [];
+    try {
+      if ((await store.stat(name, signal)) !== null) return null;
+      answers.push({ source: `store ${store.id}`, answered: 'absent', why: null });
+      for (const site of sites) {
+        site.admit();
+        if ((await site.judged(() => site.store.stat(name, signal), signal)) !== null) return null;
+        answers.push({ source: `backend ${site.id}`, answered: 'absent', why: null });
+      }
+      return answers;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof StorageError) return null;
+      throw error;
+    }
+  }
+
+  async #here({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<VerifiedBlob | null> {
+    const { store, verifier, held } = this.#modules;
+    const name = { hashType, versionHash };
+    try {
+      const found = held.copyOf(name) ?? (await store.get(name, signal));
+      return found === null ? null : await verifier.verify({ ...name, bytes: found.bytes });
+    } catch (error) {
+      signal.throwIfAborted();
+      // A disk that does not give it is no reason not to fetch it: writing says then what is wrong.
+      if (error instanceof StorageError) return null;
+      throw error;
+    }
+  }
+
+  async #at(
+    site: Site,
+    name: ContentName,
+    content: Omit<SpooledContent, 'sizeBytes'>,
+    signal: AbortSignal,
+  ): Promise<SourceAnswered | 'recorded'> {
+    const source = `backend ${site.id}`;
+    try {
+      site.admit();
+      const finding = await site.read(name, signal);
+      if (finding.kind !== 'good') {
+        return { source, answered: finding.kind === 'damaged' ? 'wrong-bytes' : 'absent', why: null };
+      }
+      const sizeBytes = finding.blob.bytes.length;
+      forgetBytes(finding.blob);
+      this.#modules.catalog.replicas.recordFound(site.id, [{ ...content, sizeBytes }]);
+      return 'recorded';
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof StorageError)) throw error;
+      return { source, answered: 'no-answer', why: error.message };
+    }
+  }
+}

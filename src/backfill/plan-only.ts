@@ -1,0 +1,68 @@
+import type { MissingContent } from '../catalog/missing-contents.ts';
+import type { BackfillEvent, NotFetched, SourceAnswered } from './backfill-report.ts';
+import type { MissingInRange } from './missing-in-range.ts';
+import { soManyAtATime } from './so-many-at-a-time.ts';
+import type { SourceDesk } from './source-desk.ts';
+
+export interface PlanOutcome {
+  /** Somebody says that it has them. */
+  readonly fetched: number;
+  /** As far as sizes were told. */
+  readonly fetchedBytes: number;
+  readonly missing: readonly NotFetched[];
+  readonly missingCount: number;
+  readonly unasked: readonly NotFetched[];
+  readonly unaskedCount: number;
+}
+
+const MOST_LISTED = 1_000;
+
+/**
+ * What would be fetched, and from where, as the sources say it themselves: for each content the first source in turn
+ * that says it has it. What a source does not tell without being asked for the bytes is promised to nobody. Nothing is
+ * fetched, nothing is proven.
+ */
+export async function planOnly(
+  range: MissingInRange,
+  desks: readonly SourceDesk[],
+  requests: number,
+  report: (event: BackfillEvent) => void,
+  signal: AbortSignal,
+): Promise<PlanOutcome> {
+  const missing: NotFetched[] = [];
+  const unasked: NotFetched[] = [];
+  const count = { fetched: 0, fetchedBytes: 0, missing: 0, unasked: 0 };
+  const one = async (content: MissingContent, ending: AbortSignal) => {
+    const { hashType, versionHash, height, txid } = content;
+    const name = { hashType, versionHash };
+    const answers: NotFetched['answers'][number][] = [];
+    for (const desk of desks) {
+      const source = desk.name;
+      const told = await desk.size(name, ending);
+      if (typeof told === 'number' || told === 'unknown') {
+        const known = told === 'unknown' ? null : told;
+        count.fetched += 1;
+        count.fetchedBytes += known ?? 0;
+        report({ event: 'would-fetch', ...name, height, source, sizeBytes: known });
+        return;
+      }
+      answers.push({ source, ...answerOf(told) });
+    }
+    const notFetched: NotFetched = { ...name, height, txid, answers };
+    const isUnasked = answers.some(({ answered }) => answered === 'no-answer');
+    const list = isUnasked ? unasked : missing;
+    if (list.length < MOST_LISTED) list.push(notFetched);
+    count[isUnasked ? 'unasked' : 'missing'] += 1;
+    report({ event: isUnasked ? 'unasked' : 'missing', ...notFetched });
+  };
+  await soManyAtATime(range.all(signal), requests, one, signal);
+  const { fetched, fetchedBytes } = count;
+  return { fetched, fetchedBytes, missing, missingCount: count.missing, unasked, unaskedCount: count.unasked };
+}
+
+function answerOf(told: 'untold' | 'withheld' | 'no-answer' | null): Omit<SourceAnswered, 'source'> {
+  if (told === null) return { answered: 'absent', why: null };
+  if (told === 'withheld') return { answered: 'withheld', why: null };
+  const why = 'It does not say what it has without being asked for the bytes.';
+  return { answered: 'no-answer', why: told === 'untold' ? why : null };
+}

@@ -1,0 +1,137 @@
+import { HoldfastError, messageOf } from '../core/blob/errors.ts';
+import type { ContentName } from '../core/blob/ids.ts';
+import { Pulse } from '../core/pulse.ts';
+import { CircuitBreaker } from '../replication/circuit-breaker.ts';
+import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
+import type { BackfillEvent, EmptyAnswer, SourceTally } from './backfill-report.ts';
+import type { ByteSource, ToldSize } from './source/byte-source.ts';
+
+export interface DeskModules {
+  readonly verifier: Verifier;
+  readonly report: (event: BackfillEvent) => void;
+  /** By a clock that never steps. */
+  readonly steadyMs: () => number;
+}
+
+export type DeskAnswer =
+  | { readonly kind: 'found'; readonly blob: VerifiedBlob }
+  | { readonly kind: 'empty'; readonly answered: EmptyAnswer }
+  | { readonly kind: 'no-answer'; readonly why: string };
+
+/** A question that failed is asked again after these pauses, where that may help. */
+const AGAIN_MS = [250, 1_000] as const;
+/** Bytes that are wrong are asked for once more: they may have been damaged on their way. */
+const COPIES = 2;
+
+/** One source, as a backfill asks it: what it gives is verified, and how it did is counted. */
+export class SourceDesk {
+  readonly #source: ByteSource;
+  readonly #modules: DeskModules;
+  readonly #breaker = new CircuitBreaker();
+  readonly #pause = new Pulse();
+  readonly #count = { gave: 0, gaveBytes: 0, absent: 0, withheld: 0, wrongBytes: 0, noAnswer: 0 };
+  #lastFault: string | null = null;
+
+  constructor(source: ByteSource, modules: DeskModules) {
+    this.#source = source;
+    this.#modules = modules;
+  }
+
+  get name(): string {
+    return this.#source.name;
+  }
+
+  get tally(): SourceTally {
+    return { source: this.name, ...this.#count, lastFault: this.#lastFault };
+  }
+
+  /** Milliseconds until it may be asked again; 0: now. */
+  get restMs(): number {
+    const { steadyMs } = this.#modules;
+    return this.#breaker.isOpen(steadyMs()) ? Math.max(1, this.#breaker.openUntilMs - steadyMs()) : 0;
+  }
+
+  /** Rejects only when the signal aborts. */
+  async ask(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
+    const answer = await this.#judged(name, signal);
+    switch (answer.kind) {
+      case 'found':
+        this.#count.gave += 1;
+        this.#count.gaveBytes += answer.blob.bytes.length;
+        break;
+      case 'empty':
+        this.#count[answer.answered === 'wrong-bytes' ? 'wrongBytes' : answer.answered] += 1;
+        if (answer.answered === 'wrong-bytes') {
+          const { hashType, versionHash } = name;
+          this.#modules.report({ event: 'wrong-bytes', source: this.name, hashType, versionHash });
+        }
+        break;
+      case 'no-answer':
+        break;
+      default:
+        answer satisfies never;
+    }
+    return answer;
+  }
+
+  /** In the end it did not answer for this one. */
+  gaveUp(): void {
+    this.#count.noAnswer += 1;
+  }
+
+  /** What it says of the size, without the bytes; 'no-answer' where it could not be asked. */
+  async size(name: ContentName, signal: AbortSignal): Promise<ToldSize | 'no-answer'> {
+    try {
+      return await this.#source.size(name, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#tellFault(error);
+      return 'no-answer';
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#source.close();
+  }
+
+  async #judged(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
+    const { steadyMs } = this.#modules;
+    for (let attempt = 0; ; attempt += 1) {
+      signal.throwIfAborted();
+      if (!this.#breaker.admits(steadyMs())) return { kind: 'no-answer', why: this.#lastFault ?? 'it is left alone' };
+      try {
+        const answer = await this.#find(name, signal);
+        this.#breaker.succeeded();
+        return answer;
+      } catch (error) {
+        if (signal.aborted) this.#breaker.notTried();
+        signal.throwIfAborted();
+        this.#breaker.failed(steadyMs());
+        this.#tellFault(error);
+        const pauseMs = AGAIN_MS[attempt];
+        const mayHelp = error instanceof HoldfastError && error.retryable;
+        if (!mayHelp || pauseMs === undefined) return { kind: 'no-answer', why: messageOf(error) };
+        await this.#pause.wait(pauseMs, signal);
+      }
+    }
+  }
+
+  async #find({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
+    for (let copy = 0; copy < COPIES; copy += 1) {
+      const answer = await this.#source.find({ hashType, versionHash }, signal);
+      if (answer.kind !== 'bytes') return { kind: 'empty', answered: answer.kind };
+      for (const bytes of answer.candidates) {
+        const blob = await this.#modules.verifier.verify({ hashType, versionHash, bytes });
+        if (blob !== null) return { kind: 'found', blob };
+      }
+    }
+    return { kind: 'empty', answered: 'wrong-bytes' };
+  }
+
+  /** Each thing that is wrong with it once, not once a blob. */
+  #tellFault(error: unknown): void {
+    const message = messageOf(error);
+    if (message !== this.#lastFault) this.#modules.report({ event: 'fault', source: this.name, message });
+    this.#lastFault = message;
+  }
+}

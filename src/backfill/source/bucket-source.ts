@@ -1,0 +1,36 @@
+import type { ContentName } from '../../core/blob/ids.ts';
+import type { BlobStore } from '../../storage/blob-store.ts';
+import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
+
+/** A bucket; where its layout is not known, in each of them in turn. What lies there is read, never written. */
+export class BucketSource implements ByteSource {
+  readonly name: string;
+  readonly #stores: readonly BlobStore[];
+
+  /** One store for each layout that it can have. */
+  constructor(name: string, stores: readonly BlobStore[]) {
+    this.name = name;
+    this.#stores = stores;
+  }
+
+  async find(name: ContentName, signal: AbortSignal): Promise<SourceAnswer> {
+    const candidates: Uint8Array[] = [];
+    for (const store of this.#stores) {
+      const found = await store.get(name, signal);
+      if (found !== null) candidates.push(found.bytes);
+    }
+    return candidates.length === 0 ? { kind: 'absent' } : { kind: 'bytes', candidates };
+  }
+
+  async size(name: ContentName, signal: AbortSignal): Promise<ToldSize> {
+    for (const store of this.#stores) {
+      const found = await store.stat(name, signal);
+      if (found !== null) return found.sizeBytes;
+    }
+    return null;
+  }
+
+  async close(): Promise<void> {
+    for (const store of this.#stores) await store.close();
+  }
+}

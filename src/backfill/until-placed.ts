@@ -1,0 +1,54 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { HeightRange } from '../core/height-range.ts';
+import { Pulse } from '../core/pulse.ts';
+import type { BackfillEvent } from './backfill-report.ts';
+
+export interface PlacedModules {
+  readonly catalog: Catalog;
+  readonly finalHeight: () => number | null;
+}
+
+export interface Placed {
+  readonly notStored: number;
+  readonly recordsWaiting: number;
+}
+
+const LOOK_MS = 200;
+const REST_FACTOR = 20;
+const TELL_MS = 1_000;
+/** Nothing has come to a backend for so long: one is away, or full. What waits goes on waiting for the archive. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Waits until what is durable here is on as many backends as are required, and the records of what is final are written;
+ * or until nothing moves any more. Gives what is left.
+ */
+export async function untilPlaced(
+  { from, to }: HeightRange,
+  { catalog, finalHeight }: PlacedModules,
+  report: (event: BackfillEvent) => void,
+  signal: AbortSignal,
+): Promise<Placed> {
+  const pause = new Pulse();
+  let movedMs = performance.now();
+  let toldMs = performance.now();
+  let before = Number.POSITIVE_INFINITY;
+  for (;;) {
+    signal.throwIfAborted();
+    const begunMs = performance.now();
+    const notStored = catalog.missing.notStored(from, to);
+    const final = Math.min(to, finalHeight() ?? -1);
+    const recordsWaiting = final < from ? 0 : catalog.records.dueBetween(from, final);
+    const nowMs = performance.now();
+    const left = notStored + recordsWaiting;
+    if (left !== before) movedMs = nowMs;
+    before = left;
+    if (left === 0 || nowMs - movedMs > PATIENCE_MS) return { notStored, recordsWaiting };
+    if (nowMs - toldMs >= TELL_MS) {
+      report({ event: 'placing', notStored, recordsWaiting });
+      toldMs = nowMs;
+    }
+    // Where very many wait, a look takes long, and nobody else is served meanwhile.
+    await pause.wait(Math.max(LOOK_MS, (performance.now() - begunMs) * REST_FACTOR), signal);
+  }
+}

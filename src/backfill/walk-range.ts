@@ -1,0 +1,89 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ChainFollowing } from '../chain/chain-following.ts';
+import { ArchiveError } from '../core/archive-errors.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { assertUpright, type HeightRange } from '../core/height-range.ts';
+import { Pulse } from '../core/pulse.ts';
+import type { BackfillEvent } from './backfill-report.ts';
+import type { BackfillParameters } from './parameters.ts';
+
+export interface WalkModules {
+  readonly catalog: Catalog;
+  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'history'>;
+  readonly conditions: Pick<ConditionBoard, 'all'>;
+}
+
+const LOOK_MS = 100;
+/** The walk has not moved for so long: it will not, as things are. */
+const PATIENCE_MS = 60_000;
+/** With one of these it does not get better by waiting. */
+const HOPELESS = new Set(['chain/pruned-block', 'archive/other-chain']);
+
+/**
+ * Sees to it that the range is walked: waits for the walk to come up to its end, and walks history down to its beginning.
+ * @throws ArchiveError `archive/not-walked`, `archive/beyond-tip`; ChainError `chain/pruned-block`
+ */
+export async function walkRange(
+  { fromHeight, toHeight }: Pick<BackfillParameters, 'fromHeight' | 'toHeight'>,
+  modules: WalkModules,
+  report: (event: BackfillEvent) => void,
+  signal: AbortSignal,
+): Promise<HeightRange> {
+  assertUpright(fromHeight, toHeight);
+  await untilWalked(modules, report, signal);
+  const { startHeight, tip } = modules.catalog.chain.state;
+  if (startHeight === null || tip === null) throw notWalked(null);
+  const from = fromHeight ?? Math.min(startHeight, toHeight ?? startHeight);
+  const to = toHeight ?? tip.height;
+  if (to > tip.height || from > to) throw beyondTip(Math.max(from, to), tip.height);
+  const { lowestHeight } = modules.catalog.chain.state;
+  if (lowestHeight !== null && from < lowestHeight) {
+    report({ event: 'walking', height: lowestHeight, target: from });
+    const progress = (height: number) => report({ event: 'walking', height, target: from });
+    await modules.chain.history.downTo(from, progress, signal);
+  }
+  return { from, to };
+}
+
+/** The walk is at the node's tip, and what is final is known: of that there are records to be placed. */
+async function untilWalked(
+  { catalog, chain, conditions }: WalkModules,
+  report: (event: BackfillEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const pause = new Pulse();
+  let lastHeight: number | null = null;
+  let movedMs = performance.now();
+  while (!chain.isCurrent() || !chain.hasLookedForFinal || catalog.chain.state.tip === null) {
+    signal.throwIfAborted();
+    const raised = conditions.all();
+    const hopeless = raised.find(({ code }) => HOPELESS.has(code));
+    if (hopeless !== undefined) throw notWalked(hopeless);
+    const height = catalog.chain.state.tip?.height ?? null;
+    if (height !== lastHeight && height !== null) report({ event: 'walking', height, target: height });
+    if (height !== lastHeight) movedMs = performance.now();
+    lastHeight = height;
+    if (performance.now() - movedMs > PATIENCE_MS) throw notWalked(raised[0] ?? null);
+    await pause.wait(LOOK_MS, signal);
+  }
+  signal.throwIfAborted();
+}
+
+function notWalked(condition: { code: string; message: string; hint: string } | null): ArchiveError {
+  // A one-shot command on another chain is a wrong configuration, and says so by its code.
+  const code = condition?.code === 'archive/other-chain' ? condition.code : 'archive/not-walked';
+  const message = condition?.message ?? 'The chain has not been walked, and the walk does not move.';
+  return new ArchiveError(code, message, {
+    details: { condition: condition?.code ?? null },
+    retryable: true,
+    hint: condition?.hint ?? 'Look at the node: it may still be catching up. What was walked is kept.',
+  });
+}
+
+function beyondTip(asked: number, tip: number): ArchiveError {
+  return new ArchiveError('archive/beyond-tip', `The chain ends at height ${tip}; height ${asked} is not there yet.`, {
+    details: { asked, tip },
+    retryable: true,
+    hint: 'Name a range that is there, or leave --to-height out.',
+  });
+}

@@ -1,0 +1,61 @@
+import type { ChainIndex } from '../catalog/chain-index.ts';
+import type { ChainNode } from '../node/chain-node.ts';
+import { ChainError } from './errors.ts';
+
+/** How our branch and the node's lie to each other. */
+export type BranchRelation =
+  /** The node's branch contains our cursor. */
+  | { readonly kind: 'extends' }
+  /** The node's branch ends on ours, below our cursor: it lags, or went back in time. Nothing was reorganised. */
+  | { readonly kind: 'behind'; readonly height: number }
+  /** They part above this height; -1 below the first one that was walked: in all of it. */
+  | { readonly kind: 'forked'; readonly lastCommonHeight: number };
+
+function branchMoved(height: number): ChainError {
+  return new ChainError(
+    'chain/branch-moved',
+    `The node changed its branch at height ${height} while it was compared.`,
+    {
+      details: { height },
+      retryable: true,
+      hint: 'It is compared again. A node that goes to and fro between branches, or several nodes behind one address, need a look.',
+    },
+  );
+}
+
+/**
+ * Compares by hash, downwards from our cursor in growing steps, then by halves: a hash stands for everything below it.
+ * Should the node's branch change meanwhile, the next block does not follow what is left, and we come here again; or it is
+ * seen here.
+ * @throws ChainError `chain/branch-moved`
+ */
+export async function relationTo(
+  node: Pick<ChainNode, 'blockHashAt'>,
+  chain: Pick<ChainIndex, 'state' | 'blockAt'>,
+  signal: AbortSignal,
+): Promise<BranchRelation> {
+  const { tip, lowestHeight } = chain.state;
+  if (tip === null || lowestHeight === null) return { kind: 'extends' };
+  const isCommon = async (height: number) => {
+    const ours = chain.blockAt(height)?.hash;
+    return ours !== undefined && (await node.blockHashAt(height, signal)) === ours;
+  };
+  if (await isCommon(tip.height)) return { kind: 'extends' };
+  let different = tip.height;
+  let common = tip.height - 1;
+  for (let step = 1; common >= lowestHeight && !(await isCommon(common)); step *= 2) {
+    different = common;
+    common = different - step;
+  }
+  common = Math.max(common, lowestHeight - 1);
+  while (different - common > 1) {
+    const middle = (different + common) >> 1;
+    if (await isCommon(middle)) common = middle;
+    else different = middle;
+  }
+  const theirs = await node.blockHashAt(common + 1, signal);
+  if (theirs === null) return { kind: 'behind', height: common };
+  // It differed there a moment ago: by answers from two branches nothing may be taken back.
+  if (theirs === chain.blockAt(common + 1)?.hash) throw branchMoved(common + 1);
+  return { kind: 'forked', lastCommonHeight: common };
+}

@@ -1,0 +1,202 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { UnsavedBlob } from '../catalog/unsaved-rows.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Poller } from '../ingest/poller.ts';
+import type { ChainTip } from '../node/blob-node.ts';
+import type { Activity } from '../view/activity.ts';
+import { describeOutage, OUTAGES, type OutageReport, outagePath, outageReport } from '../view/outage-report.ts';
+import type { Follower } from './follower.ts';
+
+export interface OutageModules {
+  readonly catalog: Catalog;
+  readonly poller: Poller;
+  readonly follower: Follower;
+  readonly activity: Activity;
+  readonly conditions: ConditionBoard;
+  /** Who is asked for bytes. */
+  readonly sources: readonly string[];
+  /** What became of the occurrences at these heights. */
+  readonly classesAt: (from: number, to: number, signal: AbortSignal) => Promise<Readonly<Record<string, number>>>;
+  readonly nowMs: () => number;
+}
+
+/** So many blocks at once are a gap, half an hour of the real chain. */
+const GAP_BLOCKS = 12;
+const IDLE_MS = 5_000;
+
+/**
+ * After a gap, ours or the node's: which heights may already be lost, what can be saved, where, and until when. The fetch
+ * queue takes what is nearest to its deadline first, and what is on chain before everything else. Told until nothing of it
+ * is open: here, or recorded as lost.
+ */
+export class OutageWatch {
+  readonly #modules: OutageModules;
+  #report: OutageReport | null = null;
+  /** The node has told a tip since the start. */
+  #hasHeard = false;
+
+  constructor(modules: OutageModules) {
+    this.#modules = modules;
+    modules.activity.on('tip', (tip) => this.#notice(tip));
+  }
+
+  /** The last one; null: there was none since the start, and none was open then. */
+  get report(): OutageReport | null {
+    return this.#report;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { follower, conditions } = this.#modules;
+    this.#report ??= this.#unfinished();
+    while (!signal.aborted) {
+      const { moved } = follower;
+      const { rings } = moved;
+      try {
+        await this.#look(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.note('chain:outage', `what an outage has cost cannot be told now: ${messageOf(error)}`);
+      }
+      if (moved.rings === rings) await moved.wait(IDLE_MS, signal);
+    }
+  }
+
+  /** Before the walk goes on: what was missed is known from where it stands. */
+  #notice(tip: ChainTip): void {
+    const { catalog, follower } = this.#modules;
+    const { tip: cursor } = catalog.chain.state;
+    const isFirst = !this.#hasHeard;
+    this.#hasHeard = true;
+    if (cursor === null || tip.height - cursor.height < GAP_BLOCKS) return;
+    const open = this.#openReport;
+    if (open !== null) {
+      this.#keep({ ...open, to: Math.max(open.to, tip.height), missedSeconds: missed(open.sinceSeconds, tip) });
+      return;
+    }
+    // A walk that is on its way through a long chain has missed nothing that came meanwhile.
+    if (!isFirst && !follower.hasLookedForFinal) return;
+    const sinceSeconds = cursor.medianTimeSeconds;
+    this.#modules.conditions.note(
+      'chain:outage',
+      `blocks ${cursor.height + 1} to ${tip.height} came while nobody looked: what is on them is looked at now`,
+    );
+    this.#keep(this.#begun('walk', cursor.height + 1, tip.height, sinceSeconds, missed(sinceSeconds, tip)));
+  }
+
+  get #openReport(): OutageReport | null {
+    return this.#report?.endedAt === null ? this.#report : null;
+  }
+
+  #begun(kind: OutageReport['kind'], from: number, to: number, sinceSeconds: number, missedSeconds: number) {
+    const { nowMs, sources } = this.#modules;
+    const nothing = { mayBeLost: null, savable: null, lacking: null, endedAt: null, outcome: null };
+    const noticedAt = new Date(nowMs()).toISOString();
+    const about = { kind, noticedAt, from, to, sinceSeconds, missedSeconds, sources: [...sources] };
+    return { format: 1 as const, ...about, ...nothing };
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { poller, follower, catalog } = this.#modules;
+    const { tip } = poller.state;
+    // While the walk or the list are behind, what is missing is not known.
+    if (tip === null || !follower.isCurrent() || !poller.isListCurrent()) return;
+    const windowStart = tip.medianTimeSeconds - RETENTION_SECONDS;
+    const open = this.#openReport;
+    const rows = catalog.losses.unsaved.since(Math.max(windowStart, open?.sinceSeconds ?? 0));
+    const lacking = rows.filter((row) => this.#isLacking(row));
+    const report = open ?? this.#nodesOutage(lacking, tip);
+    if (report === null) return;
+    const found: OutageReport = {
+      ...report,
+      to: Math.max(report.to, ...(report.kind === 'node' ? lacking.map(({ height }) => height) : [])),
+      mayBeLost: catalog.losses.unsaved.between(report.sinceSeconds, windowStart),
+      savable: stretchOf(
+        rows.filter((row) => !lacking.includes(row)),
+        tip,
+      ),
+      lacking: stretchOf(lacking, tip),
+    };
+    const isOpen = found.mayBeLost !== null || found.savable !== null || found.lacking !== null;
+    this.#tell(isOpen ? found : await this.#ended(found, signal));
+  }
+
+  /** A node was asked, answered that it has not got it, and does not list it either. */
+  #isLacking({ lastErrorCode, versionHash }: UnsavedBlob): boolean {
+    return lastErrorCode === 'archive/absent-at-node' && !this.#modules.poller.isListed(versionHash);
+  }
+
+  #nodesOutage(lacking: readonly UnsavedBlob[], tip: ChainTip): OutageReport | null {
+    const [first] = lacking;
+    if (first === undefined) return null;
+    const heights = lacking.map(({ height }) => height);
+    const since = first.medianTimeSeconds;
+    return this.#begun('node', Math.min(...heights), Math.max(...heights), since, missed(since, tip));
+  }
+
+  async #ended(report: OutageReport, signal: AbortSignal): Promise<OutageReport> {
+    const outcome = { ...(await this.#modules.classesAt(report.from, report.to, signal)) };
+    return { ...report, endedAt: new Date(this.#modules.nowMs()).toISOString(), outcome };
+  }
+
+  #tell(report: OutageReport): void {
+    const before = this.#report;
+    if (before === null || !isSame(before, report)) this.#keep(report);
+    this.#report = report;
+    const { conditions } = this.#modules;
+    if (report.endedAt === null) {
+      conditions.set('chain:outage', {
+        code: report.kind === 'walk' ? 'chain/outage' : 'chain/node-lacks-bytes',
+        message: describeOutage(report),
+        hint: 'Nothing has to be done for what is savable. What no node has may be had from another node in HOLDFAST_NODE_URL, or by `holdfast backfill --source`.',
+        blocksReadiness: false,
+      });
+      return;
+    }
+    if (conditions.has('chain:outage') || before?.endedAt === null) {
+      const outcome = Object.entries(report.outcome ?? {}).map(([kind, count]) => `${count} ${kind}`);
+      const { from, to } = report;
+      conditions.note(
+        'chain:outage',
+        `the gap from height ${from} to ${to} is closed: ${outcome.join(', ')} occurrences`,
+      );
+    }
+    conditions.set('chain:outage', null);
+  }
+
+  #keep(report: OutageReport): void {
+    this.#modules.catalog.evidence.put(outagePath(report), report);
+    this.#report = report;
+  }
+
+  #unfinished(): OutageReport | null {
+    const newest = this.#modules.catalog.evidence.below(OUTAGES).at(-1);
+    const found = newest === undefined ? undefined : outageReport.safeParse(JSON.parse(newest.document)).data;
+    return found?.endedAt === null ? found : null;
+  }
+}
+
+/** Counts change with every blob that comes; the evidence is of where, not of how far it is. */
+function isSame(one: OutageReport, other: OutageReport): boolean {
+  const facts = ({ from, to, endedAt, mayBeLost, savable, lacking }: OutageReport) =>
+    [from, to, endedAt, mayBeLost === null, savable === null, lacking === null].join();
+  return facts(one) === facts(other);
+}
+
+function missed(sinceSeconds: number, tip: ChainTip): number {
+  return Math.max(0, tip.medianTimeSeconds - sinceSeconds);
+}
+
+/** Of rows by their nearest deadline; null: there are none. */
+function stretchOf(rows: readonly UnsavedBlob[], tip: ChainTip): OutageReport['savable'] {
+  const [first] = rows;
+  if (first === undefined) return null;
+  const deadlineSeconds = first.medianTimeSeconds + RETENTION_SECONDS;
+  let [from, to] = [first.height, first.height];
+  for (const { height } of rows) {
+    from = Math.min(from, height);
+    to = Math.max(to, height);
+  }
+  return { blobs: rows.length, from, to, deadlineSeconds, slackSeconds: deadlineSeconds - tip.medianTimeSeconds };
+}

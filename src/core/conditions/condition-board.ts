@@ -1,0 +1,111 @@
+import { HoldfastError, messageOf } from '../blob/errors.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Condition } from './condition.ts';
+import { mostSevereFirst, severityOf } from './condition-severity.ts';
+
+/** What a condition is about. One subject has one condition at a time; `null` clears it. */
+export type Subject =
+  | 'node'
+  | 'list'
+  | 'store'
+  | 'fetch'
+  | 'slow'
+  | 'blobs'
+  | 'overdue'
+  | 'custom'
+  | 'custom-copies'
+  | 'damage'
+  | 'withheld'
+  | 'drain'
+  | 'rebuild'
+  | 'disk'
+  | 'local'
+  | 'rows'
+  | 'room'
+  | 'scrub'
+  | 'unmined'
+  | 'canary'
+  | 'audit'
+  | 'clock'
+  | 'heartbeat'
+  | `task:${string}`
+  | `backend:${string}`
+  | `copies:${string}`
+  | `place:${string}`
+  | `probe:${string}`
+  | `batches:${string}`
+  | `chain:${string}`;
+
+/** A condition as it is raised: the board knows since when, and how severe. */
+export type Raised = Omit<Condition, 'since' | 'severity'>;
+
+/** Raised before the node first answered. */
+export function notAskedYet(since: string): Condition {
+  return {
+    code: 'node/not-asked-yet',
+    message: 'The node has not answered yet.',
+    hint: 'Wait a moment; if it stays, look at HOLDFAST_NODE_URL.',
+    since,
+    severity: 'error',
+    blocksReadiness: true,
+  };
+}
+
+/** What keeps the archive from its work, as of now: shown by readiness and status, logged when it changes. */
+export class ConditionBoard {
+  readonly #conditions = new Map<Subject, Condition>();
+  readonly #log: Logger;
+  readonly #nowMs: () => number;
+
+  constructor(log: Logger, nowMs: () => number) {
+    this.#log = log;
+    this.#nowMs = nowMs;
+  }
+
+  set(subject: Subject, raised: Raised | null): void {
+    const before = this.#conditions.get(subject);
+    if (raised === null) {
+      if (before === undefined) return;
+      this.#conditions.delete(subject);
+      this.#log.info({ subject, code: before.code }, 'condition cleared');
+      return;
+    }
+    const same = before?.code === raised.code;
+    const since = same ? before.since : new Date(this.#nowMs()).toISOString();
+    const severity = severityOf(raised);
+    this.#conditions.set(subject, { ...raised, severity, since });
+    if (same && before.message === raised.message) return;
+    const level = same ? 'debug' : severity === 'warning' ? 'warn' : 'error';
+    this.#log[level]({ subject, code: raised.code, severity, hint: raised.hint }, raised.message);
+  }
+
+  /** Raises what an error says. Only errors of ours have a code and a hint; anything else is a bug of ours. */
+  setError(subject: Subject, error: unknown, blocksReadiness = true): void {
+    if (error instanceof HoldfastError) {
+      const { code, message, hint } = error;
+      this.set(subject, { code, message, hint, blocksReadiness });
+      return;
+    }
+    this.#log.error({ error, subject }, 'unexpected error');
+    this.set(subject, {
+      code: 'archive/unexpected',
+      message: `Something unexpected went wrong: ${messageOf(error)}`,
+      hint: 'This is a bug of holdfast: please report it with the log line beside it. The archiver tries again.',
+      blocksReadiness: true,
+    });
+  }
+
+  /** Something that happened once, and that somebody may want to read later. */
+  note(subject: Subject, message: string): void {
+    this.#log.warn({ subject }, message);
+  }
+
+  has(subject: Subject): boolean {
+    return this.#conditions.has(subject);
+  }
+
+  /** The most severe first. */
+  all(): Condition[] {
+    return mostSevereFirst([...this.#conditions.values()]);
+  }
+}

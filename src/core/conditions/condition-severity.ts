@@ -1,0 +1,29 @@
+import type { Condition, Severity } from './condition.ts';
+
+/** Blobs, claims or the last copies of them are in danger: the most urgent first. Everything else is ranked below. */
+const CRITICAL: readonly string[] = [
+  'chain/at-risk-90',
+  'chain/at-risk-75',
+  'chain/at-risk-50',
+  'archive/no-good-copy',
+  'chain/unstored-90',
+  'chain/lost',
+  'chain/final-withdrawn',
+];
+
+/** An error keeps the archive from its work; a warning is worth a look. */
+export function severityOf({ code, blocksReadiness }: Pick<Condition, 'code' | 'blocksReadiness'>): Severity {
+  if (CRITICAL.includes(code)) return 'critical';
+  return blocksReadiness ? 'error' : 'warning';
+}
+
+/** The one order of conditions, wherever they are shown: the most severe first, of equals the oldest. */
+export function mostSevereFirst(conditions: readonly Condition[]): Condition[] {
+  return conditions.toSorted((a, b) => rankOf(a) - rankOf(b) || a.since.localeCompare(b.since));
+}
+
+function rankOf({ code, severity }: Condition): number {
+  const urgency = CRITICAL.indexOf(code);
+  if (urgency >= 0) return urgency;
+  return CRITICAL.length + (severity === 'error' ? 0 : 1);
+}

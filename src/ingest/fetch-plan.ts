@@ -1,0 +1,53 @@
+import type { WantedBlob } from '../catalog/wanted-table.ts';
+import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
+
+/** Bounds of one request to the node. */
+export interface BatchLimits {
+  /** Blobs in one JSON-RPC batch: each costs the node about 60 ms under its main lock. */
+  readonly blobs: number;
+  /** Bytes of all blobs in one batch, by the sizes that the list gave; a larger blob is asked for alone. */
+  readonly bytes: number;
+}
+
+export const BATCH_LIMITS: BatchLimits = { blobs: 32, bytes: 262_144 };
+
+/**
+ * Takes the next request's blobs off the front: one, or as many small neighbours as one batch may carry. A blob that
+ * failed before goes alone: it may be what broke the request that the others were in; as does one with a size that no
+ * blob has, for the answer may have any length.
+ */
+export function takeBatch(queue: WantedBlob[], limits: BatchLimits): WantedBlob[] {
+  const batch: WantedBlob[] = [];
+  let bytes = 0;
+  for (let next = queue[0]; next !== undefined; next = queue[0]) {
+    const goesAlone = next.attempts > 0 || !isSizeAllowed(next.sizeBytes);
+    const fits = batch.length < limits.blobs && bytes + next.sizeBytes <= limits.bytes && !goesAlone;
+    if (batch.length > 0 && !fits) break;
+    batch.push(next);
+    bytes += next.sizeBytes;
+    queue.shift();
+    if (goesAlone) break;
+  }
+  return batch;
+}
+
+function isSizeAllowed(sizeBytes: number): boolean {
+  return sizeBytes >= MIN_BLOB_BYTES && sizeBytes <= MAX_BLOB_BYTES;
+}
+
+const RETRY_MS = { first: 2_000, most: 600_000 } as const;
+/** Blobs that are past their deadline and that the node says it has not got are not asked for again until listed anew. */
+export const NEVER_MS = Number.MAX_SAFE_INTEGER;
+
+/** So much of the time that is left may pass before the next try. */
+const SHARE_OF_WINDOW = 0.1;
+
+/**
+ * When a blob that failed `attempts` times before is tried again; jittered, so that failures do not march in step.
+ * `leftMs`: until its deadline; there is time for several more tries, however near that is. 0: it is over, or not known.
+ */
+export function nextAttemptMs(attempts: number, nowMs: number, leftMs: number, random: () => number): number {
+  const share = leftMs > 0 ? Math.max(RETRY_MS.first, leftMs * SHARE_OF_WINDOW) : RETRY_MS.most;
+  const pause = Math.min(RETRY_MS.most, share, RETRY_MS.first * 2 ** Math.min(attempts, 20));
+  return Math.round(nowMs + pause * (0.75 + random() / 2));
+}

@@ -1,0 +1,52 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { WantedBlob } from '../catalog/wanted-table.ts';
+import { BATCH_LIMITS, takeBatch } from './fetch-plan.ts';
+
+/** Rows of the queue that are looked at in one go. */
+const LOOK_AHEAD = 512;
+
+/**
+ * What to ask for next, nearest deadline first. Blobs that failed before may hang again: while others wait, only one
+ * request is for them, and one is always left for those that come.
+ */
+export class FetchQueue {
+  readonly #catalog: Catalog;
+  readonly #mostRetries: number;
+  readonly #isUnderWay: (wanted: WantedBlob) => boolean;
+  #fresh: WantedBlob[] = [];
+  #failed: WantedBlob[] = [];
+
+  /** `requests`: how many may be under way in all. */
+  constructor(catalog: Catalog, requests: number, isUnderWay: (wanted: WantedBlob) => boolean) {
+    this.#catalog = catalog;
+    this.#mostRetries = Math.max(1, requests - 1);
+    this.#isUnderWay = isUnderWay;
+  }
+
+  get isEmpty(): boolean {
+    return this.#fresh.length === 0 && this.#failed.length === 0;
+  }
+
+  /** Reads what may be asked for now; `underWay`: how many of the rows are passed over at most. */
+  read(underWay: number): void {
+    const limit = LOOK_AHEAD + underWay;
+    const mayGo = (wanted: WantedBlob) => !this.#isUnderWay(wanted);
+    this.#fresh = this.#catalog.nextWanted(limit, 'fresh').filter(mayGo);
+    this.#failed = this.#catalog.nextWanted(limit, 'failed').filter(mayGo);
+  }
+
+  /** The next request's blobs; none: there is nothing to ask for. `retries`: requests under way for what failed before. */
+  take(retries: number): WantedBlob[] {
+    const [fresh] = this.#fresh;
+    const [failed] = this.#failed;
+    const mayRetry = failed !== undefined && retries < (fresh === undefined ? this.#mostRetries : 1);
+    const isRetryFirst = mayRetry && (fresh === undefined || isMoreUrgent(failed, fresh));
+    return takeBatch(isRetryFirst ? this.#failed : this.#fresh, BATCH_LIMITS);
+  }
+}
+
+/** What is on chain comes first, then the deadline counts: as the catalog orders them. */
+function isMoreUrgent(one: WantedBlob, other: WantedBlob): boolean {
+  if ((one.hashType === null) !== (other.hashType === null)) return one.hashType !== null;
+  return one.medianTimeSeconds < other.medianTimeSeconds;
+}

@@ -1,0 +1,40 @@
+import type { WantedBlob } from '../catalog/wanted-table.ts';
+import { HASH_TYPES } from '../core/blob/ids.ts';
+import type { BlobStore } from '../storage/blob-store.ts';
+import type { BlobHasher } from '../verify/hasher.ts';
+import { type VerifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
+
+/**
+ * Bytes that are in the store without a row in the catalog: a crash left them there, durable but never acknowledged, or
+ * the catalog was lost. Only blobs that were queued when this process opened the catalog can have any, or all of them
+ * while the catalog is made anew.
+ */
+export class LeftOver {
+  readonly #store: BlobStore;
+  readonly #hasher: BlobHasher;
+  readonly #openedMs: number;
+  readonly #isRebuilding: () => boolean;
+
+  /** `openedMs`: of the catalog, which sees to it that no row it had then is younger. */
+  constructor(store: BlobStore, hasher: BlobHasher, openedMs: number, isRebuilding: () => boolean) {
+    this.#store = store;
+    this.#hasher = hasher;
+    this.#openedMs = openedMs;
+    this.#isRebuilding = isRebuilding;
+  }
+
+  mayHave(wanted: WantedBlob): boolean {
+    return wanted.firstSeenMs < this.#openedMs || this.#isRebuilding();
+  }
+
+  /** null: there is none, or it is not what its name says. */
+  async find(wanted: WantedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
+    for (const hashType of HASH_TYPES) {
+      const found = await this.#store.get({ hashType, versionHash: wanted.versionHash }, signal);
+      if (found === null) continue;
+      const verified = verifyBlob(found, this.#hasher);
+      if (verified !== null) return verified;
+    }
+    return null;
+  }
+}

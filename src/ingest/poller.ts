@@ -1,0 +1,309 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import { CatalogError } from '../catalog/errors.ts';
+import type { Sighting } from '../catalog/wanted-table.ts';
+import { ArchiveError } from '../core/archive-errors.ts';
+import type { BlockHash, VersionHash } from '../core/blob/ids.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { Pulse } from '../core/pulse.ts';
+import type { BlobNode, ChainTip, ListedBlob } from '../node/blob-node.ts';
+import type { Activity } from '../view/activity.ts';
+import { MOST_LISTED, type Sweep, type SweepLimits, sweepCondition, sweepList } from './list-sweep.ts';
+
+/** Which chain the bytes on this machine belong to. */
+export interface ChainBinding {
+  boundChain(): Promise<BlockHash | null>;
+  bindTo(genesis: BlockHash): Promise<void>;
+}
+
+export interface PollerOptions {
+  /** How often the tip is asked for. */
+  readonly pollMs: number;
+  /** How often the list is read though no block came: for unconfirmed blobs. */
+  readonly sweepMs: number;
+  /** Entries of one page of the list. */
+  readonly pageEntries: number;
+  /** Entries of a list that is believed to end. */
+  readonly mostEntries?: number;
+}
+
+export interface PollerModules {
+  readonly node: BlobNode;
+  readonly catalog: Catalog;
+  readonly binding: ChainBinding;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  readonly nowMs: () => number;
+}
+
+/** The genesis block is asked for with every new tip, and after this, in case another node answers at the address. */
+const CHAIN_CHECK_MS = 600_000;
+/** Questions for names that nobody knows are answered together, by at most one reading of the list in this time. */
+const READ_AGAIN_MS = 500;
+/** Clients give up on an answer after five seconds. */
+const READ_AGAIN_PATIENCE_MS = 3_000;
+const BACKOFF_MS = { first: 500, most: 15_000 } as const;
+
+/** Asks the node what it has, over and over, and notes it in the catalog. */
+export class Poller {
+  readonly #options: PollerOptions;
+  readonly #modules: PollerModules;
+  /** Rings when there is something new to fetch, or when the node can be asked again. */
+  readonly news = new Pulse();
+  /** Nudged, it makes the next round begin at once: there is a new block. */
+  readonly wake = new Pulse();
+  #genesis: BlockHash | null = null;
+  /** By the clock that never steps; what is shown is by the wall's. */
+  #chainCheckedMs: number | null = null;
+  #sweepEndedMs: number | null = null;
+  /** Something happened that may have put another node at the address. */
+  #isChainDoubtful = false;
+  #tip: ChainTip | null = null;
+  #lastAnswerMs: number | null = null;
+  #sweptMs: number | null = null;
+  #listed: Sweep['found'] = new Map();
+  /** The last sweep saw everything that is listed. */
+  #isWhole = false;
+  /** There was a block since the last sweep. */
+  #isSweepDue = false;
+  #failures = 0;
+  #isPaused = false;
+  /** Each waits for a reading of the whole list that begins after the question. */
+  #questions: ((isAnswered: boolean) => void)[] = [];
+  #sweepBegunMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: PollerOptions, modules: PollerModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#round(signal);
+        this.#failures = 0;
+        this.#modules.conditions.set('node', null);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failures += 1;
+        this.#tell(error);
+        for (const tell of this.#questions.splice(0)) tell(false);
+      }
+      await this.wake.wait(this.#pauseMs(), signal);
+    }
+  }
+
+  #tell(error: unknown): void {
+    // A disk that cannot take what the node lists is not the node's fault.
+    if (error instanceof CatalogError) {
+      this.#modules.conditions.setError('list', error);
+      return;
+    }
+    this.#chainCheckedMs = null;
+    this.#modules.conditions.setError('node', error);
+  }
+
+  /** No operator forbids it; the node answers, and is on the chain that the bytes here belong to. */
+  get mayFetch(): boolean {
+    return !this.#isPaused && this.#chainCheckedMs !== null && !this.#isChainDoubtful;
+  }
+
+  /** Nothing is fetched while it is paused; the list is read all the same, so that it is known what waits. */
+  pause(isPaused: boolean): void {
+    this.#isPaused = isPaused;
+    this.news.ring();
+  }
+
+  /** Nothing may be fetched until the node was asked for its chain again. */
+  doubtChain(): void {
+    this.#isChainDoubtful = true;
+    this.wake.nudge();
+  }
+
+  /** A sweep of the whole list ended lately, on a node that is not catching up: what it did not name is not in it. */
+  isListCurrent(): boolean {
+    const { pollMs, sweepMs } = this.#options;
+    if (this.#sweepEndedMs === null || !this.#isWhole || this.#chainCheckedMs === null || this.#tip?.syncing !== false)
+      return false;
+    return performance.now() - this.#sweepEndedMs < Math.max(15_000, 3 * (pollMs + sweepMs));
+  }
+
+  /**
+   * Reads the whole list once more: a blob that was submitted after the last reading is in it. Concurrent callers share
+   * one reading, so that names made up by clients cost the node two readings a second at most. The list is cheap for
+   * the node, a question for one blob is not (reference/node-behaviour.md). false: the node did not answer in time.
+   */
+  async readAgain(signal: AbortSignal): Promise<boolean> {
+    if (this.#failures > 0) return false;
+    const answered = Promise.withResolvers<boolean>();
+    this.#questions.push(answered.resolve);
+    if (this.#questions.length === 1) setTimeout(() => this.wake.nudge(), this.#readAgainInMs());
+    const patience = setTimeout(answered.resolve, READ_AGAIN_PATIENCE_MS, false);
+    const gone = () => answered.resolve(false);
+    signal.addEventListener('abort', gone, { once: true });
+    try {
+      return (await answered.promise) && this.isListCurrent();
+    } finally {
+      clearTimeout(patience);
+      signal.removeEventListener('abort', gone);
+      this.#questions = this.#questions.filter((one) => one !== answered.resolve);
+    }
+  }
+
+  #readAgainInMs(): number {
+    return Math.max(0, this.#sweepBegunMs + READ_AGAIN_MS - performance.now());
+  }
+
+  /** Until the next round; a nudge ends the pause early. */
+  #pauseMs(): number {
+    if (this.#failures > 0) return backoffMs(this.#failures);
+    // A nudge that came while the last round was under way is not lost.
+    return this.#questions.length === 0 ? this.#options.pollMs : Math.min(this.#options.pollMs, this.#readAgainInMs());
+  }
+
+  get state(): {
+    genesis: BlockHash | null;
+    tip: ChainTip | null;
+    lastAnswerMs: number | null;
+    sweptMs: number | null;
+    entries: number | null;
+  } {
+    return {
+      genesis: this.#genesis,
+      tip: this.#tip,
+      lastAnswerMs: this.#lastAnswerMs,
+      sweptMs: this.#sweptMs,
+      entries: this.#sweptMs === null ? null : this.#listed.size,
+    };
+  }
+
+  /** Lowest median time that the last sweep named, seconds; null: it named none. */
+  get oldestListedSeconds(): number | null {
+    let oldest: number | null = null;
+    for (const time of this.#listed.values()) if (time !== null && (oldest === null || time < oldest)) oldest = time;
+    return oldest;
+  }
+
+  /** Does the last sweep name it? */
+  isListed(versionHash: VersionHash): boolean {
+    return this.#listed.has(versionHash);
+  }
+
+  /** Another configured node lists it: it is fetched, though the one that is followed does not name it. */
+  noteListedElsewhere(entry: ListedBlob): void {
+    if (this.#tip === null || this.#modules.catalog.noteListed([sightingOf(entry, this.#tip)]) === 0) return;
+    this.#modules.activity.emit('listed', 1);
+    this.news.ring();
+  }
+
+  /** The next reading of the list notes it anew, as if it had not been there. */
+  forget(versionHash: VersionHash): void {
+    this.#listed.delete(versionHash);
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    const { node, activity, nowMs } = this.#modules;
+    await this.#checkChain(signal);
+    const tip = await node.tip(signal);
+    this.#lastAnswerMs = nowMs();
+    const moved = tip.hash !== this.#tip?.hash;
+    if (moved && this.#tip !== null) {
+      this.#isChainDoubtful = true;
+      await this.#checkChain(signal);
+    }
+    this.#tip = tip;
+    if (moved) activity.emit('tip', tip);
+    this.#isSweepDue ||= moved;
+    const isStale = this.#sweepEndedMs === null || performance.now() - this.#sweepEndedMs >= this.#options.sweepMs;
+    const isAsked = this.#questions.length > 0 && this.#readAgainInMs() === 0;
+    const isThorough = isStale || isAsked;
+    if (isThorough || this.#isSweepDue) await this.#sweep(tip, isThorough, signal);
+  }
+
+  async #checkChain(signal: AbortSignal): Promise<void> {
+    const { node, binding } = this.#modules;
+    const isRecent = this.#chainCheckedMs !== null && performance.now() - this.#chainCheckedMs < CHAIN_CHECK_MS;
+    if (isRecent && !this.#isChainDoubtful) return;
+    const genesis = await node.genesisHash(signal);
+    const bound = await binding.boundChain();
+    if (bound === null) await binding.bindTo(genesis);
+    else if (bound !== genesis) {
+      throw otherChain(node.name, genesis, bound);
+    }
+    this.#genesis = genesis;
+    this.#chainCheckedMs = performance.now();
+    this.#isChainDoubtful = false;
+    this.news.ring();
+  }
+
+  /** For a new block one quick look, which saves a call; the thorough one that tells what is not listed comes in its time. */
+  async #sweep(tip: ChainTip, isThorough: boolean, signal: AbortSignal): Promise<void> {
+    const limits = { mostEntries: MOST_LISTED, ...this.#options, isThorough };
+    // A question that comes while the list is being read may be for a blob that its first page was too early for.
+    const questions = isThorough ? this.#questions.splice(0) : [];
+    if (isThorough) this.#sweepBegunMs = performance.now();
+    try {
+      await this.#readList(tip, limits, signal);
+      for (const tell of questions) tell(true);
+    } finally {
+      for (const tell of questions) tell(false);
+    }
+  }
+
+  async #readList(tip: ChainTip, limits: SweepLimits, signal: AbortSignal): Promise<void> {
+    const { node, nowMs, conditions } = this.#modules;
+    const { isThorough } = limits;
+    const sweep = await sweepList(node, limits, (page) => this.#note(page, tip), signal);
+    this.#isSweepDue = false;
+    this.#sweptMs = nowMs();
+    const condition = sweepCondition(sweep);
+    if (isThorough || condition !== null) {
+      this.#isWhole = condition === null;
+      conditions.set('list', condition);
+    }
+    if (isThorough) {
+      this.#listed = sweep.found;
+      this.#sweepEndedMs = performance.now();
+    } else for (const [versionHash, time] of sweep.found) this.#listed.set(versionHash, time);
+  }
+
+  #note(page: readonly ListedBlob[], tip: ChainTip): void {
+    const { catalog, activity, nowMs } = this.#modules;
+    this.#lastAnswerMs = nowMs();
+    const changed = page.filter(({ versionHash, medianTimeSeconds }) => {
+      const known = this.#listed.get(versionHash);
+      return known === undefined || known !== medianTimeSeconds;
+    });
+    if (changed.length > 0)
+      activity.emit(
+        'sighted',
+        changed.map(({ versionHash }) => versionHash),
+      );
+    const added = catalog.noteListed(changed.map((entry) => sightingOf(entry, tip)));
+    if (added === 0) return;
+    activity.emit('listed', added);
+    this.news.ring();
+  }
+}
+
+/** A dialect that tells no time: as urgent as what arrives now, unless it is known already. */
+function sightingOf(entry: ListedBlob, tip: ChainTip): Sighting {
+  if (entry.medianTimeSeconds !== null) return { ...entry, medianTimeSeconds: entry.medianTimeSeconds };
+  return { ...entry, medianTimeSeconds: tip.medianTimeSeconds, isTimeGuessed: true };
+}
+
+function backoffMs(failures: number): number {
+  return Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(failures - 1, 10));
+}
+
+/** What is said of a node that follows another chain than the data folder belongs to. */
+export function otherChain(node: string, genesis: BlockHash, bound: BlockHash): ArchiveError {
+  return new ArchiveError(
+    'archive/other-chain',
+    `The node ${node} is on another chain (genesis ${genesis}) than this data folder (genesis ${bound}).`,
+    {
+      details: { node, genesis, bound },
+      retryable: true,
+      hint: 'Point HOLDFAST_NODE_URL at a node of the same chain, or name another HOLDFAST_DATA_DIR for this one.',
+    },
+  );
+}

@@ -1,0 +1,73 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { SpooledContent } from '../catalog/content-table.ts';
+import { SPOOL } from '../catalog/placement-table.ts';
+import { isForLater } from '../core/archive-errors.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { Pulse } from '../core/pulse.ts';
+import { GroupCommit } from '../core/sqlite/group-commit.ts';
+import type { Home } from '../replication/home.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { Activity } from '../view/activity.ts';
+
+/** How long a full disk or a locked catalog is left alone before the write is tried again. */
+const RETRY_MS = 2_000;
+const GROUP_LIMIT = 512;
+
+export interface SpoolerModules {
+  readonly home: Home;
+  readonly catalog: Catalog;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+}
+
+/** Makes verified bytes durable first, and only then says so in the catalog. */
+export class Spooler {
+  readonly #modules: SpoolerModules;
+  readonly #commits: GroupCommit<SpooledContent>;
+  readonly #pause = new Pulse();
+  /** Rings when something was spooled. */
+  readonly news = new Pulse();
+
+  constructor(modules: SpoolerModules) {
+    this.#modules = modules;
+    this.#commits = new GroupCommit((contents) => modules.catalog.recordSpooled(contents), GROUP_LIMIT);
+  }
+
+  /**
+   * Resolves when the blob is `spooled`. While the disk refuses, it holds the bytes and tries again: they were fetched
+   * once, and what waits here keeps further fetches from starting. Rejects only when the signal aborts, and at once for a
+   * blob that has no place here while others have one (`isForLater`).
+   */
+  async spool(blob: VerifiedBlob, seen: Omit<SpooledContent, 'hashType' | 'versionHash'>, signal: AbortSignal) {
+    const { hashType, versionHash } = blob;
+    // Taken down while it was on its way here.
+    if (this.#modules.catalog.withheld.has(blob)) return;
+    const isUnmined = seen.isUnmined === true;
+    const where = await this.#insist(() => this.#modules.home.put(blob, signal, isUnmined), signal);
+    const content = { ...seen, hashType, versionHash };
+    await this.#insist(async () => {
+      if (where === SPOOL) await this.#commits.add(content);
+      // There was no room here: a backend took it, and gave it back whole.
+      else this.#modules.catalog.replicas.recordFound(where, [content]);
+    }, signal);
+    this.#modules.activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
+    this.news.ring();
+  }
+
+  async #insist<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        const written = await write();
+        this.#modules.conditions.set('store', null);
+        return written;
+      } catch (error) {
+        signal.throwIfAborted();
+        // The others must not wait behind it.
+        if (isForLater(error)) throw error;
+        this.#modules.conditions.setError('store', error);
+      }
+      await this.#pause.wait(RETRY_MS, signal);
+    }
+  }
+}

@@ -1,0 +1,247 @@
+import { LRUCache } from 'lru-cache';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { ChainFollowing } from '../chain/chain-following.ts';
+import { type ContentName, HASH_TYPES, type NamedHash, type VersionHash } from '../core/blob/ids.ts';
+import type { NodeLists } from '../ingest/node-lists.ts';
+import type { Poller } from '../ingest/poller.ts';
+import type { Adoption } from '../replication/adoption.ts';
+import type { CacheFill } from '../replication/cache-fill.ts';
+import type { Copies } from '../replication/copies.ts';
+import type { DamageWatch } from '../replication/damage-watch.ts';
+import type { Site } from '../replication/site.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
+import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
+import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from '../view/archive-view.ts';
+import { ProvenFile } from './proven-file.ts';
+
+export interface ReaderModules {
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly copies: Copies;
+  readonly rehash: RehashRule;
+  readonly cacheFill: CacheFill;
+  readonly sites: readonly Site[];
+  readonly damage: DamageWatch;
+  readonly poller: Poller;
+  /** Of every configured node. */
+  readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
+  readonly adoption: Adoption;
+  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasConflict'>;
+}
+
+/** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
+const MOST_ABSENCE_QUESTIONS = 16;
+/** What every backend answered is good for this long. */
+const ABSENCE_MS = 5_000;
+const ABSENCE_ENTRIES = 10_000;
+
+/** Gives bytes only when they are proven, and says "absent" only when that is. */
+export class ArchiveReader {
+  readonly #modules: ReaderModules;
+  readonly #absentUntilMs = new LRUCache<string, number>({ max: ABSENCE_ENTRIES });
+  #absenceQuestions = 0;
+
+  constructor(modules: ReaderModules) {
+    this.#modules = modules;
+  }
+
+  /** null: nobody forbids it to be given out. */
+  refusal(name: NamedHash): Withheld | null {
+    const [first] = this.#modules.catalog.withheld.find(name);
+    return first === undefined ? null : { kind: 'withheld', at: new Date(first.atMs).toISOString() };
+  }
+
+  async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+    const refusal = this.refusal(name);
+    if (refusal !== null) return refusal;
+    const { store, cacheFill } = this.#modules;
+    const known = this.entriesOf(name);
+    const faults: StorageError[] = [];
+    try {
+      for (const entry of known) {
+        if (entry.state === 'seen') continue;
+        const search = await this.#modules.copies.find(entry, signal);
+        this.#modules.damage.reportClaimed(entry, search.bad);
+        if (search.found !== null) {
+          if (search.found.from !== store.id) cacheFill.offer(entry, search.found.blob);
+          return { kind: 'found', blob: search.found.blob };
+        }
+        faults.push(...search.faults);
+      }
+      const [fault] = faults;
+      if (fault !== undefined) return unavailable('store-fault', fault.message, 10);
+      if (known.length > 0) {
+        return unavailable('damaged', 'The copy here is damaged; it is fetched again while the node has it.', 30);
+      }
+      return (await this.absence(name, signal)) ?? { kind: 'absent' };
+    } catch (error) {
+      if (error instanceof StorageError) return unavailable('store-fault', error.message, 10);
+      throw error;
+    }
+  }
+
+  /** A file that this process has hashed since it last changed; null: read and prove it. */
+  async open({ versionHash, hashType }: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null> {
+    const { store, rehash } = this.#modules;
+    for (const type of hashType === null ? HASH_TYPES : [hashType]) {
+      const name = { hashType: type, versionHash };
+      if (!rehash.knows(name) || this.isWithheld(name)) continue;
+      const proven = this.#proven(name, await store.openFile(name, signal).catch(faultless));
+      if (proven !== null) return proven;
+    }
+    return null;
+  }
+
+  #proven(name: ContentName, file: OpenBlobFile | null): ProvenBytes | null {
+    if (file === null) return null;
+    const identity = file.identity();
+    if (this.#modules.rehash.holds(name, identity)) return new ProvenFile(name, file, identity);
+    file.close();
+    return null;
+  }
+
+  /**
+   * A small blob that lies here, read and hashed at once; null: `read` has to look, and says what is wrong. While the
+   * catalog is made anew nothing is: what may not be given out is read together with it. Throws what the disk says.
+   */
+  glance(versionHash: VersionHash): VerifiedBlob | null {
+    const { store, rehash, adoption } = this.#modules;
+    if (!adoption.isDone || this.isWithheld({ versionHash, hashType: null })) return null;
+    const found = store.small(versionHash);
+    return found === null ? null : rehash.prove(found, found.bytes, null);
+  }
+
+  isWithheld(name: NamedHash): boolean {
+    return this.#modules.catalog.withheld.has(name);
+  }
+
+  /** The rows that this name can mean. */
+  entriesOf(name: NamedHash): ContentEntry[] {
+    return this.#modules.catalog
+      .find(name.versionHash)
+      .filter((entry) => name.hashType === null || entry.hashType === name.hashType);
+  }
+
+  /** For a name without a row: null when it is proven absent, else why that cannot be said. */
+  async absence(name: NamedHash, signal: AbortSignal): Promise<Unavailable | null> {
+    const { catalog, poller, adoption, chain } = this.#modules;
+    if (catalog.findWanted(name.versionHash) !== null) {
+      return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
+    }
+    if (this.#isOnChain(name)) {
+      return unavailable(
+        'cannot-tell',
+        'It is on chain and not held here; nobody was asked lately who may have it.',
+        600,
+      );
+    }
+    // Its node may still give it; here was no room for it while no block has it.
+    const isLetGo = catalog.unmined.letGo(name.versionHash).some(({ returnedMs }) => returnedMs === null);
+    if (isLetGo && poller.isListed(name.versionHash)) {
+      return unavailable(
+        'not-fetched-yet',
+        'It is in no block, and was let go; it is fetched again when it is mined.',
+        60,
+      );
+    }
+    if (!adoption.isDone) return unavailable('cannot-tell', 'The catalog is being rebuilt.', 30);
+    if (!poller.isListCurrent()) {
+      return unavailable(
+        'cannot-tell',
+        'The node has not been asked lately, so it is not known whether this exists.',
+        10,
+      );
+    }
+    if (!chain.isCurrent()) {
+      return unavailable(
+        'cannot-tell',
+        'The chain is not walked to its end, so it is not known whether this is on it.',
+        10,
+      );
+    }
+    if (chain.hasConflict) {
+      return unavailable(
+        'cannot-tell',
+        'The configured nodes follow different branches, so it is not known whether this is on the right one.',
+        30,
+      );
+    }
+    for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
+      const holder = await this.#holderOf({ hashType, versionHash: name.versionHash }, signal);
+      if (holder === 'not asked') return unavailable('cannot-tell', 'Too many unknown names are asked for now.', 5);
+      if (holder !== null) {
+        return unavailable('cannot-tell', `Bytes of this name are in ${holder}, but not in the catalog yet.`, 10);
+      }
+    }
+    const [isRead, whyListed] = await Promise.all([poller.readAgain(signal), this.#whyListed(name)]);
+    if (!isRead) {
+      return unavailable('cannot-tell', 'The node was asked for its list just now, and has not answered.', 5);
+    }
+    const isUnread = poller.isListed(name.versionHash) && catalog.find(name.versionHash).length === 0;
+    if (isUnread || this.entriesOf(name).length > 0) {
+      return unavailable('not-fetched-yet', 'The node lists it since a moment ago; its bytes are not here yet.', 1);
+    }
+    return whyListed;
+  }
+
+  /** What a node lists that is not followed is fetched from it, as what the followed one lists; null: none lists it. */
+  async #whyListed({ versionHash }: NamedHash): Promise<Unavailable | null> {
+    const { lists, poller } = this.#modules;
+    if (!lists.isOfSeveral) return null;
+    const { byHash, silent } = await lists.read();
+    const listed = byHash.get(versionHash);
+    if (listed !== undefined) {
+      poller.noteListedElsewhere(listed);
+      return unavailable('not-fetched-yet', 'A configured node lists it; its bytes are not here yet.', 5);
+    }
+    if (silent.length === 0) return null;
+    return unavailable('cannot-tell', `${silent.join(', ')} was asked for its list just now, and has not answered.`, 5);
+  }
+
+  /** Of what everybody answered not to have, the recorded loss speaks; anything else on chain may be somewhere. */
+  #isOnChain(name: NamedHash): boolean {
+    const { chain, losses } = this.#modules.catalog;
+    return HASH_TYPES.some((hashType) => {
+      const content = { hashType, versionHash: name.versionHash };
+      if (name.hashType !== null && name.hashType !== hashType) return false;
+      return chain.firstHeight(content) !== null && losses.find(content) === null;
+    });
+  }
+
+  /** A store that has something under that name; null when each one answered that it has not. A fault throws. */
+  async #holderOf(name: ContentName, signal: AbortSignal): Promise<string | null> {
+    const { store, sites } = this.#modules;
+    if ((await store.stat(name, signal)) !== null) return 'the data folder';
+    const key = `${name.hashType}/${name.versionHash}`;
+    if (sites.length === 0 || (this.#absentUntilMs.get(key) ?? 0) > performance.now()) return null;
+    if (this.#absenceQuestions >= MOST_ABSENCE_QUESTIONS) return 'not asked';
+    this.#absenceQuestions += 1;
+    try {
+      const answers = await Promise.all(sites.map((site) => hasIt(site, name, signal)));
+      const holder = sites.find((_, index) => answers[index] === true);
+      if (holder !== undefined) return holder.id;
+      this.#absentUntilMs.set(key, performance.now() + ABSENCE_MS);
+      return null;
+    } finally {
+      this.#absenceQuestions -= 1;
+    }
+  }
+}
+
+/** `read` meets the same fault, and says what it means. */
+function faultless(error: unknown): null {
+  if (error instanceof StorageError) return null;
+  throw error;
+}
+
+async function hasIt(site: Site, name: ContentName, signal: AbortSignal): Promise<boolean> {
+  site.admit();
+  return (await site.judged(() => site.store.stat(name, signal), signal)) !== null;
+}
+
+function unavailable(reason: UnavailableReason, message: string, retryAfterSeconds: number): Unavailable {
+  return { kind: 'unavailable', reason, message, retryAfterSeconds };
+}

@@ -1,0 +1,28 @@
+import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { ContentRecord } from '../view/archive-view.ts';
+
+/** What a queue entry says of its content; where it is on chain is told by others. */
+export function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurrences' | 'nextOccurrences'> {
+  return {
+    versionHash: wanted.versionHash,
+    hashType: wanted.hashType,
+    state: 'seen',
+    sizeBytes: wanted.sizeBytes,
+    listedTxid: wanted.txid,
+    medianTimeSeconds: wanted.medianTimeSeconds,
+    seenAt: new Date(wanted.firstSeenMs).toISOString(),
+    spooledAt: null,
+    storedAt: null,
+    replicas: [],
+    lastFailure: failureOf(wanted),
+  };
+}
+
+export function failureOf(wanted: WantedBlob): ContentRecord['lastFailure'] {
+  if (wanted.lastErrorCode === null) return null;
+  return { code: wanted.lastErrorCode, message: wanted.lastError ?? '', attempts: wanted.attempts };
+}
+
+export function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

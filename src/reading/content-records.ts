@@ -1,0 +1,79 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { ChainFollowing } from '../chain/chain-following.ts';
+import type { ContentName, NamedHash, TxId } from '../core/blob/ids.ts';
+import type { ContentRecord, ListingPage, ListingQuery, RecordLookup } from '../view/archive-view.ts';
+import type { ArchiveReader } from './archive-reader.ts';
+import { describeWanted, failureOf, isoTime } from './content-record.ts';
+import { decodeCursor, encodeCursor } from './listing-cursor.ts';
+
+export interface ContentRecordModules {
+  readonly catalog: Catalog;
+  readonly reader: Pick<ArchiveReader, 'entriesOf' | 'absence' | 'refusal'>;
+  readonly chain: Pick<ChainFollowing, 'occurrences'>;
+}
+
+/** What is known of contents, one of them or page by page: everything but the bytes. */
+export class ContentRecords {
+  readonly #modules: ContentRecordModules;
+
+  constructor(modules: ContentRecordModules) {
+    this.#modules = modules;
+  }
+
+  async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null): Promise<RecordLookup> {
+    const { reader, catalog } = this.#modules;
+    const [entry] = reader.entriesOf(name);
+    const wanted = catalog.findWanted(name.versionHash);
+    if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted, occurrencesAfter) };
+    if (wanted !== null) return { kind: 'found', record: this.#describeWanted(wanted, occurrencesAfter) };
+    return reader.refusal(name) ?? (await reader.absence(name, signal)) ?? { kind: 'absent' };
+  }
+
+  /** Throws `ArchiveError` `archive/bad-cursor`. */
+  list(query: ListingQuery): ListingPage {
+    const after = query.after === null ? null : decodeCursor(query.after, query.order);
+    const entries = this.#modules.catalog.page(query.order, after, query.limit + 1);
+    const shown = entries.slice(0, query.limit);
+    const last = shown.at(-1);
+    const more = entries.length > shown.length && last !== undefined;
+    return {
+      records: shown.map((entry) => this.#describe(entry, null, null)),
+      next: more ? encodeCursor(last.sequence, query.order) : null,
+    };
+  }
+
+  #describe(entry: ContentEntry, wanted: WantedBlob | null, after: string | null): ContentRecord {
+    const { catalog } = this.#modules;
+    const replicas = catalog.placementsOf(entry);
+    return {
+      versionHash: entry.versionHash,
+      hashType: entry.hashType,
+      state: catalog.withheld.has(entry) ? 'withheld' : entry.state,
+      sizeBytes: entry.sizeBytes,
+      listedTxid: entry.txid,
+      medianTimeSeconds: entry.medianTimeSeconds,
+      seenAt: new Date(entry.firstSeenMs).toISOString(),
+      spooledAt: isoTime(entry.spooledMs),
+      storedAt: isoTime(entry.storedMs),
+      replicas: replicas.map(({ backend, state, verifiedMs }) => ({ backend, state, verifiedAt: isoTime(verifiedMs) })),
+      lastFailure: wanted === null ? null : failureOf(wanted),
+      ...this.#occurrencesOf(entry, entry.txid, after),
+    };
+  }
+
+  #describeWanted(wanted: WantedBlob, after: string | null): ContentRecord {
+    const { hashType, versionHash, txid } = wanted;
+    return {
+      ...describeWanted(wanted),
+      // Before a block names it, a list has: there is one transaction, and it waits.
+      ...this.#occurrencesOf({ hashType: hashType ?? 'keccak256', versionHash }, txid, after),
+    };
+  }
+
+  #occurrencesOf(name: ContentName, txid: TxId | null, after: string | null) {
+    const { occurrences, next } = this.#modules.chain.occurrences(name, txid, after);
+    return { occurrences, nextOccurrences: next };
+  }
+}

@@ -1,0 +1,138 @@
+import { setImmediate as letOthersWork } from 'node:timers/promises';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { BlockHash } from '../core/blob/ids.ts';
+
+export interface LastSavedBlockModules {
+  readonly catalog: Catalog;
+  readonly nowMs: () => number;
+  /** What may be looked up in one go; more is searched for in steps. */
+  readonly mostLookUps?: number;
+}
+
+export type LastSaved =
+  /** From the start up to this height everything is saved; below the start: nothing is. */
+  | { readonly kind: 'saved'; readonly upTo: number }
+  /** It is being looked for, in steps between which everything else goes on. */
+  | { readonly kind: 'searching' };
+
+interface Remembered {
+  readonly upTo: number;
+  /** Of the block there; null: nothing is saved. Another one there now: nothing is known of that. */
+  readonly hash: BlockHash | null;
+  /** What it was asked for; null: it was searched for, and holds whatever came on top since. */
+  readonly asked: { readonly finalHeight: number; readonly tip: BlockHash } | null;
+  readonly atMs: number;
+  readonly lastsMs: number;
+}
+
+/** At most this share of the time goes into it when it takes long. */
+const SHARE = 0.05;
+const LEAST_MS = 500;
+
+/**
+ * The highest final block up to which everything is saved. Remembered for a moment, the longer the longer it took; not
+ * over a new block or lock, where it is found at once.
+ */
+export class LastSavedBlock {
+  readonly #modules: LastSavedBlockModules;
+  #known: Remembered | null = null;
+  #search: Promise<void> | null = null;
+  #failure: unknown = null;
+
+  constructor(modules: LastSavedBlockModules) {
+    this.#modules = modules;
+  }
+
+  /** Resolves when no search is under way. */
+  async settled(): Promise<void> {
+    await this.#search;
+  }
+
+  find(startHeight: number, finalHeight: number): LastSaved {
+    const known = this.#standing(finalHeight);
+    if (known !== null && known.asked !== null) return { kind: 'saved', upTo: known.upTo };
+    if (this.#search === null && (known === null || !this.#isFresh(known))) {
+      const saved = this.#atOnce(startHeight, finalHeight);
+      if (saved !== null) return saved;
+      this.#search = this.#searchFor(startHeight, finalHeight);
+    }
+    return known === null ? { kind: 'searching' } : { kind: 'saved', upTo: Math.min(known.upTo, finalHeight) };
+  }
+
+  /** What is known and still holds: of a search for as long as the next one takes, of the rest for its moment. */
+  #standing(finalHeight: number): Remembered | null {
+    const known = this.#known;
+    if (known === null) return null;
+    const { chain } = this.#modules.catalog;
+    if (known.asked === null) {
+      const isOurs = known.hash === null || chain.blockAt(known.upTo)?.hash === known.hash;
+      return isOurs ? known : null;
+    }
+    const isSame = known.asked.finalHeight === finalHeight && known.asked.tip === chain.state.tip?.hash;
+    return isSame && this.#isFresh(known) ? known : null;
+  }
+
+  /** A clock that stepped back makes nothing last longer. */
+  #isFresh({ atMs, lastsMs }: Remembered): boolean {
+    const age = this.#modules.nowMs() - atMs;
+    return age >= 0 && age < lastsMs;
+  }
+
+  /** null: it would take too long. */
+  #atOnce(startHeight: number, finalHeight: number): LastSaved | null {
+    const { catalog, nowMs, mostLookUps } = this.#modules;
+    const begun = performance.now();
+    const unsaved = catalog.answers.firstUnsavedHeight(startHeight, mostLookUps);
+    if (unsaved === 'too-many') {
+      if (this.#failure === null) return null;
+      const failure = this.#failure;
+      this.#failure = null;
+      throw failure;
+    }
+    const { tip } = catalog.chain.state;
+    const upTo = unsaved === null ? finalHeight : Math.min(finalHeight, unsaved - 1);
+    const lastsMs = Math.max(LEAST_MS, (performance.now() - begun) / SHARE);
+    const asked = { finalHeight, tip: tip?.hash };
+    this.#known =
+      asked.tip === undefined
+        ? null
+        : { upTo, hash: null, asked: { finalHeight, tip: asked.tip }, atMs: nowMs(), lastsMs };
+    return { kind: 'saved', upTo };
+  }
+
+  async #searchFor(startHeight: number, finalHeight: number): Promise<void> {
+    const begun = performance.now();
+    try {
+      const found = await this.#lookThrough(startHeight, finalHeight);
+      const lastsMs = Math.max(LEAST_MS, (performance.now() - begun) / SHARE);
+      if (found !== null) this.#known = { ...found, asked: null, atMs: this.#modules.nowMs(), lastsMs };
+    } catch (error) {
+      // Whoever asks next is told.
+      this.#failure = error;
+    } finally {
+      this.#search = null;
+    }
+  }
+
+  /** At one moment of the catalog. null: it was closed meanwhile. */
+  async #lookThrough(
+    startHeight: number,
+    finalHeight: number,
+  ): Promise<{ upTo: number; hash: BlockHash | null } | null> {
+    const { catalog } = this.#modules;
+    const snapshot = catalog.snapshot();
+    try {
+      let upTo = finalHeight;
+      for (const unsaved of snapshot.unsaved(startHeight, finalHeight)) {
+        await letOthersWork();
+        if (!catalog.answers.isOpen) return null;
+        if (unsaved === null) continue;
+        upTo = unsaved - 1;
+        break;
+      }
+      return { upTo, hash: upTo < startHeight ? null : snapshot.hashAt(upTo) };
+    } finally {
+      snapshot.close();
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
+import type { FileIdentity } from '../verify/verified-blob.ts';
+import type { ProvenBytes } from '../view/archive-view.ts';
+
+/** A local file that was verified and has not changed since; looked at again behind every part that is read. */
+export class ProvenFile implements ProvenBytes {
+  readonly hashType: HashType;
+  readonly versionHash: VersionHash;
+  readonly sizeBytes: number;
+  readonly #file: OpenBlobFile;
+  readonly #proven: FileIdentity;
+
+  constructor(name: ContentName, file: OpenBlobFile, proven: FileIdentity) {
+    this.hashType = name.hashType;
+    this.versionHash = name.versionHash;
+    this.sizeBytes = Number(proven.sizeBytes);
+    this.#file = file;
+    this.#proven = proven;
+  }
+
+  async read(into: Uint8Array, position: number): Promise<void> {
+    this.#refuseChanged(into.length, await this.#file.read(into, position));
+  }
+
+  /** Behind the reading: a writer sets the times before it writes, so that whoever read any of it sees them. */
+  #refuseChanged(wantedBytes: number, readBytes: number): void {
+    const now = this.#file.identity();
+    const same =
+      readBytes === wantedBytes &&
+      now.sizeBytes === this.#proven.sizeBytes &&
+      now.mtimeNs === this.#proven.mtimeNs &&
+      now.ctimeNs === this.#proven.ctimeNs;
+    if (same) return;
+    throw new StorageError('storage/fault', `The file of ${this.versionHash} changed while it was sent.`, {
+      details: { hashType: this.hashType, versionHash: this.versionHash },
+      retryable: true,
+      hint: 'Find out who writes into the data folder; the next read hashes it again.',
+    });
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+}

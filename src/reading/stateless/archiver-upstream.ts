@@ -1,0 +1,164 @@
+import { Pool } from 'undici';
+import { z } from 'zod';
+import { parseBoundedJson } from '../../core/blob/bounded-json.ts';
+import { messageOf } from '../../core/blob/errors.ts';
+import type { NamedHash } from '../../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
+import { decodeOccurrenceRecord } from '../../verify/decode-occurrence-record.ts';
+import { VerifyError } from '../../verify/errors.ts';
+import type { OccurrenceRecord } from '../../verify/occurrence-record.ts';
+import type { Verifier } from '../../verify/verified-blob.ts';
+import type { BlobLookup, Unavailable } from '../../view/archive-view.ts';
+import type { ProofLookup } from '../../view/chain-view.ts';
+
+export interface UpstreamOptions {
+  /** Where the archiver's API is; a path in front of it is kept. */
+  readonly url: string;
+  /** Where it takes one for reading. */
+  readonly token: string | null;
+}
+
+const CONNECTIONS = 32;
+const TIMEOUT_MS = 30_000;
+/** A page of occurrences, and what is known of each backend. */
+const RECORD_BYTES = 4 * 1_048_576;
+const PROOF_BYTES = 16 * 1_048_576;
+const PROBLEM = z.looseObject({
+  code: z.string(),
+  recordedAt: z.string().optional(),
+  sources: z.array(z.string()).optional(),
+});
+const PROOFS = z.object({ records: z.array(z.unknown()).max(64) });
+
+/** What an archiver says of a blob, not decoded: the room of HTTP knows its form. */
+export type RecordAnswer = { readonly kind: 'found'; readonly json: unknown } | Exclude<BlobLookup, { kind: 'found' }>;
+
+interface Answered {
+  readonly status: number;
+  readonly retryAfterSeconds: number;
+  readonly body: Uint8Array;
+}
+
+/** The archiver, asked for what the backends have not got (yet): its local store may have it. Believed in nothing. */
+export class ArchiverUpstream {
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #verifier: Verifier;
+  /** Nothing was heard of it when it was asked last. */
+  isAway = false;
+
+  constructor({ url, token }: UpstreamOptions, verifier: Verifier) {
+    const { origin, pathname } = new URL(url);
+    this.#pool = new Pool(origin, { connections: CONNECTIONS, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
+    this.#path = pathname.replace(/\/+$/, '');
+    this.#headers = token === null ? {} : { authorization: `Bearer ${token}` };
+    this.#verifier = verifier;
+  }
+
+  async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+    const answered = await this.#get(`/v1/blobs/${spelled(name)}`, MAX_BLOB_BYTES, signal);
+    if (answered.status !== 200) return meaningOf(answered);
+    const blob = await this.#verifier.verify({ ...name, bytes: answered.body });
+    if (blob === null) return unavailable('damaged', 'The archiver gave bytes that are not these.', 10);
+    return { kind: 'found', blob };
+  }
+
+  async proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup> {
+    const answered = await this.#get(`/v1/blobs/${spelled(name)}/proof`, PROOF_BYTES, signal);
+    const meaning = answered.status === 200 ? null : meaningOf(answered);
+    if (meaning !== null && meaning.kind !== 'unavailable') return { kind: 'absent' };
+    if (meaning !== null) return { ...meaning, reason: 'not-final' };
+    const records = recordsIn(answered.body);
+    if (records !== null) return { kind: 'found', records };
+    return {
+      kind: 'unavailable',
+      reason: 'store-fault',
+      message: 'The archiver gave no records.',
+      retryAfterSeconds: 10,
+    };
+  }
+
+  /** A claim, which no proof goes with. `after`: the page of its occurrences. */
+  async record(name: NamedHash, after: string | undefined, signal: AbortSignal): Promise<RecordAnswer> {
+    const query = after === undefined ? '' : `?${new URLSearchParams({ after })}`;
+    const answered = await this.#get(`/v1/blobs/${spelled(name)}/record${query}`, RECORD_BYTES, signal);
+    return answered.status === 200 ? { kind: 'found', json: jsonOf(answered.body) } : meaningOf(answered);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  /** Status 0: it did not answer. */
+  async #get(path: string, mostBytes: number, signal: AbortSignal): Promise<Answered> {
+    try {
+      const answer = await this.#pool.request({
+        method: 'GET',
+        path: `${this.#path}${path}`,
+        headers: this.#headers,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      });
+      const retryAfterSeconds = Number(answer.headers['retry-after'] ?? 5);
+      const parts: Uint8Array[] = [];
+      let bytes = 0;
+      for await (const part of answer.body) {
+        const chunk = z.instanceof(Uint8Array).parse(part);
+        bytes += chunk.length;
+        if (bytes > mostBytes) throw new RangeError(`the archiver sent more than ${mostBytes} bytes`);
+        parts.push(chunk);
+      }
+      this.isAway = false;
+      const body = new Uint8Array(bytes);
+      let at = 0;
+      for (const part of parts) {
+        body.set(part, at);
+        at += part.length;
+      }
+      return { status: answer.statusCode, retryAfterSeconds, body };
+    } catch (error) {
+      signal.throwIfAborted();
+      this.isAway = true;
+      return { status: 0, retryAfterSeconds: 10, body: Buffer.from(messageOf(error)) };
+    }
+  }
+}
+
+/** The form that says the hash type as well, where it is known. */
+function spelled({ versionHash, hashType }: NamedHash): string {
+  return hashType === 'blake2s256' ? `01${versionHash}` : versionHash;
+}
+
+/** Only in the archiver's own words: a balancer in between says 404 for reasons of its own. */
+function meaningOf({ status, retryAfterSeconds, body }: Answered): Exclude<BlobLookup, { kind: 'found' }> {
+  const problem = PROBLEM.safeParse(jsonOf(body));
+  const { code = '', recordedAt = '', sources = [] } = problem.success ? problem.data : {};
+  if (status === 404 && code === 'blob/absent') return { kind: 'absent' };
+  if (status === 410 && code === 'blob/lost') return { kind: 'lost', loss: { recordedAt, sources } };
+  if (status === 451) return { kind: 'withheld', at: null };
+  const says = status === 0 ? 'does not answer' : 'cannot tell now';
+  return unavailable('cannot-tell', `No backend has it, and the archiver ${says}.`, retryAfterSeconds);
+}
+
+function recordsIn(body: Uint8Array): OccurrenceRecord[] | null {
+  const proofs = PROOFS.safeParse(jsonOf(body));
+  if (!proofs.success) return null;
+  try {
+    return proofs.data.records.map(decodeOccurrenceRecord);
+  } catch (error) {
+    if (error instanceof VerifyError) return null;
+    throw error;
+  }
+}
+
+function jsonOf(body: Uint8Array): unknown {
+  try {
+    return parseBoundedJson(new TextDecoder().decode(body));
+  } catch {
+    return null;
+  }
+}
+
+function unavailable(reason: Unavailable['reason'], message: string, retryAfterSeconds: number): Unavailable {
+  return { kind: 'unavailable', reason, message, retryAfterSeconds };
+}

@@ -1,0 +1,157 @@
+import type { BlockHash } from '../../core/blob/ids.ts';
+import { parseVersionHash } from '../../core/blob/ids.ts';
+import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
+import { Pulse } from '../../core/pulse.ts';
+import type { Site } from '../../replication/site.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { ArchiverUpstream } from './archiver-upstream.ts';
+import type { WithheldNames } from './withheld-names.ts';
+
+export interface WatchModules {
+  readonly sites: readonly Site[];
+  readonly withheld: WithheldNames;
+  readonly archiver: ArchiverUpstream | null;
+  readonly conditions: ConditionBoard;
+}
+
+const EVERY_MS = 10_000;
+const ASK_MS = 8_000;
+/** How long a start waits for backends, to refuse what belongs to another chain; later that is a condition. */
+const FIRST_LOOK_MS = 3_000;
+/** Nobody's name: whether a store without a marker answers at all. */
+const NOBODY = { hashType: 'keccak256', versionHash: parseVersionHash('0'.repeat(64)) } as const;
+
+/** Whether the backends answer, belong to one chain, and what they withhold: asked again and again. */
+export class StatelessWatch {
+  readonly #modules: WatchModules;
+  readonly #pause = new Pulse();
+
+  constructor(modules: WatchModules) {
+    this.#modules = modules;
+  }
+
+  /**
+   * Looks for the first time, and goes on until the signal aborts: `ended`. `settled`: the first look is over, or took too
+   * long to be waited for; then readiness says so until it is.
+   */
+  start(signal: AbortSignal): { readonly settled: Promise<void>; readonly ended: Promise<void> } {
+    const looked = this.look(signal);
+    return { settled: this.#settled(looked), ended: looked.then(() => this.#goOn(signal)) };
+  }
+
+  async #settled(looked: Promise<void>): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      this.#modules.conditions.set('node', {
+        code: 'reader/not-asked-yet',
+        message: 'Not every backend has answered yet.',
+        hint: 'Wait some seconds; then the status names the backend that does not answer.',
+        blocksReadiness: true,
+      });
+      resolve();
+    }, FIRST_LOOK_MS);
+    try {
+      await Promise.race([looked, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #goOn(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#pause.wait(EVERY_MS, signal);
+      if (!signal.aborted) await this.look(signal);
+    }
+  }
+
+  /** Everything once. Never throws for what backends do. */
+  async look(signal: AbortSignal): Promise<void> {
+    const { sites, withheld, archiver, conditions } = this.#modules;
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
+    // Side by side: one backend that is silent until the deadline keeps no other from saying what it withholds.
+    const [asked] = await Promise.all([
+      Promise.all(sites.map((site) => this.#ask(site, deadline))),
+      this.#readWithheld(withheld, deadline),
+    ]);
+    // Whoever stops gets no answers, and that says nothing about the backends.
+    if (signal.aborted) return;
+    // One that answers is enough to be of use; without any, others should be asked instead.
+    const none = asked.every((answer) => answer instanceof StorageError);
+    for (const [index, { id }] of sites.entries()) {
+      const answer = asked[index];
+      if (answer instanceof StorageError) conditions.setError(`backend:${id}`, answer, none);
+      else conditions.set(`backend:${id}`, null);
+    }
+    this.#compareChains(asked);
+    conditions.set(
+      'node',
+      archiver?.isAway === true
+        ? {
+            code: 'reader/archiver-away',
+            message: 'The archiver does not answer; what no backend has is refused.',
+            hint: 'Look at HOLDFAST_ARCHIVER_URL and at the archiver.',
+            blocksReadiness: false,
+          }
+        : null,
+    );
+  }
+
+  async #readWithheld(withheld: WithheldNames, signal: AbortSignal): Promise<void> {
+    const faults = await withheld.refresh(signal).catch((error: unknown) => {
+      if (signal.aborted) return new Map<string, StorageError>();
+      throw error;
+    });
+    const [fault] = faults.values();
+    const [unread] = withheld.unread;
+    if (fault !== undefined) this.#modules.conditions.setError('list', fault, unread !== undefined);
+    else if (unread === undefined) this.#modules.conditions.set('list', null);
+    else {
+      this.#modules.conditions.set('list', {
+        code: 'reader/withheld-unknown',
+        message: `What ${unread} withholds has not been read yet, so nothing is served.`,
+        hint: 'Let this reader list and read audit/ there.',
+        blocksReadiness: true,
+      });
+    }
+  }
+
+  async #ask(site: Site, signal: AbortSignal): Promise<BlockHash | null | StorageError> {
+    const { store } = site;
+    try {
+      return await site.judged(async () => {
+        if (store.boundChain !== undefined) return await store.boundChain(signal);
+        await store.stat(NOBODY, signal);
+        return null;
+      }, signal);
+    } catch (error) {
+      if (error instanceof StorageError) return error;
+      return new StorageError('storage/timeout', `The ${site.id} store did not answer in time.`, {
+        details: { backend: site.id },
+        retryable: true,
+        hint: 'Look at that server and the way to it.',
+        cause: error,
+      });
+    }
+  }
+
+  #compareChains(asked: readonly (BlockHash | null | StorageError)[]): void {
+    const chains = new Set(asked.filter((answer) => typeof answer === 'string'));
+    const [one, other] = chains;
+    const differ = one !== undefined && other !== undefined;
+    this.#modules.conditions.set(
+      'chain:reader',
+      differ
+        ? {
+            code: 'storage/other-chain',
+            message: `The backends belong to different chains: ${one} and ${other}.`,
+            hint: 'Give each chain a reader of its own.',
+            blocksReadiness: true,
+          }
+        : null,
+    );
+    for (const [index, site] of this.#modules.sites.entries()) {
+      const answer = asked[index];
+      if (typeof answer === 'string' || answer === null) site.isAdmitted = !differ;
+    }
+  }
+}

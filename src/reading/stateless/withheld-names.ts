@@ -1,0 +1,79 @@
+import { HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
+import { StorageError } from '../../storage/errors.ts';
+import { namesListedIn } from '../withhold/withheld-file.ts';
+import { type WithheldRecordStore, withheldRecordsIn } from '../withhold/withheld-records.ts';
+
+/** What an operator took down, as the records on a backend say it. */
+export interface WithheldName {
+  /** null: a list of names says no more than the name. */
+  readonly at: string | null;
+}
+
+export interface WithheldOptions {
+  /** Backends with names: the records of every archiver id on them count. */
+  readonly stores: readonly WithheldRecordStore[];
+  /** A file of names, one a line, for what no backend tells (IPFS has no records); null: none. */
+  readonly file: string | null;
+}
+
+/** Which names may not be served, of every store as it was last read. */
+export class WithheldNames {
+  readonly #options: WithheldOptions;
+  readonly #bySource = new Map<string, ReadonlyMap<string, WithheldName>>();
+
+  constructor(options: WithheldOptions) {
+    this.#options = options;
+  }
+
+  /** Sources that were never read: until they are, nobody knows what they withhold. */
+  get unread(): string[] {
+    const { stores, file } = this.#options;
+    const sources = [...stores.map(({ id }) => id), ...(file === null ? [] : [file])];
+    return sources.filter((source) => !this.#bySource.has(source));
+  }
+
+  /** null: no source withholds it, as far as they were read. */
+  find({ versionHash, hashType }: NamedHash): WithheldName | null {
+    for (const names of this.#bySource.values()) {
+      for (const type of hashType === null ? HASH_TYPES : [hashType]) {
+        const found = names.get(`${type}/${versionHash}`);
+        if (found !== undefined) return found;
+      }
+    }
+    return null;
+  }
+
+  /** Reads all sources anew; what one of them fails with is given back, and its last known names go on counting. */
+  async refresh(signal: AbortSignal): Promise<ReadonlyMap<string, StorageError>> {
+    const faults = new Map<string, StorageError>();
+    const { stores, file } = this.#options;
+    const sources = [
+      ...stores.map((store) => ({ id: store.id, read: () => namesIn(store, signal) })),
+      ...(file === null ? [] : [{ id: file, read: () => namesInFile(file) }]),
+    ];
+    await Promise.all(
+      sources.map(async ({ id, read }) => {
+        try {
+          this.#bySource.set(id, await read());
+        } catch (error) {
+          signal.throwIfAborted();
+          if (!(error instanceof StorageError)) throw error;
+          faults.set(id, error);
+        }
+      }),
+    );
+    return faults;
+  }
+}
+
+async function namesIn(store: WithheldRecordStore, signal: AbortSignal): Promise<ReadonlyMap<string, WithheldName>> {
+  const records = await withheldRecordsIn(store, signal);
+  // One archiver's revocation does not undo what another one withholds.
+  const inForce = records.filter(({ revokedAt }) => revokedAt === null);
+  return new Map(inForce.map(({ hashType, versionHash, at }) => [`${hashType}/${versionHash}`, { at }]));
+}
+
+async function namesInFile(file: string): Promise<ReadonlyMap<string, WithheldName>> {
+  const names = await namesListedIn(file);
+  return new Map(names.map(({ hashType, versionHash }) => [`${hashType}/${versionHash}`, { at: null }]));
+}

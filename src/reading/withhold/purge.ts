@@ -1,0 +1,79 @@
+import { messageOf } from '../../core/blob/errors.ts';
+import type { ContentName, HashType, VersionHash } from '../../core/blob/ids.ts';
+import type { CustomPlace } from '../../replication/custom/custom-place.ts';
+import type { BlobStore } from '../../storage/blob-store.ts';
+import { StorageError } from '../../storage/errors.ts';
+
+/** What became of the bytes of one content at one place. */
+export interface PurgeOutcome {
+  readonly versionHash: VersionHash;
+  /** `custom`: all that was kept as custom commitments to this version hash. */
+  readonly hashType: HashType | 'custom';
+  readonly place: string;
+  /** `locked`: nobody may delete it before its retention is over. */
+  readonly outcome: 'deleted' | 'not-there' | 'locked' | 'failed';
+  /** Why it was not deleted, or what is left. */
+  readonly message: string | null;
+}
+
+export interface PurgePlaces {
+  readonly blobs: readonly BlobStore[];
+  readonly custom: readonly CustomPlace[];
+}
+
+/**
+ * Deletes the bytes of this content wherever they lie, with all that was kept as custom commitments to its version hash,
+ * and looks whether they are gone. A fault of one place stops no other. Of custom bytes only what was there is told.
+ */
+export async function purgeEverywhere(
+  { hashType, versionHash }: ContentName,
+  { blobs, custom }: PurgePlaces,
+  signal: AbortSignal,
+): Promise<PurgeOutcome[]> {
+  const outcomes: PurgeOutcome[] = [];
+  for (const place of blobs) {
+    const name = { hashType, versionHash };
+    outcomes.push({ ...name, place: place.id, ...(await purgeBlob(name, place, signal)) });
+  }
+  for (const place of custom) {
+    const purge = () => place.purge(versionHash, signal);
+    const isLeft = async () => (await Array.fromAsync(place.list(versionHash, signal))).length > 0;
+    const outcome = await outcomeOf(place.id, purge, isLeft, signal);
+    if (outcome.outcome !== 'not-there')
+      outcomes.push({ hashType: 'custom', versionHash, place: place.id, ...outcome });
+  }
+  return outcomes;
+}
+
+async function purgeBlob(name: ContentName, place: BlobStore, signal: AbortSignal) {
+  const purge = async () => (place.purge === undefined ? plainly(name, place, signal) : place.purge(name, signal));
+  const isLeft = async () => (await place.stat(name, signal)) !== null;
+  return await outcomeOf(place.id, purge, isLeft, signal);
+}
+
+async function outcomeOf(
+  place: string,
+  purge: () => Promise<boolean>,
+  isLeft: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<Pick<PurgeOutcome, 'outcome' | 'message'>> {
+  try {
+    if (!(await purge())) return { outcome: 'not-there', message: null };
+    if (!(await isLeft())) return { outcome: 'deleted', message: null };
+    return { outcome: 'failed', message: `The ${place} store says that it deleted it, and still has it.` };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof StorageError)) throw error;
+    return {
+      outcome: error.code === 'storage/locked' ? 'locked' : 'failed',
+      message: `${messageOf(error)} ${error.hint}`,
+    };
+  }
+}
+
+/** false: there was nothing. */
+async function plainly(name: ContentName, place: BlobStore, signal: AbortSignal): Promise<boolean> {
+  if ((await place.stat(name, signal)) === null) return false;
+  await place.delete(name, signal);
+  return true;
+}

@@ -1,0 +1,300 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import { withheldPath } from '../../catalog/withheld-document.ts';
+import type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
+import { ArchiveError } from '../../core/archive-errors.ts';
+import { type ContentName, HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
+import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
+import type { Logger } from '../../core/observability/logger.ts';
+import { Pulse } from '../../core/pulse.ts';
+import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
+import type { DamageWatch } from '../../replication/damage-watch.ts';
+import type { Site } from '../../replication/site.ts';
+import { recordsOf } from '../../replication/site-records.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { RehashRule } from '../../verify/verified-blob.ts';
+import { findAgain } from './find-again.ts';
+import { type PurgeOutcome, purgeEverywhere } from './purge.ts';
+import { namesListedIn } from './withheld-file.ts';
+import { type WithheldRecordStore, withheldRecordsIn } from './withheld-records.ts';
+
+export type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
+
+export interface TakeDownModules {
+  readonly archiverId: string;
+  readonly catalog: Catalog;
+  readonly store: LocalStore;
+  readonly replication: { readonly sites: readonly Site[]; admit(signal: AbortSignal): Promise<unknown> };
+  /** Records of the data folder; those of the sites are read from them, before they are let in. */
+  readonly records: readonly WithheldRecordStore[];
+  /** Brings the evidence that waits to each of them; gives why some could not get it. */
+  readonly evidence: { deliverNow(signal: AbortSignal): Promise<ReadonlyMap<string, string>> };
+  /** A list of names besides, for what no backend tells; null: none. */
+  readonly withheldFile: string | null;
+  readonly rehash: RehashRule;
+  readonly custom: CustomUpkeep;
+  readonly damage: Pick<DamageWatch, 'forget'>;
+  readonly poller: { forget(versionHash: ContentName['versionHash']): void };
+  readonly conditions: ConditionBoard;
+  readonly log: Logger;
+  readonly nowMs: () => number;
+}
+
+export interface TakeDownReport {
+  /** As recorded, in force. */
+  readonly withheld: readonly WithheldEntry[];
+  /** Of a purge: what became of the bytes, place by place. */
+  readonly purged: readonly PurgeOutcome[];
+  /** Backends that have not got the record yet, and why; it goes there as soon as it can. */
+  readonly undelivered: Readonly<Record<string, string>>;
+}
+
+export interface RevocationReport {
+  readonly revoked: readonly ContentName[];
+  /** Places where a good copy was found. */
+  readonly found: readonly string[];
+  /** Other archivers that go on withholding it. */
+  readonly stillWithheldBy: readonly string[];
+  readonly undelivered: Readonly<Record<string, string>>;
+}
+
+export interface TakeDownStatus {
+  readonly count: number;
+  /** Whose records are in force, besides this archiver's own. */
+  readonly others: readonly string[];
+  /** When all backends were last asked; null: not since the start. */
+  readonly readAt: string | null;
+}
+
+const REFRESH_MS = 300_000;
+const RETRY_MS = 15_000;
+/** Nothing is so urgent that it could not wait for this: a window is hours long. */
+const FIRST_READING_MS = 5_000;
+/** Whose take-downs the configured list holds. */
+const FILE = 'file';
+
+/** What an operator took down: recorded, told to every backend, honoured whoever recorded it, and reversible. */
+export class TakeDowns {
+  readonly #modules: TakeDownModules;
+  readonly #pause = new Pulse();
+  #readAtMs: number | null = null;
+  /** Bytes are deleted and found again in turn: what a revocation found must not be deleted after it. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(modules: TakeDownModules) {
+    this.#modules = modules;
+  }
+
+  get status(): TakeDownStatus {
+    const { catalog, archiverId } = this.#modules;
+    const archivers = catalog.withheld.list().map(({ archiver }) => archiver);
+    return {
+      count: catalog.withheld.count,
+      others: [...new Set(archivers)].filter((archiver) => archiver !== archiverId),
+      readAt: this.#readAtMs === null ? null : new Date(this.#readAtMs).toISOString(),
+    };
+  }
+
+  /** In the order of their times, of every archiver. */
+  list(): WithheldEntry[] {
+    return this.#modules.catalog.withheld.list();
+  }
+
+  /** Nothing of it is served, fetched, mended or replicated from the moment this is recorded. */
+  async withhold(name: NamedHash, reason: string, purge: boolean, signal: AbortSignal): Promise<TakeDownReport> {
+    const { catalog, archiverId: archiver, nowMs, evidence, replication, log } = this.#modules;
+    const { versionHash } = name;
+    const onChain = HASH_TYPES.filter((hashType) => catalog.chain.lastHeight({ hashType, versionHash }) !== null);
+    const types = catalog.withheld.typesOf(name, onChain);
+    const entries = types.map((hashType) => ({ hashType, versionHash, archiver, reason, atMs: nowMs(), purge }));
+    this.#record(entries, true);
+    await replication.admit(signal);
+    log.warn({ versionHash, reason, purge }, 'a blob is withheld');
+    const withheld = catalog.withheld.find(name).filter((entry) => entry.archiver === archiver);
+    const purged = purge ? await this.#purge(withheld, signal) : [];
+    return { withheld, purged, undelivered: Object.fromEntries(await evidence.deliverNow(signal)) };
+  }
+
+  /** Throws `ArchiveError` `archive/not-withheld`. */
+  revoke(name: NamedHash, signal: AbortSignal): Promise<RevocationReport> {
+    return this.#inTurn(() => this.#revoke(name, signal));
+  }
+
+  async #revoke(name: NamedHash, signal: AbortSignal): Promise<RevocationReport> {
+    const { catalog, archiverId, nowMs, evidence, replication, poller, log } = this.#modules;
+    const all = catalog.withheld.find(name);
+    const own = all.filter(({ archiver }) => archiver === archiverId);
+    const stillWithheldBy = [...new Set(all.map(({ archiver }) => archiver))].filter((one) => one !== archiverId);
+    if (own.length === 0) throw notWithheld(name, stillWithheldBy);
+    const left = catalog.withheld.revoke(own, true, nowMs());
+    log.warn({ versionHash: name.versionHash }, 'a blob is withheld no more');
+    await replication.admit(signal);
+    const found: string[] = [];
+    for (const one of left) {
+      poller.forget(one.versionHash);
+      found.push(...(await findAgain(one, { ...this.#modules, sites: replication.sites }, signal)));
+    }
+    const undelivered = Object.fromEntries(await evidence.deliverNow(signal));
+    return {
+      revoked: own.map(({ hashType, versionHash }) => ({ hashType, versionHash })),
+      found,
+      stillWithheldBy,
+      undelivered,
+    };
+  }
+
+  /** Resolves when the backends were asked once, or did not answer in time: then what is missing may be fetched. */
+  async firstReading(signal: AbortSignal): Promise<void> {
+    const waiting = AbortSignal.any([signal, AbortSignal.timeout(FIRST_READING_MS)]);
+    await this.refresh(waiting).catch((error: unknown) => {
+      if (!waiting.aborted) this.#modules.conditions.setError('withheld', error, false);
+    });
+  }
+
+  /** Keeps up with what other archivers record, and finishes purges that a backend could not do at once. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let isWhole = false;
+      try {
+        isWhole = await this.refresh(signal);
+        await this.#purge(
+          this.list().filter(({ purge }) => purge),
+          signal,
+        );
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#modules.conditions.setError('withheld', error, false);
+      }
+      await this.#pause.wait(isWhole ? REFRESH_MS : RETRY_MS, signal);
+    }
+  }
+
+  /** Reads the records of every archiver. false: some backend could not be read, and what it said last goes on counting. */
+  async refresh(signal: AbortSignal): Promise<boolean> {
+    const { catalog, nowMs, conditions } = this.#modules;
+    const said = new Map<string, WithheldEntry>();
+    const faults: StorageError[] = [];
+    for (const read of this.#sources()) {
+      try {
+        const entries = await read(signal);
+        for (const entry of entries) said.set(keyOf(entry), entry);
+        // At once: the next source may not answer for long.
+        this.#recordNew(entries);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof StorageError)) throw error;
+        faults.push(error);
+      }
+    }
+    const [fault] = faults;
+    if (fault !== undefined) {
+      conditions.setError('withheld', fault, false);
+      return false;
+    }
+    conditions.set('withheld', null);
+    const ended = this.list().filter((entry) => entry.archiver !== this.#modules.archiverId && !said.has(keyOf(entry)));
+    for (const name of catalog.withheld.revoke(ended, false, nowMs())) {
+      this.#modules.poller.forget(name.versionHash);
+      await findAgain(name, { ...this.#modules, sites: this.#modules.replication.sites }, signal);
+    }
+    this.#readAtMs = nowMs();
+    return true;
+  }
+
+  /** Before a backend is used for the first time: nothing that may not lie there is put there. Throws `StorageError`. */
+  async readFrom(site: Site, signal: AbortSignal): Promise<void> {
+    const store = recordsOf(site);
+    if (store === null) return;
+    this.#recordNew(await this.#saidBy(store, signal));
+  }
+
+  #sources(): ((signal: AbortSignal) => Promise<WithheldEntry[]>)[] {
+    const { records, replication, withheldFile, nowMs } = this.#modules;
+    const named = replication.sites.map(recordsOf).filter((store) => store !== null);
+    const stores = [...records, ...named].map((store) => (signal: AbortSignal) => this.#saidBy(store, signal));
+    if (withheldFile === null) return stores;
+    const fromFile = async () =>
+      (await namesListedIn(withheldFile)).map((name) => {
+        return { ...name, archiver: FILE, reason: 'listed by the operator', atMs: nowMs(), purge: false };
+      });
+    return [...stores, fromFile];
+  }
+
+  async #saidBy(store: WithheldRecordStore, signal: AbortSignal): Promise<WithheldEntry[]> {
+    const records = await withheldRecordsIn(store, signal);
+    return records
+      .filter(({ revokedAt, archiver, ...name }) => revokedAt === null && !this.#isRevokedHere(name, archiver))
+      .map(({ hashType, versionHash, archiver, reason, at }) => {
+        return { hashType, versionHash, archiver, reason, atMs: Date.parse(at), purge: false };
+      });
+  }
+
+  #isKnown(entry: WithheldEntry): boolean {
+    return this.#modules.catalog.withheld.find(entry).some(({ archiver }) => archiver === entry.archiver);
+  }
+
+  /** This archiver's own record on a backend that has not got the revocation yet. */
+  #isRevokedHere(name: ContentName, archiver: string): boolean {
+    const { archiverId, catalog } = this.#modules;
+    return archiver === archiverId && catalog.evidence.find(withheldPath(name)) !== null;
+  }
+
+  #recordNew(said: readonly WithheldEntry[]): void {
+    this.#record(
+      said.filter((entry) => !this.#isKnown(entry)),
+      false,
+    );
+  }
+
+  #record(entries: readonly WithheldEntry[], evidence: boolean): void {
+    const { catalog, damage } = this.#modules;
+    catalog.withheld.record(entries, evidence);
+    for (const entry of entries) damage.forget(entry);
+  }
+
+  async #purge(entries: readonly WithheldEntry[], signal: AbortSignal): Promise<PurgeOutcome[]> {
+    const { catalog, store, replication, custom, log } = this.#modules;
+    const places = { blobs: [store, ...replication.sites.map((site) => site.store)], custom: custom.places.all };
+    const outcomes: PurgeOutcome[] = [];
+    for (const entry of entries) {
+      // It may have been revoked since the list was made.
+      const isToBe = () => catalog.withheld.find(entry).some(({ purge }) => purge);
+      const purge = async () => (isToBe() ? await purgeEverywhere(entry, places, signal) : []);
+      outcomes.push(...(await this.#inTurn(purge)));
+    }
+    for (const outcome of outcomes) {
+      if (outcome.outcome !== 'not-there')
+        log.warn({ ...outcome }, 'bytes of a withheld blob were purged, or could not be');
+    }
+    return outcomes;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    // Whoever asked is told what fails; the next one has its turn all the same.
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+}
+
+function keyOf({ hashType, versionHash, archiver }: WithheldEntry): string {
+  return `${hashType}/${versionHash}/${archiver}`;
+}
+
+function notWithheld({ versionHash }: NamedHash, others: readonly string[]): ArchiveError {
+  const by = others.map((archiver) => (archiver === FILE ? 'the configured list' : `the archiver ${archiver}`));
+  return new ArchiveError(
+    'archive/not-withheld',
+    others.length === 0
+      ? `${versionHash} is not withheld.`
+      : `${versionHash} is not withheld by this archiver, but by ${by.join(' and ')}.`,
+    {
+      details: { versionHash, others },
+      retryable: false,
+      hint:
+        others.length === 0
+          ? '`holdfast withhold --list` shows what is.'
+          : 'Have it revoked there, or delete that record below audit/ on the backends.',
+    },
+  );
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { parseWithheldDocument, type WithheldDocument, withheldPath } from '../../catalog/withheld-document.ts';
+import { HASH_TYPES, parseVersionHash } from '../../core/blob/ids.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { RecordPath, RecordStore } from '../../storage/record-store.ts';
+
+/** What one archiver says on a backend that it withholds, or withheld. */
+export interface WithheldRecord extends WithheldDocument {
+  readonly archiver: string;
+}
+
+export type WithheldRecordStore = Pick<RecordStore, 'id' | 'listRecords' | 'getRecord'>;
+
+const PATH = /^audit\/([^/]+)\/(withheld\/([^/]+)\/([0-9a-f]{64})\.json)$/;
+/** Names that are remembered at most: more are an attack on the bucket, not take-downs. */
+const MOST_NAMES = 100_000;
+const READS_AT_ONCE = 8;
+
+/**
+ * Every record of every archiver id on a backend, revoked ones too: `audit/<archiver id>/withheld/…`. Needs no catalog.
+ * Throws `StorageError`.
+ */
+export async function withheldRecordsIn(store: WithheldRecordStore, signal: AbortSignal): Promise<WithheldRecord[]> {
+  const paths: RecordPath[] = [];
+  for await (const { path } of store.listRecords('audit/', signal)) {
+    if (PATH.test(path)) paths.push(path);
+    if (paths.length > MOST_NAMES) throw unreadable(store.id, `it withholds more than ${MOST_NAMES} names`);
+  }
+  const records: WithheldRecord[] = [];
+  let next = 0;
+  const lane = async () => {
+    for (let path = paths[next++]; path !== undefined; path = paths[next++]) {
+      const text = await store.getRecord(path, signal);
+      const record = text === null ? null : decode(path, text);
+      if (record !== null) records.push(record);
+    }
+  };
+  await Promise.all(Array.from({ length: READS_AT_ONCE }, lane));
+  return records;
+}
+
+/** What cannot be read is in force: its path says of which blob, and nobody is to be served for a mistake in a file. */
+function decode(path: string, text: string): WithheldRecord | null {
+  const [, archiver = '', below = '', type, versionHash = ''] = PATH.exec(path) ?? [];
+  const hashType = HASH_TYPES.find((one) => one === type);
+  if (hashType === undefined) return null;
+  const name = { hashType, versionHash: parseVersionHash(versionHash) };
+  try {
+    const record = parseWithheldDocument(text);
+    if (withheldPath(record) === below) return { ...record, archiver };
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;
+  }
+  const reason = 'the record cannot be read';
+  return { format: 1, ...name, reason, at: new Date(0).toISOString(), revokedAt: null, archiver };
+}
+
+export function unreadable(source: string, why: string): StorageError {
+  return new StorageError('storage/fault', `What ${source} withholds cannot be read: ${why}.`, {
+    details: { source },
+    retryable: true,
+    hint: 'Let holdfast list and read audit/ there; until it can, what was known before goes on counting.',
+  });
+}

@@ -1,0 +1,171 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import { LONGEST_SETTLING_MS } from '../catalog/settling-clock.ts';
+import { HoldfastError, messageOf } from '../core/blob/errors.ts';
+import type { BlockHash } from '../core/blob/ids.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Logger } from '../core/observability/logger.ts';
+import { Pulse } from '../core/pulse.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { ProbeFinding } from '../storage/probe.ts';
+import type { OnePlace } from './one-place.ts';
+import type { Site } from './site.ts';
+
+export interface AdmissionModules {
+  readonly site: Site;
+  /** The chain that the data folder belongs to; null before a node told it. */
+  readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
+  readonly catalog: Catalog;
+  readonly conditions: ConditionBoard;
+  readonly log: Logger;
+  /** What has to be known of it before it is used: what may not be put there. */
+  readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
+  /** Knows of two backends that are one place. */
+  readonly places: OnePlace;
+  /** Rung when the backend may be used. */
+  readonly admitted: Pulse;
+  readonly probeAgainMs?: number;
+}
+
+/** Until a node has told which chain it is, there is nothing to bind to. */
+const CHAIN_PAUSE_MS = 250;
+const RETRY_MS = { first: 1_000, most: 30_000 } as const;
+
+/**
+ * What a server acknowledged before its disk had it is written back by the system within half a minute (Linux:
+ * vm.dirty_expire_centisecs); many times that, for a system that was told otherwise.
+ */
+const SETTLES_MS = LONGEST_SETTLING_MS;
+
+/** A backend that is used with a fault. */
+const PROBE_AGAIN_MS = 300_000;
+
+const ABORTED = 'it was stopped';
+
+/** Lets a backend in: bound to our chain first, then looked at, with a sentence for each thing that was found. */
+export class Admission {
+  readonly #modules: AdmissionModules;
+  readonly #pause = new Pulse();
+
+  constructor(modules: AdmissionModules) {
+    this.#modules = modules;
+  }
+
+  get id(): string {
+    return this.#modules.site.id;
+  }
+
+  get isDone(): boolean {
+    return this.#modules.site.isAdmitted;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const genesis = await this.#chain(signal);
+    if (genesis === null) return;
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      const fault = await this.#admit(genesis, signal).catch(() => ABORTED);
+      if (fault === null) return await this.#probeUntilWell(signal);
+      await this.#pause.wait(Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(failures, 10)), signal);
+    }
+  }
+
+  /** It is used, and not as it should be (it may not be listed): told until that is mended. */
+  async #probeUntilWell(signal: AbortSignal): Promise<void> {
+    const { site, conditions, probeAgainMs = PROBE_AGAIN_MS } = this.#modules;
+    while (!signal.aborted && conditions.has(`probe:${site.id}`)) {
+      await this.#pause.wait(probeAgainMs, signal);
+      // One that is away, or could not be looked at, is told of by whoever uses it; what was told before stays meanwhile.
+      const findings = signal.aborted ? null : await site.store.probe(signal).catch(() => null);
+      if (findings !== null && !isAway(findings)) this.#tell(findings);
+    }
+  }
+
+  /** Why it cannot be used now; null: it can. `genesis` null: it is bound to nothing that it is not bound to already. */
+  async tryOnce(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
+    return await this.#admit(genesis, signal);
+  }
+
+  /** The chain that the backend says it belongs to; null: none yet, or it has no place to say it. Rejects when it cannot tell. */
+  async boundChain(signal: AbortSignal): Promise<BlockHash | null> {
+    const { site } = this.#modules;
+    try {
+      return (await site.store.boundChain?.(signal)) ?? null;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#note(error);
+      throw error;
+    }
+  }
+
+  async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
+    const { site, catalog, conditions, welcome, admitted, places } = this.#modules;
+    try {
+      if (genesis !== null) await site.store.bindTo?.(genesis, signal);
+      const findings = await site.store.probe(signal);
+      this.#tell(findings);
+      const unreachable = findings.find(({ check, grade }) => check === 'reachable' && grade === 'fault');
+      if (unreachable !== undefined) return unreachable.sentence;
+      await welcome?.(site, signal);
+      site.settlesMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good') ? SETTLES_MS : 0;
+      catalog.replicas.cached.recordSettling(site.id, site.settlesMs);
+      const letIn = () => {
+        site.isAdmitted = true;
+      };
+      await places.admit(site, letIn, signal);
+      conditions.set(`backend:${site.id}`, null);
+      site.breaker.succeeded();
+      admitted.ring();
+      return null;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#note(error);
+      return messageOf(error);
+    }
+  }
+
+  #note(error: unknown): void {
+    const { site, conditions } = this.#modules;
+    raise(conditions, site.id, error);
+    if (error instanceof StorageError) site.lastError = error;
+  }
+
+  async #chain(signal: AbortSignal): Promise<BlockHash | null> {
+    while (!signal.aborted) {
+      const genesis = await this.#modules.chain(signal).catch(() => null);
+      if (genesis !== null) return genesis;
+      await this.#pause.wait(CHAIN_PAUSE_MS, signal);
+    }
+    return null;
+  }
+
+  #tell(findings: readonly ProbeFinding[]): void {
+    const { site, conditions, log } = this.#modules;
+    for (const { check, grade, sentence, hint } of findings) {
+      log[grade === 'good' ? 'info' : 'warn']({ backend: site.id, check, grade, hint }, sentence);
+    }
+    const fault = findings.find(({ grade }) => grade === 'fault');
+    // Of its own: what goes well there otherwise does not mend it.
+    conditions.set(
+      `probe:${site.id}`,
+      fault === undefined
+        ? null
+        : {
+            code: `backend/${fault.check}`,
+            message: fault.sentence,
+            hint: fault.hint ?? 'Look at that server.',
+            blocksReadiness: false,
+          },
+    );
+  }
+}
+
+function isAway(findings: readonly ProbeFinding[]): boolean {
+  return findings.some(({ check, grade }) => check === 'reachable' && grade === 'fault');
+}
+
+/** What is wrong with one backend never keeps the archive from its other work: it stays ready. */
+export function raise(conditions: ConditionBoard, backend: string, error: unknown): void {
+  if (error instanceof HoldfastError) {
+    const { code, message, hint } = error;
+    conditions.set(`backend:${backend}`, { code, message, hint, blocksReadiness: false });
+  } else conditions.setError(`backend:${backend}`, error);
+}

@@ -1,0 +1,73 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
+import type { LocalRoom } from './local-room.ts';
+
+export interface CacheFillModules {
+  readonly store: LocalStore;
+  readonly room: LocalRoom;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly conditions: ConditionBoard;
+}
+
+/** Bytes on their way into the cache; what is read beyond it is served and not kept. */
+const MOST_BYTES_UNDER_WAY = 8_388_608;
+
+/** Keeps what was read from a backend in the cache, so that it is near when it is asked for again. */
+export class CacheFill {
+  readonly #modules: CacheFillModules;
+  readonly #underWay = new Map<number, Promise<void>>();
+  #bytesUnderWay = 0;
+  #signal: AbortSignal | null = null;
+
+  constructor(modules: CacheFillModules) {
+    this.#modules = modules;
+  }
+
+  /** Takes what is offered until the signal aborts; resolves when nothing is under way any more. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await Promise.all(this.#underWay.values());
+  }
+
+  /** Never waits and never throws: whoever reads is served whether it is kept or not. */
+  offer(entry: ContentEntry, blob: VerifiedBlob): void {
+    const { sequence, sizeBytes } = entry;
+    const signal = this.#signal;
+    if (!this.#modules.room.isCache || signal === null || signal.aborted || this.#underWay.has(sequence)) return;
+    if (this.#bytesUnderWay + sizeBytes > MOST_BYTES_UNDER_WAY) return;
+    this.#bytesUnderWay += sizeBytes;
+    const work = this.#keep(entry, blob, signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.#modules.conditions.note('disk', `a blob was not cached: ${messageOf(error)}`);
+      })
+      .finally(() => {
+        this.#bytesUnderWay -= sizeBytes;
+        this.#underWay.delete(sequence);
+      });
+    this.#underWay.set(sequence, work);
+  }
+
+  async #keep(entry: ContentEntry, blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    const { store, room, catalog, rehash } = this.#modules;
+    if (!(await room.claimSpare(entry.sizeBytes, signal))) return;
+    let isKept = false;
+    try {
+      await store.put(blob, signal);
+      const copy = await store.copy(entry, signal);
+      isKept = copy !== null && rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+      if (isKept) isKept = catalog.replicas.cached.recordCached(entry);
+    } finally {
+      room.settle(entry.sizeBytes);
+      if (!isKept) room.giveBack(entry.sizeBytes);
+    }
+  }
+}

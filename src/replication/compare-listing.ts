@@ -1,0 +1,90 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { ContentName } from '../core/blob/ids.ts';
+import type { BlobStore, StoredEntry } from '../storage/blob-store.ts';
+
+export interface ListingComparison {
+  /** Blobs that the backend lists. */
+  readonly listed: number;
+  /** Listed, and unknown to the catalog (or not known to be there). */
+  readonly unknown: number;
+}
+
+/** Asks by name for blobs that the catalog says are there, and that the listing does not name, or with another size. */
+export type AskByName = (doubtful: readonly ContentEntry[]) => Promise<void>;
+
+/** Told every so many entries. */
+const PROGRESS_ENTRIES = 10_000;
+const PAGE_ENTRIES = 1_000;
+
+/**
+ * A backend's listing against the catalog, and the catalog against the listing. One bit a content is held in memory and
+ * one page of doubtful ones, whatever the listing leaves out: ten million blobs cost 1.2 MiB.
+ */
+export async function compareListing(
+  store: Pick<BlobStore, 'id' | 'list' | 'names'>,
+  catalog: Catalog,
+  progress: (listed: number) => void,
+  askByName: AskByName,
+  signal: AbortSignal,
+): Promise<ListingComparison> {
+  const seen = new SequenceSet(catalog.replicas.lastSequence());
+  let listed = 0;
+  let unknown = 0;
+  for await (const entry of store.names?.(signal) ?? store.list(signal)) {
+    // Not purged, or not to be: nobody's business here.
+    if (catalog.withheld.has('hashTypeUnsaid' in entry ? { ...entry, hashType: null } : entry)) continue;
+    listed += 1;
+    if (listed % PROGRESS_ENTRIES === 0) progress(listed);
+    if (!mark(store.id, entry, catalog, seen)) unknown += 1;
+  }
+  progress(listed);
+  for (let after = 0; ; ) {
+    signal.throwIfAborted();
+    const page = catalog.replicas.goodSequences(store.id, after, PAGE_ENTRIES);
+    const last = page.at(-1);
+    if (last === undefined) return { listed, unknown };
+    after = last;
+    // What arrived while the listing was under way may be missing in it by right.
+    const doubtful = page
+      .filter((sequence) => seen.covers(sequence) && !seen.has(sequence))
+      .flatMap((one) => catalog.replicas.at(one) ?? []);
+    if (doubtful.length > 0) await askByName(doubtful);
+    // Whatever else this process does has its turn between two pages.
+    await turn();
+  }
+}
+
+/** false: the catalog does not know that this backend has it. */
+function mark(backend: string, entry: StoredEntry | ContentName, catalog: Catalog, seen: SequenceSet): boolean {
+  const known = catalog.replicas.known(backend, entry, 'hashTypeUnsaid' in entry);
+  let isKnown = false;
+  for (const { sequence, sizeBytes, state } of known) {
+    isKnown ||= state !== null;
+    if (!('sizeBytes' in entry) || entry.sizeBytes === sizeBytes) seen.add(sequence);
+  }
+  return isKnown;
+}
+
+class SequenceSet {
+  readonly #last: number;
+  readonly #bits: Uint8Array;
+
+  constructor(last: number) {
+    this.#last = last;
+    this.#bits = new Uint8Array(Math.floor(last / 8) + 1);
+  }
+
+  covers(sequence: number): boolean {
+    return sequence <= this.#last;
+  }
+
+  add(sequence: number): void {
+    if (this.covers(sequence)) this.#bits[sequence >>> 3] = (this.#bits[sequence >>> 3] ?? 0) | (1 << (sequence & 7));
+  }
+
+  has(sequence: number): boolean {
+    return ((this.#bits[sequence >>> 3] ?? 0) & (1 << (sequence & 7))) !== 0;
+  }
+}

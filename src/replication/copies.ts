@@ -1,0 +1,110 @@
+import type { ContentName } from '../core/blob/ids.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
+import { type HeldBytes, MEMORY } from '../view/held-bytes.ts';
+import { type Attempt, firstGood } from './first-good.ts';
+import { examineLocal, findingOf } from './local-copy.ts';
+import type { Site } from './site.ts';
+
+export interface CopiesModules {
+  readonly store: LocalStore;
+  readonly rehash: RehashRule;
+  readonly verifier: Verifier;
+  readonly sites: readonly Site[];
+  readonly held: HeldBytes;
+}
+
+/** A place that answered without giving the right bytes. */
+export interface BadCopy {
+  readonly backend: string;
+  readonly kind: 'missing' | 'damaged';
+}
+
+export interface CopySearch {
+  readonly found: { readonly blob: VerifiedBlob; readonly from: string } | null;
+  /** What was found wrong on the way. */
+  readonly bad: readonly BadCopy[];
+  /** Places that could not answer: as long as there is one, nothing is known to be absent. */
+  readonly faults: readonly StorageError[];
+}
+
+/** A backend that has not answered by then gets company. */
+const HEDGE_MS = 500;
+
+/** All the places that can hold a content, as one: nearest first, every byte verified. */
+export class Copies {
+  readonly #modules: CopiesModules;
+
+  constructor(modules: CopiesModules) {
+    this.#modules = modules;
+  }
+
+  /** `except`: a backend that is not asked, because it is the one to be filled. */
+  async find(name: ContentName, signal: AbortSignal, except: string | null = null): Promise<CopySearch> {
+    const { store, sites } = this.#modules;
+    const bad: BadCopy[] = [];
+    const faults: StorageError[] = [];
+    if (except !== store.id) {
+      const blob = await this.#local(name, bad, faults, signal);
+      if (blob !== null) return { found: { blob, from: store.id }, bad, faults };
+    }
+    const attempts = sites
+      .filter(({ id }) => id !== except)
+      .toSorted((a, b) => a.expectedMs - b.expectedMs)
+      .map((site) => this.#attempt(site, name, bad, faults));
+    const found = (await firstGood(attempts, HEDGE_MS, signal)) ?? (await this.#inMemory(name));
+    return { found, bad, faults };
+  }
+
+  /** What was brought from here came out wrong: a file can rot without being touched. */
+  doubt(name: ContentName): void {
+    this.#modules.rehash.doubt(name);
+  }
+
+  async #local(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
+    const { store, rehash, verifier } = this.#modules;
+    try {
+      const finding = await examineLocal(name, { store, rehash }, signal, async () => {
+        const copy = await store.copy(name, signal);
+        if (copy === null) return { kind: 'missing' };
+        return findingOf(await rehash.admit(name, copy.blob.bytes, copy.identity, verifier));
+      });
+      if (finding.kind === 'good') return finding.blob;
+      bad.push({ backend: store.id, kind: finding.kind });
+      return null;
+    } catch (error) {
+      noteFault(error, faults, signal);
+      return null;
+    }
+  }
+
+  /** No place has it any more, and this process serves it still: that is a copy to mend from. */
+  async #inMemory(name: ContentName): Promise<{ blob: VerifiedBlob; from: string } | null> {
+    const { held, verifier } = this.#modules;
+    const copy = held.copyOf(name);
+    const blob = copy === null ? null : await verifier.verify(copy);
+    return blob === null ? null : { blob, from: MEMORY };
+  }
+
+  #attempt(site: Site, name: ContentName, bad: BadCopy[], faults: StorageError[]) {
+    const attempt: Attempt<{ blob: VerifiedBlob; from: string }> = async (signal) => {
+      try {
+        site.admit();
+        const finding = await site.read(name, signal);
+        if (finding.kind === 'good') return { blob: finding.blob, from: site.id };
+        bad.push({ backend: site.id, kind: finding.kind });
+      } catch (error) {
+        noteFault(error, faults, signal);
+      }
+      return null;
+    };
+    return attempt;
+  }
+}
+
+function noteFault(error: unknown, faults: StorageError[], signal: AbortSignal): void {
+  signal.throwIfAborted();
+  if (!(error instanceof StorageError)) throw error;
+  faults.push(error);
+}

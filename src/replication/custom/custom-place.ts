@@ -1,0 +1,128 @@
+import { encodeHex } from '../../core/blob/hex.ts';
+import type { VersionHash } from '../../core/blob/ids.ts';
+import type { CustomName, CustomStore, ListedCustom } from '../../storage/custom-store.ts';
+import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
+import type { RemoteStore } from '../backend.ts';
+import type { Site } from '../site.ts';
+
+/** What a place's copy turned out to be. `missing` is what it answered; a fault is an error, and thrown. */
+export type CustomFinding =
+  | { readonly kind: 'good'; readonly bytes: Uint8Array }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'damaged' };
+
+/** A place where custom bytes lie: the data folder, in either mode, or a backend with names. */
+export interface CustomPlace {
+  readonly id: string;
+  /** May it be asked and written to now? */
+  readonly isUsable: boolean;
+  /** As they are there now, hashed. */
+  read(name: CustomName, signal: AbortSignal): Promise<CustomFinding>;
+  /** The same; what seems bad is read again, on a fresh connection where there is one, before it is called so. */
+  look(name: CustomName, signal: AbortSignal): Promise<CustomFinding>;
+  /**
+   * Resolves when it is proven to hold them, true, or gave something else back, false. What lay there and was not these
+   * was copied aside before, and the name is never absent meanwhile.
+   */
+  bring(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<boolean>;
+  list(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom>;
+  purge(versionHash: VersionHash, signal: AbortSignal): Promise<boolean>;
+}
+
+interface PlaceParts {
+  readonly id: string;
+  readonly store: CustomStore;
+  readonly hasher: BlobHasher;
+  readonly isUsable: () => boolean;
+  /** Every question goes through here. Throws what is wrong with the place when it is not to be asked now. */
+  readonly ask: <T>(question: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+  readonly afresh: <T>(question: (store: CustomStore) => Promise<T>) => Promise<T>;
+}
+
+export function customFolderPlace(id: string, store: CustomStore, hasher: BlobHasher): CustomPlace {
+  return new Place({
+    id,
+    store,
+    hasher,
+    isUsable: () => true,
+    ask: (question) => question(),
+    afresh: (question) => question(store),
+  });
+}
+
+/** null: a backend without names (IPFS). */
+export function customSitePlace(site: Site, hasher: BlobHasher): CustomPlace | null {
+  const store = customStoreOf(site.store);
+  if (store === null) return null;
+  return new Place({
+    id: site.id,
+    store,
+    hasher,
+    isUsable: () => site.isAdmitted && !site.isLeftAlone,
+    ask: (question, signal) => {
+      site.admit();
+      return site.judged(question, signal);
+    },
+    afresh: (question) => site.afresh((remote) => question(customStoreOf(remote) ?? store)),
+  });
+}
+
+class Place implements CustomPlace {
+  readonly id: string;
+  readonly #parts: PlaceParts;
+
+  constructor(parts: PlaceParts) {
+    this.id = parts.id;
+    this.#parts = parts;
+  }
+
+  get isUsable(): boolean {
+    return this.#parts.isUsable();
+  }
+
+  read(name: CustomName, signal: AbortSignal): Promise<CustomFinding> {
+    return this.#read(this.#parts.store, name, signal);
+  }
+
+  async look(name: CustomName, signal: AbortSignal): Promise<CustomFinding> {
+    const first = await this.read(name, signal);
+    if (first.kind === 'good') return first;
+    return await this.#parts.afresh((store) => this.#read(store, name, signal));
+  }
+
+  async bring(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
+    const { store, ask } = this.#parts;
+    const before = await this.read(name, signal);
+    if (before.kind === 'good') return true;
+    if (before.kind === 'damaged') await ask(() => store.setCustomAside(name, signal), signal);
+    await ask(() => store.putCustom(name, bytes, signal), signal);
+    return (await this.read(name, signal)).kind === 'good';
+  }
+
+  list(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom> {
+    return this.#parts.store.listCustom(versionHash, signal);
+  }
+
+  purge(versionHash: VersionHash, signal: AbortSignal): Promise<boolean> {
+    return this.#parts.store.purgeCustom(versionHash, signal);
+  }
+
+  async #read(store: CustomStore, name: CustomName, signal: AbortSignal): Promise<CustomFinding> {
+    const bytes = await this.#parts.ask(() => store.getCustom(name, signal), signal);
+    if (bytes === null) return { kind: 'missing' };
+    const isIt = encodeHex(hashWith(this.#parts.hasher, 'keccak256', bytes)) === name.keccak;
+    return isIt ? { kind: 'good', bytes } : { kind: 'damaged' };
+  }
+}
+
+function customStoreOf(store: RemoteStore): CustomStore | null {
+  const { putCustom, getCustom, listCustom, setCustomAside, purgeCustom } = store;
+  if (!putCustom || !getCustom || !listCustom || !setCustomAside || !purgeCustom) return null;
+  return {
+    putCustom: (name, bytes, signal) => putCustom.call(store, name, bytes, signal),
+    getCustom: (name, signal) => getCustom.call(store, name, signal),
+    listCustom: (versionHash, signal) => listCustom.call(store, versionHash, signal),
+    setCustomAside: (name, signal) => setCustomAside.call(store, name, signal),
+    purgeCustom: (versionHash, signal) => purgeCustom.call(store, versionHash, signal),
+  };
+}

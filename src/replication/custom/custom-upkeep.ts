@@ -1,0 +1,104 @@
+import { messageOf } from '../../core/blob/errors.ts';
+import type { VersionHash } from '../../core/blob/ids.ts';
+import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
+import { StorageError } from '../../storage/errors.ts';
+import type { CheckProgress, Subset } from '../scrub.ts';
+import { type AdoptedCustom, adoptCustom } from './adopt-custom.ts';
+import { CustomMender } from './custom-mender.ts';
+import { CustomPlaces, type CustomPlacesModules } from './custom-places.ts';
+import { type CustomFindings, CustomScrub, nothingFound } from './custom-scrub.ts';
+
+export interface CustomUpkeepModules extends CustomPlacesModules {
+  readonly conditions: ConditionBoard;
+}
+
+export interface CustomCheck {
+  readonly subset: Subset | null;
+  /** null: all places. */
+  readonly backend: string | null;
+}
+
+/** What is done to custom bytes, standing still or running: check, repair, find again, delete. */
+export class CustomUpkeep {
+  readonly places: CustomPlaces;
+  readonly mender: CustomMender;
+  readonly #modules: CustomUpkeepModules;
+  readonly #scrub: CustomScrub;
+
+  constructor(modules: CustomUpkeepModules) {
+    this.#modules = modules;
+    const places = new CustomPlaces(modules);
+    this.places = places;
+    this.mender = new CustomMender({ ...modules, places });
+    this.#scrub = new CustomScrub(modules.catalog);
+  }
+
+  /** `unreachable`: why some could not be asked. */
+  async check(
+    { subset, backend }: CustomCheck,
+    unreachable: ReadonlyMap<string, string>,
+    progress: (progress: CheckProgress) => void,
+    signal: AbortSignal,
+  ): Promise<CustomFindings[]> {
+    const findings: CustomFindings[] = [];
+    for (const place of this.#chosen(backend)) {
+      const fault = unreachable.get(place.id);
+      findings.push(
+        fault === undefined ? await this.#scrub.check(place, subset, progress, signal) : nothingFound(place.id, fault),
+      );
+    }
+    return findings;
+  }
+
+  /** Of every place that can be asked now: the listing, and the next part of what it holds. */
+  async daily(days: number, signal: AbortSignal): Promise<CustomFindings[]> {
+    const findings: CustomFindings[] = [];
+    for (const place of this.places.all) {
+      if (!place.isUsable) continue;
+      findings.push(await this.#scrub.check(place, null, () => {}, signal));
+      findings.push(await this.#scrub.slice(place, days, signal));
+    }
+    return findings;
+  }
+
+  /** Takes in what these were found to hold besides, and mends what can be mended. Gives them, with what failed. */
+  async repair(findings: readonly CustomFindings[], signal: AbortSignal): Promise<CustomFindings[]> {
+    const after: CustomFindings[] = [];
+    for (const found of findings) {
+      let { fault } = found;
+      const note = (_: string, why: string) => {
+        fault = why;
+      };
+      if (fault === null && found.unknown > 0) await this.adopt(found.backend, null, signal, note);
+      after.push({ ...found, fault });
+    }
+    await this.mender.mend('all', signal);
+    return after;
+  }
+
+  /** What one place holds, or all of them (null); of one version hash, or of all (null). Why some could not be asked is told. */
+  async adopt(
+    from: string | null,
+    versionHash: VersionHash | null,
+    signal: AbortSignal,
+    fault: (place: string, why: string) => void = () => {},
+  ): Promise<Record<string, AdoptedCustom>> {
+    const found: Record<string, AdoptedCustom> = {};
+    for (const place of this.#chosen(from)) {
+      try {
+        const adopted = await adoptCustom(place, versionHash, this.#modules, signal);
+        found[place.id] = adopted;
+        if (adopted.unread > 0) fault(place.id, `${adopted.unread} custom commitments there could not be read.`);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof StorageError)) throw error;
+        fault(place.id, messageOf(error));
+      }
+    }
+    return found;
+  }
+
+  #chosen(backend: string | null) {
+    return this.places.all.filter(({ id }) => backend === null || backend === id);
+  }
+}

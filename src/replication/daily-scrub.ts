@@ -1,0 +1,90 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Logger } from '../core/observability/logger.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RecordStore } from '../storage/record-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import type { CustomUpkeep } from './custom/custom-upkeep.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import { localHolding } from './holding.ts';
+import type { Replication } from './replication.ts';
+import { Scrub } from './scrub.ts';
+
+export interface ScrubOptions {
+  /** In so many days everything is read again. */
+  readonly days: number;
+}
+
+export interface DailyScrubModules {
+  readonly catalog: Catalog;
+  readonly store: LocalStore;
+  readonly rehash: RehashRule;
+  /** The data folder's own come first. */
+  readonly records: readonly RecordStore[];
+  readonly damage: DamageWatch;
+  readonly replication: Replication;
+  /** Whose evidence lies on the backends. */
+  readonly archiverId?: string;
+  readonly custom: CustomUpkeep;
+  readonly conditions: ConditionBoard;
+  readonly log: Logger;
+}
+
+/** Compares the listings and reads a part of everything again, each day. What it finds wrong is queued to be mended. */
+export class DailyScrub {
+  readonly #options: ScrubOptions;
+  readonly #modules: DailyScrubModules;
+  readonly #scrub: Scrub;
+
+  constructor(options: ScrubOptions, modules: DailyScrubModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#scrub = new Scrub(modules);
+  }
+
+  /** @throws what kept a place from being looked at, after all others were. */
+  async slice(signal: AbortSignal): Promise<void> {
+    const { replication, store, rehash, records, conditions, custom, log } = this.#modules;
+    const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
+    // A backend that is away is looked at another day.
+    const sites = replication.holdings(({ isAdmitted }) => isAdmitted);
+    let failure: unknown = null;
+    for (const holding of [...local, ...sites]) {
+      try {
+        const listing = await this.#scrub.check(holding, null, () => {}, signal);
+        const reading = await this.#scrub.slice(holding, this.#options.days, signal);
+        log.info({ backend: holding.id, listing, reading }, 'scrubbed');
+        const fault = listing.fault ?? reading.fault;
+        if (fault !== null) throw notLooked(fault, holding.id);
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.setError('scrub', error);
+        failure = error;
+      }
+    }
+    replication.news.ring();
+    try {
+      const found = await custom.daily(this.#options.days, signal);
+      log.info({ custom: found }, 'scrubbed custom commitments');
+    } catch (error) {
+      if (signal.aborted) return;
+      conditions.setError('scrub', error);
+      failure = error;
+    }
+    if (failure !== null) throw failure;
+    conditions.set('scrub', null);
+  }
+}
+
+function notLooked(fault: string, backend: string): StorageError {
+  return new StorageError(
+    'storage/fault',
+    `What ${backend} holds could not be compared with the catalog, or not all of it: ${fault}`,
+    {
+      details: { backend },
+      retryable: true,
+      hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. It is tried again the next day.',
+    },
+  );
+}

@@ -1,0 +1,140 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import { SPOOL } from '../catalog/placement-table.ts';
+import type { ContentName } from '../core/blob/ids.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Pulse } from '../core/pulse.ts';
+
+/** Copies that are told apart in memory; of more, the catalog alone knows which they are. */
+const MAX_REMEMBERED = 10_000;
+
+/** Records damaged or missing copies, queues them again, and keeps somebody told until they are good again. */
+export class DamageWatch {
+  readonly #catalog: Catalog;
+  readonly #conditions: ConditionBoard;
+  readonly #refetch: Pulse;
+  /** The number of the report that said so last. */
+  readonly #damaged = new Map<string, number>();
+  readonly #backends: readonly string[];
+  readonly #maxRemembered: number;
+  #reports = 0;
+  /** The latest report that is not remembered any more; 0: every damaged copy is. */
+  #forgottenReport = 0;
+  /** Since the start of the process, by backend. */
+  readonly found = new Map<string, number>();
+  readonly healedCopies = new Map<string, number>();
+
+  /** `backends`: those that are configured; what was found damaged there before this process began is told again. */
+  constructor(
+    catalog: Catalog,
+    conditions: ConditionBoard,
+    refetch: Pulse,
+    backends: readonly string[],
+    maxRemembered = MAX_REMEMBERED,
+  ) {
+    this.#catalog = catalog;
+    this.#conditions = conditions;
+    this.#refetch = refetch;
+    this.#backends = backends;
+    this.#maxRemembered = maxRemembered;
+    this.#remember();
+    if (this.#damaged.size > 0) this.#tell(`${this.#count()} damaged copies are left from before.`);
+  }
+
+  /** false: it is not there by right. */
+  report(backend: string, name: ContentName): boolean {
+    // Looked for since before it was taken down, or let go.
+    if (this.#catalog.withheld.has(name) || this.#isLetGo(name)) return false;
+    this.#catalog.recordDamaged(backend, name);
+    this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
+    this.#reports += 1;
+    this.#damaged.delete(keyOf(backend, name));
+    this.#damaged.set(keyOf(backend, name), this.#reports);
+    this.#forgetOldest();
+    this.#tell(
+      `The ${backend} copy of ${name.hashType} ${name.versionHash} is missing, cannot be read or does not hash to its name.`,
+    );
+    this.#refetch.ring();
+    return true;
+  }
+
+  /** So many there were. Taken before a copy is read, it tells afterwards whether what was read is the last word. */
+  get reports(): number {
+    return this.#reports;
+  }
+
+  /** Was it found damaged after there had been so many reports? Then what was read before proves nothing any more. */
+  isReportedAfter(backend: string, name: ContentName, reports: number): boolean {
+    return (this.#damaged.get(keyOf(backend, name)) ?? this.#forgottenReport) > reports;
+  }
+
+  /** Only what the catalog claims can be damaged: a backend may still wait for its copy, a cache may have let it go. */
+  reportClaimed(entry: ContentEntry, bad: readonly { readonly backend: string }[]): void {
+    if (bad.length === 0) return;
+    for (const { backend, state } of this.#catalog.placementsOf(entry)) {
+      const isClaimed = state === 'good' || (backend === SPOOL && state === 'wanted');
+      if (isClaimed && bad.some((copy) => copy.backend === backend)) this.report(backend, entry);
+    }
+  }
+
+  /** The backend is proven to hold it again. */
+  healed(backend: string, name: ContentName): void {
+    if (!this.#damaged.delete(keyOf(backend, name))) return;
+    this.healedCopies.set(backend, (this.healedCopies.get(backend) ?? 0) + 1);
+    this.#tellWhatIsLeft();
+  }
+
+  /** Nobody is to hold it any more: it is not damaged, wherever it was. */
+  forget(name: ContentName): void {
+    const before = this.#damaged.size;
+    for (const key of this.#damaged.keys()) if (key.endsWith(keyOf('', name))) this.#damaged.delete(key);
+    if (this.#damaged.size !== before) this.#tellWhatIsLeft();
+  }
+
+  #tellWhatIsLeft(): void {
+    if (this.#damaged.size === 0 && this.#forgottenReport > 0) this.#remember();
+    if (this.#damaged.size === 0) this.#conditions.set('damage', null);
+    else this.#tell(`${this.#count()} damaged copies are left.`);
+  }
+
+  #count(): string {
+    return this.#forgottenReport === 0 ? String(this.#damaged.size) : `More than ${this.#damaged.size}`;
+  }
+
+  /** Those that the catalog says are damaged, as if each of them had been found just now. */
+  #remember(): void {
+    this.#forgottenReport = 0;
+    for (const backend of this.#backends) {
+      const room = this.#maxRemembered - this.#damaged.size;
+      const damaged = this.#catalog.replicas.damaged(backend, room);
+      for (const entry of damaged) this.#damaged.set(keyOf(backend, entry), this.#reports);
+      if (damaged.length < this.#catalog.replicas.damagedCount(backend)) this.#forgottenReport = this.#reports || 1;
+    }
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#damaged;
+    if (this.#damaged.size <= this.#maxRemembered || oldest === undefined) return;
+    const [key, report] = oldest;
+    this.#damaged.delete(key);
+    this.#forgottenReport = Math.max(this.#forgottenReport, report, 1);
+  }
+
+  #isLetGo({ hashType, versionHash }: ContentName): boolean {
+    const letGo = this.#catalog.unmined.letGo(versionHash);
+    return letGo.some((one) => one.hashType === hashType && one.returnedMs === null);
+  }
+
+  #tell(message: string): void {
+    this.#conditions.set('damage', {
+      code: 'archive/damaged-copy',
+      message,
+      hint: 'It is served no more, and replaced from another copy or from the node while it has it. Look at that disk or server.',
+      blocksReadiness: false,
+    });
+  }
+}
+
+function keyOf(backend: string, name: ContentName): string {
+  return `${backend}/${name.hashType}/${name.versionHash}`;
+}

@@ -1,0 +1,94 @@
+import type { EvictionSafety, HeldCopy } from '../catalog/cache-ledger.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import type { Site } from './site.ts';
+
+export interface EvictionCheckModules {
+  readonly catalog: Catalog;
+  readonly sites: readonly Site[];
+  readonly damage: DamageWatch;
+}
+
+export interface Confirmed {
+  /** A backend said just now that it holds each of these. */
+  readonly there: readonly HeldCopy[];
+  /** Copies that are gone, or damaged: the catalog knows it now, and the replicator brings them again. */
+  readonly bad: number;
+  /** Backends that did not answer. */
+  readonly silent: ReadonlySet<string>;
+}
+
+/** A backend that takes longer than this keeps the local copy: somebody waits for the room. */
+const ANSWER_MS = 5_000;
+const AT_A_TIME = 8;
+
+/**
+ * Asks the backends once more before a local copy is deleted on their word. A backend that acknowledges before its disk
+ * has the bytes is read whole, for its power may have failed since; any other is asked whether it has the blob.
+ */
+export class EvictionCheck {
+  readonly #modules: EvictionCheckModules;
+
+  constructor(modules: EvictionCheckModules) {
+    this.#modules = modules;
+  }
+
+  /** Backends that are in use now. The word of any other is no reason to delete bytes. */
+  answering(): string[] {
+    return this.#modules.sites.filter(({ isAdmitted, isLeftAlone }) => isAdmitted && !isLeftAlone).map(({ id }) => id);
+  }
+
+  /** Rejects only when the signal aborts. A backend that does not answer is asked no more for any of these. */
+  async confirm(
+    entries: readonly ContentEntry[],
+    safety: EvictionSafety,
+    backends: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Confirmed> {
+    const silent = new Set<string>();
+    const there: HeldCopy[] = [];
+    let bad = 0;
+    const confirmOne = async (entry: ContentEntry) => {
+      for (const backend of this.#modules.catalog.replicas.cached.safeAt(entry, safety, backends)) {
+        if (silent.has(backend)) continue;
+        const found = await this.#look(backend, entry, safety, signal);
+        if (found === 'good') {
+          there.push({ entry, backend });
+          return;
+        }
+        if (found === 'silent') silent.add(backend);
+        else if (this.#modules.damage.report(backend, entry)) bad += 1;
+      }
+    };
+    // The first alone: a backend that hangs is asked once, and not for eight blobs.
+    const [first, ...others] = entries;
+    if (first !== undefined) await confirmOne(first);
+    const work = async () => {
+      for (let entry = others.shift(); entry !== undefined; entry = others.shift()) await confirmOne(entry);
+    };
+    // Whole blobs one after the other, which bounds their memory.
+    await Promise.all(Array.from({ length: safety === 'kept' ? AT_A_TIME : 1 }, work));
+    return { there, bad, silent };
+  }
+
+  async #look(backend: string, entry: ContentEntry, safety: EvictionSafety, signal: AbortSignal) {
+    const site = this.#modules.sites.find(({ id }) => id === backend);
+    if (site === undefined) return 'silent';
+    try {
+      site.admit();
+      if (safety === 'kept' && (await this.#isListed(site, entry, signal))) return 'good';
+      return await site.look(entry, signal);
+    } catch {
+      signal.throwIfAborted();
+      return 'silent';
+    }
+  }
+
+  /** Does the backend say that it has and keeps a blob of this size? */
+  async #isListed(site: Site, entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+    const found = await site.judged(() => site.store.stat(entry, bounded), signal);
+    return found?.sizeBytes === entry.sizeBytes && (await site.isKept(entry, signal));
+  }
+}

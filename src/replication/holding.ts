@@ -1,0 +1,39 @@
+import type { ContentName } from '../core/blob/ids.ts';
+import type { BlobStore } from '../storage/blob-store.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RecordStore } from '../storage/record-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import { recordStores } from './archive-sources.ts';
+import { examineLocal } from './local-copy.ts';
+import type { CopyFinding, Site } from './site.ts';
+
+/** A place whose copies are checked: a backend, or a local store that keeps. */
+export interface Holding {
+  readonly id: string;
+  readonly store: BlobStore;
+  /** Where its occurrence records lie; null: it has none (IPFS). */
+  readonly records: RecordStore | null;
+  /** Sees that it belongs to our chain, and says so there again where that is gone. Absent: it has no place to say it. */
+  bind?(signal: AbortSignal): Promise<void>;
+  /** What its copy is; one that seems bad is read again on a fresh connection before it is called so. */
+  look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']>;
+}
+
+export function siteHolding(site: Site, bind?: Holding['bind']): Holding {
+  return {
+    id: site.id,
+    store: site.store,
+    ...(bind === undefined ? {} : { bind }),
+    records: recordStores([], [site])[0] ?? null,
+    look: (name, signal) => site.look(name, signal),
+  };
+}
+
+export function localHolding(store: LocalStore, rehash: RehashRule, records: RecordStore | null = null): Holding {
+  return {
+    id: store.id,
+    store,
+    records,
+    look: async (name, signal) => (await examineLocal(name, { store, rehash }, signal)).kind,
+  };
+}

@@ -1,0 +1,103 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import { codeOf, messageOf } from '../core/blob/errors.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Pulse } from '../core/pulse.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import type { Copies } from './copies.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import type { Home } from './home.ts';
+import { examineLocal } from './local-copy.ts';
+import type { LocalRoom } from './local-room.ts';
+
+export interface LocalMenderModules {
+  readonly store: LocalStore;
+  readonly home: Home;
+  readonly room: LocalRoom;
+  readonly copies: Copies;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+  readonly news: Pulse;
+  readonly nowMs: () => number;
+}
+
+const IDLE_MS = 2_000;
+const GROUP_ENTRIES = 32;
+const RETRY_MS = { first: 2_000, most: 300_000 } as const;
+
+/** Brings back what the local store should have and has not got, or not whole: from a backend's good copy. */
+export class LocalMender {
+  readonly #modules: LocalMenderModules;
+
+  constructor(modules: LocalMenderModules) {
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { news, conditions } = this.#modules;
+    while (!signal.aborted) {
+      try {
+        if (!(await this.mendSome(signal))) await news.wait(IDLE_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.setError('disk', error);
+        await news.wait(IDLE_MS, signal);
+      }
+    }
+  }
+
+  /** false: nothing is damaged that may be tried now. */
+  async mendSome(signal: AbortSignal): Promise<boolean> {
+    const { catalog, store, damage, nowMs } = this.#modules;
+    const damaged = catalog.replicas.dueDamaged(store.id, GROUP_ENTRIES);
+    for (const { entry, sequence, attempts } of damaged) {
+      const fault = await this.#tryToMend(entry, signal);
+      if (fault === null) {
+        catalog.recordProven(store.id, [entry]);
+        damage.healed(store.id, entry);
+        continue;
+      }
+      const nextAttemptMs = nowMs() + Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
+      catalog.replicas.recordFailures(store.id, [{ sequence, ...fault, nextAttemptMs }]);
+    }
+    return damaged.length > 0;
+  }
+
+  /** null: it is mended. What fails for one is no reason to leave the others. */
+  async #tryToMend(entry: ContentEntry, signal: AbortSignal): Promise<{ code: string; message: string } | null> {
+    try {
+      if (await this.#mend(entry, signal)) return null;
+      return { code: 'archive/no-good-copy', message: 'No other place has a good copy that can be read now.' };
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#modules.conditions.note('disk', `${entry.versionHash} cannot be mended now: ${messageOf(error)}`);
+      return { code: codeOf(error) ?? 'archive/unexpected', message: messageOf(error) };
+    }
+  }
+
+  async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+    const { copies, home, room, store, damage } = this.#modules;
+    // A fault of the disk may have passed, or a fetch may have brought it anew.
+    if (await this.#isProven(entry, signal)) return true;
+    const { found, bad } = await copies.find(entry, signal, store.id);
+    damage.reportClaimed(entry, bad);
+    if (found === null) return false;
+    // What is replaced in place has its room already, and keeps it when it is not replaced.
+    const before = room.isCache ? await store.stat(entry, signal).catch(() => null) : null;
+    if (before !== null) room.giveBack(entry.sizeBytes);
+    let isHere = false;
+    try {
+      isHere = await home.putHere(found.blob, signal);
+    } finally {
+      if (before !== null && !isHere) room.takeBack(entry.sizeBytes);
+    }
+    return isHere && (await this.#isProven(entry, signal));
+  }
+
+  async #isProven(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+    return (await examineLocal(entry, this.#modules, signal)).kind === 'good';
+  }
+}

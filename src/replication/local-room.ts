@@ -1,0 +1,289 @@
+import type { EvictionGrade, EvictionSafety } from '../catalog/cache-ledger.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { type LocalStore, ROW_LIMIT_BYTES } from '../storage/local/local-store.ts';
+import type { EvictionCheck } from './eviction-check.ts';
+
+/** Room on the volume of the data folder. */
+export interface DiskRoom {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface LocalRoomOptions {
+  /** `keep` deletes nothing, ever; `cache` lets go of what backends hold. */
+  readonly mode: 'keep' | 'cache';
+  /** Bytes of blobs that a cache holds at most; null: as many as the disk has room for. */
+  readonly budgetBytes: number | null;
+  readonly disk: () => Promise<DiskRoom>;
+}
+
+export interface LocalRoomModules {
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly conditions: ConditionBoard;
+  readonly eviction: Pick<EvictionCheck, 'answering' | 'confirm'>;
+  /** Is the list whole and the chain walked to its end, so that what no block has is known? */
+  readonly knowsWhatIsMined: () => boolean;
+  readonly steadyMs: () => number;
+}
+
+/**
+ * Left free for the catalog, which has to go on when blobs have no room: of a small disk, a share. Letting go needs room as
+ * well: the logs of the catalog and of the small blobs come to 40 MiB.
+ */
+const RESERVE = { bytes: 268_435_456, share: 0.05, leastBytes: 67_108_864, maxShare: 0.4 } as const;
+/** Somebody is told when less than this is free. */
+const ALARM = { bytes: 5_368_709_120, share: 0.1, leastBytes: 83_886_080, maxShare: 0.5 } as const;
+/** How long a look at the disk is good for. */
+const DISK_LOOK_MS = 1_000;
+const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
+const EVICTED_TOGETHER = 32;
+/** A settled copy is read whole elsewhere before it goes, while somebody waits for the room. */
+const ASKED_TOGETHER: Readonly<Record<EvictionSafety, number>> = { kept: EVICTED_TOGETHER, settled: 8 };
+
+/** How many bytes the local store may still take, and what gives way for more. */
+export class LocalRoom {
+  readonly #options: LocalRoomOptions;
+  readonly #modules: LocalRoomModules;
+  #usedBytes: number;
+  #disk: DiskRoom | null = null;
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  /** Claimed and perhaps not written yet: a look at the disk does not show it. */
+  #underWayBytes = 0;
+  /** What the last look may not have shown: then under way, or claimed since. A disk can fill within one look's time. */
+  #unseenBytes = 0;
+  #isLow = false;
+  /** One at a time: what is let go for one blob is not counted for another, nor deleted when it has come again.
+   * What fails is told to whoever asked; the next one has its turn all the same. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: LocalRoomOptions, modules: LocalRoomModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#usedBytes = options.mode === 'cache' ? modules.catalog.replicas.cached.localBytes() : 0;
+  }
+
+  get isCache(): boolean {
+    return this.#options.mode === 'cache';
+  }
+
+  /** Bytes of blobs that a cache holds; null: it keeps all. */
+  get cachedBytes(): number | null {
+    return this.isCache ? this.#usedBytes : null;
+  }
+
+  get budgetBytes(): number | null {
+    return this.#options.budgetBytes;
+  }
+
+  /** Otherwise what seems to be in no block may be in one that was not walked yet. */
+  knowsWhatIsMined(): boolean {
+    return this.#modules.knowsWhatIsMined();
+  }
+
+  /**
+   * true: so many bytes may be written here, and are counted from now on; the writer calls `settle` when it is done.
+   * Rejects only when the signal aborts.
+   */
+  claim(bytes: number, signal: AbortSignal): Promise<boolean> {
+    const turn = this.#turn.then(() => this.#claim(bytes, signal));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Lets go of what nobody mined in time. Gives how many went. */
+  expire(entries: readonly ContentEntry[], signal: AbortSignal): Promise<number> {
+    const turn = this.#turn.then(async () => {
+      const gone = this.#modules.catalog.unmined.recordLetGo(entries, 'expired');
+      await this.#delete(gone, signal);
+      return gone.length;
+    });
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** The write for which so many bytes were claimed is over, well or not. */
+  settle(bytes: number): void {
+    this.#underWayBytes -= bytes;
+  }
+
+  /** What was claimed was not written. */
+  giveBack(bytes: number): void {
+    this.#usedBytes -= bytes;
+  }
+
+  /** What was given back is still there. */
+  takeBack(bytes: number): void {
+    this.#usedBytes += bytes;
+  }
+
+  /** Something that was not counted was deleted: the disk has more room than it had. */
+  freed(): void {
+    this.#lookedMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** As `claim`, for what need not be here: only older blobs that are stored elsewhere give way to it. */
+  claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
+    const turn = this.#turn.then(() => this.#claimSpare(bytes, signal));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** The disk said that it is full, whatever was measured: lets go of what it can. true: something went. */
+  relieve(signal: AbortSignal): Promise<boolean> {
+    const turn = this.#turn.then(async () => {
+      this.#lookedMs = Number.NEGATIVE_INFINITY;
+      return this.isCache && (await this.#letGo(signal));
+    });
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async #claim(bytes: number, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    while (!(await this.#hasRoom(bytes))) {
+      if (!this.isCache || !(await this.#letGo(signal))) return false;
+    }
+    this.#count(bytes);
+    return true;
+  }
+
+  async #claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    while (!(await this.#hasRoom(bytes))) {
+      if (!(await this.#evict('stored', signal))) return false;
+    }
+    this.#count(bytes);
+    return true;
+  }
+
+  #count(bytes: number): void {
+    this.#usedBytes += bytes;
+    this.#underWayBytes += bytes;
+    this.#unseenBytes += bytes;
+  }
+
+  async #hasRoom(bytes: number): Promise<boolean> {
+    const { budgetBytes } = this.#options;
+    if (this.isCache && budgetBytes !== null && this.#usedBytes + bytes > budgetBytes) return false;
+    const { freeBytes, totalBytes } = await this.#look(bytes);
+    return freeBytes - this.#unseenBytes - bytes >= limitOf(RESERVE, totalBytes);
+  }
+
+  /** A look is good for a while, but neither for turning somebody away nor past the point where it is to be told. */
+  async #look(bytes: number): Promise<DiskRoom> {
+    const steadyMs = this.#modules.steadyMs();
+    if (this.#disk !== null && steadyMs - this.#lookedMs < DISK_LOOK_MS) {
+      const { freeBytes, totalBytes } = this.#disk;
+      const left = freeBytes - this.#unseenBytes - bytes;
+      if (left >= limitOf(this.#isLow ? RESERVE : ALARM, totalBytes)) return this.#disk;
+    }
+    this.#unseenBytes = this.#underWayBytes;
+    this.#disk = await this.#options.disk();
+    this.#lookedMs = steadyMs;
+    this.#tell(this.#disk);
+    return this.#disk;
+  }
+
+  #tell({ freeBytes, totalBytes }: DiskRoom): void {
+    this.#isLow = freeBytes - this.#unseenBytes < limitOf(ALARM, totalBytes);
+    const percent = Math.floor((freeBytes / totalBytes) * 100);
+    this.#modules.conditions.set(
+      'room',
+      this.#isLow
+        ? {
+            code: 'disk/nearly-full',
+            message: `The volume of the data folder has ${Math.floor(freeBytes / 1_048_576)} MiB free (${percent} %).`,
+            hint: this.isCache
+              ? 'The cache gives way; give the volume more room, or HOLDFAST_LOCAL_BYTES a smaller budget.'
+              : 'Give the volume more room, or add a backend and let the data folder be a cache (HOLDFAST_LOCAL_MODE).',
+            blocksReadiness: false,
+          }
+        : null,
+    );
+  }
+
+  /** Oldest first, of what is safest to let go. Out of the books before it is deleted: never a claim without bytes. */
+  async #letGo(signal: AbortSignal): Promise<boolean> {
+    const { unmined } = this.#modules.catalog;
+    if (this.knowsWhatIsMined()) {
+      const gone = unmined.recordLetGo(unmined.here(EVICTED_TOGETHER), 'no-room');
+      if (await this.#delete(gone, signal)) return true;
+    }
+    for (const grade of GRADES) {
+      if (await this.#evict(grade, signal)) return true;
+    }
+    return false;
+  }
+
+  async #evict(grade: EvictionGrade, signal: AbortSignal): Promise<boolean> {
+    return (await this.#evictSafe(grade, 'kept', signal)) || (await this.#evictSafe(grade, 'settled', signal));
+  }
+
+  /** Only on the word of backends that answer now, and only what they say they hold when they are asked. */
+  async #evictSafe(grade: EvictionGrade, safety: EvictionSafety, signal: AbortSignal): Promise<boolean> {
+    const { eviction, catalog } = this.#modules;
+    const { cached } = catalog.replicas;
+    let backends = eviction.answering();
+    while (backends.length > 0) {
+      const entries = cached.evictable(grade, safety, backends, ASKED_TOGETHER[safety]);
+      const { there, bad, silent } = await eviction.confirm(entries, safety, backends, signal);
+      if (await this.#delete(cached.recordEvicted(there), signal)) return true;
+      // A copy that was found gone is not among the next ones, and neither are those of a backend that is silent.
+      if (bad === 0 && silent.size === 0) return false;
+      backends = backends.filter((backend) => !silent.has(backend));
+    }
+    return false;
+  }
+
+  async #reclaim(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#modules.store.reclaim(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The next look at the disk tells how much room there is; rows find theirs in the file.
+      this.#modules.conditions.note('room', `free pages were not given back to the disk: ${messageOf(error)}`);
+    }
+  }
+
+  /**
+   * true: there was something to delete. What the disk refuses to delete is counted on, and keeps none of the others; nor
+   * does a stop: what is out of the books would lie here for ever.
+   */
+  async #delete(gone: readonly ContentEntry[], signal: AbortSignal): Promise<boolean> {
+    let refusal: { readonly error: unknown } | null = null;
+    for (const entry of gone) {
+      try {
+        await this.#modules.store.delete(entry, UNSTOPPED);
+        this.#usedBytes -= entry.sizeBytes;
+      } catch (error) {
+        refusal ??= { error };
+      }
+    }
+    if (gone.length > 0) {
+      this.#lookedMs = Number.NEGATIVE_INFINITY;
+      // Rows leave their room in their file.
+      if (gone.some(({ sizeBytes }) => sizeBytes <= ROW_LIMIT_BYTES)) await this.#reclaim(signal);
+    }
+    if (refusal !== null) throw refusal.error;
+    return gone.length > 0;
+  }
+}
+
+/** Nobody aborts it. */
+const UNSTOPPED = new AbortController().signal;
+
+interface FreeLimit {
+  readonly bytes: number;
+  readonly share: number;
+  readonly leastBytes: number;
+  /** Of a disk so small that even the least would be most of it. */
+  readonly maxShare: number;
+}
+
+function limitOf({ bytes, share, leastBytes, maxShare }: FreeLimit, totalBytes: number): number {
+  return Math.max(Math.min(bytes, totalBytes * share), Math.min(leastBytes, totalBytes * maxShare));
+}

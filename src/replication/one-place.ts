@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { Site } from './site.ts';
+
+const PAGE_ENTRIES = 1_000;
+
+/**
+ * One bucket under two addresses is one place, and a copy there counts once. Of two backends that are one place the one
+ * with more proven copies is used, else the first to be let in, and the other is not. Addresses do not tell: a mark that
+ * is written through one backend and is found through another does.
+ */
+export class OnePlace {
+  readonly #sites: readonly Site[];
+  readonly #catalog: Catalog;
+  readonly #conditions: ConditionBoard;
+  /** One admission at a time: of two that come at one moment the second one sees the first. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(sites: readonly Site[], catalog: Catalog, conditions: ConditionBoard) {
+    this.#sites = sites;
+    this.#catalog = catalog;
+    this.#conditions = conditions;
+  }
+
+  /** Lets the backend in by `letIn`. @throws StorageError `storage/same-place`, and what keeps the others from telling. */
+  admit(site: Site, letIn: () => void, signal: AbortSignal): Promise<void> {
+    const work = this.#turn.then(async () => {
+      const other = await this.#twinOf(site, signal);
+      site.twinOf = other?.id ?? null;
+      if (other === null) {
+        letIn();
+        return;
+      }
+      const { replicas } = this.#catalog;
+      // What was proven through one address is not proven through the other: the one with more stays over restarts.
+      if (replicas.goodCount(site.id) <= replicas.goodCount(other.id)) {
+        await this.#discount(site, signal);
+        throw samePlace(site.id, other.id);
+      }
+      site.twinOf = null;
+      other.twinOf = site.id;
+      other.isAdmitted = false;
+      const refusal = samePlace(other.id, site.id);
+      other.lastError = refusal;
+      const { code, message, hint } = refusal;
+      this.#conditions.set(`backend:${other.id}`, { code, message, hint, blocksReadiness: false });
+      await this.#discount(other, signal);
+      letIn();
+    });
+    this.#turn = work.catch(() => {});
+    return work;
+  }
+
+  async #twinOf(site: Site, signal: AbortSignal): Promise<Site | null> {
+    const others = this.#sites.filter((other) => other !== site && other.isAdmitted);
+    const { marks } = site.store;
+    if (marks === undefined || !others.some(({ store }) => store.marks !== undefined)) return null;
+    const mark = randomBytes(16).toString('hex');
+    await marks.leave(mark, signal);
+    try {
+      for (const other of others) if ((await other.store.marks?.has(mark, signal)) === true) return other;
+      return null;
+    } finally {
+      // A bucket that permits no deletes keeps the mark, as it keeps the objects of a probe.
+      await marks.remove(mark, signal).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  /** What was proven through the second address, by a run that did not know, counts no more. */
+  async #discount(site: Site, signal: AbortSignal): Promise<void> {
+    const { replicas } = this.#catalog;
+    for (let after = 0; ; ) {
+      signal.throwIfAborted();
+      const page = replicas.goodAfter(site.id, after, PAGE_ENTRIES);
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last.sequence;
+      replicas.recordUnproven(site.id, page);
+      await turn();
+    }
+  }
+}
+
+function samePlace(backend: string, other: string): StorageError {
+  return new StorageError(
+    'storage/same-place',
+    `The ${backend} store is the same place as ${other}, under another address: what is written to one is in both. Copies there count once, and ${backend} is not used.`,
+    {
+      details: { backend, other },
+      retryable: false,
+      hint: `Name another bucket, prefix or server for ${backend}, or leave it out and set HOLDFAST_REPLICAS_REQUIRED to what is left.`,
+    },
+  );
+}

@@ -1,0 +1,73 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Logger } from '../core/observability/logger.ts';
+import type { StoredEntry } from '../storage/blob-store.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import { examineLocal } from './local-copy.ts';
+import type { LocalRoom } from './local-room.ts';
+
+export interface OrphanSweepModules {
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly room: LocalRoom;
+  readonly conditions: ConditionBoard;
+  readonly log: Logger;
+}
+
+/**
+ * Finds at the start what lies in a cache and in no books: a cache takes a copy out of the books first, and a crash may
+ * come before the bytes are deleted. A good one is put back into the books, where the cache lets it go in its turn; one
+ * that was let go for good is deleted. What nobody knows is left alone: a queued blob is taken over from there.
+ */
+export class OrphanSweep {
+  readonly #modules: OrphanSweepModules;
+
+  constructor(modules: OrphanSweepModules) {
+    this.#modules = modules;
+  }
+
+  /** Nothing else may write to the cache what is known already. Rejects never: a fault is told. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { store, catalog, room, conditions, log } = this.#modules;
+    // While the catalog is made anew, nothing that lies here is in it.
+    if (!room.isCache || !catalog.isRebuilt()) return;
+    let found = 0;
+    try {
+      for await (const entry of store.list(signal)) {
+        if (await this.#settle(entry, signal)) found += 1;
+      }
+      if (found > 0) await store.reclaim(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      conditions.note('disk', `not all of the cache could be compared with the catalog: ${String(error)}`);
+    }
+    if (found > 0) log.info({ found }, 'copies that were in no books were found in the cache');
+  }
+
+  async #settle(listed: StoredEntry, signal: AbortSignal): Promise<boolean> {
+    const { store, catalog, room } = this.#modules;
+    const { hashType, versionHash } = listed;
+    const known = catalog.find(versionHash).find((entry) => entry.hashType === hashType);
+    if (known !== undefined) return await this.#takeBack(known, signal);
+    const isLetGo = catalog.unmined
+      .letGo(versionHash)
+      .some((one) => one.hashType === hashType && one.returnedMs === null);
+    if (!isLetGo || catalog.findWanted(versionHash) !== null) return false;
+    await store.delete({ hashType, versionHash }, signal);
+    room.freed();
+    return true;
+  }
+
+  async #takeBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+    const { store, catalog, room } = this.#modules;
+    const isInBooks = catalog.placementsOf(entry).some(({ backend }) => backend === store.id);
+    if (isInBooks || catalog.withheld.has(entry)) return false;
+    const { kind } = await examineLocal(entry, this.#modules, signal);
+    if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;
+    room.takeBack(entry.sizeBytes);
+    return true;
+  }
+}

@@ -1,0 +1,188 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import type { BlockHash } from '../core/blob/ids.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Logger } from '../core/observability/logger.ts';
+import { Pulse } from '../core/pulse.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
+import type { Activity } from '../view/activity.ts';
+import type { BackendStatus } from '../view/archive-view.ts';
+import type { HeldBytes } from '../view/held-bytes.ts';
+import { Admission } from './admission.ts';
+import type { Backend } from './backend.ts';
+import { CacheFill } from './cache-fill.ts';
+import { Copies } from './copies.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import { EvictionCheck } from './eviction-check.ts';
+import { type Holding, siteHolding } from './holding.ts';
+import { Home } from './home.ts';
+import { LocalMender } from './local-mender.ts';
+import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
+import { tellOfMove } from './moved-backend.ts';
+import { OnePlace } from './one-place.ts';
+import { OrphanSweep } from './orphan-sweep.ts';
+import { Replicator, type ReplicatorOptions } from './replicator.ts';
+import { RowSalvage } from './row-salvage.ts';
+import { Site } from './site.ts';
+import { type NodeListing, UnminedExpiry } from './unmined-expiry.ts';
+
+export interface ReplicationOptions extends ReplicatorOptions {
+  readonly local: LocalRoomOptions;
+}
+
+export interface ReplicationModules {
+  readonly backends: readonly Backend[];
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly held: HeldBytes;
+  readonly verifier: Verifier;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  readonly log: Logger;
+  /** The chain that the data folder is bound to; null before. */
+  readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
+  readonly poller: NodeListing;
+  readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
+  /** Is what no block has known to be in none? */
+  readonly knowsWhatIsMined: () => boolean;
+  readonly nowMs: () => number;
+  /** A clock that never steps, for pauses and rates: the wall clock does. */
+  readonly steadyMs?: () => number;
+}
+
+/** All that has to do with a blob having more than one home. */
+export class Replication {
+  readonly sites: readonly Site[];
+  readonly copies: Copies;
+  readonly home: Home;
+  readonly room: LocalRoom;
+  readonly mender: LocalMender;
+  readonly cacheFill: CacheFill;
+  readonly rowSalvage: RowSalvage;
+  readonly orphans: OrphanSweep;
+  /** Rings when there may be something to replicate. */
+  readonly news = new Pulse();
+  readonly #modules: ReplicationModules;
+  #isRunning = false;
+  readonly #expiry: UnminedExpiry;
+  readonly #admissions: readonly Admission[];
+  readonly #replicators: readonly Replicator[];
+
+  constructor(options: ReplicationOptions, modules: ReplicationModules) {
+    this.#modules = modules;
+    const { backends, verifier, steadyMs = () => performance.now() } = modules;
+    const { news } = this;
+    this.sites = backends.map((backend) => new Site(backend, verifier, steadyMs));
+    this.copies = new Copies({ ...modules, sites: this.sites });
+    const eviction = new EvictionCheck({ ...modules, sites: this.sites });
+    this.room = new LocalRoom(options.local, { ...modules, steadyMs, eviction });
+    this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
+    this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
+    this.rowSalvage = new RowSalvage(modules);
+    this.orphans = new OrphanSweep({ ...modules, room: this.room });
+    this.cacheFill = new CacheFill({ ...modules, room: this.room });
+    this.#expiry = new UnminedExpiry({ ...modules, room: this.room });
+    const places = new OnePlace(this.sites, modules.catalog, modules.conditions);
+    this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, places, admitted: news }));
+    this.#replicators = this.sites.map(
+      (site) => new Replicator(options, { ...modules, steadyMs, site, copies: this.copies, news }),
+    );
+  }
+
+  /** false: a command works alone on the archive, and what is queued stays so. */
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#isRunning = true;
+    await Promise.all([
+      this.#expiry.run(signal),
+      ...this.#modules.catalog.moved.map((moved) => tellOfMove(moved, this.#modules, signal)),
+      ...this.#admissions.map((admission) => admission.run(signal)),
+      ...this.#replicators.map((replicator) => replicator.run(signal)),
+      this.mender.run(signal),
+      this.rowSalvage.run(signal),
+      // What is read from backends is kept only behind it: it may be what the sweep looks at.
+      this.orphans.run(signal).then(() => this.cacheFill.run(signal)),
+    ]);
+  }
+
+  /**
+   * Tries once to let each backend in, for commands that run once. Gives why some cannot be used: one that does not say
+   * which chain it belongs to is not let in. Throws `storage/other-chain` where backends belong to different chains.
+   */
+  async admit(signal: AbortSignal): Promise<Map<string, string>> {
+    const faults = new Map<string, string>();
+    const bound = new Map<BlockHash, string>();
+    const own = await this.#modules.chain(signal);
+    await Promise.all(
+      this.#admissions.map(async (admission) => {
+        try {
+          const genesis = own === null ? await admission.boundChain(signal) : null;
+          if (genesis !== null) bound.set(genesis, admission.id);
+        } catch (error) {
+          signal.throwIfAborted();
+          faults.set(admission.id, messageOf(error));
+        }
+      }),
+    );
+    if (bound.size > 1) throw severalChains(bound);
+    await Promise.all(
+      this.#admissions.map(async (admission) => {
+        if (admission.isDone || faults.has(admission.id)) return;
+        const fault = await admission.tryOnce(own, signal);
+        if (fault !== null) faults.set(admission.id, fault);
+      }),
+    );
+    return faults;
+  }
+
+  /**
+   * Brings to these backends all that can be brought there now. Beside an archive that runs, which brings new blobs there
+   * by itself and for ever: until nothing is damaged there, or no more of it can be mended.
+   */
+  async drain(backends: readonly string[], signal: AbortSignal): Promise<void> {
+    const chosen = this.#replicators.filter(({ id }) => backends.includes(id));
+    await Promise.all(chosen.map((replicator) => replicator.drain(signal, this.#isRunning)));
+  }
+
+  /** The backends as places whose copies are checked. */
+  holdings(which: (site: Site) => boolean = () => true): Holding[] {
+    return this.sites.filter(which).map((site) => {
+      if (site.store.bindTo === undefined) return siteHolding(site);
+      return siteHolding(site, async (signal) => {
+        const genesis = await this.#modules.chain(signal);
+        if (genesis !== null) await site.judged(async () => site.store.bindTo?.(genesis, signal), signal);
+      });
+    });
+  }
+
+  status(): BackendStatus[] {
+    const { catalog, store } = this.#modules;
+    const countsOf = (id: string) => ({
+      queued: catalog.replicas.queued(id),
+      damaged: catalog.replicas.damagedCount(id),
+    });
+    const local = this.room.isCache ? [] : [{ id: store.id, state: 'good' as const, ...countsOf(store.id) }];
+    const remote = this.sites.map(({ id, isAdmitted, isLeftAlone }) => ({
+      id,
+      state: !isAdmitted ? ('not-admitted' as const) : isLeftAlone ? ('left-alone' as const) : ('good' as const),
+      ...countsOf(id),
+    }));
+    return [...local, ...remote];
+  }
+}
+
+function severalChains(bound: ReadonlyMap<BlockHash, string>): StorageError {
+  const whose = [...bound].map(([genesis, id]) => `${id} to the one that begins with ${genesis}`).join(', ');
+  return new StorageError('storage/other-chain', `The backends belong to different chains: ${whose}.`, {
+    details: { bound: Object.fromEntries([...bound].map(([genesis, id]) => [id, genesis])) },
+    retryable: false,
+    hint: 'Configure the backends of one chain, or name the data folder of that chain (HOLDFAST_DATA_DIR).',
+  });
+}

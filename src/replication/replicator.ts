@@ -1,0 +1,339 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { QueuedCopy } from '../catalog/replica-ledger.ts';
+import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Pulse } from '../core/pulse.ts';
+import { GroupCommit } from '../core/sqlite/group-commit.ts';
+import { isOfTheStore, StorageError } from '../storage/errors.ts';
+import { forgetBytes, type VerifiedBlob } from '../verify/verified-blob.ts';
+import type { Activity } from '../view/activity.ts';
+import { raise } from './admission.ts';
+import { Bandwidth } from './bandwidth.ts';
+import type { Copies } from './copies.ts';
+import { isOtherBytes, noSource, notKept } from './copy-fault.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import { FailingCopies } from './failing-copies.ts';
+import type { CopyFinding, Site } from './site.ts';
+
+export interface ReplicatorOptions {
+  /** Blobs under way at a time. */
+  readonly requests: number;
+  readonly bytesPerSecond: number | null;
+}
+
+export interface ReplicatorModules {
+  readonly site: Site;
+  readonly copies: Copies;
+  readonly catalog: Catalog;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+  /** Rings when there is something new, or when the backend may be used. */
+  readonly news: Pulse;
+  readonly nowMs: () => number;
+  /** A clock that never steps. */
+  readonly steadyMs: () => number;
+}
+
+/** What was read back, when there had been so many reports of damage. */
+interface Proof {
+  readonly entry: ContentEntry;
+  readonly reports: number;
+}
+
+const IDLE_MS = 500;
+/** For the next damaged copy to be mended, beside everything else that goes there. */
+const PATIENCE_MS = 30_000;
+const LOOK_AHEAD = 256;
+/** Bytes under way to one backend; the largest blob always may go alone. */
+const MOST_BYTES_UNDER_WAY = 33_554_432;
+const GROUP_LIMIT = 256;
+/** While others are on their way, nobody waits for the record of a copy: a synced commit holds up everything else here. */
+const LINGER_MS = 250;
+const RETRY_MS = { first: 1_000, most: 300_000 } as const;
+/** Copies that failed before take at most this share of the requests: what fails again holds up nothing else. */
+const FAILED_SHARE = 0.125;
+/** A backend that takes a probe and no blob is asked more and more slowly, down to one blob a second. */
+const SLOW_DOWN = { after: 64, stepMs: 10, mostMs: 1_000 } as const;
+const LOOK_FOR_GONE_MS = 10_000;
+
+/**
+ * Brings to one backend what it is to hold: put, fetched back by a question of its own, hashed again, and only then
+ * recorded as good. It waits for nobody but its own backend, and nobody waits for it.
+ */
+export class Replicator {
+  readonly #options: ReplicatorOptions;
+  readonly #modules: ReplicatorModules;
+  readonly #bandwidth: Bandwidth;
+  readonly #commits: GroupCommit<Proof>;
+  readonly #underWay = new Set<number>();
+  readonly #running = new Set<Promise<void>>();
+  /** Requests to the backend: what only waits for its commit is not one any more. */
+  #requestsUnderWay = 0;
+  #bytesUnderWay = 0;
+  #recordedMs = Number.NEGATIVE_INFINITY;
+  /** Of both parts of the queue: the next ones to be tried. */
+  #queue: QueuedCopy[] = [];
+  #failedQueue: QueuedCopy[] = [];
+  #failedUnderWay = 0;
+  #failuresInARow = 0;
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  readonly #failing: FailingCopies;
+  #lookedForGoneMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ReplicatorOptions, modules: ReplicatorModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.steadyMs);
+    this.#failing = new FailingCopies({ ...modules, backend: modules.site.id });
+    this.#commits = new GroupCommit((proofs) => this.#record(proofs), GROUP_LIMIT, LINGER_MS);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { news, conditions, site } = this.#modules;
+    while (!signal.aborted) {
+      try {
+        const next = this.#next();
+        if (next === null) await news.wait(this.#idleMs(), signal);
+        else this.#start(next, signal);
+      } catch (error) {
+        conditions.setError(`backend:${site.id}`, error);
+        await news.wait(IDLE_MS, signal);
+      }
+    }
+    await Promise.all(this.#running);
+  }
+
+  get id(): string {
+    return this.#modules.site.id;
+  }
+
+  /** Works until nothing is left that may be tried now; `damagedOnly`: until nothing damaged is, or it gets no less. */
+  async drain(signal: AbortSignal, damagedOnly = false): Promise<void> {
+    const { catalog, site, steadyMs } = this.#modules;
+    let least = Number.POSITIVE_INFINITY;
+    let sinceMs = steadyMs();
+    for (;;) {
+      signal.throwIfAborted();
+      const damaged = damagedOnly ? catalog.replicas.damagedCount(site.id) : least;
+      if (damagedOnly && damaged < least) sinceMs = steadyMs();
+      least = Math.min(least, damaged);
+      if (damagedOnly && (damaged === 0 || steadyMs() - sinceMs > PATIENCE_MS)) return;
+      const next = this.#next();
+      if (next !== null) this.#start(next, signal);
+      else if (this.#running.size === 0) return;
+      else await this.#modules.news.wait(IDLE_MS, signal);
+    }
+  }
+
+  #next(): QueuedCopy | null {
+    const { site, steadyMs } = this.#modules;
+    if (!site.isAdmitted || this.#requestsUnderWay >= this.#options.requests) return null;
+    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.isLeftAlone || steadyMs() < this.#pausedUntilMs)
+      return null;
+    const queue = this.#nextQueue();
+    if (queue === null || !site.breaker.admits(steadyMs())) return null;
+    return queue.shift() ?? null;
+  }
+
+  /** The part of the queue whose turn it is; null: nothing is due. */
+  #nextQueue(): QueuedCopy[] | null {
+    const { site, catalog, steadyMs } = this.#modules;
+    const isNotUnderWay = ({ sequence }: QueuedCopy) => !this.#underWay.has(sequence);
+    if (this.#failedUnderWay < Math.max(1, Math.floor(this.#options.requests * FAILED_SHARE))) {
+      if (this.#failedQueue.length === 0) {
+        this.#failedQueue = catalog.replicas.dueAgain(site.id, LOOK_AHEAD + this.#underWay.size).filter(isNotUnderWay);
+      }
+      if (this.#failedQueue.length > 0) return this.#failedQueue;
+    }
+    if (this.#queue.length === 0) {
+      this.#queue = catalog.replicas.due(site.id, LOOK_AHEAD + this.#underWay.size).filter(isNotUnderWay);
+    }
+    if (this.#queue.length > 0) return this.#queue;
+    if (steadyMs() - this.#lookedForGoneMs >= LOOK_FOR_GONE_MS) {
+      this.#lookedForGoneMs = steadyMs();
+      this.#failing.forgetGone();
+    }
+    return null;
+  }
+
+  /** While the backend is left alone: until its next try. */
+  #idleMs(): number {
+    const { site, steadyMs } = this.#modules;
+    const untilMs = Math.max(site.breaker.openUntilMs, this.#pausedUntilMs);
+    const leftMs = untilMs <= steadyMs() && site.breaker.openUntilMs === 0 ? IDLE_MS : untilMs - steadyMs();
+    return Math.max(20, Math.min(IDLE_MS, leftMs));
+  }
+
+  #start(queued: QueuedCopy, signal: AbortSignal): void {
+    const { sequence, entry, attempts } = queued;
+    const { reports } = this.#modules.damage;
+    this.#underWay.add(sequence);
+    const work = this.#ask(queued, signal)
+      .then(() => {
+        this.#failuresInARow = 0;
+        return this.#prove({ entry, reports });
+      })
+      .then(() => this.#failing.succeeded(sequence))
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.#failed(queued, error);
+      })
+      .finally(() => {
+        this.#underWay.delete(sequence);
+        this.#running.delete(work);
+        this.#modules.news.nudge();
+      });
+    if (attempts > 0) this.#failedUnderWay += 1;
+    this.#running.add(work);
+  }
+
+  async #ask(queued: QueuedCopy, signal: AbortSignal): Promise<void> {
+    const { site } = this.#modules;
+    const { attempts } = queued;
+    const { sizeBytes } = queued.entry;
+    const { questions } = site;
+    this.#requestsUnderWay += 1;
+    this.#bytesUnderWay += sizeBytes;
+    try {
+      await this.#replicate(queued, signal);
+    } finally {
+      // The one try after a pause is still to be made: without this nobody would ever make it.
+      if (site.questions === questions) site.breaker.notTried();
+      if (attempts > 0) this.#failedUnderWay -= 1;
+      this.#requestsUnderWay -= 1;
+      this.#bytesUnderWay -= sizeBytes;
+      this.#modules.news.nudge();
+    }
+  }
+
+  /** Resolves when the backend is proven to hold it. */
+  async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<void> {
+    const { site, catalog } = this.#modules;
+    const { store } = site;
+    // What was called damaged is read again on a fresh connection, before anything is replaced.
+    if (state === 'damaged' && (await this.#isThere(await site.examineAfresh(entry, signal), signal))) return;
+    const { blob, faults } = await this.#source(entry, signal);
+    if (blob === null) {
+      // Nobody else has it, and it was not looked for here: it may be here under an address that was another before.
+      if (state === 'wanted' && (await this.#isThere(await site.read(entry, signal), signal))) return;
+      throw noSource(entry, site.id, faults);
+    }
+    await this.#bandwidth.take(entry.sizeBytes, signal);
+    if (state === 'damaged') await site.setAside(entry, signal);
+    // Taken down since it was queued: nothing is recorded of it either.
+    if (catalog.withheld.has(entry)) return;
+    // What is not known to be there is not replaced; if something wrong is there, the read-back says so.
+    const put = state !== 'damaged' && store.putUnseen !== undefined ? store.putUnseen : store.put;
+    await site.judged(() => put.call(store, blob, signal), signal);
+    // Not after a failure: a request that was given up may still be sending them.
+    forgetBytes(blob);
+    // Purged while these bytes were on their way: the purge came before they did.
+    if (catalog.withheld.find(entry).some(({ purge }) => purge)) {
+      const purge = async () => {
+        if (store.purge === undefined) await store.delete(entry, signal);
+        else await store.purge(entry, signal);
+      };
+      await site.judged(purge, signal);
+      return;
+    }
+    await this.#readBack(entry, attempts, signal);
+  }
+
+  /** Is what the backend has already good and kept? What is good and not kept (a block without its pin) is put again, and is. */
+  async #isThere(finding: CopyFinding, signal: AbortSignal): Promise<boolean> {
+    const { site } = this.#modules;
+    if (finding.kind !== 'good') return false;
+    const { blob } = finding;
+    if (!(await site.isKept(blob, signal))) {
+      await site.judged(() => site.store.put(blob, signal), signal);
+      if (!(await site.isKept(blob, signal))) return false;
+    }
+    forgetBytes(blob);
+    return true;
+  }
+
+  /** `faults`: how many places could not say whether they have it. */
+  async #source(entry: ContentEntry, signal: AbortSignal): Promise<{ blob: VerifiedBlob | null; faults: number }> {
+    const { copies, site, damage } = this.#modules;
+    const { found, bad, faults } = await copies.find(entry, signal, site.id);
+    damage.reportClaimed(entry, bad);
+    return { blob: found?.blob ?? null, faults: faults.length };
+  }
+
+  /** After a failure it is looked at closely: what lies there may be what the backend cannot read. */
+  async #readBack(entry: ContentEntry, attempts: number, signal: AbortSignal): Promise<void> {
+    const { site } = this.#modules;
+    const read = async () => {
+      const finding = attempts === 0 ? await site.read(entry, signal) : await site.examine(entry, signal);
+      if (finding.kind === 'good') forgetBytes(finding.blob);
+      return finding.kind;
+    };
+    // Both at a time: a Kubo says what it has pinned only after the pins of others, while it gives bytes at once.
+    const [found, isKept] = await Promise.all([read(), site.isKept(entry, signal)]);
+    if (found !== 'good' || !isKept) throw notKept(entry, site.id, found);
+  }
+
+  /** Resolves when it is recorded: at once, where nothing else comes that could share the commit. */
+  #prove(proof: Proof): Promise<void> {
+    const isRecorded = this.#commits.add(proof);
+    const isLast = this.#requestsUnderWay === 0 && this.#queue.length === 0;
+    if (isLast && this.#modules.steadyMs() - this.#recordedMs >= LINGER_MS) this.#commits.flush();
+    return isRecorded;
+  }
+
+  #record(proofs: readonly Proof[]): void {
+    const { catalog, site, damage, activity, conditions, steadyMs } = this.#modules;
+    this.#recordedMs = steadyMs();
+    // Found to be the place of another backend meanwhile: its copies do not count.
+    if (!site.isAdmitted) return;
+    // While it waited here somebody may have found it damaged: it is looked at again.
+    const entries = proofs
+      .filter(({ entry, reports }) => !damage.isReportedAfter(site.id, entry, reports))
+      .map(({ entry }) => entry);
+    if (entries.length === 0) return;
+    const stored = catalog.recordProven(site.id, entries);
+    for (const entry of entries) damage.healed(site.id, entry);
+    activity.emit('proven', site.id, entries);
+    if (stored > 0) activity.emit('stored', stored);
+    conditions.set(`backend:${site.id}`, null);
+  }
+
+  #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
+    const { catalog, site, copies, conditions, damage, nowMs } = this.#modules;
+    if (codeOf(error) !== 'archive/no-good-copy') this.#tell(sequence, entry, error);
+    // What was found damaged just now is mended in the same go: a check that repairs ends with it whole.
+    const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
+    const pauseMs = isNewlyDamaged ? 0 : Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
+    try {
+      // From now on it is what every damaged copy is: read on a fresh connection and set aside before it is replaced.
+      if (isOtherBytes(error)) {
+        damage.report(site.id, entry);
+        copies.doubt(entry);
+      }
+      catalog.replicas.recordFailures(site.id, [
+        {
+          sequence,
+          code: codeOf(error) ?? 'archive/unexpected',
+          message: messageOf(error),
+          nextAttemptMs: Math.round(nowMs() + pauseMs * (0.5 + Math.random() / 2)),
+        },
+      ]);
+    } catch (fault) {
+      conditions.setError(`backend:${site.id}`, fault);
+    }
+  }
+
+  /** What one blob causes is told as that: the backend is in use, and the other blobs go there. */
+  #tell(sequence: number, entry: ContentEntry, error: unknown): void {
+    const { site, conditions, steadyMs } = this.#modules;
+    this.#failuresInARow += 1;
+    const { after, stepMs, mostMs } = SLOW_DOWN;
+    if (this.#failuresInARow >= after) {
+      this.#pausedUntilMs = steadyMs() + Math.min(mostMs, stepMs * (this.#failuresInARow - after + 1));
+    }
+    const isOfStore = error instanceof StorageError ? isOfTheStore(error) : !(error instanceof HoldfastError);
+    if (isOfStore || site.isLeftAlone) raise(conditions, site.id, error);
+    else this.#failing.failed(sequence, entry, error);
+  }
+}

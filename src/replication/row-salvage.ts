@@ -1,0 +1,101 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { Pulse } from '../core/pulse.ts';
+import { type LocalStore, ROW_LIMIT_BYTES } from '../storage/local/local-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import { examineLocal } from './local-copy.ts';
+
+export interface RowSalvageModules {
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly rehash: RehashRule;
+  readonly damage: DamageWatch;
+  readonly conditions: ConditionBoard;
+}
+
+/** How often it is looked whether the file of rows was found damaged. */
+const LOOK_MS = 2_000;
+/** A salvage that failed (a full disk) is tried again after this. */
+const RETRY_MS = 300_000;
+const PAGE_ENTRIES = 256;
+
+/**
+ * Makes a damaged file of small blobs anew: what can be read is taken over, the file is set aside, and every small blob
+ * that the catalog believes to be here is looked at, so that what is gone is claimed no more and comes back from elsewhere.
+ */
+export class RowSalvage {
+  readonly #modules: RowSalvageModules;
+  readonly #pause = new Pulse();
+
+  constructor(modules: RowSalvageModules) {
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { conditions, store } = this.#modules;
+    // A crash may have come between making the rows anew and looking at what is gone with the damaged file.
+    let mayClaimGone = store.rowsSetAside.length > 0;
+    while (!signal.aborted) {
+      let pauseMs = LOOK_MS;
+      try {
+        if (mayClaimGone) await this.#lookAtAll(signal, async (entry) => (await store.stat(entry, signal)) !== null);
+        mayClaimGone = false;
+        await this.salvage(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.setError('rows', error, false);
+        pauseMs = RETRY_MS;
+      }
+      await this.#pause.wait(pauseMs, signal);
+    }
+  }
+
+  /** Does nothing while the rows are well. Gives how many were taken over; null: there was nothing to do. */
+  async salvage(signal: AbortSignal): Promise<number | null> {
+    const { store, conditions } = this.#modules;
+    if (store.damagedRows === null) {
+      this.#tellWhatLies();
+      return null;
+    }
+    conditions.setError('rows', store.damagedRows, false);
+    const { taken } = await store.salvageRows(signal);
+    await this.#lookAtAll(signal, async (entry) => (await examineLocal(entry, this.#modules, signal)).kind === 'good');
+    this.#tellWhatLies();
+    return taken;
+  }
+
+  async #lookAtAll(signal: AbortSignal, isHere: (entry: ContentEntry) => Promise<boolean>): Promise<void> {
+    const { catalog, store, damage } = this.#modules;
+    for (let after = 0; ; ) {
+      const page = catalog.replicas.claimedAfter(store.id, after, PAGE_ENTRIES);
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last.sequence;
+      for (const entry of page) {
+        if (entry.sizeBytes > ROW_LIMIT_BYTES) continue;
+        if (!(await isHere(entry))) damage.report(store.id, entry);
+      }
+      await nextTurn();
+      signal.throwIfAborted();
+    }
+  }
+
+  #tellWhatLies(): void {
+    const { store, conditions } = this.#modules;
+    const [file] = store.rowsSetAside;
+    conditions.set(
+      'rows',
+      file === undefined
+        ? null
+        : {
+            code: 'storage/damaged-database',
+            message: `The file of small blobs was damaged. What could be read was taken over; the damaged file is ${file}.`,
+            hint: 'What could not be read comes back from a backend or the node, and the status names what is left. See to the disk, run `holdfast check --read-data --repair`, then delete the damaged file.',
+            blocksReadiness: false,
+          },
+    );
+  }
+}

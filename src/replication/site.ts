@@ -1,0 +1,220 @@
+import type { ContentName } from '../core/blob/ids.ts';
+import { isOfTheStore, mayBeOneObject, StorageError } from '../storage/errors.ts';
+import { takesAndGives } from '../storage/probe.ts';
+import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
+import type { Backend, RemoteStore } from './backend.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+
+/** What a backend's copy turned out to be. `missing` is what it answered; a fault is an error, and thrown. */
+export type CopyFinding =
+  | { readonly kind: 'good'; readonly blob: VerifiedBlob }
+  | { readonly kind: 'missing' }
+  /** `error`: why it is not given. Absent: it is given, and is not the blob. */
+  | { readonly kind: 'damaged'; readonly error?: unknown };
+
+interface Unreadable {
+  readonly kind: 'unreadable';
+  readonly error: StorageError;
+}
+
+/** How much of the last answer the expected time follows. */
+const SMOOTHING = 0.2;
+
+/** A backend that takes longer than this to take and give a probe is left alone. */
+const PROBE_WITHIN_MS = 5_000;
+/**
+ * For so long a probe that went well answers for the backend. Whoever asks whether to go on may rely on an older one than
+ * whoever is about to call a copy damaged.
+ */
+const PROBE_HOLDS_MS = { goOn: 10_000, damaged: 1_000 } as const;
+
+/** One backend as the archive works with it: what it holds is verified, and how it does is known. */
+export class Site {
+  readonly id: string;
+  readonly store: RemoteStore;
+  readonly breaker = new CircuitBreaker();
+  readonly #backend: Backend;
+  readonly #verifier: Verifier;
+  readonly #steadyMs: () => number;
+  /** Bound to our chain, as far as it can be: before, nothing is written there and nothing is read. */
+  isAdmitted = false;
+  /** The backend whose place this one is under another address; null: none is known. */
+  twinOf: string | null = null;
+  /** How long what it acknowledged may still be lost with its power; 0: not at all. */
+  settlesMs = 0;
+  lastError: StorageError | null = null;
+  #expectedMs = 0;
+  #servedMs = Number.NEGATIVE_INFINITY;
+  #probing: Promise<boolean> | null = null;
+  #questions = 0;
+
+  constructor(backend: Backend, verifier: Verifier, steadyMs: () => number) {
+    this.id = backend.id;
+    this.store = backend.store;
+    this.#backend = backend;
+    this.#verifier = verifier;
+    this.#steadyMs = steadyMs;
+  }
+
+  /** How long an answer is likely to take: the nearest is asked first. */
+  get expectedMs(): number {
+    return this.#expectedMs;
+  }
+
+  /** It failed lately: nothing is asked of it until its next try. */
+  get isLeftAlone(): boolean {
+    return this.breaker.isOpen(this.#steadyMs());
+  }
+
+  /** Throws what is wrong with it when it is not to be asked now. Not throwing spends the try after a pause. */
+  admit(): void {
+    if (this.isAdmitted && this.breaker.admits(this.#steadyMs())) return;
+    throw (
+      this.lastError ??
+      new StorageError('storage/unreachable', `The ${this.id} store has not been reached yet.`, {
+        details: { backend: this.id },
+        retryable: true,
+        hint: 'Ask again in some seconds; the status names what is wrong with it.',
+      })
+    );
+  }
+
+  /** Fetches and hashes what it holds. */
+  async read(name: ContentName, signal: AbortSignal, store: RemoteStore = this.store): Promise<CopyFinding> {
+    const begunMs = this.#steadyMs();
+    const found = await this.judged(() => store.get(name, signal), signal).catch((error: unknown) => {
+      // Stopped because another was faster, or failed: it takes that long at least.
+      this.#expectedMs = Math.max(this.#expectedMs, this.#steadyMs() - begunMs);
+      throw error;
+    });
+    this.#expectedMs += SMOOTHING * (this.#steadyMs() - begunMs - this.#expectedMs);
+    if (found === null) return { kind: 'missing' };
+    const { hashType, versionHash } = name;
+    const blob = await this.#verifier.verify({ hashType, versionHash, bytes: found.bytes });
+    return blob === null ? { kind: 'damaged' } : { kind: 'good', blob };
+  }
+
+  /** The same over connections of its own. */
+  async readAfresh(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
+    return await this.afresh((store) => this.read(name, signal, store));
+  }
+
+  async afresh<T>(ask: (store: RemoteStore) => Promise<T>): Promise<T> {
+    const store = await this.#backend.openAgain();
+    try {
+      return await ask(store);
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** What its copy is. One that seems bad, or is not given, is read again on a fresh connection before it is called so. */
+  async examine(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
+    const first = await this.#orUnreadable(() => this.read(name, signal), signal);
+    return first.kind === 'good' ? first : await this.examineAfresh(name, signal);
+  }
+
+  /** As `examine`, for those who want no bytes; good that is not kept as it is meant to be is missing. */
+  async look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']> {
+    const finding = await this.examine(name, signal);
+    if (finding.kind !== 'good') return finding.kind;
+    forgetBytes(finding.blob);
+    return (await this.isKept(name, signal)) ? 'good' : 'missing';
+  }
+
+  /**
+   * The second of the two looks of `examine`. What a backend has and does not give, while it takes and gives something new, is
+   * damaged: its disks have lost part of it. A backend that is unwell is a fault, and thrown.
+   */
+  async examineAfresh(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
+    const finding = await this.#orUnreadable(() => this.readAfresh(name, signal), signal);
+    if (finding.kind !== 'unreadable') return finding;
+    if (await this.#serves(PROBE_HOLDS_MS.damaged, signal)) return { kind: 'damaged' };
+    throw finding.error;
+  }
+
+  /** Where the store can, copies what lies there beside it. What it has and does not give, it cannot copy either. */
+  async setAside(name: ContentName, signal: AbortSignal): Promise<void> {
+    try {
+      await this.judged(async () => this.store.setAside?.(name, signal), signal);
+    } catch (error) {
+      if (!mayBeOneObject(error)) throw error;
+    }
+  }
+
+  async #orUnreadable(read: () => Promise<CopyFinding>, signal: AbortSignal): Promise<CopyFinding | Unreadable> {
+    try {
+      return await read();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (mayBeOneObject(error)) return { kind: 'unreadable', error };
+      throw error;
+    }
+  }
+
+  /** Does it hold it as it is meant to (Kubo: pinned)? Asked where having the bytes is not all of it. */
+  async isKept(name: ContentName, signal: AbortSignal): Promise<boolean> {
+    const { store } = this;
+    return store.isKept === undefined || (await this.judged(async () => store.isKept?.(name, signal), signal)) === true;
+  }
+
+  /** So many questions went to the backend: whoever was let through and asked nothing gives its try back. */
+  get questions(): number {
+    return this.#questions;
+  }
+
+  /** Every question to the backend goes through here, so that its breaker learns of it. */
+  async judged<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    this.#questions += 1;
+    try {
+      const answer = await ask();
+      this.breaker.succeeded();
+      this.lastError = null;
+      return answer;
+    } catch (error) {
+      if (signal.aborted) this.breaker.notTried();
+      else await this.#blame(error, signal);
+      throw error;
+    }
+  }
+
+  /**
+   * Before a backend is left alone it is asked to take and give something new. While it does, what fails is the fault of
+   * the object that was asked for, and whatever is asked of the others goes on.
+   */
+  async #blame(error: unknown, signal: AbortSignal): Promise<void> {
+    if (!(error instanceof StorageError)) {
+      this.breaker.failed(this.#steadyMs());
+      return;
+    }
+    const mayServeOthers = this.breaker.isAtItsLimit && !isOfTheStore(error);
+    if (mayServeOthers && (await this.#serves(PROBE_HOLDS_MS.goOn, signal))) {
+      this.breaker.succeeded();
+      return;
+    }
+    this.breaker.failed(this.#steadyMs());
+    this.lastError = error;
+  }
+
+  /** While the backend may be used: does it take and give something new? */
+  async takesOthers(signal: AbortSignal): Promise<boolean> {
+    return this.isAdmitted && !this.isLeftAlone && (await this.#serves(PROBE_HOLDS_MS.goOn, signal));
+  }
+
+  /** One probe at a time answers all who ask. */
+  async #serves(holdsMs: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#steadyMs() - this.#servedMs < holdsMs) return true;
+    this.#probing ??= this.#probe(signal).finally(() => {
+      this.#probing = null;
+    });
+    return await this.#probing;
+  }
+
+  async #probe(signal: AbortSignal): Promise<boolean> {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(PROBE_WITHIN_MS)]);
+    const findings = await this.store.probe(bounded).catch(() => []);
+    if (!takesAndGives(findings)) return false;
+    this.#servedMs = this.#steadyMs();
+    return true;
+  }
+}

@@ -1,0 +1,66 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { VersionHash } from '../core/blob/ids.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { Pulse } from '../core/pulse.ts';
+import type { ChainTip } from '../node/blob-node.ts';
+import type { Activity } from '../view/activity.ts';
+import type { LocalRoom } from './local-room.ts';
+
+/** What the nodes listed last. */
+export interface NodeListing {
+  readonly state: { readonly tip: ChainTip | null };
+  isListed(versionHash: VersionHash): boolean;
+}
+
+export interface UnminedExpiryModules {
+  readonly catalog: Catalog;
+  readonly room: LocalRoom;
+  readonly poller: NodeListing;
+  readonly conditions: ConditionBoard;
+  readonly activity: Activity;
+}
+
+/** On the chain's clock, since it was listed. A node forgets a transaction that nobody mines after 14 days (its `mempoolexpiry`). */
+export const UNMINED_KEPT_SECONDS = 15 * 86_400;
+const IDLE_MS = 5_000;
+const GROUP_ENTRIES = 64;
+
+/** Lets go of what nobody mined in time and the node lists no more; the catalog keeps that it was here. */
+export class UnminedExpiry {
+  readonly #modules: UnminedExpiryModules;
+  readonly #walked = new Pulse();
+
+  constructor(modules: UnminedExpiryModules) {
+    this.#modules = modules;
+    modules.activity.on('walked', () => this.#walked.ring());
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { conditions } = this.#modules;
+    while (!signal.aborted) {
+      try {
+        await this.#expire(signal);
+        conditions.set('unmined', null);
+      } catch (error) {
+        if (signal.aborted) return;
+        conditions.setError('unmined', error, false);
+      }
+      await this.#walked.wait(IDLE_MS, signal);
+    }
+  }
+
+  async #expire(signal: AbortSignal): Promise<void> {
+    const { catalog, room, poller } = this.#modules;
+    const { tip } = poller.state;
+    for (let skip = 0; tip !== null && room.knowsWhatIsMined(); ) {
+      const old = catalog.unmined.before(tip.medianTimeSeconds - UNMINED_KEPT_SECONDS, GROUP_ENTRIES, skip);
+      if (old.length === 0) return;
+      const gone = await room.expire(
+        old.filter(({ versionHash }) => !poller.isListed(versionHash)),
+        signal,
+      );
+      // What is still listed, or held elsewhere, stays where it is in this order.
+      skip += old.length - gone;
+    }
+  }
+}

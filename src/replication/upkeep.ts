@@ -1,0 +1,319 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import type { RecordStore } from '../storage/record-store.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import { type Adopted, adoptCopies } from './adopt-copies.ts';
+import type { Adoption } from './adoption.ts';
+import type { AdoptedCustom } from './custom/adopt-custom.ts';
+import type { CustomFindings } from './custom/custom-scrub.ts';
+import type { CustomUpkeep } from './custom/custom-upkeep.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import { type Holding, localHolding } from './holding.ts';
+import { noteRecordedFloor } from './recorded-floor.ts';
+import type { Replication } from './replication.ts';
+import { type BackendFindings, type CheckProgress, Scrub, type Subset } from './scrub.ts';
+import { recordsOf } from './site-records.ts';
+
+export type { Subset } from './scrub.ts';
+
+export interface UpkeepModules {
+  readonly catalog: Catalog;
+  readonly store: LocalStore;
+  readonly rehash: RehashRule;
+  /** The data folder's own come first. */
+  readonly records: readonly RecordStore[];
+  readonly damage: DamageWatch;
+  readonly adoption: Adoption;
+  readonly replication: Replication;
+  readonly custom: CustomUpkeep;
+  /** Whose evidence lies on the backends. */
+  readonly archiverId?: string;
+  readonly nowMs: () => number;
+}
+
+export interface CheckOptions {
+  /** null: only the listings are compared. */
+  readonly subset: Subset | null;
+  /** null: all of them. */
+  readonly backend: string | null;
+  readonly repair: boolean;
+}
+
+/** A copy that a place is to hold and has not got, or not whole. */
+export interface MissingCopy {
+  readonly backend: string;
+  /** `custom`: bytes of a custom commitment. */
+  readonly hashType: string;
+  readonly versionHash: string;
+  /** Of custom bytes: the other half of their name. */
+  readonly keccak?: string;
+  /** Are there good copies elsewhere, from which `--repair` can bring it back? */
+  readonly elsewhere: boolean;
+}
+
+export interface CheckReport {
+  readonly backends: readonly BackendFindings[];
+  /** The same of custom commitments, which have a name space of their own in places with names. */
+  readonly custom: readonly CustomFindings[];
+  /** Still missing or damaged at the end; of very many, the first. */
+  readonly left: readonly MissingCopy[];
+  readonly leftCount: number;
+  /** Found by this check, and good again at its end; of very many, the first. */
+  readonly mended: readonly Omit<MissingCopy, 'elsewhere'>[];
+  /** Brought back meanwhile: by `--repair`, or by the archive that runs beside the check and mends what it is told of. */
+  readonly repaired: number;
+  /** Blobs that wait for their first copy there. */
+  readonly waiting: Readonly<Record<string, number>>;
+  /** Places that could not be asked, or not to the end: nothing is known of their copies. */
+  readonly notAsked: readonly string[];
+  /** null: every place was asked. Else how many blobs have fewer good copies than required, without those places. */
+  readonly short: ShortBlobs | null;
+}
+
+export interface ShortBlobs {
+  readonly required: number;
+  readonly blobs: number;
+}
+
+export interface RebuildReport {
+  readonly folder: number;
+  readonly backends: Readonly<Record<string, Adopted>>;
+  /** Custom commitments, by place. */
+  readonly custom: Readonly<Record<string, AdoptedCustom>>;
+  /** Backends that could not be asked, or not to the end. */
+  readonly faults: Readonly<Record<string, string>>;
+}
+
+interface FoundCopy {
+  readonly backend: string;
+  readonly entry: ContentEntry;
+}
+
+const MOST_LISTED = 1_000;
+const COUNTED_TOGETHER = 10_000;
+/** Of a place that cannot be asked. */
+const NOTHING = {
+  listed: 0,
+  unknown: 0,
+  read: 0,
+  isResumed: false,
+  missing: 0,
+  damaged: 0,
+  missingRecords: 0,
+} as const;
+
+/** Copies that this check found missing or damaged. */
+export function countFound(backends: readonly Pick<BackendFindings, 'missing' | 'damaged'>[]): number {
+  return backends.reduce((sum, { missing, damaged }) => sum + missing + damaged, 0);
+}
+
+/** What is done to an archive, standing still or running: check, repair, rebuild. */
+export class Upkeep {
+  readonly #modules: UpkeepModules;
+
+  constructor(modules: UpkeepModules) {
+    this.#modules = modules;
+  }
+
+  get places(): string[] {
+    const { all } = this.#modules.custom.places;
+    return [...new Set([...this.#holdings(), ...all].map(({ id }) => id))];
+  }
+
+  async check(
+    options: CheckOptions,
+    progress: (progress: CheckProgress) => void,
+    signal: AbortSignal,
+  ): Promise<CheckReport> {
+    const { replication, catalog, custom } = this.#modules;
+    const unreachable = await replication.admit(signal);
+    const chosen = this.#holdings().filter(({ id }) => options.backend === null || options.backend === id);
+    const findings: BackendFindings[] = [];
+    const found: FoundCopy[] = [];
+    const scrub = new Scrub({
+      ...this.#modules,
+      found: (backend, entry) => {
+        if (found.length < MOST_LISTED) found.push({ backend, entry });
+      },
+    });
+    const blobs = chosen.map(({ id }) => id);
+    const blobsBefore = this.#countLeft({ blobs, custom: [] });
+    for (const holding of chosen) {
+      const fault = unreachable.get(holding.id);
+      findings.push(
+        fault === undefined
+          ? await scrub.check(holding, options.subset, progress, signal)
+          : { ...NOTHING, backend: holding.id, fault },
+      );
+    }
+    const customFindings = await custom.check(options, unreachable, progress, signal);
+    const asked = { blobs, custom: customFindings.map(({ backend }) => backend) };
+    const before = blobsBefore + countFound(findings) + this.#countLeft({ ...asked, blobs: [] });
+    if (options.repair) await this.#repair(findings, signal);
+    const mended = options.repair ? await custom.repair(customFindings, signal) : customFindings;
+    const leftCount = this.#countLeft(asked);
+    const notAsked = [...findings, ...mended].flatMap(({ backend, fault }) => (fault === null ? [] : [backend]));
+    return {
+      notAsked: [...new Set(notAsked)],
+      short: notAsked.length === 0 ? null : await this.#countShort(notAsked, signal),
+      backends: findings,
+      custom: mended,
+      left: this.#left(asked),
+      leftCount,
+      mended: this.#mended(found),
+      repaired: Math.max(0, before - leftCount),
+      waiting: Object.fromEntries(
+        [...new Set([...asked.blobs, ...asked.custom])].map((id) => [
+          id,
+          (asked.blobs.includes(id) ? catalog.replicas.queued(id) - catalog.replicas.damagedCount(id) : 0) +
+            (asked.custom.includes(id) ? catalog.custom.waitingCount(id) : 0),
+        ]),
+      ),
+    };
+  }
+
+  /** Lets the backends in. Gives why some could not be asked. */
+  admit(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    return this.#modules.replication.admit(signal);
+  }
+
+  /** Brings to every backend what waits for it. Gives why some could not be asked. */
+  async fill(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const { replication } = this.#modules;
+    const faults = await replication.admit(signal);
+    await replication.drain(
+      replication.sites.map(({ id }) => id).filter((id) => !faults.has(id)),
+      signal,
+    );
+    return faults;
+  }
+
+  /** Makes the catalog again from the data folder and the backends, or one of them. */
+  rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
+    return this.#modules.adoption.whileRebuilding(() => this.#rebuild(from, progress, signal));
+  }
+
+  async #rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
+    const { adoption, replication, catalog, store, custom } = this.#modules;
+    if (catalog.setAside !== null) progress(`catalog: it was damaged; that file is ${catalog.setAside} now`);
+    await adoption.readFolder(signal);
+    if (store.damagedRows !== null) {
+      const taken = await replication.rowSalvage.salvage(signal);
+      progress(`${store.id}: ${taken ?? 0} rows of a damaged file of small blobs were taken over`);
+      await adoption.readFolder(signal);
+    }
+    const { spooled, stored } = catalog.totals();
+    progress(`${store.id}: ${spooled + stored} blobs`);
+    const faults: Record<string, string> = Object.fromEntries(await replication.admit(signal));
+    if (adoption.folderFault !== null) faults[store.id] = adoption.folderFault;
+    if (adoption.unread > 0) faults[store.id] = `${adoption.unread} blobs in the data folder cannot be read.`;
+    const backends: Record<string, Adopted> = {};
+    for (const site of replication.sites) {
+      if ((from !== null && from !== site.id) || site.id in faults) continue;
+      const modules = {
+        ...this.#modules,
+        progress: ({ adopted }: Adopted) => progress(`${site.id}: ${adopted} blobs`),
+      };
+      try {
+        const found = await adoptCopies(site, new Map(), modules, signal);
+        backends[site.id] = found;
+        const records = recordsOf(site);
+        if (records !== null) await noteRecordedFloor(records, catalog, signal);
+        if (found.unread > 0) faults[site.id] = `${found.unread} of its blobs could not be read.`;
+      } catch (error) {
+        signal.throwIfAborted();
+        faults[site.id] = error instanceof Error ? error.message : String(error);
+      }
+    }
+    // The data folder's own as well, whichever backend is asked for.
+    const places = custom.places.all.filter(
+      ({ id }) => !(id in faults) && (from === null || id === from || id === store.id),
+    );
+    const customFound: Record<string, AdoptedCustom> = {};
+    for (const { id } of places) {
+      const note = (_: string, why: string) => {
+        faults[id] = why;
+      };
+      Object.assign(customFound, await custom.adopt(id, null, signal, note));
+    }
+    // With one left out, or one away, there may be more: the daemon goes on with it.
+    if (from === null && Object.keys(faults).length === 0) catalog.recordRebuilt();
+    return { folder: spooled + stored, backends, custom: customFound, faults };
+  }
+
+  async #repair(findings: BackendFindings[], signal: AbortSignal): Promise<void> {
+    const { replication } = this.#modules;
+    for (const site of replication.sites) {
+      const at = findings.findIndex(({ backend }) => backend === site.id);
+      const found = findings[at];
+      if (found === undefined || found.fault !== null || found.unknown === 0) continue;
+      const { unread } = await adoptCopies(site, new Map(), { ...this.#modules, progress: () => {} }, signal);
+      if (unread > 0) findings[at] = { ...found, fault: `${unread} of its blobs could not be read.` };
+    }
+    await replication.rowSalvage.salvage(signal);
+    this.#modules.catalog.replicas.tryAgainNow();
+    while (await replication.mender.mendSome(signal));
+    const usable = findings.filter(({ fault }) => fault === null).map(({ backend }) => backend);
+    await replication.drain(usable, signal);
+    // What one backend had not got may have come to another meanwhile.
+    while (await replication.mender.mendSome(signal));
+  }
+
+  #holdings(): Holding[] {
+    const { replication, store, rehash, records } = this.#modules;
+    const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
+    return [...local, ...replication.holdings()];
+  }
+
+  /** A part at a time, between which whatever else this process does has its turn. */
+  async #countShort(without: readonly string[], signal: AbortSignal): Promise<ShortBlobs> {
+    const { replicas } = this.#modules.catalog;
+    const last = replicas.lastSequence();
+    let blobs = 0;
+    for (let after = 0; after < last; after += COUNTED_TOGETHER) {
+      signal.throwIfAborted();
+      blobs += replicas.shortCount(without, after, after + COUNTED_TOGETHER);
+      await turn();
+    }
+    return { required: replicas.required, blobs };
+  }
+
+  #countLeft({ blobs, custom }: AskedPlaces): number {
+    const { catalog } = this.#modules;
+    const counts = [
+      ...blobs.map((id) => catalog.replicas.damagedCount(id)),
+      ...custom.map((id) => catalog.custom.damagedCount(id)),
+    ];
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  #mended(found: readonly FoundCopy[]): CheckReport['mended'] {
+    const { catalog } = this.#modules;
+    return found.flatMap(({ backend, entry }) => {
+      const now = catalog.placementsOf(entry).find((one) => one.backend === backend);
+      const { hashType, versionHash } = entry;
+      return now?.state === 'good' ? [{ backend, hashType, versionHash }] : [];
+    });
+  }
+
+  #left({ blobs, custom }: AskedPlaces): MissingCopy[] {
+    const { catalog } = this.#modules;
+    const ofBlobs = blobs.flatMap((backend) =>
+      catalog.replicas.damaged(backend, MOST_LISTED).map(({ hashType, versionHash, state }) => {
+        return { backend, hashType, versionHash, elsewhere: state !== 'seen' };
+      }),
+    );
+    const ofCustom = custom.flatMap((backend) =>
+      catalog.custom.damaged(backend, MOST_LISTED).map((one) => ({ backend, hashType: 'custom', ...one })),
+    );
+    return [...ofBlobs, ...ofCustom];
+  }
+}
+
+/** By what they are asked for. */
+interface AskedPlaces {
+  readonly blobs: readonly string[];
+  readonly custom: readonly string[];
+}

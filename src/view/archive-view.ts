@@ -1,0 +1,215 @@
+import type { BlockHash, ContentName, HashType, NamedHash, TxId, VersionHash } from '../core/blob/ids.ts';
+import type { Condition } from '../core/conditions/condition.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { RecordedAbsence } from './chain-view.ts';
+import type { OutageReport } from './outage-report.ts';
+
+/**
+ * `seen`: listed or on chain, bytes not ours yet. `spooled`: verified and durable. `stored`: also fetched back and
+ * re-hashed on as many backends as are required. `withheld`: taken down by an operator, and nobody looks what is held.
+ */
+export type ContentState = 'seen' | 'spooled' | 'stored' | 'withheld';
+
+/** What a backend is known to hold of one content. */
+export interface ReplicaRecord {
+  readonly backend: string;
+  readonly state: 'wanted' | 'good' | 'damaged';
+  /** When the bytes were last fetched back from there and re-hashed; ISO 8601. */
+  readonly verifiedAt: string | null;
+}
+
+/** One output that commits to the content. */
+export interface OccurrenceStatus {
+  /** `mined`: in a block of the branch that we follow; `final`: for good, by the rule that the operator states. */
+  readonly state: 'unconfirmed' | 'mined' | 'final';
+  readonly txid: TxId;
+  /** null: in no block that we know. */
+  readonly vout: number | null;
+  readonly height: number | null;
+  readonly blockHash: BlockHash | null;
+  readonly medianTimeSeconds: number | null;
+}
+
+export interface OccurrencePage {
+  readonly occurrences: readonly OccurrenceStatus[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+export interface ContentRecord extends OccurrencePageOfRecord {
+  readonly versionHash: VersionHash;
+  /** null: only listed so far, and a list does not say which hash it is. */
+  readonly hashType: HashType | null;
+  readonly state: ContentState;
+  readonly sizeBytes: number;
+  /** The transaction that the node's list named. */
+  readonly listedTxid: TxId | null;
+  /** Median time that the node gave the blob, seconds; the node may prune it 21,600 s later on the chain's clock. */
+  readonly medianTimeSeconds: number | null;
+  readonly seenAt: string;
+  readonly spooledAt: string | null;
+  readonly storedAt: string | null;
+  readonly replicas: readonly ReplicaRecord[];
+  /** Why the bytes are not here yet, and how often they were asked for. */
+  readonly lastFailure: { readonly code: string; readonly message: string; readonly attempts: number } | null;
+}
+
+/** The first occurrences; the others by `nextOccurrences`. */
+interface OccurrencePageOfRecord {
+  readonly occurrences: readonly OccurrenceStatus[];
+  readonly nextOccurrences: string | null;
+}
+
+/** Why a question cannot be answered now. None of them means that something is absent. */
+export type UnavailableReason = 'not-fetched-yet' | 'damaged' | 'store-fault' | 'cannot-tell';
+
+export interface Unavailable {
+  readonly kind: 'unavailable';
+  readonly reason: UnavailableReason;
+  readonly message: string;
+  readonly retryAfterSeconds: number;
+}
+
+/** Taken down by an operator: nobody gives it out. */
+export interface Withheld {
+  readonly kind: 'withheld';
+  /** Since when; null: only the name is known. */
+  readonly at: string | null;
+}
+
+/** What an archiver says that was asked for it: it was lost. */
+export interface Lost {
+  readonly kind: 'lost';
+  readonly loss: RecordedAbsence;
+}
+
+/** `absent` is proved: list current, catalog does not know it, and every backend answered that it has not got it. */
+export type BlobLookup =
+  | { readonly kind: 'found'; readonly blob: VerifiedBlob }
+  | { readonly kind: 'absent' }
+  | Withheld
+  | Lost
+  | Unavailable;
+
+export type RecordLookup =
+  | { readonly kind: 'found'; readonly record: ContentRecord }
+  | { readonly kind: 'absent' }
+  | Withheld
+  | Unavailable;
+
+/** Opaque to clients; stable while the catalog lives. */
+export interface ListingPage {
+  readonly records: readonly ContentRecord[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+export interface ListingQuery {
+  /** A `next` of an earlier page. */
+  readonly after: string | null;
+  /** 1 to 1,000. */
+  readonly limit: number;
+  readonly order: 'oldest' | 'newest';
+}
+
+/** How replication to one backend does. */
+export interface BackendStatus {
+  readonly id: string;
+  /** `not-admitted`: not reached or not bound yet; `left-alone`: it failed, and is tried again after a pause. */
+  readonly state: 'good' | 'not-admitted' | 'left-alone';
+  /** Blobs that it is still to hold or to have mended. */
+  readonly queued: number;
+  /** Copies there that were found missing or wrong, and are not replaced yet. */
+  readonly damaged: number;
+}
+
+export interface ArchiveStatus {
+  readonly version: string;
+  /** true: the chain is the built-in emulation; nothing of it is real. */
+  readonly emulated: boolean;
+  readonly node: {
+    readonly name: string;
+    readonly reachable: boolean;
+    readonly height: number | null;
+    readonly tip: BlockHash | null;
+    readonly medianTimeSeconds: number | null;
+    readonly lastAnswerAt: string | null;
+    /** Bytes and calls that the archive has cost the node since the start. */
+    readonly calls: Readonly<Record<string, number>>;
+  };
+  readonly chain: {
+    readonly genesis: BlockHash | null;
+    /** As the node names it: `main`, `test`, `regtest`; null: no node has answered yet. */
+    readonly network: string | null;
+    /** Where the walk began, for good; null: it has not begun. */
+    readonly startHeight: number | null;
+    /** How far every block is examined. */
+    readonly height: number | null;
+    /** Blocks that the node has and the walk has not. */
+    readonly lagBlocks: number | null;
+    /** `chainlock` or `depth:<n>`. */
+    readonly finality: string;
+    /** Up to here everything on our branch is final. */
+    readonly finalHeight: number | null;
+    /** Contents on chain that nobody had when their deadline passed. */
+    readonly lost: number;
+    /** Transactions of version 137 that carry no blob, or several. */
+    readonly unclearTransactions: number;
+    /** What exists nowhere else, under `audit/<archiver id>/` on every backend with names. */
+    readonly evidence: {
+      readonly archiverId: string;
+      /** Documents that each of them has still to get. */
+      readonly waiting: Readonly<Record<string, number>>;
+    };
+    /** The last gap in what was looked at, ours or the node's, and what it may have cost; null: there was none lately. */
+    readonly outage: OutageReport | null;
+  };
+  readonly list: { readonly sweptAt: string | null; readonly entries: number | null };
+  readonly content: {
+    readonly seen: number;
+    readonly spooled: number;
+    readonly stored: number;
+    readonly storedBytes: number;
+    readonly failing: number;
+    /** On chain, not durable here, and half of the time until the node may prune them is over; null: no tip is known. */
+    readonly atRisk: number | null;
+  };
+  readonly backends: readonly BackendStatus[];
+  /** What was taken down, by whomever. */
+  readonly withheld: {
+    readonly count: number;
+    /** Whose records are in force besides this archiver's own: archiver ids, or `file`. */
+    readonly others: readonly string[];
+    /** When the records of all backends were last read; null: not since the start. */
+    readonly readAt: string | null;
+  };
+  /** Seconds on the chain's clock until the node may prune the most urgent blob that is not durable here; null: none. */
+  readonly smallestSlackSeconds: number | null;
+  /** The most severe first. */
+  readonly conditions: readonly Condition[];
+}
+
+/** Bytes that are proven where they lie, and need not be held in memory. Whoever gets one closes it. */
+export interface ProvenBytes extends ContentName {
+  readonly sizeBytes: number;
+  /** Fills all of `into`; rejects when what lies there is not what was proven any more. */
+  read(into: Uint8Array, position: number): Promise<void>;
+  /** A second call does nothing. */
+  close(): void;
+}
+
+/** What the HTTP room may ask of the archive. */
+export interface ArchiveView {
+  read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup>;
+  /** The same without reading: null where it is not proven where it lies, and `read` has to find and prove it. */
+  open?(name: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null>;
+  /** A small blob that costs less to read and prove at once than to wait for; null: `read` has to look. May throw. */
+  glance?(versionHash: VersionHash): VerifiedBlob | null;
+  /** From memory, before anything is given out that is held already. */
+  isWithheld?(name: NamedHash): boolean;
+  /** `occurrencesAfter`: a `nextOccurrences` of this content. */
+  record(name: NamedHash, signal: AbortSignal, occurrencesAfter?: string): Promise<RecordLookup>;
+  /** Throws `ArchiveError` `archive/bad-cursor` when `after` was not given out by a listing. */
+  list(query: ListingQuery): ListingPage;
+  status(): ArchiveStatus;
+}

@@ -1,0 +1,143 @@
+import type { BlockHash, ContentName, NamedHash, TxId, VersionHash } from '../core/blob/ids.ts';
+import type { HeaderMembers } from '../node/chain-node.ts';
+import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
+
+/** Why the chain cannot be asked now. None of them means that something is absent, or not final. */
+export type ChainUnavailableReason =
+  /** The walk has not begun, or began above what was asked for. */
+  | 'not-walked'
+  /** The node has blocks that the walk has not, or does not answer, or went back in time. */
+  | 'walk-behind'
+  /** The node fails when it is asked what is final. */
+  | 'finality-unknown'
+  /** Not every configured node was asked yet whether it follows the walked branch. */
+  | 'not-compared'
+  | 'rebuilding'
+  /** Nodes that are asked name different blocks at one height. */
+  | 'conflict'
+  /** Known, and not yet on as many backends as are required. */
+  | 'not-placed'
+  /** In a block that is not final yet. */
+  | 'not-final'
+  | 'store-fault';
+
+export interface ChainUnavailable {
+  readonly kind: 'unavailable';
+  readonly reason: ChainUnavailableReason;
+  readonly message: string;
+  readonly retryAfterSeconds: number;
+}
+
+/** One output on the branch that was walked. */
+export interface MinedOccurrence extends ContentName {
+  readonly txid: TxId;
+  readonly vout: number;
+  readonly height: number;
+  readonly blockHash: BlockHash;
+  /** Of its block. */
+  readonly medianTimeSeconds: number;
+  readonly final: boolean;
+  /** Final by a real ChainLock: never for mere depth. */
+  readonly chainLocked: boolean;
+}
+
+export interface WalkedBlockFacts {
+  readonly height: number;
+  readonly hash: BlockHash;
+  readonly previousHash: BlockHash;
+  readonly timeSeconds: number;
+  readonly medianTimeSeconds: number;
+  readonly final: boolean;
+  readonly occurrences: readonly MinedOccurrence[];
+}
+
+/** A blob of the current window, as a node would list it. */
+export interface WindowEntry extends ContentName {
+  readonly sizeBytes: number;
+  readonly medianTimeSeconds: number;
+  readonly txid: TxId | null;
+}
+
+export interface BlockPlace {
+  readonly height: number;
+  readonly hash: BlockHash;
+}
+
+export interface WalkedTip extends BlockPlace {
+  readonly timeSeconds: number;
+  readonly medianTimeSeconds: number;
+}
+
+export interface RecordedAbsence {
+  readonly recordedAt: string;
+  /** Who answered that it has not got the bytes. */
+  readonly sources: readonly string[];
+}
+
+type Found<T> = { readonly kind: 'found' } & T;
+interface Absent {
+  readonly kind: 'absent';
+}
+
+export type TransactionLookup = Found<{ readonly occurrence: MinedOccurrence }> | Absent | ChainUnavailable;
+export type BlockLookup = Found<{ readonly block: WalkedBlockFacts }> | Absent | ChainUnavailable;
+export type ProofLookup =
+  | Found<{ readonly records: readonly OccurrenceRecord[] }>
+  | Absent
+  | { readonly kind: 'withheld'; readonly at: string | null }
+  | ChainUnavailable;
+export type SafetyAnswer = { readonly kind: 'told'; readonly safe: readonly boolean[] } | ChainUnavailable;
+export type LastBlock = Found<{ readonly block: BlockPlace }> | ChainUnavailable;
+export type TipLookup = Found<{ readonly tip: WalkedTip }> | ChainUnavailable;
+export type LockLookup = Found<{ readonly block: BlockPlace }> | Absent;
+export type PlaceLookup = Found<{ readonly newest: MinedOccurrence }> | Absent | ChainUnavailable;
+export type WindowLookup = Found<{ readonly entries: readonly WindowEntry[] }> | ChainUnavailable;
+
+/** What the HTTP room may ask of the chain as the archive walked it. */
+export interface ChainView {
+  /** `absent`: no block from the start height on holds such a transaction with a blob. */
+  transaction(txid: TxId): TransactionLookup;
+  /** The same; before it says `absent`, it asks every configured node for its list, where there are several. */
+  transactionAsked(txid: TxId): Promise<TransactionLookup>;
+  block(at: number | BlockHash): BlockLookup;
+  /** The first sixteen final occurrences that prove themselves. `absent`: the catalog does not know the content. */
+  proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup>;
+  /** For each hash: stored and final? Told only while no `false` can be wrong; all `true` is told whatever goes on. */
+  storedAndFinal(hashes: readonly VersionHash[]): SafetyAnswer;
+  /** The highest final block up to which every occurrence is accounted for. */
+  lastBlock(): LastBlock;
+  /** null: it is not recorded as lost. */
+  lost(name: NamedHash): RecordedAbsence | null;
+  /** The walked tip, while the walk is current. */
+  tip(): TipLookup;
+  /** What only the node knows of a block's header. null: no node can be asked now. */
+  headerMembers(hash: BlockHash, signal: AbortSignal): Promise<HeaderMembers | null>;
+  chainLock(): LockLookup;
+  /** Where the content was mined last. `absent`: in no block, while the walk is current. */
+  newestOccurrence(name: ContentName): PlaceLookup;
+  /** What can be given out of what a node lists now, oldest first. */
+  window(): WindowLookup;
+}
+
+/** For a reader without a catalog: it says so, and does not guess. */
+export const NO_CHAIN: ChainView = {
+  transaction: () => NOT_WALKED,
+  transactionAsked: async () => NOT_WALKED,
+  block: () => NOT_WALKED,
+  proofs: async () => NOT_WALKED,
+  storedAndFinal: () => NOT_WALKED,
+  lastBlock: () => NOT_WALKED,
+  lost: () => null,
+  tip: () => NOT_WALKED,
+  headerMembers: async () => null,
+  chainLock: () => ({ kind: 'absent' }),
+  newestOccurrence: () => NOT_WALKED,
+  window: () => NOT_WALKED,
+};
+
+const NOT_WALKED: ChainUnavailable = {
+  kind: 'unavailable',
+  reason: 'not-walked',
+  message: 'This process does not walk the chain; ask the archiver.',
+  retryAfterSeconds: 60,
+};

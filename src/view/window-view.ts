@@ -1,0 +1,70 @@
+import type { BlockHash, HashType, TxId, VersionHash } from '../core/blob/ids.ts';
+
+/**
+ * `at-risk`: on chain, not durable here, and the alarm's share of its window is over. `lost`: nobody had the bytes when
+ * their deadline passed. `withheld`: taken down by an operator; nobody looks for it. `custom`: all that a node gave matches
+ * neither hash; it is kept apart, and proves nothing.
+ */
+export type WindowBlobState = 'seen' | 'at-risk' | 'spooled' | 'stored' | 'lost' | 'withheld' | 'custom';
+
+export interface WindowBlob {
+  readonly versionHash: VersionHash;
+  /** null: only listed so far, and a list does not say which hash it is. */
+  readonly hashType: HashType | null;
+  readonly txid: TxId | null;
+  /** null: not known yet. */
+  readonly sizeBytes: number | null;
+  readonly state: WindowBlobState;
+  /** Backends that count and are proven to hold it. */
+  readonly copies: number;
+}
+
+export interface BlobColumn {
+  readonly blobs: readonly WindowBlob[];
+  /** There are more of them than are named here. */
+  readonly hasMore: boolean;
+}
+
+/** One block of the branch that was walked. */
+export interface WindowBlock extends BlobColumn {
+  readonly height: number;
+  readonly hash: BlockHash;
+  readonly timeSeconds: number;
+  /** The node may prune its blobs when the chain's clock is `retentionSeconds` past this. */
+  readonly medianTimeSeconds: number;
+  readonly isFinal: boolean;
+}
+
+/** What a backend holds of the blobs that are drawn; what is in several blocks counts in each. */
+export interface BackendTally {
+  readonly backend: string;
+  /** Do its copies count towards `stored`? */
+  readonly counts: boolean;
+  readonly good: number;
+  readonly wanted: number;
+  readonly damaged: number;
+}
+
+/** The window as people look at it. */
+export interface WindowPicture {
+  readonly retentionSeconds: number;
+  readonly tip: { readonly height: number; readonly medianTimeSeconds: number } | null;
+  /** In the order of the chain: those of the window and a few older ones, and no more than can be drawn. */
+  readonly blocks: readonly WindowBlock[];
+  /** Older blocks of the window that are not among them. */
+  readonly blocksNotDrawn: number;
+  /** Listed, and in no block yet. */
+  readonly waiting: BlobColumn;
+  /** Of all blobs on chain that can still be saved, drawn or not. */
+  readonly atRisk: number;
+  readonly backends: readonly BackendTally[];
+}
+
+/** What the HTTP room may ask for the page. */
+export interface WindowView {
+  /**
+   * Cheap when nothing changed: then it is the same object as before, and each block that did not change is. What became
+   * of older blocks can be told some looks later; what is at risk is told at once.
+   */
+  picture(): WindowPicture;
+}

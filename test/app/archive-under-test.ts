@@ -1,0 +1,111 @@
+import { onTestFinished } from 'vitest';
+import { Archive } from '../../src/app/archive.ts';
+import type { Catalog } from '../../src/catalog/catalog.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { CustomFolder } from '../../src/storage/local/custom-folder.ts';
+import { DataFolder } from '../../src/storage/local/data-folder.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { FakeBlobNode, TIP_HEIGHT } from './fake-blob-node.ts';
+
+export interface ArchiveScene {
+  readonly archive: Archive;
+  readonly node: FakeBlobNode;
+  readonly store: LocalStore;
+  readonly catalog: Catalog;
+  readonly conditions: ConditionBoard;
+  /** Lines of the log. */
+  readonly log: string[];
+  /** Gives the folder back, as when the process ends. */
+  release(): Promise<void>;
+  /** Lets it work until the test is over, or until `stop`. */
+  start(): { stop(): Promise<void> };
+}
+
+export interface SceneSetup {
+  readonly node?: FakeBlobNode;
+  readonly dataDir?: string;
+  readonly requests?: number;
+  readonly pageEntries?: number;
+  readonly mostEntries?: number;
+  /** How often the list is read though no block came. */
+  readonly sweepMs?: number;
+  readonly nowMs?: () => number;
+  /** Where the walk begins. Left out: higher than the fake node ever gets, for tests of the list and of what it names. */
+  readonly startHeight?: number;
+}
+
+/** The archive on a real folder, with a node in memory. */
+export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene> {
+  const node = setup.node ?? new FakeBlobNode();
+  const nowMs = setup.nowMs ?? Date.now;
+  const folder = await DataFolder.claim(setup.dataDir ?? temporaryFolder());
+  const store = await LocalStore.open(folder.path);
+  const catalog = openCatalog({ folder: folder.path, clock: { ms: 0, nowMs } });
+  const log: string[] = [];
+  const logger = createLogger('info', { write: (line) => void log.push(line) });
+  const conditions = new ConditionBoard(logger, nowMs);
+  const archive = new Archive(
+    {
+      version: 'test',
+      emulated: false,
+      pollMs: 10,
+      sweepMs: setup.sweepMs ?? 50,
+      pageEntries: setup.pageEntries ?? 1_000,
+      ...(setup.mostEntries === undefined ? {} : { mostEntries: setup.mostEntries }),
+      requests: setup.requests ?? 2,
+      chain: {
+        startHeight: setup.startHeight ?? TIP_HEIGHT + 1,
+        finality: { kind: 'depth', blocks: 1 },
+        archiverId: 'ab'.repeat(8),
+        silentBlocks: 0,
+      },
+      replication: {
+        requests: 2,
+        bytesPerSecond: null,
+        local: { mode: 'keep', budgetBytes: null, disk: () => folder.room() },
+      },
+      scrub: { days: 30 },
+    },
+    {
+      node,
+      records: [],
+      backends: [],
+      catalog,
+      store,
+      customFolder: new CustomFolder(folder.path),
+      binding: folder,
+      hasher: nobleHasher,
+      verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
+      rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => performance.now() }),
+      conditions,
+      log: logger,
+      nowMs,
+    },
+  );
+  let released = false;
+  const release = async () => {
+    if (released) return;
+    released = true;
+    await store.close();
+    catalog.close();
+    await folder.release();
+  };
+  onTestFinished(release);
+  return { archive, node, store, catalog, conditions, log, release, start: () => start(archive) };
+}
+
+function start(archive: Archive): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const running = archive.run(stopping.signal);
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  onTestFinished(stop);
+  return { stop };
+}

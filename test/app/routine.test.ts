@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import { ClockWatch } from '../../src/app/clock-watch.ts';
+import { Routine } from '../../src/app/routine.ts';
+import type { Catalog } from '../../src/catalog/catalog.ts';
+import { NEVER_MS } from '../../src/catalog/queue-parts.ts';
+import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { Pulse } from '../../src/core/pulse.ts';
+import { Canary } from '../../src/replication/canary.ts';
+import { DamageWatch } from '../../src/replication/damage-watch.ts';
+import type { Holding } from '../../src/replication/holding.ts';
+import { Activity } from '../../src/view/activity.ts';
+import { HandClock, openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
+import { replicationScene } from '../replication/replication-scene.ts';
+import { NEVER } from '../sample-blobs.ts';
+
+const silent = createLogger('silent', { write: () => {} });
+
+/** Contents that the one backend is proven to hold. */
+function catalogWith(labels: readonly string[]): Catalog {
+  const catalog = openCatalog();
+  catalog.recordSpooled(labels.map((label) => spooled(label)));
+  catalog.recordProven('local', catalog.page('oldest', null, labels.length));
+  return catalog;
+}
+
+test('maintenance bounds what would grow for ever, and says how much went', async () => {
+  const scene = await replicationScene({ backends: [], mode: 'keep' });
+  const { catalog } = scene;
+  const lines: string[] = [];
+  const log = createLogger('info', { write: (line) => void lines.push(line) });
+  const routine = new Routine(
+    { days: 1 },
+    {
+      ...scene,
+      log,
+      records: [],
+      finalHeight: () => null,
+      audit: () => Promise.reject(new Error('not asked here')),
+      nowMs: () => scene.clock.wallMs,
+    },
+  );
+  const dropped = sighting('dropped', { medianTimeSeconds: 1_767_000_000 });
+  catalog.noteListed([dropped]);
+  const failure = { code: 'archive/absent-at-node', message: 'It has not got it.', nextAttemptMs: NEVER_MS };
+  catalog.recordFailures([{ versionHash: dropped.versionHash, ...failure }]);
+  catalog.chain.recordStart(1);
+  const time = 1_767_000_000 + 16 * 86_400;
+  const hashes = { hash: parseBlockHash('11'.repeat(32)), previousHash: parseBlockHash('00'.repeat(32)) };
+  const block = { height: 1, ...hashes, timeSeconds: time, medianTimeSeconds: time, occurrences: [], unclear: [] };
+  catalog.chain.recordBlocks([block], () => false);
+  routine.maintain();
+  expect(catalog.findWanted(dropped.versionHash)).toBeNull();
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ rows: { dropped: 1, letGo: 0 } }]);
+  routine.maintain();
+  expect(lines).toHaveLength(1);
+});
+
+describe('the canary', () => {
+  function canaryOn(catalog: Catalog, look: Holding['look']) {
+    const conditions = new ConditionBoard(silent, Date.now);
+    const damage = new DamageWatch(catalog, conditions, new Pulse(), ['local']);
+    const asked: string[] = [];
+    const holding: Holding = {
+      id: 'local',
+      records: null,
+      get store(): never {
+        throw new Error('Only single blobs are asked for.');
+      },
+      look: (name, signal) => {
+        asked.push(name.versionHash);
+        return look(name, signal);
+      },
+    };
+    const canary = new Canary({ catalog, damage, conditions, holdings: () => [holding], random: () => 0 });
+    return { canary, conditions, asked };
+  }
+
+  test('fetches an old and the newest blob through each backend', async () => {
+    const catalog = catalogWith(['first', 'second', 'third']);
+    const { canary, conditions, asked } = canaryOn(catalog, async () => 'good');
+    await canary.run(NEVER);
+    const [first, , third] = catalog.page('oldest', null, 3);
+    expect(asked).toEqual([first?.versionHash, third?.versionHash]);
+    expect([...canary.results.values()]).toMatchObject([
+      { backend: 'local', age: 'old', isGood: true },
+      { backend: 'local', age: 'new', isGood: true },
+    ]);
+    expect(conditions.all()).toEqual([]);
+  });
+
+  test('a copy that is not what it should be is told, and queued to be mended; a good run clears it', async () => {
+    const catalog = catalogWith(['only']);
+    let kind: 'good' | 'damaged' = 'damaged';
+    const { canary, conditions } = canaryOn(catalog, async () => kind);
+    await canary.run(NEVER);
+    expect(conditions.all().map(({ code }) => code)).toContain('canary/failed');
+    expect(catalog.replicas.damagedCount('local')).toBe(1);
+    kind = 'good';
+    catalog.recordProven('local', catalog.page('oldest', null, 1));
+    await canary.run(NEVER);
+    expect(conditions.has('canary')).toBe(false);
+  });
+
+  test('a backend that does not answer is no damage', async () => {
+    const catalog = catalogWith(['only']);
+    const { canary, conditions } = canaryOn(catalog, () => Promise.reject(new Error('away')));
+    await canary.run(NEVER);
+    expect(conditions.all().map(({ code }) => code)).toEqual(['canary/failed']);
+    expect(catalog.replicas.damagedCount('local')).toBe(0);
+  });
+
+  test('has nothing to say of a backend that holds nothing', async () => {
+    const { canary, asked } = canaryOn(openCatalog(), async () => 'good');
+    await canary.run(NEVER);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('the clock', () => {
+  /** A chain whose blocks are found while we look on, each so many seconds off our clock. */
+  function clockWith(offsets: readonly number[], syncing = false) {
+    const catalog = openCatalog();
+    const clock = new HandClock();
+    const activity = new Activity();
+    const conditions = new ConditionBoard(silent, clock.nowMs);
+    const watch = new ClockWatch({ catalog, sites: [], conditions, activity, nowMs: clock.nowMs });
+    catalog.chain.recordStart(1);
+    let previousHash = hashAt(0);
+    for (const [index, offset] of offsets.entries()) {
+      const height = index + 1;
+      const timeSeconds = clock.nowMs() / 1_000 + offset;
+      const block = { height, hash: hashAt(height), previousHash, timeSeconds, medianTimeSeconds: timeSeconds };
+      activity.emit('tip', { height, hash: block.hash, medianTimeSeconds: timeSeconds, syncing });
+      catalog.chain.recordBlocks([{ ...block, occurrences: [], unclear: [] }], () => false);
+      activity.emit('walked', { height });
+      previousHash = block.hash;
+    }
+    return { watch, codes: conditions.all().map(({ code }) => code) };
+  }
+  const hashAt = (height: number) => parseBlockHash(height.toString(16).padStart(64, '0'));
+  const HOURS = 3_600;
+
+  test('blocks of about now say nothing against it', () => {
+    const { watch, codes } = clockWith([0, -600, 900, 30, 5_000]);
+    expect(codes).toEqual([]);
+    expect(watch.blockOffsetSeconds).toBe(5_000);
+  });
+
+  test('several new blocks in a row that are hours off say that it is wrong', () => {
+    expect(clockWith([-9 * HOURS, -9 * HOURS, -9 * HOURS, -9 * HOURS, -9 * HOURS, -9 * HOURS]).codes).toEqual([
+      'clock/wrong',
+    ]);
+    expect(clockWith([5 * HOURS, 5 * HOURS, 5 * HOURS, 5 * HOURS, 5 * HOURS]).codes).toEqual(['clock/wrong']);
+  });
+
+  test('one strange block is none of its faults, nor is what a node shows that catches up', () => {
+    expect(clockWith([0, 0, 0, -9 * HOURS, 0, 0]).codes).toEqual([]);
+    expect(clockWith([-9 * HOURS, -9 * HOURS, -9 * HOURS, -9 * HOURS, -9 * HOURS], true).codes).toEqual([]);
+  });
+});

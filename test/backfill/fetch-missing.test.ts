@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { BackfillEvent } from '../../src/backfill/backfill-report.ts';
+import { FetchMissing } from '../../src/backfill/fetch-missing.ts';
+import { MissingInRange } from '../../src/backfill/missing-in-range.ts';
+import { OwnPlaces } from '../../src/backfill/own-places.ts';
+import type { ByteSource, SourceAnswer } from '../../src/backfill/source/byte-source.ts';
+import { SourceError } from '../../src/backfill/source/errors.ts';
+import { SourceDesk } from '../../src/backfill/source-desk.ts';
+import type { Catalog } from '../../src/catalog/catalog.ts';
+import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import type { Spooler } from '../../src/ingest/spooler.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { NOTHING_HELD } from '../../src/view/held-bytes.ts';
+import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const TEST_MS = 120_000;
+const START = 100;
+const hex = (label: string) => createHash('sha256').update(label).digest('hex');
+const hashOf = (height: number) => parseBlockHash(hex(`block ${height}`));
+const BLOBS = Array.from({ length: 12 }, (_, index) =>
+  sampleBlob(`backfill ${index}`, 50 + index, index % 2 === 0 ? 'keccak256' : 'blake2s256'),
+);
+const keyOf = ({ hashType, versionHash }: ContentName) => `${hashType}/${versionHash}`;
+
+/** Every blob twice on chain, all of it history. */
+function catalogWithHistory(): Catalog {
+  const catalog = openCatalog();
+  const block = (height: number, blobs: readonly VerifiedBlob[]) => ({
+    height,
+    hash: hashOf(height),
+    previousHash: hashOf(height - 1),
+    timeSeconds: height * 150,
+    medianTimeSeconds: height * 150,
+    unclear: [],
+    occurrences: blobs.map(({ hashType, versionHash }, transactionIndex) => ({
+      ...{ hashType, versionHash, transactionIndex, vout: 0 },
+      txid: parseTxId(hex(`${versionHash} ${height}`)),
+      makeRecord: () => '{}',
+    })),
+  });
+  catalog.chain.recordStart(START);
+  const tip = { ...block(START, []), timeSeconds: 1_000_000, medianTimeSeconds: 1_000_000 };
+  catalog.chain.recordBlocks([tip], () => false);
+  catalog.chain.recordHistory([block(START - 2, BLOBS), block(START - 1, BLOBS)]);
+  return catalog;
+}
+
+type Manner = 'gives' | 'absent' | 'withheld' | 'lies' | 'fails' | 'hex';
+const MANNERS: readonly Manner[] = ['gives', 'absent', 'withheld', 'lies', 'fails', 'hex'];
+
+/** A source that does with each blob what the run says; asked for what it gave before, it remembers that. */
+function sourceThat(name: string, manners: readonly Manner[], asked: Map<string, number>): ByteSource {
+  const answer = (content: ContentName): SourceAnswer => {
+    const index = BLOBS.findIndex((blob) => keyOf(blob) === keyOf(content));
+    const bytes = BLOBS[index]?.bytes ?? new Uint8Array();
+    switch (manners[index] ?? 'absent') {
+      case 'gives':
+        asked.set(keyOf(content), (asked.get(keyOf(content)) ?? 0) + 1);
+        return { kind: 'bytes', candidates: [bytes.slice()] };
+      case 'hex':
+        return { kind: 'bytes', candidates: [Buffer.from('nonsense'), bytes.slice()] };
+      case 'lies':
+        return { kind: 'bytes', candidates: [bytes.slice(1)] };
+      case 'fails':
+        throw new SourceError('source/denied', `${name} does not say.`, { retryable: false, hint: '' });
+      case 'absent':
+      case 'withheld':
+        return { kind: manners[index] === 'withheld' ? 'withheld' : 'absent' };
+    }
+  };
+  return { name, find: async (content) => answer(content), size: async () => 'unknown', close: async () => {} };
+}
+
+interface Scene {
+  readonly catalog: Catalog;
+  readonly stored: Map<string, Uint8Array>;
+  run(sources: readonly ByteSource[], signal?: AbortSignal): Promise<FetchMissing>;
+  readonly events: BackfillEvent[];
+}
+
+async function scene(afterEach: () => void = () => {}): Promise<Scene> {
+  const catalog = catalogWithHistory();
+  const store = await LocalStore.open(temporaryFolder());
+  const stored = new Map<string, Uint8Array>();
+  const verifier = {
+    verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
+  };
+  const spooler: Pick<Spooler, 'spool'> = {
+    async spool(blob, seen) {
+      stored.set(keyOf(blob), blob.bytes.slice());
+      catalog.recordSpooled([{ ...seen, hashType: blob.hashType, versionHash: blob.versionHash }]);
+      afterEach();
+    },
+  };
+  const events: BackfillEvent[] = [];
+  return {
+    catalog,
+    stored,
+    events,
+    async run(sources, signal = NEVER) {
+      const report = (event: BackfillEvent) => void events.push(event);
+      const steadyMs = () => performance.now();
+      const range = new MissingInRange({ from: START - 2, to: START }, catalog);
+      const { wanted, atRisk } = await range.count(signal);
+      const fetching = new FetchMissing(
+        { requests: 3, bytesPerSecond: null, wanted, atRisk },
+        {
+          ...{ catalog, range, report, steadyMs, losses: null, nowMs: Date.now },
+          spooler,
+          own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
+          desks: sources.map((source) => new SourceDesk(source, { verifier, report, steadyMs })),
+        },
+      );
+      await fetching.run(signal);
+      return fetching;
+    },
+  };
+}
+
+const ofAll = (manner: Manner): Manner[] => BLOBS.map(() => manner);
+const answering = fc.array(fc.constantFrom(...MANNERS.filter((manner) => manner !== 'fails')), {
+  minLength: BLOBS.length,
+  maxLength: BLOBS.length,
+});
+
+describe('what is fetched', () => {
+  test('each content once, however often it is on chain, from the first who has it', async () => {
+    const asked = new Map<string, number>();
+    const { run, stored } = await scene();
+    const first = sourceThat('first', ofAll('absent').with(0, 'gives'), asked);
+    const { outcome } = await run([first, sourceThat('second', ofAll('gives'), asked)]);
+    expect(outcome).toMatchObject({ fetched: BLOBS.length, missingCount: 0, unaskedCount: 0 });
+    expect([...asked.values()].every((times) => times === 1)).toBe(true);
+    expect(stored.size).toBe(BLOBS.length);
+  });
+
+  test('whatever sources answer: only proven bytes are kept, and the report is exactly what happened', {
+    timeout: TEST_MS,
+  }, async () => {
+    await fc.assert(
+      fc.asyncProperty(answering, answering, async (one, two) => {
+        const { run, stored } = await scene();
+        const { outcome } = await run([sourceThat('one', one, new Map()), sourceThat('two', two, new Map())]);
+        const has = (index: number) =>
+          [one[index], two[index]].some((manner) => manner === 'gives' || manner === 'hex');
+        const expected = BLOBS.filter((_, index) => has(index));
+        expect([...stored.keys()].sort()).toEqual(expected.map(keyOf).sort());
+        for (const blob of expected)
+          expect(Buffer.compare(stored.get(keyOf(blob)) ?? Buffer.alloc(0), blob.bytes)).toBe(0);
+        expect(outcome).toMatchObject({
+          fetched: expected.length,
+          missingCount: BLOBS.length - expected.length,
+          unaskedCount: 0,
+        });
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('stopped anywhere and begun again: nothing that was kept is asked for again', { timeout: TEST_MS }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: BLOBS.length }), async (stopAfter) => {
+        const stopping = new AbortController();
+        const asked = new Map<string, number>();
+        let kept = 0;
+        const { run, stored } = await scene(() => {
+          kept += 1;
+          if (kept === stopAfter) stopping.abort('stopped');
+        });
+        await run([sourceThat('one', ofAll('gives'), asked)], stopping.signal).catch((error: unknown) => {
+          expect(error).toBe('stopped');
+        });
+        const before = new Map([...asked].filter(([key]) => stored.has(key)));
+        await run([sourceThat('one', ofAll('gives'), asked)]);
+        for (const [key, times] of before) expect(asked.get(key)).toBe(times);
+        expect(stored.size).toBe(BLOBS.length);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('a fault is no answer: what only a silent source may have is unasked, and not missing', {
+    timeout: TEST_MS,
+  }, async () => {
+    const { run } = await scene();
+    const silent = ofAll('absent').with(3, 'fails');
+    const { outcome } = await run([
+      sourceThat('silent', silent, new Map()),
+      sourceThat('poor', ofAll('absent'), new Map()),
+    ]);
+    expect(outcome).toMatchObject({ fetched: 0, missingCount: BLOBS.length - 1, unaskedCount: 1 });
+    expect(outcome.unasked[0]?.answers).toMatchObject([{ answered: 'no-answer' }, { answered: 'absent' }]);
+  });
+
+  test('what is withheld is not looked for', async () => {
+    const { run, catalog } = await scene();
+    const [first] = BLOBS;
+    if (first === undefined) throw new Error('no blob');
+    const { hashType, versionHash } = first;
+    catalog.withheld.record(
+      [{ hashType, versionHash, archiver: 'a', reason: 'told to', atMs: 1, purge: false }],
+      false,
+    );
+    const asked = new Map<string, number>();
+    const { outcome } = await run([sourceThat('one', ofAll('gives'), asked)]);
+    expect(outcome.fetched).toBe(BLOBS.length - 1);
+    expect(asked.has(keyOf(first))).toBe(false);
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest';
+import type { EmptyAnswer, SourceAnswered } from '../../src/backfill/backfill-report.ts';
+import { LossRecord } from '../../src/backfill/loss-record.ts';
+import { OwnPlaces } from '../../src/backfill/own-places.ts';
+import type { MissingContent } from '../../src/catalog/missing-contents.ts';
+import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { verifyBlob } from '../../src/verify/verified-blob.ts';
+import { Activity } from '../../src/view/activity.ts';
+import { NOTHING_HELD } from '../../src/view/held-bytes.ts';
+import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const BLOB = sampleBlob('nobody has it', 100);
+const TXID = parseTxId('ab'.repeat(32));
+const hash = (height: number) => parseBlockHash(height.toString(16).padStart(64, '0'));
+const answers = (answered: EmptyAnswer): SourceAnswered[] => [
+  { source: 'node one', answered: 'absent', why: null },
+  { source: 'peer two', answered, why: null },
+];
+
+/** A content on chain, its deadline long over, and everybody of ours without it. */
+async function scene() {
+  const catalog = openCatalog();
+  const block = (height: number, medianTimeSeconds: number) => ({
+    ...{
+      height,
+      hash: hash(height),
+      previousHash: hash(height - 1),
+      timeSeconds: medianTimeSeconds,
+      medianTimeSeconds,
+    },
+    occurrences: [],
+    unclear: [],
+  });
+  const place = { ...nameOf(BLOB), txid: TXID, vout: 0, transactionIndex: 1 };
+  catalog.chain.recordStart(7);
+  const first = { ...block(7, 1_000), occurrences: [{ ...place, makeRecord: () => '{}' }] };
+  catalog.chain.recordBlocks([first, block(8, 1_000_000)], () => true);
+  const store = await LocalStore.open(temporaryFolder());
+  const verifier = {
+    verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
+  };
+  const tip = { height: 8, hash: hash(8), medianTimeSeconds: 1_000_000, syncing: false };
+  const losses = new LossRecord({
+    catalog,
+    poller: {
+      state: { genesis: null, tip, lastAnswerMs: 1, sweptMs: 1, entries: 0 },
+      isListCurrent: () => true,
+      isListed: () => false,
+    },
+    chain: { isCurrent: () => true },
+    own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
+    activity: new Activity(),
+    nowMs: () => 1_790_000_000_000,
+  });
+  const content: MissingContent = { ...place, height: 7, medianTimeSeconds: 1_000 };
+  return { catalog, losses, content };
+}
+
+describe('what nobody gave', () => {
+  test.each(['absent', 'wrong-bytes'] as const)('is lost when the last of all answered: %s', async (answered) => {
+    const { catalog, losses, content } = await scene();
+    await losses.judge(content, answers(answered), NEVER);
+    expect(losses.count).toBe(1);
+    expect(catalog.losses.find(BLOB)?.answers.map(({ source }) => source)).toEqual([
+      'store local',
+      'node one',
+      'peer two',
+    ]);
+  });
+
+  test('is not lost while one who was asked has it, and may not give it out', async () => {
+    const { catalog, losses, content } = await scene();
+    await losses.judge(content, answers('withheld'), NEVER);
+    expect([losses.count, catalog.losses.count()]).toEqual([0, 0]);
+  });
+
+  test('is not lost when bytes were kept apart for it, or it was taken down', async () => {
+    const apart = await scene();
+    apart.catalog.custom.record(
+      { versionHash: BLOB.versionHash, keccak: sampleBlob('other', 9).versionHash },
+      9,
+      'local',
+    );
+    await apart.losses.judge(apart.content, answers('absent'), NEVER);
+    const down = await scene();
+    const entry = { ...nameOf(BLOB), archiver: 'a', reason: 'told to', atMs: 1, purge: false };
+    down.catalog.withheld.record([entry], false);
+    await down.losses.judge(down.content, answers('absent'), NEVER);
+    expect([apart.catalog.losses.page(null, 1), down.catalog.losses.page(null, 1)]).toEqual([[], []]);
+  });
+});

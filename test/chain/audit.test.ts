@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { Catalog } from '../../src/catalog/catalog.ts';
+import { type AuditFacts, auditChain } from '../../src/chain/audit.ts';
+import { type ContentName, parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
+
+const hex = (label: string) => createHash('sha256').update(label).digest('hex');
+const hashOf = (height: number) => parseBlockHash(hex(`block ${height}`));
+const name = (label: string) => ({ hashType: 'keccak256', versionHash: parseVersionHash(hex(label)) }) as const;
+const NEVER = new AbortController().signal;
+const SECONDS = 150;
+const WINDOW = 21_600;
+
+/** From block 100 on, each with the blobs of these labels. */
+function walk(catalog: Catalog, blocks: readonly (readonly string[])[]): Catalog {
+  const from = (catalog.chain.state.tip?.height ?? 99) + 1;
+  catalog.chain.recordStart(from);
+  const walked = blocks.map((labels, index) => {
+    const height = from + index;
+    const occurrences = labels.map((label, transactionIndex) => {
+      const txid = parseTxId(hex(`${label} in ${height}`));
+      return { ...name(label), txid, vout: 0, transactionIndex, makeRecord: () => '{}' };
+    });
+    const times = { timeSeconds: height * SECONDS, medianTimeSeconds: height * SECONDS };
+    return { height, hash: hashOf(height), previousHash: hashOf(height - 1), ...times, occurrences, unclear: [] };
+  });
+  catalog.chain.recordBlocks(walked, () => false);
+  return catalog;
+}
+
+function store(catalog: Catalog, labels: readonly string[]): void {
+  catalog.recordSpooled(labels.map((label) => spooled(label)));
+  catalog.recordProven(
+    'local',
+    labels.flatMap((label) => catalog.find(name(label).versionHash)),
+  );
+}
+
+const audit = (
+  catalog: Catalog,
+  range = {},
+  custom: readonly ContentName[] = [],
+  nodeTip: AuditFacts['nodeTip'] = null,
+) => auditChain(catalog, { from: null, to: null, ...range }, { custom, finalHeight: null, nodeTip }, NEVER);
+
+describe('the audit', () => {
+  test('takes history below the start for its own, where it was walked: it is part of what is complete', async () => {
+    const catalog = walk(openCatalog(), [['here']]);
+    store(catalog, ['here']);
+    expect(await audit(catalog)).toMatchObject({ range: { from: 100, to: 100 }, isComplete: true });
+    const times = { timeSeconds: 99 * SECONDS, medianTimeSeconds: 99 * SECONDS };
+    const txid = parseTxId(hex('gone in 99'));
+    const occurrences = [{ ...name('gone'), txid, vout: 0, transactionIndex: 0, makeRecord: () => '{}' }];
+    catalog.chain.recordHistory([
+      { height: 99, hash: hashOf(99), previousHash: hashOf(98), ...times, occurrences, unclear: [] },
+    ]);
+    catalog.losses.record([{ ...name('gone'), upToHeight: 99, deadlineSeconds: 5, answers: [] }]);
+    expect(await audit(catalog)).toMatchObject({
+      range: { from: 99, to: 100 },
+      occurrences: { stored: 1, lost: 1 },
+      isComplete: false,
+      isMissing: true,
+    });
+  });
+
+  test.each([0, 1, 64, 65, 300])('counts rightly where %i contents of 400 are not stored', async (open) => {
+    const labels = Array.from({ length: 400 }, (_, index) => `content ${index}`);
+    const unstored = labels.slice(0, open);
+    // Each of them twice, and the first five once more above what is asked for.
+    const catalog = walk(openCatalog(), [labels, labels, labels.slice(0, 5)]);
+    store(catalog, labels.slice(open));
+    const half = unstored.filter((_, index) => index % 2 === 0);
+    catalog.recordSpooled(half.map((label) => spooled(label)));
+    const gone = unstored.filter((_, index) => index % 4 === 1);
+    catalog.losses.record(gone.map((label) => ({ ...name(label), upToHeight: 100, deadlineSeconds: 5, answers: [] })));
+    const { occurrences, spooled: durable } = await audit(catalog, { from: 100, to: 101 });
+    const lost = gone.length;
+    expect(durable).toBe(2 * half.length);
+    expect(occurrences).toEqual({ stored: 2 * (400 - open), pending: 2 * open - lost, custom: 0, withheld: 0, lost });
+  });
+
+  test('classes every occurrence, and lists what is pending with its slack, and what is lost with who answered', async () => {
+    const catalog = walk(openCatalog(), [['stored', 'stored too'], ['spooled', 'waiting', 'gone'], ['stored']]);
+    store(catalog, ['stored', 'stored too']);
+    catalog.recordSpooled([spooled('spooled')]);
+    const answers = [{ source: 'node x', answered: 'absent', at: '2026-01-01T00:00:00.000Z' }] as const;
+    catalog.losses.record([{ ...name('gone'), upToHeight: 101, deadlineSeconds: 5, answers }]);
+    const report = await audit(catalog);
+    expect(report).toMatchObject({
+      range: { from: 100, to: 102 },
+      occurrences: { stored: 3, pending: 2, custom: 0, withheld: 0, lost: 1 },
+      spooled: 1,
+      findingCount: 3,
+      unexamined: [],
+      isComplete: false,
+    });
+    const slackSeconds = WINDOW - SECONDS;
+    expect(report.findings).toMatchObject([
+      { ...name('spooled'), class: 'pending', isSpooled: true, height: 101, slackSeconds },
+      { ...name('waiting'), class: 'pending', isSpooled: false, answers: [] },
+      { ...name('gone'), class: 'lost', answers },
+    ]);
+  });
+
+  test('what is pending within its window is not missing; past it, it is, unless it is durable here', async () => {
+    const late = (labels: string[]) => {
+      const empty = Array.from({ length: WINDOW / SECONDS + 1 }, () => []);
+      return walk(openCatalog(), [labels, ...empty]);
+    };
+    const young = walk(openCatalog(), [['waiting'], []]);
+    expect(await audit(young)).toMatchObject({ isMissing: false, isComplete: false, occurrences: { pending: 1 } });
+    expect(await audit(late(['waiting']))).toMatchObject({ isMissing: true, occurrences: { pending: 1 } });
+    const held = late(['here']);
+    held.recordSpooled([spooled('here')]);
+    expect(await audit(held)).toMatchObject({ isMissing: false, isComplete: false, occurrences: { pending: 1 } });
+  });
+
+  test('a height that was not examined is never complete', async () => {
+    const catalog = walk(openCatalog(), [['a'], []]);
+    store(catalog, ['a']);
+    expect(await audit(catalog)).toMatchObject({ isComplete: true, examinedBlocks: 2 });
+    const beyond = await audit(catalog, { from: 90, to: 110 });
+    expect(beyond).toMatchObject({ isComplete: false, findingCount: 0 });
+    expect(beyond.unexamined).toEqual([
+      { from: 90, to: 99 },
+      { from: 102, to: 110 },
+    ]);
+    expect(await audit(openCatalog(), { from: 3, to: 4 })).toMatchObject({
+      isComplete: false,
+      unexamined: [{ from: 3, to: 4 }],
+    });
+  });
+
+  test('where the walk stands still, what the node has beyond it is not examined, and deadlines come nearer', async () => {
+    const catalog = walk(openCatalog(), [['waiting'], ['held']]);
+    store(catalog, ['held']);
+    const tip = (blocks: number) => ({ height: 101 + blocks, medianTimeSeconds: (101 + blocks) * SECONDS });
+    const soon = await audit(catalog, {}, [], tip(2));
+    expect(soon).toMatchObject({ range: { to: 101 }, unexamined: [], isMissing: false });
+    expect(soon.findings).toMatchObject([{ slackSeconds: WINDOW - 3 * SECONDS }]);
+    const stuck = await audit(catalog, {}, [], tip(150));
+    expect(stuck).toMatchObject({ range: { to: 251 }, unexamined: [{ from: 102, to: 251 }], isMissing: true });
+    expect(stuck.findings).toMatchObject([{ slackSeconds: WINDOW - 151 * SECONDS }]);
+    expect(await audit(catalog, { to: 101 }, [], tip(150))).toMatchObject({ unexamined: [] });
+    // One that went back in time takes nothing back.
+    expect(await audit(catalog, {}, [], tip(-50))).toMatchObject({ range: { to: 101 }, isMissing: false });
+  });
+
+  test('a range is never empty: upside down it is refused, and an end that is not named lies on the right side', async () => {
+    const catalog = walk(openCatalog(), [[], []]);
+    await expect(audit(catalog, { from: 101, to: 100 })).rejects.toMatchObject({ code: 'archive/bad-range' });
+    const beyond = { range: { from: 500, to: 500 }, unexamined: [{ from: 500, to: 500 }], isComplete: false };
+    expect(await audit(catalog, { from: 500 })).toMatchObject(beyond);
+    const below = { range: { from: 7, to: 7 }, unexamined: [{ from: 7, to: 7 }], isComplete: false };
+    expect(await audit(catalog, { to: 7 })).toMatchObject(below);
+  });
+
+  test('one that is overdue is missing, however many others are listed before it', async () => {
+    const spooledOnly = Array.from({ length: 10_050 }, (_, index) => `spooled ${index}`);
+    const catalog = walk(openCatalog(), [spooledOnly, ['waiting']]);
+    catalog.recordSpooled(spooledOnly.map((label) => spooled(label)));
+    const tip = (blocks: number) => ({ height: 101, medianTimeSeconds: (101 + blocks) * SECONDS });
+    const report = await audit(catalog, {}, [], tip(145));
+    expect(report).toMatchObject({ findingCount: 10_051, isMissing: true });
+    expect(report.findings).toHaveLength(10_000);
+    expect(await audit(catalog, {}, [], tip(100))).toMatchObject({ findingCount: 10_051, isMissing: false });
+  });
+
+  test('what is withheld or custom is that, whatever is held of it, and keeps nothing from being complete', async () => {
+    const catalog = walk(openCatalog(), [
+      ['a', 'b'],
+      ['b', 'c'],
+      ['c', 'd'],
+    ]);
+    store(catalog, ['a', 'b']);
+    catalog.withheld.record([{ ...name('b'), archiver: 'x', reason: 'an order', atMs: 1, purge: false }], false);
+    const custom = [name('c'), name('b')];
+    expect(await audit(catalog, {}, custom)).toMatchObject({
+      occurrences: { stored: 1, pending: 1, custom: 2, withheld: 2, lost: 0 },
+      findings: [name('d')],
+    });
+    expect(await audit(catalog, { to: 101 }, custom)).toMatchObject({
+      occurrences: { stored: 1, pending: 0, custom: 1, withheld: 2, lost: 0 },
+      findings: [],
+      isComplete: true,
+    });
+  });
+
+  test('counts the same by content, for all of it, and by height, for a part', async () => {
+    const blocks = Array.from({ length: 600 }, (_, index) => [`${index}`, `${index % 7}`]);
+    const catalog = walk(openCatalog(), blocks);
+    const isStored = (label: string) => Number(label) % 2 === 0;
+    store(catalog, [...new Set(blocks.flat().filter(isStored))]);
+    const parts = await Promise.all([0, 1, 2, 3, 4].map((part) => audit(catalog, rangeOf(part))));
+    const all = await audit(catalog);
+    expect(parts.reduce((sum, { occurrences }) => sum + occurrences.stored, 0)).toBe(all.occurrences.stored);
+    expect(parts.flatMap(({ findings }) => findings)).toEqual(all.findings);
+    const stored = blocks.flat().filter(isStored).length;
+    expect(all.occurrences).toMatchObject({ stored, pending: 1_200 - stored });
+  });
+
+  test('tells one moment: what changes meanwhile is not half in it', async () => {
+    const catalog = walk(openCatalog(), [['a'], ['b']]);
+    const telling = audit(catalog);
+    store(catalog, ['a', 'b']);
+    catalog.chain.takeBack(100);
+    walk(catalog, [['c'], ['d']]);
+    expect(await telling).toMatchObject({ range: { from: 100, to: 101 }, occurrences: { stored: 0, pending: 2 } });
+    expect(await audit(catalog)).toMatchObject({ range: { to: 102 }, occurrences: { stored: 1, pending: 2 } });
+  });
+
+  test('stops when it is told to', async () => {
+    const catalog = walk(openCatalog(), [['a']]);
+    await expect(
+      auditChain(
+        catalog,
+        { from: null, to: null },
+        { custom: [], finalHeight: null, nodeTip: null },
+        AbortSignal.abort(),
+      ),
+    ).rejects.toThrow();
+  });
+});
+
+function rangeOf(part: number) {
+  return { from: 100 + part * 120, to: 100 + part * 120 + 119 };
+}

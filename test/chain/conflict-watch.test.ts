@@ -1,0 +1,251 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { BlockRow } from '../../src/catalog/block-table.ts';
+import type { NodeBranch } from '../../src/catalog/node-branches.ts';
+import { ConflictWatch } from '../../src/chain/conflict-watch.ts';
+import { type BlockHash, parseBlockHash } from '../../src/core/blob/ids.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { Pulse } from '../../src/core/pulse.ts';
+
+const GENESIS = hashOf('a', 0);
+const SILENT = new Error('It does not answer.');
+
+function hashOf(branch: string, height: number): BlockHash {
+  return parseBlockHash(`${branch.charCodeAt(0).toString(16)}${height.toString(16)}`.padStart(64, '0'));
+}
+
+/** Blocks of a branch up to a height; it left branch a after `fork`. */
+class Branch {
+  readonly name: string;
+  height: number;
+  letter: string;
+  fork: number;
+  isSilent = false;
+  genesis = GENESIS;
+
+  constructor(name: string, letter: string, height: number, fork = 0) {
+    this.name = name;
+    this.letter = letter;
+    this.height = height;
+    this.fork = fork;
+  }
+
+  at(height: number): BlockHash | null {
+    if (height > this.height) return null;
+    return hashOf(height <= this.fork ? 'a' : this.letter, height);
+  }
+
+  async blockHashAt(height: number): Promise<BlockHash | null> {
+    if (this.isSilent) throw SILENT;
+    return this.at(height);
+  }
+
+  async genesisHash(): Promise<BlockHash> {
+    if (this.isSilent) throw SILENT;
+    return this.genesis;
+  }
+
+  async tip() {
+    if (this.isSilent) throw SILENT;
+    const hash = this.at(this.height) ?? GENESIS;
+    return { height: this.height, hash, medianTimeSeconds: this.height, syncing: false };
+  }
+}
+
+function rowAt(branch: Branch, height: number): BlockRow | null {
+  const hash = branch.at(height);
+  const previousHash = branch.at(height - 1);
+  if (hash === null || previousHash === null) return null;
+  return { height, hash, previousHash, timeSeconds: height, medianTimeSeconds: height };
+}
+
+/** What nodes said last, as the catalog keeps it. */
+class Words {
+  all: ReadonlyMap<string, NodeBranch>;
+
+  constructor(forked: Readonly<Record<string, number>>) {
+    this.all = new Map(Object.entries(forked).map(([name, commonHeight]) => [name, { commonHeight, isForked: true }]));
+  }
+
+  get forked(): ReadonlyMap<string, number> {
+    const found = [...this.all].filter(([, { isForked }]) => isForked);
+    return new Map(found.map(([name, { commonHeight }]) => [name, commonHeight]));
+  }
+
+  get lastCommonHeight(): number | null {
+    return this.forked.size === 0 ? null : Math.min(...this.forked.values());
+  }
+
+  replace(branches: ReadonlyMap<string, NodeBranch>): void {
+    this.all = branches;
+  }
+}
+
+function scene(walked: Branch, nodes: readonly Branch[], nodeBranches = new Words({})) {
+  const chain = {
+    nodeBranches,
+    get state() {
+      return { startHeight: 1, lowestHeight: 1, tip: rowAt(walked, walked.height), finalHeight: walked.height };
+    },
+    blockAt: (height: number) => rowAt(walked, height),
+  };
+  const moved = new Pulse();
+  const state: { genesis: BlockHash | null } = { genesis: GENESIS };
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
+  const heights: ReadonlyMap<string, number>[] = [];
+  const watch = new ConflictWatch({
+    nodes,
+    catalog: { chain },
+    poller: { state },
+    follower: { moved },
+    conditions,
+    lag: { note: (found) => heights.push(new Map(found)) },
+  });
+  const stopping = new AbortController();
+  const start = () => {
+    const running = watch.run(stopping.signal);
+    onTestFinished(async () => {
+      stopping.abort();
+      await running;
+    });
+  };
+  return { watch, conditions, moved, state, start, heights };
+}
+
+test('what was walked since the nodes were compared is not called final: they may have parted there', async () => {
+  const walked = new Branch('us', 'a', 10);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  const kept = new Words({});
+  const { watch, moved, start, conditions } = scene(walked, [first, second], kept);
+  expect(watch.isUnknown).toBe(true);
+  start();
+  await expect.poll(() => watch.isUnknown).toBe(false);
+  expect(watch.lastCommonHeight).toBe(10);
+  // Far past the fork, before anybody was asked again.
+  walked.height = 40;
+  expect(watch.lastCommonHeight).toBe(10);
+  moved.ring();
+  await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(20);
+  expect(conditions.has('chain:conflict')).toBe(true);
+  expect(kept.forked).toEqual(new Map([['second', 20]]));
+});
+
+test('while the walk goes over to the other branch, the conflict is never forgotten', async () => {
+  const walked = new Branch('us', 'b', 40, 20);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  const { watch, moved, start } = scene(walked, [first, second]);
+  start();
+  await expect.poll(() => watch.lastCommonHeight).toBe(20);
+  // Now the first one agrees; the second has not been asked when that is known.
+  let highest = 0;
+  const { blockHashAt } = second;
+  second.blockHashAt = async (height) => {
+    highest = Math.max(highest, watch.isUnknown ? 0 : (watch.lastCommonHeight ?? Number.POSITIVE_INFINITY));
+    return await blockHashAt.call(second, height);
+  };
+  walked.letter = 'a';
+  expect(watch.isUnknown).toBe(true);
+  moved.ring();
+  await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
+  expect([watch.lastCommonHeight, highest]).toEqual([20, 0]);
+  // The walk rolls back to the fork, where all agree, and climbs again.
+  walked.height = 20;
+  moved.ring();
+  await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
+  walked.height = 40;
+  expect(watch.lastCommonHeight).toBe(20);
+});
+
+test('a node that falls silent has not changed its mind', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  const { watch, moved, start } = scene(walked, [first, second]);
+  start();
+  await expect.poll(() => watch.lastCommonHeight).toBe(20);
+  second.isSilent = true;
+  let asked = 0;
+  const { blockHashAt } = first;
+  first.blockHashAt = (height) => {
+    asked += 1;
+    return blockHashAt.call(first, height);
+  };
+  walked.height = 35;
+  moved.ring();
+  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(0);
+  moved.ring();
+  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(1);
+  expect(watch.lastCommonHeight).toBe(20);
+});
+
+test('a conflict ends when the node that had fallen silent answers, and agrees', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  second.isSilent = true;
+  const { watch, moved, start, conditions } = scene(walked, [first, second], new Words({ second: 20 }));
+  start();
+  await expect.poll(() => watch.lastCommonHeight).toBe(20);
+  expect([watch.hasConflict, conditions.all()[0]?.message]).toEqual([
+    true,
+    expect.stringContaining('second (which does not answer now) follows another branch'),
+  ]);
+  Object.assign(second, { isSilent: false, letter: 'a' });
+  moved.ring();
+  await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(30);
+  expect([watch.hasConflict, conditions.has('chain:conflict')]).toEqual([false, false]);
+});
+
+test('nor has one that does not answer after a restart; one that is not configured any more has no say', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  second.isSilent = true;
+  const kept = new Words({ second: 20, 'taken out': 5 });
+  const { watch, start, conditions } = scene(walked, [first, second], kept);
+  start();
+  await expect.poll(() => watch.isUnknown).toBe(false);
+  expect(watch.lastCommonHeight).toBe(20);
+  expect(conditions.has('chain:conflict')).toBe(true);
+});
+
+test('before our own chain is known, a node on another branch is not taken for one of another chain', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  const kept = new Words({ second: 20 });
+  const { watch, state, start } = scene(walked, [first, second], kept);
+  state.genesis = null;
+  start();
+  let waited = 0;
+  await expect.poll(() => ++waited).toBeGreaterThan(10);
+  expect([watch.isUnknown, kept.forked.get('second')]).toEqual([true, 20]);
+  state.genesis = GENESIS;
+  await expect.poll(() => watch.isUnknown).toBe(false);
+  expect(watch.lastCommonHeight).toBe(20);
+});
+
+test('a node on another chain is told, and no conflict; heights are told of those who follow our branch', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [ahead, short, parted, silent] = [
+    new Branch('ahead', 'a', 34),
+    new Branch('short', 'x', 12),
+    new Branch('parted', 'b', 33, 25),
+    new Branch('silent', 'a', 30),
+  ];
+  short.genesis = hashOf('x', 0);
+  silent.isSilent = true;
+  const { watch, conditions, start, heights } = scene(walked, [
+    ahead,
+    short,
+    parted,
+    silent,
+    new Branch('late', 'a', 7),
+  ]);
+  start();
+  await expect.poll(() => watch.isUnknown).toBe(false);
+  expect(conditions.all().map(({ code }) => code)).toEqual(['chain/nodes-conflict', 'archive/other-chain']);
+  expect(conditions.all()[1]?.message).toMatch(/^short is on another chain/);
+  expect(heights.at(-1)).toEqual(
+    new Map([
+      ['ahead', 34],
+      ['late', 7],
+    ]),
+  );
+});

@@ -1,0 +1,204 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as moment } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Catalog } from '../../src/catalog/catalog.ts';
+import { EvidenceKeeper } from '../../src/chain/evidence-keeper.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { StorageError } from '../../src/storage/errors.ts';
+import { RecordFolder } from '../../src/storage/local/record-folder.ts';
+import { parseRecordPath, type RecordStore } from '../../src/storage/record-store.ts';
+import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const ID = 'ab'.repeat(8);
+const NEVER = new AbortController().signal;
+const at = (path: string) => parseRecordPath(`audit/${ID}/${path}`);
+
+/** A store in memory that tells what is written, and can be away. */
+class WatchedStore implements RecordStore {
+  readonly id: string;
+  readonly documents = new Map<string, string>();
+  isAway = false;
+  /** The store neither takes nor gives these, and takes others. */
+  readonly poisoned = new Set<string>();
+  #tell = () => {};
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  async putRecord(path: string, document: string): Promise<void> {
+    this.#tell();
+    if (this.isAway) throw new StorageError('storage/unreachable', 'Away.', { retryable: true, hint: 'Wait.' });
+    this.#refuse(path);
+    this.documents.set(path, document);
+  }
+
+  async takesOthers(): Promise<boolean> {
+    return !this.isAway;
+  }
+
+  #refuse(path: string): void {
+    if (this.poisoned.has(path))
+      throw new StorageError('storage/fault', 'Refused.', { retryable: true, hint: 'Look.' });
+  }
+
+  /** Resolves at the next attempt to write. */
+  asked(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#tell = resolve;
+    });
+  }
+
+  async getRecord(path: string): Promise<string | null> {
+    this.#refuse(path);
+    return this.documents.get(path) ?? null;
+  }
+
+  async *listRecords(prefix: string) {
+    for (const text of this.documents.keys()) {
+      const path = parseRecordPath(text);
+      if (path.startsWith(prefix)) yield { path, sizeBytes: 0 };
+    }
+  }
+
+  async deleteRecord(path: string): Promise<void> {
+    this.documents.delete(path);
+  }
+}
+
+function keep(catalog: Catalog, stores: readonly RecordStore[]) {
+  let tell = () => {};
+  const told = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const conditions = new ConditionBoard(createLogger('warn', { write: () => tell() }), Date.now);
+  const keeper = new EvidenceKeeper({ archiverId: ID, catalog, stores, conditions, steadyMs: () => 0 });
+  const stopping = new AbortController();
+  const running = keeper.run(stopping.signal);
+  const stop = async () => {
+    stopping.abort();
+    await running;
+  };
+  onTestFinished(stop);
+  return { keeper, conditions, told, stop };
+}
+
+test('a backend that is away holds up no other, is told, and gets it when it is back', async () => {
+  const catalog = openCatalog();
+  const [local, bucket] = [new WatchedStore('local'), new WatchedStore('s3')];
+  bucket.isAway = true;
+  catalog.evidence.put('audits/1.json', { complete: true });
+  const written = Promise.all([local.asked(), bucket.asked()]);
+  const { keeper, conditions, told, stop } = keep(catalog, [local, bucket]);
+  await Promise.all([written, told]);
+  await stop();
+  expect(JSON.parse(local.documents.get(at('audits/1.json')) ?? '')).toEqual({ complete: true });
+  expect(keeper.status).toEqual({ archiverId: ID, waiting: { local: 0, s3: 1 } });
+  expect(conditions.all()).toMatchObject([{ code: 'storage/unreachable', blocksReadiness: false }]);
+
+  bucket.isAway = false;
+  const late = new WatchedStore('late');
+  const again = Promise.all([bucket.asked(), late.asked()]);
+  const second = keep(catalog, [local, bucket, late]);
+  await again;
+  await second.stop();
+  for (const store of [bucket, late]) expect([...store.documents.keys()]).toEqual([at('audits/1.json')]);
+  expect(second.keeper.status.waiting).toEqual({ local: 0, s3: 0, late: 0 });
+});
+
+test('a catalog that is made again takes over what the data folder holds, before anything is written', async () => {
+  const folder = await RecordFolder.open(temporaryFolder());
+  await folder.putRecord(at('withheld/keccak256/x.json'), '{"reason":"kept"}', NEVER);
+  const catalog = openCatalog();
+  const bucket = new WatchedStore('s3');
+  const asked = bucket.asked();
+  const { stop } = keep(catalog, [folder, bucket]);
+  await asked;
+  await stop();
+  expect(catalog.evidence.find('withheld/keccak256/x.json')).toEqual({ reason: 'kept' });
+  expect([...bucket.documents.keys()]).toEqual([at('withheld/keccak256/x.json')]);
+});
+
+test('an older state that is slow on its way does not arrive after a later one', async () => {
+  const catalog = openCatalog();
+  const store = new WatchedStore('local');
+  const { putRecord } = store;
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  store.putRecord = async (path, document) => {
+    const isFirst = document.includes('before');
+    if (isFirst) asked.resolve();
+    if (isFirst) await goOn.promise;
+    await putRecord.call(store, path, document);
+  };
+  catalog.evidence.put('withheld/keccak256/x.json', { state: 'before' });
+  const { keeper, stop } = keep(catalog, [store]);
+  await asked.promise;
+  catalog.evidence.put('withheld/keccak256/x.json', { state: 'after' });
+  const delivering = keeper.deliverNow(NEVER);
+  // Time enough to overtake it.
+  await Promise.race([delivering, moment(100)]);
+  goOn.resolve();
+  await delivering;
+  await stop();
+  expect(JSON.parse(store.documents.get(at('withheld/keccak256/x.json')) ?? '')).toEqual({ state: 'after' });
+  expect(keeper.status.waiting).toEqual({ local: 0 });
+});
+
+test('a document that a backend refuses keeps none of the others, is told, and counts as waiting over a restart', async () => {
+  const catalog = openCatalog();
+  const bucket = new WatchedStore('s3');
+  bucket.poisoned.add(at('audits/2.json'));
+  for (const name of ['1', '2', '3']) catalog.evidence.put(`audits/${name}.json`, { name });
+  const first = keep(catalog, [bucket]);
+  await first.told;
+  await eventually(() => expect([...bucket.documents.keys()]).toEqual([at('audits/1.json'), at('audits/3.json')]));
+  expect(first.conditions.all()).toMatchObject([{ code: 'storage/fault', blocksReadiness: false }]);
+  expect(first.conditions.all()[0]?.message).toMatch(/refuses 1 records and takes others/);
+  await eventually(() => expect(first.keeper.status.waiting).toEqual({ s3: 1 }));
+  await first.stop();
+
+  const { keeper, conditions, told } = keep(catalog, [bucket]);
+  await told;
+  expect(keeper.status.waiting).toEqual({ s3: 1 });
+  catalog.evidence.put('audits/4.json', { name: '4' });
+  expect((await keeper.deliverNow(NEVER)).get('s3')).toMatch(/audits\/2\.json/);
+  expect(bucket.documents.has(at('audits/4.json'))).toBe(true);
+  bucket.poisoned.clear();
+  catalog.evidence.put('audits/2.json', { name: 'two, later' });
+  expect((await keeper.deliverNow(NEVER)).size).toBe(0);
+  expect(bucket.documents.get(at('audits/2.json'))).toContain('two, later');
+  expect([keeper.status.waiting, conditions.all()]).toEqual([{ s3: 0 }, []]);
+});
+
+test('a document that the data folder does not give keeps a new catalog from none of the others, and is told', async () => {
+  const local = new WatchedStore('local');
+  for (const name of ['1', '2', '3']) local.documents.set(at(`audits/${name}.json`), `{"name":"${name}"}`);
+  local.poisoned.add(at('audits/2.json'));
+  const catalog = openCatalog();
+  const { conditions, told } = keep(catalog, [local]);
+  await told;
+  await eventually(() => expect(catalog.evidence.deliveredTo('local')).not.toBeNull());
+  expect(['1', '2', '3'].map((name) => catalog.evidence.find(`audits/${name}.json`) !== null)).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  expect(conditions.all()).toMatchObject([{ code: 'storage/fault' }]);
+});
+
+test('a folder that lies where a document should lie keeps the data folder from none of the others', async () => {
+  const root = temporaryFolder();
+  mkdirSync(join(root, at('audits/1.json')), { recursive: true });
+  const folder = await RecordFolder.open(root);
+  const catalog = openCatalog();
+  for (const name of ['1', '2']) catalog.evidence.put(`audits/${name}.json`, { name });
+  const { keeper, conditions } = keep(catalog, [folder]);
+  expect((await keeper.deliverNow(NEVER)).get('local')).toMatch(/audits\/1\.json/);
+  expect(await folder.getRecord(at('audits/2.json'), NEVER)).toContain('2');
+  expect([keeper.status.waiting, conditions.all()]).toMatchObject([{ local: 1 }, [{ code: 'storage/fault' }]]);
+});

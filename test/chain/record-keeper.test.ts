@@ -1,0 +1,238 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { readBlock } from '../../src/chain/read-block.ts';
+import { RecordKeeper } from '../../src/chain/record-keeper.ts';
+import { type BlockHash, parseBlockHash, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { Pulse } from '../../src/core/pulse.ts';
+import { StorageError } from '../../src/storage/errors.ts';
+import { type RecordPath, type RecordStore, recordPathOrNull } from '../../src/storage/record-store.ts';
+import { parseOccurrenceRecord } from '../../src/verify/decode-occurrence-record.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { occurrenceKey } from '../../src/verify/occurrence-record.ts';
+import { FakeBlobNode } from '../app/fake-blob-node.ts';
+import { HandClock, openCatalog } from '../catalog/catalog-in-folder.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { commitment, craftBlock, craftTransaction, doubleSha } from '../verify/craft.ts';
+
+const HEIGHT = 7;
+const HEADER_BYTES = 80;
+const CONTENTS = ['a', 'b', 'c'].map((label) => parseVersionHash(hexOf(nobleHasher.keccak256(Buffer.from(label)))));
+const CARRIERS = CONTENTS.map((hash, index) =>
+  craftTransaction({ version: 137, sequence: 10 + index, scripts: [commitment(Buffer.from(hash, 'hex'))] }),
+);
+const coinbase = craftTransaction({ sequence: 1 });
+
+/** Blocks of one height, told apart by their version; with the carriers in this order behind the coinbase. */
+function crafted(version: number, order: readonly number[]) {
+  const raw = craftBlock([coinbase, ...order.map((index) => CARRIERS[index] ?? coinbase)], { version });
+  const hash = parseBlockHash(hexOf(doubleSha(raw.subarray(0, HEADER_BYTES)).reverse()));
+  return { raw, hash, block: { ...readBlock(raw, hash, HEIGHT), medianTimeSeconds: 1_767_000_000 } };
+}
+type Crafted = ReturnType<typeof crafted>;
+
+const FIRST = crafted(0x20000001, [0, 1, 2]);
+const SWAPPED = crafted(0x20000002, [1, 2, 0]);
+const OTHER = crafted(0x20000003, [0, 1]);
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+
+class MemoryRecords implements RecordStore {
+  readonly id = 'local';
+  readonly documents = new Map<RecordPath, string>();
+  puts = 0;
+  /** Steps in before the document lies there. */
+  beforePut: () => void = () => {};
+  /** The store refuses every change of these, and takes others. */
+  readonly poisoned = new Set<string>();
+  readonly changes: string[] = [];
+
+  async takesOthers(): Promise<boolean> {
+    return true;
+  }
+  #change(change: 'put' | 'delete', path: RecordPath): void {
+    if (this.poisoned.has(path))
+      throw new StorageError('storage/fault', 'Refused.', { retryable: true, hint: 'Look.' });
+    this.changes.push(`${change} ${path}`);
+  }
+
+  async putRecord(path: RecordPath, document: string): Promise<void> {
+    this.puts += 1;
+    this.beforePut();
+    this.#change('put', path);
+    this.documents.set(path, document);
+  }
+  async getRecord(path: RecordPath): Promise<string | null> {
+    return this.documents.get(path) ?? null;
+  }
+  async *listRecords(prefix: string): AsyncIterable<{ path: RecordPath; sizeBytes: number }> {
+    for (const path of this.documents.keys()) {
+      const named = recordPathOrNull(path);
+      if (named?.startsWith(prefix)) yield { path: named, sizeBytes: 0 };
+    }
+  }
+  async deleteRecord(path: RecordPath): Promise<void> {
+    this.#change('delete', path);
+    this.documents.delete(path);
+  }
+}
+
+async function rawBlock(hash: BlockHash): Promise<Uint8Array> {
+  const found = [FIRST, SWAPPED, OTHER].find((one) => one.hash === hash);
+  if (found === undefined) throw new Error(`no block ${hash}`);
+  return found.raw;
+}
+
+/** A block whose three contents are held and whose records are due, and a keeper that has not begun. */
+function scene() {
+  const catalog = openCatalog();
+  const store = new MemoryRecords();
+  const news = new Pulse();
+  catalog.chain.useFinality('depth:1');
+  catalog.chain.recordStart(HEIGHT);
+  const walk = ({ block }: Crafted) => {
+    catalog.chain.recordBlocks([block], () => false);
+    catalog.chain.recordFinal(HEIGHT);
+  };
+  const replaceBy = (next: Crafted | null) => {
+    catalog.chain.takeBack(HEIGHT - 1);
+    if (next !== null) walk(next);
+    news.ring();
+  };
+  walk(FIRST);
+  catalog.recordSpooled(
+    CONTENTS.map((versionHash) => {
+      const facts = { sizeBytes: 1, txid: null, medianTimeSeconds: 1_767_000_000, firstSeenMs: 1 };
+      return { versionHash, hashType: 'keccak256', ...facts };
+    }),
+  );
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), new HandClock().nowMs);
+  const clock = { steadyMs: 0 };
+  const keeper = new RecordKeeper({
+    catalog,
+    stores: [store],
+    conditions,
+    steadyMs: () => clock.steadyMs,
+    finalHeight: () => catalog.chain.state.finalHeight,
+    node: Object.assign(new FakeBlobNode(), { rawBlock }),
+    news,
+  });
+  const start = () => {
+    const stopping = new AbortController();
+    const running = keeper.run(stopping.signal);
+    onTestFinished(async () => {
+      stopping.abort();
+      await running;
+    });
+  };
+  /** In the middle of the first put, once. */
+  const inTheMiddle = (work: () => void) => {
+    store.beforePut = () => {
+      store.beforePut = () => {};
+      work();
+    };
+  };
+  const settled = async () => {
+    await eventually(() => {
+      expect(catalog.records.undeleted('local', 0, 9)).toEqual([]);
+      expect(catalog.records.due('local', { height: -1, transactionIndex: -1 }, HEIGHT, 9)).toEqual([]);
+    });
+    return [...store.documents.values()].map((text) => parseOccurrenceRecord(text).header);
+  };
+  const again = (afterMs: number) => {
+    clock.steadyMs += afterMs;
+    news.ring();
+  };
+  return { catalog, store, conditions, again, replaceBy, start, inTheMiddle, settled };
+}
+
+const headerOf = ({ raw }: Crafted) => hexOf(raw.subarray(0, HEADER_BYTES));
+const times = (count: number, block: Crafted) => Array.from({ length: count }, () => headerOf(block));
+
+test('a block that leaves the branch while its records are written leaves none of them, and no more are begun', async () => {
+  const { store, replaceBy, start, inTheMiddle, settled } = scene();
+  inTheMiddle(() => replaceBy(null));
+  start();
+  expect(await settled()).toEqual([]);
+  expect(store.puts).toBe(1);
+});
+
+test('one that takes its place with the same transactions gets records of its own, and keeps them', async () => {
+  const { replaceBy, start, inTheMiddle, settled } = scene();
+  inTheMiddle(() => replaceBy(SWAPPED));
+  start();
+  expect(await settled()).toEqual(times(3, SWAPPED));
+});
+
+test('a branch that comes back at once keeps its records', async () => {
+  const { replaceBy, start, inTheMiddle, settled } = scene();
+  inTheMiddle(() => {
+    replaceBy(OTHER);
+    replaceBy(FIRST);
+  });
+  start();
+  expect(await settled()).toEqual(times(3, FIRST));
+});
+
+test('what one rule called final and another one does not is withdrawn all the same', async () => {
+  const { catalog, replaceBy, start, settled } = scene();
+  start();
+  expect(await settled()).toHaveLength(3);
+  catalog.chain.useFinality('chainlock');
+  expect(catalog.chain.state.finalHeight).toBeNull();
+  replaceBy(null);
+  expect(await settled()).toEqual([]);
+});
+
+/** Where the record of the first content of a block lies. */
+const keyIn = (catalog: ReturnType<typeof openCatalog>, content: number) => {
+  const versionHash = CONTENTS[content] ?? '';
+  const [occurrence] = catalog.chain.occurrences(
+    { hashType: 'keccak256', versionHash: parseVersionHash(versionHash) },
+    null,
+    1,
+  );
+  if (occurrence === undefined) throw new Error('no occurrence');
+  return occurrenceKey(occurrence);
+};
+
+test('a record that the store refuses rests, is told with its number, and keeps none of the others', async () => {
+  const { catalog, store, conditions, again, start, settled } = scene();
+  const poisoned = keyIn(catalog, 0);
+  store.poisoned.add(poisoned);
+  start();
+  await eventually(() => {
+    expect(store.documents.size).toBe(2);
+    expect(conditions.all()).toMatchObject([{ code: 'storage/fault', blocksReadiness: false }]);
+  });
+  expect(conditions.all()[0]?.message).toMatch(/refuses 1 records and takes others/);
+  const { puts } = store;
+  again(1_000);
+  store.poisoned.clear();
+  again(14_000);
+  expect(await settled()).toHaveLength(3);
+  // It was not tried while it rested.
+  expect(store.puts).toBe(puts + 1);
+  await eventually(() => expect(conditions.all()).toEqual([]));
+});
+
+test('a deletion that the store refuses keeps no other one, and a later record of the same name waits for it', async () => {
+  const { catalog, store, again, replaceBy, start, settled } = scene();
+  start();
+  expect(await settled()).toHaveLength(3);
+  const poisoned = keyIn(catalog, 0);
+  store.poisoned.add(poisoned);
+  replaceBy(null);
+  await eventually(() => expect(store.documents.size).toBe(1));
+  // The same transactions are final again, at the same height, in another block.
+  const before = store.changes.length;
+  replaceBy(SWAPPED);
+  await eventually(() => expect(store.documents.size).toBe(3));
+  expect(store.changes.slice(before)).toHaveLength(2);
+  store.poisoned.clear();
+  again(15_000);
+  expect(await settled()).toEqual(times(3, SWAPPED));
+  expect(store.changes.slice(before + 2)).toEqual([`delete ${poisoned}`, `put ${poisoned}`]);
+});

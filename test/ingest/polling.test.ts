@@ -1,0 +1,284 @@
+import { describe, expect, test } from 'vitest';
+import { HoldfastError } from '../../src/core/blob/errors.ts';
+import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { archiveScene } from '../app/archive-under-test.ts';
+import { FakeBlobNode, GENESIS } from '../app/fake-blob-node.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const unreachable = () =>
+  new HoldfastError('node/unreachable', 'The node cannot be reached.', { retryable: true, hint: 'Start it.' });
+
+describe('reading the list', () => {
+  test('goes through all pages, each entry once, though entries repeat and pages exceed what was asked for', async () => {
+    const scene = await archiveScene({ pageEntries: 3 });
+    const listed = Array.from({ length: 8 }, (_, index) => scene.node.publish(sampleBlob(`blob ${index}`, 50)));
+    scene.node.listing = async ({ count, from }) => [
+      ...listed.slice(Math.max(0, from - 1), from + count),
+      ...listed.slice(0, 1),
+    ];
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 8 }));
+    for (const { versionHash } of listed) expect(scene.node.askedFor(versionHash)).toBe(1);
+  });
+
+  test('a node that gives fewer entries a page than it is asked for is read to its end', async () => {
+    const scene = await archiveScene();
+    const listed = Array.from({ length: 10 }, (_, index) => scene.node.publish(sampleBlob(`capped ${index}`, 50)));
+    scene.node.listing = async ({ from }) => listed.slice(from, from + 3);
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 10 }));
+    expect(scene.archive.status().list.entries).toBe(10);
+  });
+
+  test('a list longer than is believed is told, and what it did not name is not called absent', async () => {
+    const scene = await archiveScene({ pageEntries: 2, mostEntries: 4 });
+    for (let index = 0; index < 8; index += 1) scene.node.publish(sampleBlob(`endless ${index}`, 50));
+    scene.start();
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/list-too-long' }]));
+    const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
+    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+  });
+
+  test('entries that cannot be read are told and hold up no others; nothing is called absent meanwhile', async () => {
+    const scene = await archiveScene();
+    scene.node.publish(sampleBlob('readable', 50));
+    scene.node.unreadable = 2;
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
+    const unreadable = { code: 'archive/unreadable-entries', blocksReadiness: false };
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([unreadable]));
+    const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
+    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    scene.node.unreadable = 0;
+    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    expect(scene.conditions.all()).toEqual([]);
+  });
+
+  test('ends when a page has nothing new, though the node gives full pages for ever', async () => {
+    const scene = await archiveScene({ pageEntries: 2 });
+    const listed = [scene.node.publish(sampleBlob('a', 50)), scene.node.publish(sampleBlob('b', 50))];
+    scene.node.listing = async () => listed;
+    scene.start();
+    await eventually(() => expect(scene.archive.status().list.entries).toBe(2));
+    expect(scene.node.pages.filter(({ from }) => from > 2)).toEqual([]);
+  });
+
+  test('a dialect that tells no time: the blob is as urgent as what arrives now', async () => {
+    const scene = await archiveScene();
+    const listed = scene.node.publish(sampleBlob('timeless', 50));
+    scene.node.listing = async () => [{ ...listed, medianTimeSeconds: null }];
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+    expect(scene.catalog.find(listed.versionHash)).toMatchObject([
+      { medianTimeSeconds: scene.node.tipValue.medianTimeSeconds },
+    ]);
+  });
+
+  test('a page that fails in the middle is told, and the list is read again', async () => {
+    const scene = await archiveScene({ pageEntries: 1 });
+    const listed = [scene.node.publish(sampleBlob('a', 50)), scene.node.publish(sampleBlob('b', 50))];
+    let failures = 0;
+    scene.node.listing = async ({ from }) => {
+      if (from === 1 && failures++ < 2) throw unreachable();
+      return listed.slice(from, from + 1);
+    };
+    scene.start();
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'node/unreachable' }]));
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(2));
+    await eventually(() => expect(scene.conditions.all()).toEqual([]));
+  });
+});
+
+describe('a name that the last reading of the list did not have', () => {
+  async function quietScene() {
+    const scene = await archiveScene({ sweepMs: 600_000 });
+    scene.start();
+    const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
+    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    return { ...scene, unknown };
+  }
+
+  test('is not absent when the node has had it since', async () => {
+    const { node, archive } = await quietScene();
+    const blob = sampleBlob('just submitted', 50);
+    node.publish(blob);
+    const name = { versionHash: blob.versionHash, hashType: null };
+    expect(await archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'not-fetched-yet' });
+    await eventually(async () => expect(await archive.read(name, NEVER)).toMatchObject({ kind: 'found' }));
+    const other = sampleBlob('submitted later', 50);
+    node.publish(other);
+    const record = await archive.record({ versionHash: other.versionHash, hashType: null }, NEVER);
+    expect(record.kind).not.toBe('absent');
+  });
+
+  test('costs the node one reading together with all others that are asked for meanwhile', async () => {
+    const { node, archive } = await quietScene();
+    node.pages.splice(0);
+    const names = Array.from({ length: 300 }, (_, index) => sampleBlob(`made up ${index}`, 1).versionHash);
+    const asked = names.map((versionHash) => archive.read({ versionHash, hashType: null }, NEVER));
+    expect((await Promise.all(asked)).every(({ kind }) => kind === 'absent')).toBe(true);
+    expect(node.pages.length).toBeLessThanOrEqual(2);
+  });
+
+  test('is not absent while the node does not answer', async () => {
+    const { node, archive, unknown } = await quietScene();
+    node.listing = () => Promise.reject(unreachable());
+    expect(await archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    node.listing = null;
+    await eventually(async () => expect(await archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+  });
+
+  test('is not waited for by a client that has gone away', async () => {
+    const { node, archive, unknown } = await quietScene();
+    const listed = Promise.withResolvers<never>();
+    const begun = Promise.withResolvers<void>();
+    node.listing = () => {
+      begun.resolve();
+      return listed.promise;
+    };
+    const gone = new AbortController();
+    const answer = archive.read(unknown, gone.signal);
+    await begun.promise;
+    gone.abort();
+    expect(await answer).toMatchObject({ kind: 'unavailable' });
+    listed.reject(unreachable());
+  });
+});
+
+test('a clock that steps back keeps nothing from being listed, fetched and called absent', async () => {
+  let stepMs = 0;
+  const scene = await archiveScene({ nowMs: () => Date.now() - stepMs });
+  scene.node.publish(sampleBlob('before the step', 50));
+  scene.start();
+  await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+  stepMs = 3_600_000;
+  scene.node.publish(sampleBlob('after the step', 50));
+  await eventually(() => expect(scene.catalog.totals().stored).toBe(2));
+});
+
+describe('the chain', () => {
+  test('the first node binds the folder to its chain', async () => {
+    const dataDir = temporaryFolder();
+    const scene = await archiveScene({ dataDir });
+    scene.start();
+    await eventually(() => expect(scene.archive.status().chain.genesis).toBe(GENESIS));
+  });
+
+  test('a node of another chain is told, asked no further, and taken back when it is the right one again', async () => {
+    const dataDir = temporaryFolder();
+    const first = await archiveScene({ dataDir });
+    const running = first.start();
+    await eventually(() => expect(first.archive.status().list.sweptAt).not.toBeNull());
+    await running.stop();
+    await first.release();
+
+    const node = new FakeBlobNode();
+    node.genesis = async () => parseBlockHash('99'.repeat(32));
+    node.publish(sampleBlob('of another chain', 50));
+    const scene = await archiveScene({ dataDir, node });
+    scene.start();
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/other-chain' }]));
+    expect({ pages: node.pages, requests: node.requests }).toEqual({ pages: [], requests: [] });
+    expect(scene.catalog.totals().seen).toBe(0);
+
+    node.genesis = async () => GENESIS;
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+    await eventually(() => expect(scene.conditions.all()).toEqual([]));
+  });
+});
+
+describe('a node that is on another chain all at once', () => {
+  const OTHER = parseBlockHash('99'.repeat(32));
+  const switched = async () => {
+    const scene = await archiveScene();
+    scene.start();
+    await eventually(() => expect(scene.archive.status().list.sweptAt).not.toBeNull());
+    return scene;
+  };
+
+  test('with its new tip: nothing that it lists is taken over', async () => {
+    const scene = await switched();
+    scene.node.genesis = async () => OTHER;
+    scene.node.mine();
+    scene.node.listing = async () => [scene.node.publish(sampleBlob('foreign', 50))];
+    const tipBefore = scene.archive.status().node.tip;
+    await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/other-chain' }]));
+    const { node, content } = scene.archive.status();
+    expect(node.tip).toBe(tipBefore);
+    expect(content).toMatchObject({ seen: 0, spooled: 0, stored: 0 });
+  });
+
+  test('after a connection broke: nothing more is fetched from it', async () => {
+    const scene = await switched();
+    scene.node.fetching = async () => {
+      scene.node.genesis = async () => OTHER;
+      throw new HoldfastError('node/connection-lost', 'The connection broke.', { retryable: true, hint: 'Wait.' });
+    };
+    scene.node.publish(sampleBlob('cut off', 50));
+    await eventually(() => {
+      expect(scene.conditions.all()).toContainEqual(expect.objectContaining({ code: 'archive/other-chain' }));
+    });
+    expect(scene.node.requests).toHaveLength(1);
+  });
+});
+
+describe('what may be said of a name that nobody knows', () => {
+  const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
+
+  test('nothing before the list was read once', async () => {
+    const scene = await archiveScene();
+    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    expect(scene.archive.status().conditions).toMatchObject([{ code: 'node/not-asked-yet', blocksReadiness: true }]);
+  });
+
+  test('absent, once the whole list was read', async () => {
+    const scene = await archiveScene();
+    scene.start();
+    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    expect(await scene.archive.record(unknown, NEVER)).toEqual({ kind: 'absent' });
+  });
+
+  test('nothing while the node catches up', async () => {
+    const scene = await archiveScene();
+    scene.node.tipValue = { ...scene.node.tipValue, syncing: true };
+    scene.start();
+    await eventually(() => expect(scene.archive.status().list.sweptAt).not.toBeNull());
+    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+  });
+
+  test('nothing while the node does not answer', async () => {
+    const scene = await archiveScene();
+    scene.start();
+    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    scene.node.tipNow = async () => {
+      throw unreachable();
+    };
+    await eventually(async () => {
+      expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    });
+    expect(scene.archive.status().node.reachable).toBe(false);
+  });
+
+  test('nothing while bytes of that name lie in the store without a row', async () => {
+    const scene = await archiveScene();
+    scene.start();
+    const blob = sampleBlob('without a row', 50);
+    const name = { versionHash: blob.versionHash, hashType: null };
+    await eventually(async () => expect(await scene.archive.read(name, NEVER)).toEqual({ kind: 'absent' }));
+    await scene.store.put(blob, NEVER);
+    expect(await scene.archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+  });
+
+  test('of a name that means one hash type, the other type does not count', async () => {
+    const scene = await archiveScene();
+    const blob = sampleBlob('keccak only', 50, 'keccak256');
+    scene.node.publish(blob);
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+    const { versionHash } = blob;
+    expect(await scene.archive.read({ versionHash, hashType: 'keccak256' }, NEVER)).toMatchObject({ kind: 'found' });
+    expect(await scene.archive.read({ versionHash, hashType: 'blake2s256' }, NEVER)).toMatchObject({ kind: 'absent' });
+  });
+});

@@ -1,0 +1,114 @@
+import { setTimeout as moment } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { createLogger } from '../../../src/core/observability/logger.ts';
+import { TakeDowns } from '../../../src/reading/withhold/take-downs.ts';
+import type { WithheldRecordStore } from '../../../src/reading/withhold/withheld-records.ts';
+import { parseRecordPath } from '../../../src/storage/record-store.ts';
+import { MemoryBackend, refusal } from '../../replication/memory-backend.ts';
+import { replicationScene } from '../../replication/replication-scene.ts';
+import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
+
+const BLOB = sampleBlob('taken down', 200);
+
+/** A blob on a backend and in the cache, and what takes it down. */
+async function scene(records: readonly WithheldRecordStore[] = []) {
+  const backend = new MemoryBackend('s3');
+  const scene = await replicationScene({ backends: [backend] });
+  const { replication, catalog, store, rehash, custom, damage, conditions, clock } = scene;
+  await replication.admit(NEVER);
+  await scene.spool(BLOB);
+  await replication.drain(['s3'], NEVER);
+  const takeDowns = new TakeDowns({
+    ...{ archiverId: 'aa'.repeat(8), catalog, store, replication, rehash, custom, damage, conditions },
+    withheldFile: null,
+    records,
+    evidence: { deliverNow: async () => new Map() },
+    poller: { forget: () => {} },
+    log: createLogger('fatal', { write: () => {} }),
+    nowMs: () => clock.wallMs,
+  });
+  const state = () => catalog.find(BLOB.versionHash).map((entry) => entry.state);
+  return { backend, takeDowns, clock, state, catalog, damage, conditions };
+}
+
+test('a revocation in the middle of a purge never finds what is deleted after it', async () => {
+  const { backend, takeDowns, state } = await scene();
+  const deleting = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  backend.before = async (operation) => {
+    if (operation !== 'delete') return;
+    deleting.resolve();
+    await goOn.promise;
+  };
+  const withholding = takeDowns.withhold(nameOf(BLOB), 'told to', true, NEVER);
+  await deleting.promise;
+  const revoking = takeDowns.revoke(nameOf(BLOB), NEVER);
+  // Time enough to find it again, would it not wait for its turn.
+  await Promise.race([revoking, moment(200)]);
+  goOn.resolve();
+  expect((await withholding).purged.map(({ outcome }) => outcome)).toEqual(['deleted', 'deleted']);
+  expect((await revoking).found).toEqual([]);
+  expect([backend.blobs.size, state()]).toEqual([0, ['seen']]);
+});
+
+test('what was revoked while another one was purged is left where it is', async () => {
+  const { backend, takeDowns, clock, state } = await scene();
+  const other = sampleBlob('another', 100);
+  backend.before = (operation) => {
+    if (operation === 'stat') throw refusal('s3');
+  };
+  for (const blob of [other, BLOB]) {
+    const { purged } = await takeDowns.withhold({ ...nameOf(blob) }, 'told to', true, NEVER);
+    expect(purged.find(({ place }) => place === 's3')?.outcome).toBe('failed');
+    clock.wallMs += 1;
+  }
+  const begun = Promise.withResolvers<Promise<unknown>>();
+  backend.before = (operation, name) => {
+    if (operation !== 'stat' || name?.versionHash !== other.versionHash) return;
+    begun.resolve(takeDowns.revoke(nameOf(BLOB), NEVER));
+  };
+  const stopping = new AbortController();
+  const running = takeDowns.run(stopping.signal);
+  await await begun.promise;
+  // Behind the purge of the first one, which had been on the list.
+  await takeDowns.revoke({ ...nameOf(other) }, NEVER);
+  stopping.abort();
+  await running;
+  expect([backend.blobs.size, state()]).toEqual([1, ['stored']]);
+});
+
+test('what one source withholds is in force while the next one does not answer', async () => {
+  const path = parseRecordPath(`audit/${'bb'.repeat(8)}/withheld/${BLOB.hashType}/${BLOB.versionHash}.json`);
+  const document = { format: 1, ...nameOf(BLOB), reason: 'told to', at: '2026-01-01T00:00:00.000Z', revokedAt: null };
+  const first: WithheldRecordStore = {
+    id: 'folder',
+    async *listRecords() {
+      yield { path, sizeBytes: 1 };
+    },
+    getRecord: async () => JSON.stringify(document),
+  };
+  const asked = Promise.withResolvers<void>();
+  const silent: WithheldRecordStore = {
+    id: 'silent',
+    async *listRecords(_, signal) {
+      asked.resolve();
+      await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    },
+    getRecord: async () => null,
+  };
+  const stopping = new AbortController();
+  const { takeDowns, state } = await scene([first, silent]);
+  const reading = takeDowns.refresh(stopping.signal);
+  await asked.promise;
+  expect(takeDowns.list().map(({ reason }) => reason)).toEqual(['told to']);
+  expect(state()).toEqual(['seen']);
+  stopping.abort();
+  await expect(reading).rejects.toThrow();
+});
+
+test('a copy that was purged while somebody looked for it is not called damaged', async () => {
+  const { takeDowns, damage, conditions } = await scene();
+  await takeDowns.withhold(nameOf(BLOB), 'told to', true, NEVER);
+  damage.report('s3', BLOB);
+  expect([conditions.has('damage'), damage.found.get('s3')]).toEqual([false, undefined]);
+});

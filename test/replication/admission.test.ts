@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { Pulse } from '../../src/core/pulse.ts';
+import { Admission, raise } from '../../src/replication/admission.ts';
+import { OnePlace } from '../../src/replication/one-place.ts';
+import { StorageError } from '../../src/storage/errors.ts';
+import { fault, good } from '../../src/storage/probe.ts';
+import { NEVER } from '../sample-blobs.ts';
+import { MemoryBackend, refusal } from './memory-backend.ts';
+import { replicationScene } from './replication-scene.ts';
+
+const OURS = parseBlockHash('11'.repeat(32));
+const OTHER = parseBlockHash('22'.repeat(32));
+
+test('a backend that cannot say which chain it belongs to is not let in', async () => {
+  const backend = new MemoryBackend('s3');
+  backend.before = (operation) => {
+    if (operation === 'read the marker') throw refusal('s3', 'storage/denied');
+  };
+  const { replication, conditions } = await replicationScene({ backends: [backend] });
+  expect(await replication.admit(NEVER)).toEqual(new Map([['s3', 'The s3 store refuses.']]));
+  expect(replication.sites[0]?.isAdmitted).toBe(false);
+  expect(conditions.all()).toMatchObject([{ code: 'storage/denied' }]);
+  backend.before = () => {};
+  expect(await replication.admit(NEVER)).toEqual(new Map());
+  expect(replication.sites[0]?.isAdmitted).toBe(true);
+});
+
+test('a folder that is bound to no chain binds no backend', async () => {
+  const [bound, unbound] = [new MemoryBackend('bound'), new MemoryBackend('unbound')];
+  bound.chain = OURS;
+  const { replication } = await replicationScene({ backends: [bound, unbound] });
+  expect(await replication.admit(NEVER)).toEqual(new Map());
+  expect([bound.chain, unbound.chain]).toEqual([OURS, null]);
+});
+
+test('backends of different chains are refused, whoever they are', async () => {
+  const [ours, other] = [new MemoryBackend('ours'), new MemoryBackend('other')];
+  ours.chain = OURS;
+  other.chain = OTHER;
+  const { replication } = await replicationScene({ backends: [ours, other] });
+  const refused = await replication.admit(NEVER).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(StorageError);
+  expect(refused).toMatchObject({ code: 'storage/other-chain' });
+  expect(replication.sites.map(({ isAdmitted }) => isAdmitted)).toEqual([false, false]);
+});
+
+test('the daemon asks again until it can bind the backend, and never uses it before', async () => {
+  const backend = new MemoryBackend('s3');
+  let tries = 0;
+  backend.before = (operation) => {
+    if (operation !== 'bind') return;
+    tries += 1;
+    if (tries < 2) throw refusal('s3');
+  };
+  const { replication, start } = await replicationScene({ backends: [backend], chain: OURS });
+  start();
+  await expect.poll(() => replication.sites[0]?.isAdmitted, { timeout: 10_000 }).toBe(true);
+  expect(backend.chain).toBe(OURS);
+  expect(backend.asked.filter((asked) => asked !== 'bind')).toEqual([]);
+});
+
+test('what is wrong with a backend that can be used stays told while all goes well there, until it is mended', async () => {
+  const backend = new MemoryBackend('s3');
+  backend.findings = [good('reachable', 'It answers.'), fault('missing-key', 'It says 403.', 'Allow s3:ListBucket.')];
+  const { replication, conditions, catalog } = await replicationScene({ backends: [backend], chain: OURS });
+  const [site] = replication.sites;
+  if (site === undefined) throw new Error('There is no backend.');
+  const log = createLogger('silent', { write: () => {} });
+  const admitted = new Pulse();
+  const places = new OnePlace([site], catalog, conditions);
+  const modules = { site, places, catalog, conditions, log, admitted, chain: async () => OURS, probeAgainMs: 5 };
+  const running = new Admission(modules).run(NEVER);
+  await expect.poll(() => site.isAdmitted).toBe(true);
+  raise(conditions, 's3', refusal('s3'));
+  // As after each copy that came there.
+  conditions.set('backend:s3', null);
+  expect(conditions.all()).toMatchObject([{ code: 'backend/missing-key', message: 'It says 403.' }]);
+  backend.findings = [good('reachable', 'It answers.')];
+  await running;
+  expect(conditions.all()).toEqual([]);
+});

@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { Pulse } from '../../src/core/pulse.ts';
+import { DamageWatch } from '../../src/replication/damage-watch.ts';
+import { openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+/** The heap that ships (256 MiB) is for ten million blobs; this one is in the same proportion, and more, for these. */
+const BLOBS = 100_000;
+const HEAP_MIB = 32;
+
+test('a bucket that lists nothing is compared page by page, in a small heap, while other work has its turn', {
+  timeout: 120_000,
+}, async () => {
+  const script = fileURLToPath(new URL('walk-in-small-heap.ts', import.meta.url));
+  const words = [`--max-old-space-size=${HEAP_MIB}`, script, temporaryFolder(), String(BLOBS)];
+  const { stdout } = await promisify(execFile)(process.execPath, words);
+  expect(JSON.parse(stdout)).toEqual({ asked: BLOBS, hadTurns: true });
+});
+
+test('very many damaged copies are told and healed without a list of all of them', () => {
+  const catalog = openCatalog({ backends: ['local', 's3'] });
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 1);
+  const damage = new DamageWatch(catalog, conditions, new Pulse(), ['local', 's3'], 3);
+  const all = Array.from({ length: 8 }, (_, index) => spooled(`damaged ${index}`));
+  catalog.recordSpooled(all);
+  const entries = all.flatMap(({ versionHash }) => catalog.find(versionHash));
+  catalog.recordProven('s3', entries);
+  const before = damage.reports;
+  for (const entry of entries) damage.report('s3', entry);
+  expect(conditions.all()).toMatchObject([{ code: 'archive/damaged-copy' }]);
+  // The first of them is not remembered any more, and a proof from before its report counts for nothing all the same.
+  for (const entry of entries) expect(damage.isReportedAfter('s3', entry, before)).toBe(true);
+  for (const [index, entry] of entries.entries()) {
+    expect(conditions.all(), `with ${index} healed`).toHaveLength(1);
+    catalog.recordProven('s3', [entry]);
+    damage.healed('s3', entry);
+  }
+  // Those that were forgotten are remembered again once the others are healed.
+  for (const entry of entries) damage.healed('s3', entry);
+  expect(conditions.all()).toEqual([]);
+});

@@ -1,0 +1,237 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { CustomKeeper } from '../../../src/replication/custom/custom-keeper.ts';
+import type { Subset } from '../../../src/replication/scrub.ts';
+import { type CustomName, customPath } from '../../../src/storage/custom-store.ts';
+import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
+import { S3Store } from '../../../src/storage/s3/s3-store.ts';
+import { nobleHasher } from '../../../src/verify/hasher.ts';
+import { NEVER, sampleBlob, sampleBytes } from '../../sample-blobs.ts';
+import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
+import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
+import { customName } from '../../storage/custom-store-conformance.ts';
+import { damage, newBucket } from '../../storage/s3/s3-fixture.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { replicationScene } from '../replication-scene.ts';
+
+const ALL = { index: 1, of: 1 };
+const COUNT = 12;
+const bytesOf = (index: number) => sampleBytes(`custom ${index}`, 100 + index);
+const NAMES = Array.from({ length: COUNT }, (_, index) =>
+  customName(sampleBlob(`commits ${index}`, 10).versionHash, bytesOf(index)),
+);
+const at = (index: number): CustomName => {
+  const name = NAMES[index];
+  if (name === undefined) throw new RangeError(`There is no ${index}.`);
+  return name;
+};
+const nobody = new Map<string, string>();
+const quietly = () => {};
+
+describeWithServers('custom commitments in the data folder and in a bucket', () => {
+  let server: S3Server;
+  beforeAll(async () => {
+    server = await startS3Server();
+  }, SERVER_START_MS);
+  afterAll(() => server?.stop());
+
+  async function scene({ folder, options }: { folder?: string; options?: S3Options } = {}) {
+    const bucket = options ?? (await newBucket(server));
+    const opened = async () => {
+      const store = await S3Store.open(bucket);
+      onTestFinished(() => store.close());
+      return store;
+    };
+    const backend = { id: 's3', place: bucket.bucket, store: await opened(), openAgain: opened };
+    const made = await replicationScene({ backends: [backend], folder: folder ?? temporaryFolder() });
+    await made.replication.admit(NEVER);
+    const { catalog, custom, conditions } = made;
+    const keeper = new CustomKeeper({ ...custom, catalog, hasher: nobleHasher, conditions });
+    const check = async (subset: Subset | null = ALL) =>
+      await custom.check({ subset, backend: null }, nobody, quietly, NEVER);
+    const file = (index: number) => join(made.folder, customPath(at(index)));
+    const rot = (index: number) => damage(server, bucket.bucket, customPath(at(index)), sampleBytes('rotten', 9));
+    const left = () => ['local', 's3'].map((place) => catalog.custom.damaged(place, 100));
+    return { ...made, store: backend.store, options: bucket, keeper, check, file, rot, left };
+  }
+
+  async function kept() {
+    const made = await scene();
+    for (const [index, name] of NAMES.entries()) {
+      for (const _ of ['once', 'twice']) await made.keeper.notice(name.versionHash, bytesOf(index), NEVER);
+    }
+    await made.custom.mender.mend('all', NEVER);
+    return made;
+  }
+
+  test('are replicated, and a check of what is whole finds nothing', async () => {
+    const { check, catalog, store } = await kept();
+    const good = { listed: COUNT, unknown: 0, read: COUNT, missing: 0, damaged: 0, fault: null };
+    expect(await check()).toEqual([
+      { backend: 'local', ...good },
+      { backend: 's3', ...good },
+    ]);
+    expect(await check(null)).toMatchObject([{ read: 0 }, { read: 0 }]);
+    expect(catalog.custom.waitingCount('s3')).toBe(0);
+    expect(Buffer.from((await store.getCustom(at(0), NEVER)) ?? [])).toEqual(Buffer.from(bytesOf(0)));
+  });
+
+  test('a listing finds what is gone, what has another size and what nobody knows; reading finds what has rotted', async () => {
+    const { check, rot, file, store, left } = await kept();
+    await store.purgeCustom(at(3).versionHash, NEVER);
+    await rot(4);
+    await rm(file(5));
+    await writeFile(file(6), Buffer.alloc(106, 1));
+    const unknown = customName(sampleBlob('nobody knows', 5).versionHash, sampleBytes('unknown', 70));
+    await store.putCustom(unknown, sampleBytes('unknown', 70), NEVER);
+    // Of the same size, so that only reading it tells.
+    expect(await check(null)).toMatchObject([
+      { backend: 'local', listed: COUNT - 1, unknown: 0, missing: 1, damaged: 0 },
+      { backend: 's3', listed: COUNT, unknown: 1, missing: 1, damaged: 1 },
+    ]);
+    expect(await check()).toMatchObject([{ damaged: 1 }, { missing: 0, damaged: 0 }]);
+    expect(left()).toEqual([
+      [
+        { ...at(5), elsewhere: true },
+        { ...at(6), elsewhere: true },
+      ],
+      [
+        { ...at(3), elsewhere: true },
+        { ...at(4), elsewhere: true },
+      ],
+    ]);
+  });
+
+  test('a repair puts back what is missing, replaces what is damaged and keeps it aside, and takes in what was unknown', async () => {
+    const { check, custom, rot, file, folder, store, left, catalog } = await kept();
+    await store.purgeCustom(at(3).versionHash, NEVER);
+    await rot(4);
+    await rm(file(5));
+    await writeFile(file(6), 'rotten here');
+    const bytes = sampleBytes('unknown', 70);
+    const unknown = customName(sampleBlob('nobody knows', 5).versionHash, bytes);
+    await store.putCustom(unknown, bytes, NEVER);
+    expect(await custom.repair(await check(), NEVER)).toMatchObject([{ fault: null }, { fault: null }]);
+    expect(left()).toEqual([[], []]);
+    const good = { listed: COUNT + 1, unknown: 0, read: COUNT + 1, missing: 0, damaged: 0 };
+    expect(await check()).toMatchObject([good, good]);
+    expect(catalog.custom.isGoodAt('local', unknown)).toBe(true);
+    const aside = join(folder, 'custom', 'damaged', at(6).versionHash, at(6).keccak);
+    const [copy = ''] = await readdir(aside);
+    expect(await readFile(join(aside, copy), 'utf8')).toBe('rotten here');
+  });
+
+  test('what no place has is lost until it turns up: nothing is claimed of it, and the node brings it back at once', async () => {
+    const { check, custom, rot, file, left, catalog, keeper } = await kept();
+    await rot(7);
+    await rm(file(7));
+    await custom.repair(await check(), NEVER);
+    expect(left()).toEqual([[{ ...at(7), elsewhere: false }], [{ ...at(7), elsewhere: false }]]);
+    expect([catalog.custom.has(at(7).versionHash), catalog.custom.lostCount()]).toEqual([false, 1]);
+    expect(await keeper.read(at(7).versionHash, at(7).keccak, NEVER)).toMatchObject({ kind: 'unavailable' });
+    // Known already: it need not come twice.
+    expect(await keeper.notice(at(7).versionHash, bytesOf(7), NEVER)).toBe(true);
+    await custom.mender.mend('held', NEVER);
+    expect(left()).toEqual([[], []]);
+    expect(catalog.custom.has(at(7).versionHash)).toBe(true);
+  });
+
+  test('a reader gets what another place has; the damaged copy is found by that, and mended', async () => {
+    const { file, keeper, custom, left } = await kept();
+    await writeFile(file(2), 'rotten');
+    const found = await keeper.read(at(2).versionHash, at(2).keccak, NEVER);
+    expect(found.kind === 'found' && Buffer.from(found.bytes).equals(bytesOf(2))).toBe(true);
+    expect(left()).toEqual([[{ ...at(2), elsewhere: true }], []]);
+    await custom.mender.mend('held', NEVER);
+    expect(left()).toEqual([[], []]);
+    expect(Buffer.from(await readFile(file(2)))).toEqual(Buffer.from(bytesOf(2)));
+  });
+
+  test('the daily part reads all of it in as many days', async () => {
+    const { custom, rot } = await kept();
+    await rot(1);
+    let damaged = 0;
+    let read = 0;
+    for (let day = 0; day < 3; day += 1) {
+      // Of each place the comparison of listings, and a part that is read.
+      for (const found of await custom.daily(3, NEVER)) {
+        damaged += found.damaged;
+        read += found.read;
+      }
+    }
+    // By its size the listing told of the rotten one, so that 11 were left to read there.
+    expect([damaged, read]).toEqual([1, 2 * COUNT]);
+  });
+
+  test('days that find much damaged read no less than others: the round takes no longer', async () => {
+    const { custom, file } = await kept();
+    // Of the same size, so that no listing tells.
+    for (let index = 0; index < 9; index += 1) await writeFile(file(index), Buffer.alloc(100 + index, 1));
+    let damaged = 0;
+    let read = 0;
+    for (let day = 0; day < 3; day += 1) {
+      for (const found of await custom.daily(3, NEVER)) {
+        damaged += found.damaged;
+        read += found.read;
+      }
+    }
+    expect([damaged, read]).toEqual([9, 2 * COUNT]);
+  });
+
+  test('the parts of a check are everything, each once, also after one that was interrupted', async () => {
+    const { check, catalog } = await kept();
+    for (const place of ['local', 's3']) catalog.replicas.recordProgress(place, 'custom check 1/3', COUNT - 1);
+    let read = 0;
+    for (const index of [1, 2, 3]) for (const found of await check({ index, of: 3 })) read += found.read;
+    expect(read).toBe(2 * COUNT);
+  });
+
+  test('are found again when the catalog is lost: those alone that hash to their names, and are no blobs', async () => {
+    const { options, folder, rot } = await kept();
+    await rot(8);
+    const blob = sampleBlob('a blob after all', 80);
+    const proven = customName(blob.versionHash, blob.bytes);
+    await mkdir(dirname(join(folder, customPath(proven))), { recursive: true });
+    await writeFile(join(folder, customPath(proven)), blob.bytes);
+    for (const name of await readdir(folder)) {
+      if (name.startsWith('catalog.')) await rm(join(folder, name));
+    }
+    await rm(join(folder, customPath(at(9))));
+    const again = await scene({ folder, options });
+    expect(await again.custom.adopt(null, null, NEVER)).toEqual({
+      local: { adopted: COUNT - 1, damaged: 0, unread: 0 },
+      s3: { adopted: COUNT - 1, damaged: 1, unread: 0 },
+    });
+    expect(again.catalog.custom.isKnown(proven)).toBe(false);
+    expect(again.catalog.custom.has(at(8).versionHash)).toBe(true);
+    await again.custom.mender.mend('all', NEVER);
+    expect(await again.check()).toMatchObject([
+      { damaged: 0, missing: 0 },
+      { damaged: 0, missing: 0, read: COUNT },
+    ]);
+  });
+
+  test('of what is withheld nothing is kept, read, mended or found again, until it is let in', async () => {
+    const { catalog, custom, keeper, check, file } = await kept();
+    const { versionHash } = at(0);
+    const entry = { versionHash, hashType: 'keccak256', archiver: 'me', reason: 'told to', atMs: 1 } as const;
+    catalog.withheld.record([{ ...entry, purge: false }], false);
+    expect(catalog.custom.isKnown(at(0))).toBe(false);
+    expect(await keeper.read(at(0).versionHash, at(0).keccak, NEVER)).toEqual({ kind: 'withheld' });
+    expect(await keeper.notice(at(0).versionHash, bytesOf(0), NEVER)).toBe(false);
+    expect(await custom.adopt(null, null, NEVER)).toMatchObject({ local: { adopted: 0 }, s3: { adopted: 0 } });
+    expect(await check()).toMatchObject([
+      { listed: COUNT - 1, unknown: 0 },
+      { listed: COUNT - 1, unknown: 0 },
+    ]);
+    expect(existsSync(file(0))).toBe(true);
+    catalog.withheld.revoke([{ ...entry, purge: false }], false, 2);
+    expect(await custom.adopt(null, at(0).versionHash, NEVER)).toMatchObject({
+      local: { adopted: 1 },
+      s3: { adopted: 1 },
+    });
+    expect(await keeper.read(at(0).versionHash, at(0).keccak, NEVER)).toMatchObject({ kind: 'found' });
+  });
+});

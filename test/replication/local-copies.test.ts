@@ -1,0 +1,150 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { ContentEntry } from '../../src/catalog/content-table.ts';
+import { warning } from '../../src/storage/probe.ts';
+import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
+import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
+import { type ReplicationSetup, replicationScene } from './replication-scene.ts';
+
+/** A blob in the local store and on a backend. */
+async function stored(blob: VerifiedBlob, setup: Partial<ReplicationSetup> = {}) {
+  const backend = new MemoryBackend('s3');
+  const scene = await replicationScene({ backends: [backend], ...setup });
+  await scene.replication.admit(NEVER);
+  await scene.spool(blob);
+  await scene.replication.drain(['s3'], NEVER);
+  const entry = (): ContentEntry => {
+    const [found] = scene.catalog.find(blob.versionHash);
+    if (found === undefined) throw new Error('The catalog does not know it.');
+    return found;
+  };
+  const path = join(scene.folder, 'blobs', blob.hashType, blob.versionHash.slice(0, 2), blob.versionHash);
+  return { ...scene, backend, entry, path };
+}
+
+const LARGE = sampleBlob('large', 80_000);
+
+describe.each(['keep', 'cache'] as const)('a damaged copy in a local store that is a %s', (mode) => {
+  test('is read again, kept aside, and replaced in place from a backend', async () => {
+    const { replication, damage, catalog, store, entry, path, folder, conditions } = await stored(LARGE, { mode });
+    writeFileSync(path, 'spoilt');
+    const { found, bad } = await replication.copies.find(LARGE, NEVER);
+    expect(found?.from).toBe('s3');
+    damage.reportClaimed(entry(), bad);
+    expect(catalog.placementsOf(entry())).toContainEqual(
+      expect.objectContaining({ backend: 'local', state: 'damaged' }),
+    );
+    expect(await replication.mender.mendSome(NEVER)).toBe(true);
+    expect((await store.get(LARGE, NEVER))?.bytes).toEqual(Buffer.from(LARGE.bytes));
+    expect(existsSync(join(folder, 'blobs', 'damaged', LARGE.hashType, LARGE.versionHash))).toBe(true);
+    expect(catalog.placementsOf(entry())).toContainEqual(expect.objectContaining({ backend: 'local', state: 'good' }));
+    expect(conditions.has('damage')).toBe(false);
+    expect(await replication.mender.mendSome(NEVER)).toBe(false);
+  });
+});
+
+test('bytes that came wrong once from a good disk are not called damaged', async () => {
+  const { replication, store } = await stored(LARGE, { mode: 'keep' });
+  const { copy } = store;
+  let reads = 0;
+  store.copy = async (name, signal) => {
+    const found = await copy.call(store, name, signal);
+    reads += 1;
+    if (reads > 1 || found === null) return found;
+    return { ...found, blob: { ...found.blob, bytes: Buffer.alloc(80_000) }, identity: null };
+  };
+  const { found, bad } = await replication.copies.find(LARGE, NEVER);
+  expect([found?.from, bad]).toEqual(['local', []]);
+});
+
+test('a copy that could not be replaced in place keeps its room in the books', async () => {
+  const { replication, damage, store, entry, path } = await stored(LARGE, { mode: 'cache' });
+  writeFileSync(path, 'spoilt');
+  damage.reportClaimed(entry(), (await replication.copies.find(LARGE, NEVER)).bad);
+  expect(replication.room.cachedBytes).toBe(80_000);
+  const { keep } = store;
+  store.keep = async () => {
+    throw new Error('EIO');
+  };
+  await replication.mender.mendSome(NEVER);
+  expect(replication.room.cachedBytes).toBe(80_000);
+  store.keep = keep;
+});
+
+describe('a cache', () => {
+  const offer = async (scene: Awaited<ReturnType<typeof stored>>, blob = LARGE) => {
+    const { found } = await scene.replication.copies.find(blob, NEVER);
+    const [entry] = scene.catalog.find(blob.versionHash);
+    if (found === null || entry === undefined) throw new Error('It is nowhere.');
+    scene.replication.cacheFill.offer(entry, found.blob);
+    return found.from;
+  };
+
+  test('takes what was read from a backend, within its bytes, and gives older ones for it', async () => {
+    const scene = await stored(LARGE, { budgetBytes: 100_000 });
+    scene.start();
+    const second = sampleBlob('second', 90_000);
+    await scene.spool(second);
+    expect(await scene.store.stat(LARGE, NEVER)).toBeNull();
+    await scene.replication.drain(['s3'], NEVER);
+    await expect.poll(() => scene.catalog.totals().stored).toBe(2);
+    expect(await offer(scene)).toBe('s3');
+    await expect.poll(() => scene.catalog.replicas.cached.localBytes()).toBe(80_000);
+    expect(await scene.store.stat(second, NEVER)).toBeNull();
+    expect(await offer(scene)).toBe('local');
+    expect(scene.replication.room.cachedBytes).toBe(80_000);
+  });
+
+  test('gives nothing that is not stored for it', async () => {
+    const scene = await stored(LARGE, { budgetBytes: 100_000 });
+    scene.start();
+    const waiting = sampleBlob('waiting', 90_000);
+    scene.backend.before = (operation) => {
+      if (operation.startsWith('put')) throw refusal('s3');
+    };
+    await scene.spool(waiting);
+    expect(await offer(scene)).toBe('s3');
+    // Whoever claims next has its turn behind the offer.
+    expect(await scene.replication.room.claimSpare(50_000, NEVER)).toBe(false);
+    expect([await scene.store.stat(LARGE, NEVER), (await scene.store.stat(waiting, NEVER))?.sizeBytes]).toEqual([
+      null,
+      90_000,
+    ]);
+  });
+
+  test('misses nothing of what a rebuild finds elsewhere', async () => {
+    const backend = new MemoryBackend('s3');
+    backend.blobs.set(keyOf(LARGE), LARGE.bytes);
+    const { catalog } = await replicationScene({ backends: [backend] });
+    const { hashType, versionHash } = LARGE;
+    catalog.replicas.recordFound('s3', [
+      { hashType, versionHash, sizeBytes: 80_000, txid: null, medianTimeSeconds: null, firstSeenMs: 1 },
+    ]);
+    expect(catalog.replicas.damagedCount('local')).toBe(0);
+    expect(catalog.totals()).toMatchObject({ stored: 1 });
+  });
+
+  test('keeps what a backend may lose with its power, until it cannot', async () => {
+    const [s3, kubo] = [new MemoryBackend('s3'), new MemoryBackend('ipfs')];
+    s3.before = (operation) => {
+      if (operation.startsWith('put')) throw refusal('s3');
+    };
+    kubo.findings = [...kubo.findings, warning('durable', 'It acknowledges before its disk has it.', 'Let it sync.')];
+    const scene = await replicationScene({ backends: [kubo, s3], budgetBytes: 100_000 });
+    await scene.replication.admit(NEVER);
+    await scene.spool(LARGE);
+    await scene.replication.drain(['ipfs'], NEVER);
+    expect(scene.catalog.totals()).toMatchObject({ stored: 1 });
+    expect(await scene.replication.room.claim(50_000, NEVER)).toBe(false);
+    expect(await scene.store.stat(LARGE, NEVER)).not.toBeNull();
+    // Written through, it goes where it stays.
+    s3.before = () => {};
+    expect(await scene.replication.home.put(sampleBlob('through', 50_000), NEVER)).toBe('s3');
+    scene.clock.wallMs += 600_000;
+    scene.clock.steadyMs += 600_000;
+    expect(await scene.replication.room.claim(50_000, NEVER)).toBe(true);
+    expect(await scene.store.stat(LARGE, NEVER)).toBeNull();
+  });
+});

@@ -1,0 +1,77 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { MemoryBackend } from './memory-backend.ts';
+import { replicationScene } from './replication-scene.ts';
+
+test('nothing is given room while a full disk makes what was let go be deleted: it may be the same blob again', async () => {
+  const { replication, store, spool } = await replicationScene({ backends: [new MemoryBackend('s3')] });
+  await replication.admit(NEVER);
+  await spool(sampleBlob('let go', 500));
+  await replication.drain(['s3'], NEVER);
+  const order: string[] = [];
+  const { delete: plainly } = store;
+  store.delete = async (name, signal) => {
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    await plainly.call(store, name, signal);
+    order.push('deleted');
+  };
+  const relieving = replication.room.relieve(NEVER);
+  await replication.room.claim(500, NEVER);
+  order.push('given');
+  expect([await relieving, order]).toEqual([true, ['deleted', 'given']]);
+});
+
+test('a disk that fills within one look is neither filled past its reserve nor untold', async () => {
+  const MIB = 1_048_576;
+  const disk = { freeBytes: 100 * MIB, totalBytes: 100 * MIB };
+  const { replication, conditions } = await replicationScene({
+    backends: [],
+    mode: 'keep',
+    disk: async () => ({ ...disk }),
+  });
+  const { room } = replication;
+  let written = 0;
+  // The clock stands: only what was claimed tells that the first look is out of date.
+  while (await room.claim(MIB, NEVER)) {
+    disk.freeBytes -= MIB;
+    room.settle(MIB);
+    written += 1;
+  }
+  // 40 MiB of it stay free: the least that the catalog needs, or two fifths of a disk as small as this.
+  expect(written).toBe(60);
+  expect(conditions.all().map(({ code }) => code)).toContain('disk/nearly-full');
+});
+
+test('what is being written is not given twice', async () => {
+  const MIB = 1_048_576;
+  // Nothing of it has reached the disk yet, whenever somebody looks.
+  const { replication } = await replicationScene({
+    backends: [],
+    mode: 'keep',
+    disk: async () => ({ freeBytes: 45 * MIB, totalBytes: 100 * MIB }),
+  });
+  const { room } = replication;
+  for (let claimed = 0; claimed < 5; claimed += 1) expect(await room.claim(MIB, NEVER)).toBe(true);
+  expect(await room.claim(MIB, NEVER)).toBe(false);
+  room.settle(MIB);
+  expect(await room.claim(MIB, NEVER)).toBe(true);
+});
+
+test('what cannot be deleted keeps none of the others, and stays counted', async () => {
+  const { replication, store, spool } = await replicationScene({ backends: [new MemoryBackend('s3')] });
+  await replication.admit(NEVER);
+  const blobs = ['first', 'second', 'third'].map((label) => sampleBlob(label, 500));
+  for (const blob of blobs) await spool(blob);
+  await replication.drain(['s3'], NEVER);
+  expect(replication.room.cachedBytes).toBe(1_500);
+  const { delete: plainly } = store;
+  store.delete = async (name, signal) => {
+    if (name.versionHash === blobs[0]?.versionHash) throw new Error('EIO');
+    await plainly.call(store, name, signal);
+  };
+  await expect(replication.room.relieve(NEVER)).rejects.toThrow('EIO');
+  expect(replication.room.cachedBytes).toBe(500);
+  // And the next one has its turn.
+  expect(await replication.room.claim(500, NEVER)).toBe(true);
+});

@@ -1,0 +1,115 @@
+import { onTestFinished } from 'vitest';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import type { SpooledContent } from '../../src/catalog/content-table.ts';
+import type { BlockHash } from '../../src/core/blob/ids.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { Pulse } from '../../src/core/pulse.ts';
+import type { Backend } from '../../src/replication/backend.ts';
+import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
+import { DamageWatch } from '../../src/replication/damage-watch.ts';
+import type { LocalRoomOptions } from '../../src/replication/local-room.ts';
+import { Replication } from '../../src/replication/replication.ts';
+import { CustomFolder } from '../../src/storage/local/custom-folder.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { RehashRule, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { Activity } from '../../src/view/activity.ts';
+import { NOTHING_HELD } from '../../src/view/held-bytes.ts';
+import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
+import { NEVER } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+export interface ReplicationSetup {
+  readonly backends: readonly Backend[];
+  readonly mode?: 'keep' | 'cache';
+  readonly budgetBytes?: number | null;
+  readonly disk?: LocalRoomOptions['disk'];
+  readonly replicasRequired?: number;
+  readonly requests?: number;
+  readonly bytesPerSecond?: number | null;
+  readonly chain?: BlockHash | null;
+  readonly folder?: string;
+}
+
+/** The replication room on a real folder and catalog, with clocks that a test moves. */
+export async function replicationScene(setup: ReplicationSetup) {
+  const { backends, mode = 'cache', budgetBytes = null, bytesPerSecond = null, chain = null } = setup;
+  const clock = { wallMs: 1_790_000_000_000, steadyMs: 1_000_000 };
+  const nowMs = () => clock.wallMs;
+  const folder = setup.folder ?? temporaryFolder();
+  const store = await LocalStore.open(folder);
+  onTestFinished(() => store.close());
+  const ids = backends.map(({ id }) => id);
+  const catalog = Catalog.open({
+    path: `${folder}/catalog.sqlite`,
+    migrationsFolder: MIGRATIONS,
+    backends: mode === 'keep' ? [store.id, ...ids] : ids,
+    localIsCache: mode === 'cache',
+    replicasRequired: setup.replicasRequired ?? 1,
+    nowMs,
+    steadyMs: () => clock.steadyMs,
+  });
+  onTestFinished(() => catalog.close());
+  const log = createLogger('fatal', { write: () => {} });
+  const conditions = new ConditionBoard(log, nowMs);
+  const refetch = new Pulse();
+  const damage = new DamageWatch(catalog, conditions, refetch, [store.id, ...ids]);
+  const activity = new Activity();
+  const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
+  const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
+  const replication = new Replication(
+    { requests: setup.requests ?? 4, bytesPerSecond, local: { mode, budgetBytes, disk } },
+    {
+      backends,
+      store,
+      held: NOTHING_HELD,
+      catalog,
+      rehash,
+      verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
+      damage,
+      conditions,
+      activity,
+      log,
+      chain: async () => chain,
+      nowMs,
+      poller: {
+        state: { tip: null },
+        isListed: () => false,
+      },
+      knowsWhatIsMined: () => true,
+      steadyMs: () => clock.steadyMs,
+    },
+  );
+  const { sites } = replication;
+  const customFolder = new CustomFolder(folder);
+  const custom = new CustomUpkeep({ catalog, hasher: nobleHasher, store, customFolder, sites, conditions });
+  /** As the fetcher does: durable here, or where it was written through, and then in the catalog. */
+  const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {
+    const { hashType, versionHash } = blob;
+    const content = {
+      hashType,
+      versionHash,
+      sizeBytes: blob.bytes.length,
+      txid: null,
+      medianTimeSeconds: 1_790_000_000,
+      firstSeenMs: clock.wallMs,
+      ...facts,
+    };
+    const where = await replication.home.put(blob, NEVER);
+    if (where === store.id) catalog.recordSpooled([content]);
+    else catalog.replicas.recordFound(where, [content]);
+    return where;
+  };
+  const start = () => {
+    const stopping = new AbortController();
+    const running = replication.run(stopping.signal);
+    const stop = async () => {
+      stopping.abort();
+      await running;
+    };
+    onTestFinished(stop);
+    return { stop };
+  };
+  return { replication, catalog, store, conditions, damage, activity, rehash, clock, folder, custom, spool, start };
+}

@@ -1,0 +1,377 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
+import { keyOf, losePart, MemoryBackend, refusal } from './memory-backend.ts';
+import { replicationScene } from './replication-scene.ts';
+
+const BLOB = sampleBlob('replicated', 1_000);
+
+async function scene(backends = [new MemoryBackend('s3')], more: object = {}) {
+  const made = await replicationScene({ backends, ...more });
+  await made.replication.admit(NEVER);
+  return { ...made, drain: (...ids: string[]) => made.replication.drain(ids, NEVER) };
+}
+
+const stateAt = ({ catalog }: Awaited<ReturnType<typeof scene>>, backend: string) =>
+  catalog
+    .find(BLOB.versionHash)
+    .flatMap((entry) => catalog.placementsOf(entry))
+    .find((one) => one.backend === backend)?.state;
+
+describe('a copy counts when it was read back, and only then', () => {
+  test.each([
+    { lie: 'keeps nothing', on: (one: MemoryBackend) => one.blobs.clear(), left: 'wanted' },
+    {
+      lie: 'keeps other bytes',
+      on: (one: MemoryBackend) => one.blobs.set(keyOf(BLOB), new Uint8Array(1_000)),
+      left: 'damaged',
+    },
+  ])('it acknowledges and $lie', async ({ on, left }) => {
+    const backend = new MemoryBackend('s3');
+    const made = await scene([backend]);
+    await made.spool(BLOB);
+    backend.before = (operation) => {
+      if (operation === 'get') on(backend);
+    };
+    await made.drain('s3');
+    expect(stateAt(made, 's3')).toBe(left);
+    expect(made.catalog.totals()).toMatchObject({ stored: 0, spooled: 1 });
+    expect(made.conditions.all().map(({ code }) => code)).toContain('archive/not-kept');
+    backend.before = () => {};
+    made.clock.wallMs += 60_000;
+    await made.drain('s3');
+    expect(made.catalog.totals()).toMatchObject({ stored: 1 });
+    expect(made.conditions.all()).toEqual([]);
+  });
+
+  test('its copy is asked for after the put, by a question of its own', async () => {
+    const backend = new MemoryBackend('s3');
+    const made = await scene([backend]);
+    await made.spool(BLOB);
+    backend.asked.length = 0;
+    await made.drain('s3');
+    expect(backend.asked).toEqual([`putUnseen ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`]);
+  });
+
+  test('whether it is kept is asked while its bytes come, and both must be so', async () => {
+    const backend = new MemoryBackend('ipfs');
+    let isPinned = false;
+    const asked = Promise.withResolvers<void>();
+    const isKept = async () => {
+      backend.asked.push('is kept');
+      asked.resolve();
+      return isPinned;
+    };
+    const made = await scene([Object.assign(backend, { isKept })]);
+    backend.before = (operation) => (operation === 'get' ? asked.promise : undefined);
+    await made.spool(BLOB);
+    backend.asked.length = 0;
+    await made.drain('ipfs');
+    expect(backend.asked).toEqual([`putUnseen ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`, 'is kept']);
+    expect(stateAt(made, 'ipfs')).toBe('wanted');
+    expect(made.conditions.all().map(({ code }) => code)).toContain('archive/not-kept');
+    isPinned = true;
+    made.clock.wallMs += 60_000;
+    await made.drain('ipfs');
+    expect(stateAt(made, 'ipfs')).toBe('good');
+  });
+});
+
+describe('the record of what was read back', () => {
+  test('waits for no company where none comes', async () => {
+    const made = await scene();
+    await made.spool(BLOB);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    await made.drain('s3');
+    expect(made.catalog.totals()).toMatchObject({ stored: 1 });
+  });
+
+  test('shares one synced commit with what is under way beside it', async () => {
+    const made = await scene();
+    const blobs = Array.from({ length: 12 }, (_, index) => sampleBlob(`beside ${index}`, 1_000));
+    for (const blob of blobs) await made.spool(blob);
+    const groups: number[] = [];
+    made.activity.on('proven', (_backend, entries) => groups.push(entries.length));
+    await made.drain('s3');
+    expect(groups.reduce((sum, count) => sum + count, 0)).toBe(12);
+    expect(groups.length).toBeLessThan(6);
+  });
+});
+
+describe('what lies under the name of a blob that comes for the first time', () => {
+  async function foreign(bytes: Uint8Array) {
+    const backend = new MemoryBackend('s3');
+    backend.blobs.set(keyOf(BLOB), bytes);
+    const made = await scene([backend]);
+    await made.spool(BLOB);
+    return { ...made, backend };
+  }
+
+  test('and is it, stays as it is, over a bad line as well', async () => {
+    const made = await foreign(BLOB.bytes);
+    let lines = 0;
+    const honest = made.backend.get.bind(made.backend);
+    made.backend.get = async (name, signal) => {
+      const found = await honest(name, signal);
+      lines += 1;
+      return found === null || lines > 1 ? found : { ...found, bytes: new Uint8Array(1_000) };
+    };
+    const before = made.backend.blobs.get(keyOf(BLOB));
+    await made.drain('s3');
+    made.clock.wallMs += 60_000;
+    await made.drain('s3');
+    expect(made.backend.blobs.get(keyOf(BLOB))).toBe(before);
+    expect(made.backend.setAsideNames).toEqual([]);
+    expect(stateAt(made, 's3')).toBe('good');
+    expect(made.conditions.all()).toEqual([]);
+  });
+
+  test('and is not it, is told, set aside, and replaced in place, all in one go', async () => {
+    const made = await foreign(new Uint8Array(1_000));
+    const told: boolean[] = [];
+    made.backend.before = (operation) => {
+      if (operation === 'set aside') told.push(made.conditions.has('damage'));
+    };
+    await made.drain('s3');
+    expect(told).toEqual([true]);
+    expect(made.backend.setAsideNames).toEqual([keyOf(BLOB)]);
+    expect(made.backend.blobs.get(keyOf(BLOB))).toEqual(BLOB.bytes);
+    expect(made.catalog.totals()).toMatchObject({ stored: 1 });
+    expect(made.conditions.all()).toEqual([]);
+  });
+
+  test('and cannot be read by the backend itself, is written anew', async () => {
+    const made = await foreign(BLOB.bytes);
+    losePart(made.backend, BLOB);
+    for (let tries = 0; tries < 4; tries += 1) {
+      await made.drain('s3');
+      made.clock.wallMs += 60_000;
+    }
+    expect(made.catalog.totals()).toMatchObject({ stored: 1 });
+  });
+
+  test('and is not it, where here is no room, is set aside and replaced at once', async () => {
+    const backend = new MemoryBackend('s3');
+    backend.blobs.set(keyOf(BLOB), new Uint8Array(1_000));
+    const made = await scene([backend], { disk: async () => ({ freeBytes: 0, totalBytes: 2 ** 41 }) });
+    expect(await made.spool(BLOB)).toBe('s3');
+    expect(backend.setAsideNames).toEqual([keyOf(BLOB)]);
+    expect(backend.blobs.get(keyOf(BLOB))).toEqual(BLOB.bytes);
+  });
+});
+
+describe('a damaged copy', () => {
+  async function damaged() {
+    const backend = new MemoryBackend('s3');
+    const made = await scene([backend]);
+    await made.spool(BLOB);
+    await made.drain('s3');
+    backend.asked.length = 0;
+    made.damage.report('s3', nameOf(BLOB));
+    return { ...made, backend };
+  }
+
+  test('is read again first: a bad line harms nothing that is good', async () => {
+    const made = await damaged();
+    await made.drain('s3');
+    expect(made.backend.asked).toEqual([`get ${keyOf(BLOB)}`]);
+    expect(stateAt(made, 's3')).toBe('good');
+    expect(made.conditions.has('damage')).toBe(false);
+  });
+
+  test('is set aside, and replaced in place without ever being deleted', async () => {
+    const made = await damaged();
+    made.backend.blobs.set(keyOf(BLOB), new Uint8Array(1_000));
+    await made.drain('s3');
+    expect(made.backend.setAsideNames).toEqual([keyOf(BLOB)]);
+    expect(made.backend.asked.some((asked) => asked.startsWith('delete'))).toBe(false);
+    expect(made.backend.blobs.get(keyOf(BLOB))).toEqual(BLOB.bytes);
+    expect(stateAt(made, 's3')).toBe('good');
+  });
+
+  test('that the backend has and does not give is written anew', async () => {
+    const made = await damaged();
+    losePart(made.backend, BLOB);
+    await made.drain('s3');
+    expect(stateAt(made, 's3')).toBe('good');
+    expect(made.conditions.has('damage')).toBe(false);
+  });
+
+  test('without a good copy anywhere it stays as it is, and is told', async () => {
+    const made = await damaged();
+    made.backend.blobs.set(keyOf(BLOB), new Uint8Array(1_000));
+    await made.store.delete(BLOB, NEVER);
+    await made.drain('s3');
+    expect(made.backend.blobs.get(keyOf(BLOB))).toEqual(new Uint8Array(1_000));
+    expect(stateAt(made, 's3')).toBe('damaged');
+    expect(made.conditions.has('damage')).toBe(true);
+  });
+});
+
+test('what lies at a backend without being kept there, and nowhere else, is kept from then on', async () => {
+  const backend = new MemoryBackend('ipfs');
+  let isPinned = true;
+  const pinning = Object.assign(backend, { isKept: async () => isPinned });
+  const made = await scene([pinning]);
+  await made.spool(BLOB);
+  await made.drain('ipfs');
+  await made.store.delete(BLOB, NEVER);
+  isPinned = false;
+  made.damage.report('ipfs', nameOf(BLOB));
+  backend.before = (operation) => {
+    if (operation === 'put') isPinned = true;
+  };
+  await made.drain('ipfs');
+  expect(stateAt(made, 'ipfs')).toBe('good');
+});
+
+test('a copy that is found damaged after it was read back, and before that is recorded, is not called good', async () => {
+  const backend = new MemoryBackend('s3');
+  const made = await scene([backend]);
+  const slow = sampleBlob('on its way beside it', 1_000);
+  await made.spool(BLOB);
+  await made.spool(slow);
+  const isReadBack = Promise.withResolvers<void>();
+  const isLost = Promise.withResolvers<void>();
+  backend.before = async (operation, name) => {
+    if (operation === 'get' && name?.versionHash === BLOB.versionHash) isReadBack.resolve();
+    if (operation === 'putUnseen' && name?.versionHash === slow.versionHash) await isLost.promise;
+  };
+  const drained = made.drain('s3');
+  await isReadBack.promise;
+  await setImmediate();
+  // It waits for its company now.
+  expect(stateAt(made, 's3')).toBe('wanted');
+  backend.blobs.clear();
+  made.damage.report('s3', nameOf(BLOB));
+  isLost.resolve();
+  await drained;
+  expect(made.catalog.totals()).toMatchObject({ stored: 2 });
+  expect([...backend.blobs.keys()].sort()).toEqual([keyOf(BLOB), keyOf(slow)].sort());
+});
+
+test('a try after a pause that asked nothing is given back: a blob taken down meanwhile holds up no other', async () => {
+  const s3 = new MemoryBackend('s3');
+  const made = await scene([s3]);
+  const [site] = made.replication.sites;
+  s3.before = (operation) => {
+    if (operation !== 'bind') throw refusal('s3');
+  };
+  const waiting = Array.from({ length: 5 }, (_, index) => sampleBlob(`waits ${index}`, 1_000));
+  for (const blob of waiting) await made.spool(blob);
+  await made.drain('s3');
+  expect(site?.isLeftAlone).toBe(true);
+  s3.before = () => {};
+  const takenDown = sampleBlob('taken down on its way', 1_000);
+  await made.spool(takenDown);
+  made.clock.steadyMs += 60_000;
+  // Between the look at the queue and the put.
+  const { has } = made.catalog.withheld;
+  made.catalog.withheld.has = (name) =>
+    name.versionHash === takenDown.versionHash || has.call(made.catalog.withheld, name);
+  await made.drain('s3');
+  expect(s3.asked).not.toContain(`putUnseen ${keyOf(takenDown)}`);
+  expect(site?.breaker.admits(made.clock.steadyMs)).toBe(true);
+});
+
+test('a blob that is purged while it is put does not stay at the backend', async () => {
+  const s3 = new MemoryBackend('s3');
+  const made = await scene([s3]);
+  await made.spool(BLOB);
+  const { hashType, versionHash } = BLOB;
+  const entry = { hashType, versionHash, archiver: 'ours', reason: 'an order', atMs: 1, purge: true };
+  s3.before = (operation) => {
+    if (operation === 'putUnseen') made.catalog.withheld.record([entry], false);
+  };
+  await made.drain('s3');
+  expect([...s3.blobs.keys()]).toEqual([]);
+  expect(s3.asked).toContain(`delete ${keyOf(BLOB)}`);
+});
+
+test('one that hangs delays no other', async () => {
+  const [good, hung] = [new MemoryBackend('good'), new MemoryBackend('hung')];
+  const made = await scene([good, hung]);
+  hung.before = (_, __, signal) =>
+    new Promise((___, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+  await made.spool(BLOB);
+  const running = made.start();
+  await expect.poll(() => made.catalog.totals().stored).toBe(1);
+  expect([stateAt(made, 'good'), stateAt(made, 'hung')]).toEqual(['good', 'wanted']);
+  await running.stop();
+});
+
+test('what only the spool holds goes before what another backend has', async () => {
+  const [first, second] = [new MemoryBackend('first'), new MemoryBackend('second')];
+  const made = await scene([first, second]);
+  second.before = () => {
+    throw refusal('second');
+  };
+  const elsewhere = sampleBlob('elsewhere', 10);
+  await made.spool(elsewhere, { medianTimeSeconds: 1 });
+  await made.drain('first');
+  await made.spool(BLOB, { medianTimeSeconds: 2 });
+  expect(made.catalog.replicas.due('second', 10).map(({ entry }) => entry.versionHash)).toEqual([
+    BLOB.versionHash,
+    elsewhere.versionHash,
+  ]);
+});
+
+test('the bytes a second to a backend are bounded', async () => {
+  const backend = new MemoryBackend('s3');
+  const made = await scene([backend], { bytesPerSecond: 10 * 1_048_576 });
+  for (let index = 0; index < 6; index += 1) await made.spool(sampleBlob(`bounded ${index}`, 1_048_576));
+  const begun = performance.now();
+  await made.drain('s3');
+  // Two of six mebibytes go at once, four at ten a second.
+  expect(performance.now() - begun).toBeGreaterThan(390);
+  expect(made.catalog.totals()).toMatchObject({ stored: 6 });
+});
+
+test('a read from a slow backend gets company after half a second, and is given by the other', async () => {
+  const [slow, fast] = [new MemoryBackend('slow'), new MemoryBackend('fast')];
+  const made = await scene([slow, fast]);
+  await made.spool(BLOB);
+  await made.drain('slow', 'fast');
+  await made.store.delete(BLOB, NEVER);
+  let isStopped = false;
+  slow.before = (_, __, signal) =>
+    new Promise((___, reject) =>
+      signal.addEventListener('abort', () => {
+        isStopped = true;
+        made.clock.steadyMs += 500;
+        reject(signal.reason);
+      }),
+    );
+  const begun = performance.now();
+  const { found } = await made.replication.copies.find(BLOB, NEVER);
+  expect(found?.from).toBe('fast');
+  expect(performance.now() - begun).toBeGreaterThan(490);
+  expect(isStopped).toBe(true);
+  // From then on the faster one is asked first.
+  slow.asked.length = 0;
+  expect((await made.replication.copies.find(BLOB, NEVER)).found?.from).toBe('fast');
+  expect(slow.asked).toEqual([]);
+});
+
+test('a file that rotted without being touched is found out by the copy that came of it', async () => {
+  const backend = new MemoryBackend('s3');
+  const made = await scene([backend], { mode: 'keep' });
+  const large = sampleBlob('rotten', 80_000);
+  await made.spool(large);
+  const { store } = made;
+  const { copy } = store;
+  store.copy = async (name, signal) => {
+    const found = await copy.call(store, name, signal);
+    return found === null ? null : { ...found, blob: { ...found.blob, bytes: Buffer.alloc(80_000) } };
+  };
+  await made.drain('s3');
+  made.clock.wallMs += 60_000;
+  await made.drain('s3');
+  const [entry] = made.catalog.find(large.versionHash);
+  const placements = entry === undefined ? [] : made.catalog.placementsOf(entry);
+  expect(placements).toContainEqual(expect.objectContaining({ backend: 'local', state: 'damaged' }));
+  expect(made.conditions.has('damage')).toBe(true);
+});

@@ -1,0 +1,142 @@
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import type { Catalog } from '../../src/catalog/catalog.ts';
+import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
+import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { MemoryBackend, refusal } from './memory-backend.ts';
+import { replicationScene } from './replication-scene.ts';
+
+const BEGUN = 1_790_000_000;
+const LATER = BEGUN + 86_400;
+const hash = (label: number) => parseBlockHash(label.toString(16).padStart(64, '0'));
+
+function block(height: number, names: readonly Parameters<typeof nameOf>[0][] = []): WalkedBlock {
+  const medianTimeSeconds = height === 100 ? BEGUN : LATER;
+  return {
+    height,
+    hash: hash(height),
+    previousHash: hash(height - 1),
+    timeSeconds: medianTimeSeconds,
+    medianTimeSeconds,
+    unclear: [],
+    occurrences: names.map((name, transactionIndex) => ({
+      ...nameOf(name),
+      transactionIndex,
+      txid: parseTxId((height * 1_000 + transactionIndex).toString(16).padStart(64, '0')),
+      vout: 0,
+      makeRecord: () => '{}',
+    })),
+  };
+}
+
+function walk(catalog: Catalog): void {
+  catalog.chain.recordStart(100);
+  catalog.chain.recordBlocks([block(100)], () => false);
+}
+
+const unmined = { isUnmined: true, medianTimeSeconds: LATER };
+
+test('what no block has stays here; once a block has it, every backend is to get it', async () => {
+  const backend = new MemoryBackend('s3');
+  const scene = await replicationScene({ backends: [backend] });
+  walk(scene.catalog);
+  await scene.replication.admit(NEVER);
+  const [mined, waiting] = [sampleBlob('mined', 100), sampleBlob('waiting', 100)];
+  await scene.spool(mined, { medianTimeSeconds: LATER });
+  await scene.spool(waiting, unmined);
+  await scene.replication.drain(['s3'], NEVER);
+  expect([...backend.blobs.keys()]).toEqual([`keccak256/${mined.versionHash}`]);
+  expect(scene.catalog.totals()).toMatchObject({ spooled: 1, stored: 1 });
+  expect(scene.catalog.losses.lateness(0, LATER + 1)).toMatchObject({ unstored: 0 });
+  scene.catalog.chain.recordBlocks([block(101, [waiting])], () => false);
+  await scene.replication.drain(['s3'], NEVER);
+  expect(scene.catalog.totals()).toMatchObject({ spooled: 0, stored: 2 });
+  // Taken back, it has been mined once: it stays where it is.
+  scene.catalog.chain.takeBack(100);
+  expect(scene.catalog.unmined.here(10)).toEqual([]);
+});
+
+test('a backend that is added later gets what was mined, and nothing else', async () => {
+  const folder = temporaryFolder();
+  const before = openCatalog({ folder, backends: ['local'] });
+  walk(before);
+  before.recordSpooled([spooled('mined', 'keccak256', { medianTimeSeconds: LATER })]);
+  before.recordSpooled([{ ...spooled('waiting', 'keccak256', { medianTimeSeconds: LATER }), isUnmined: true }]);
+  before.close();
+  const after = openCatalog({ folder, backends: ['local', 's3'] });
+  expect(after.replicas.queued('s3')).toBe(1);
+});
+
+test('what was listed as the walk began may lie in a block below: it is replicated', () => {
+  const catalog = openCatalog({ backends: ['local', 's3'] });
+  const facts = (medianTimeSeconds: number) => ({
+    ...spooled(`${medianTimeSeconds}`, 'keccak256', { medianTimeSeconds }),
+    isUnmined: true,
+  });
+  catalog.recordSpooled([facts(LATER)]);
+  expect(catalog.replicas.queued('s3')).toBe(1);
+  walk(catalog);
+  catalog.recordSpooled([facts(BEGUN), facts(BEGUN + 21_600)]);
+  expect(catalog.replicas.queued('s3')).toBe(3);
+  catalog.recordSpooled([facts(LATER + 1)]);
+  expect(catalog.replicas.queued('s3')).toBe(3);
+});
+
+test('a full cache lets go of it before anything else, with a record of it, and nothing that was not stored', async () => {
+  const [s3, dead] = [new MemoryBackend('s3'), new MemoryBackend('dead')];
+  dead.before = () => {
+    throw refusal('dead');
+  };
+  const scene = await replicationScene({ backends: [s3, dead], budgetBytes: 1_000, replicasRequired: 2 });
+  walk(scene.catalog);
+  await scene.replication.admit(NEVER);
+  const held = sampleBlob('held by one', 400);
+  await scene.spool(held, { medianTimeSeconds: LATER });
+  await scene.replication.drain(['s3'], NEVER);
+  const spam = sampleBlob('spam', 500);
+  await scene.spool(spam, unmined);
+  expect(await scene.spool(sampleBlob('new', 450), { medianTimeSeconds: LATER })).toBe('local');
+  expect(await scene.store.stat(spam, NEVER)).toBeNull();
+  expect(await scene.store.stat(held, NEVER)).not.toBeNull();
+  expect(scene.catalog.find(spam.versionHash)).toEqual([]);
+  expect(scene.catalog.unmined.letGo(spam.versionHash)).toEqual([
+    { hashType: 'keccak256', reason: 'no-room', sizeBytes: 500, letGoMs: scene.clock.wallMs, returnedMs: null },
+  ]);
+  // Mined after all: it is wanted, and what comes is told to have come again.
+  scene.catalog.chain.recordBlocks([block(101, [spam])], () => false);
+  expect(scene.catalog.findWanted(spam.versionHash)).toMatchObject({ hashType: 'keccak256' });
+  scene.catalog.recordSpooled([
+    { ...nameOf(spam), sizeBytes: 500, txid: null, medianTimeSeconds: LATER, firstSeenMs: 1 },
+  ]);
+  expect(scene.catalog.unmined.letGo(spam.versionHash)).toMatchObject([{ returnedMs: scene.clock.wallMs }]);
+  expect(scene.catalog.replicas.queued('s3')).toBe(2);
+});
+
+test('where there is no room, what no block has is not written through to a backend', async () => {
+  const backend = new MemoryBackend('s3');
+  const scene = await replicationScene({ backends: [backend], budgetBytes: 100 });
+  await scene.replication.admit(NEVER);
+  const put = scene.replication.home.put(sampleBlob('spam', 500), NEVER, true);
+  await expect(put).rejects.toMatchObject({ code: 'archive/no-room-for-unmined' });
+  expect(backend.blobs.size).toBe(0);
+  expect(await scene.replication.home.put(sampleBlob('mined', 500), NEVER)).toBe('s3');
+});
+
+test('a number that a content had is never given again', () => {
+  const folder = temporaryFolder();
+  const before = openCatalog({ folder });
+  walk(before);
+  before.recordSpooled([{ ...spooled('first', 'keccak256', { medianTimeSeconds: LATER }), isUnmined: true }]);
+  expect(before.unmined.recordLetGo(before.unmined.before(LATER + 1, 10, 0), 'expired')).toMatchObject([
+    { sequence: 1 },
+  ]);
+  expect(before.totals()).toEqual({ seen: 0, spooled: 0, stored: 0, storedBytes: 0 });
+  before.close();
+  expect(existsSync(folder)).toBe(true);
+  const after = openCatalog({ folder });
+  after.recordSpooled([spooled('second')]);
+  expect(after.page('oldest', null, 10)).toMatchObject([{ sequence: 2 }]);
+});

@@ -10,8 +10,8 @@ CREATE TABLE seen (
   median_time_seconds INTEGER NOT NULL,
   first_seen_ms INTEGER NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
-  -- 9007199254740991: the row rests until a list names the blob again.
-  next_attempt_ms INTEGER NOT NULL DEFAULT 0,
+  -- NULL: the row rests until a list names the blob again.
+  next_attempt_ms INTEGER DEFAULT 0,
   last_error_code TEXT,
   last_error TEXT,
   -- What a block of our branch says. NULL: no such block has the blob, and the row is served last.
@@ -22,9 +22,9 @@ CREATE TABLE seen (
 
 -- The fetch queue by its nearest deadline, in three parts that share no row: mined, listed only, and resting. Each blob then
 -- costs one entry, and none of these indexes holds an expression, for which SQLite would read every row again.
-CREATE INDEX seen_mined ON seen (median_time_seconds, hash_type) WHERE hash_type IS NOT NULL AND next_attempt_ms <> 9007199254740991;
-CREATE INDEX seen_listed ON seen (median_time_seconds) WHERE hash_type IS NULL AND next_attempt_ms <> 9007199254740991;
-CREATE INDEX seen_resting ON seen (median_time_seconds, hash_type) WHERE next_attempt_ms = 9007199254740991;
+CREATE INDEX seen_mined ON seen (median_time_seconds, hash_type) WHERE hash_type IS NOT NULL AND next_attempt_ms IS NOT NULL;
+CREATE INDEX seen_listed ON seen (median_time_seconds) WHERE hash_type IS NULL AND next_attempt_ms IS NOT NULL;
+CREATE INDEX seen_resting ON seen (median_time_seconds, hash_type) WHERE next_attempt_ms IS NULL;
 -- Blobs whose fetch failed: few, and served on their own, so that they hold up no others.
 CREATE INDEX seen_failing ON seen ((hash_type IS NULL), median_time_seconds) WHERE attempts > 0;
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { SOURCE_FILES, type SourceFile } from './source-files.ts';
@@ -162,6 +163,13 @@ describe('house rules', () => {
   test('no file is named for what anything could be', () => {
     const named = /^(utils?|helpers?|common|types?|managers?|misc|shared)\b|-(utils?|helpers?|manager)\./;
     expect(paths(SOURCE_FILES.filter(({ path }) => named.test(basename(path))))).toEqual([]);
+  });
+
+  test('no number stands for what is not there: that is NULL in SQL, and null here', () => {
+    const sentinel = /9_?007_?199_?254_?740_?99|9_?223_?372_?036_?854_?775_?80|MAX_SAFE_INTEGER/;
+    const migration = readFileSync(new URL('../migrations/0001_catalog.sql', import.meta.url), 'utf8');
+    expect(paths(SOURCE_FILES.filter(({ code }) => sentinel.test(code)))).toEqual([]);
+    expect(sentinel.test(migration)).toBe(false);
   });
 
   test('a room has at most one barrel, its entry', () => {

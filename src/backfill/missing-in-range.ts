@@ -54,7 +54,7 @@ export class MissingInRange {
   }
 
   async *#slice(range: MissingRange, from: number, to: number, signal: AbortSignal): AsyncGenerator<MissingContent> {
-    let after: ChainPlace | undefined = { height: from - 1, transactionIndex: Number.MAX_SAFE_INTEGER };
+    let after: ChainPlace | undefined = { height: from, transactionIndex: -1 };
     while (after !== undefined) {
       signal.throwIfAborted();
       const page: readonly MissingContent[] = this.#catalog.missing.page(range, after, to, PAGE);

@@ -265,7 +265,7 @@ export class ChainIndex {
   queueAgain(name: ContentName): void {
     const height = this.#occurrences.lastHeight(name);
     if (height === null || this.#parts.content.isHeldAs(name)) return;
-    const below = { height: height - 1, transactionIndex: Number.MAX_SAFE_INTEGER };
+    const below = { height, transactionIndex: -1 };
     const [newest] = this.#occurrences.page(name, below, 1);
     if (newest === undefined) return;
     const { txid, medianTimeSeconds } = newest;

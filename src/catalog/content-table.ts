@@ -88,6 +88,7 @@ export class ContentTable {
   readonly #remove: Database.Statement;
   readonly #oldest: Database.Statement;
   readonly #newest: Database.Statement;
+  readonly #newestBelow: Database.Statement;
   readonly #totals: Database.Statement;
   #lastSequence: number;
 
@@ -115,7 +116,10 @@ export class ContentTable {
     this.#remove = database.prepare('DELETE FROM content WHERE sequence = ?');
     this.#setState = database.prepare('UPDATE content SET state = ?, stored_ms = ? WHERE sequence = ?');
     this.#oldest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence > ? ORDER BY sequence LIMIT ?`);
-    this.#newest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence < ? ORDER BY sequence DESC LIMIT ?`);
+    this.#newest = database.prepare(`SELECT ${COLUMNS} FROM content ORDER BY sequence DESC LIMIT ?`);
+    this.#newestBelow = database.prepare(
+      `SELECT ${COLUMNS} FROM content WHERE sequence < ? ORDER BY sequence DESC LIMIT ?`,
+    );
     this.#totals = database.prepare(
       'SELECT state, COUNT(*) AS count, SUM(size_bytes) AS bytes FROM content GROUP BY state',
     );
@@ -187,10 +191,8 @@ export class ContentTable {
   }
 
   page(order: 'oldest' | 'newest', after: number | null, limit: number): ContentEntry[] {
-    const rows =
-      order === 'oldest'
-        ? this.#oldest.all(after ?? 0, limit)
-        : this.#newest.all(after ?? Number.MAX_SAFE_INTEGER, limit);
+    if (order === 'oldest') return this.#oldest.all(after ?? 0, limit).map(decode);
+    const rows = after === null ? this.#newest.all(limit) : this.#newestBelow.all(after, limit);
     return rows.map(decode);
   }
 

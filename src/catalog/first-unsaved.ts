@@ -35,6 +35,10 @@ const IS_NOT_CUSTOM = 'NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_has
 /** What is held and not stored is in an index of its own: few while all is well, however long the chain. */
 const UNSTORED = 'content INDEXED BY content_unstored WHERE state = 1';
 
+/** From a height on, below the first one that is known to be open; up to the last occurrence where none is. */
+const BELOW =
+  'height >= @since AND height < COALESCE(@early, (SELECT MAX(newest.height) + 1 FROM occurrence AS newest NOT INDEXED))';
+
 /**
  * The lowest occurrence that is neither stored nor recorded as lost: by what is open, where that is little; else by the
  * chain, where what is open begins near its beginning. Where neither holds, it takes longer than others may wait.
@@ -65,12 +69,10 @@ export class FirstUnsaved {
       `SELECT ${firstOpen(of)} AS height FROM ${rows} ORDER BY median_time_seconds LIMIT ${SAMPLE}`;
     this.#earliest = database.prepare(`SELECT MIN(height) FROM (${each(earliest)})`).pluck();
     this.#occurrencesBelow = database
-      .prepare('SELECT COUNT(*) FROM (SELECT 1 FROM occurrence NOT INDEXED WHERE height >= ? AND height < ? LIMIT ?)')
+      .prepare(`SELECT COUNT(*) FROM (SELECT 1 FROM occurrence NOT INDEXED WHERE ${BELOW} LIMIT @most)`)
       .pluck();
     this.#onChainBelow = database
-      .prepare(
-        `SELECT MIN(height) FROM occurrence NOT INDEXED ${WITH_CONTENT} WHERE height >= ? AND height < ? AND ${IS_UNSAVED}`,
-      )
+      .prepare(`SELECT MIN(height) FROM occurrence NOT INDEXED ${WITH_CONTENT} WHERE ${BELOW} AND ${IS_UNSAVED}`)
       .pluck();
   }
 
@@ -80,8 +82,8 @@ export class FirstUnsaved {
       return optionalHeight.parse(this.#ofOpen.get({ since }));
     const early = optionalHeight.parse(this.#earliest.get({ since }));
     if (early !== null && early <= since) return early;
-    const below = early ?? Number.MAX_SAFE_INTEGER;
-    if (count.parse(this.#occurrencesBelow.get(since, below, mostLookUps + 1)) > mostLookUps) return 'too-many';
-    return optionalHeight.parse(this.#onChainBelow.get(since, below)) ?? early;
+    const range = { since, early };
+    if (count.parse(this.#occurrencesBelow.get({ ...range, most: mostLookUps + 1 })) > mostLookUps) return 'too-many';
+    return optionalHeight.parse(this.#onChainBelow.get(range)) ?? early;
   }
 }

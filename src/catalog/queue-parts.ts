@@ -1,15 +1,12 @@
-/** Of what is past its deadline on the chain, and listed nowhere: nobody fetches it until a list names it. */
-export const NEVER_MS = Number.MAX_SAFE_INTEGER;
-
 /**
  * The parts of the fetch queue, each in an index of its own, as SQL that ends within a WHERE: in these words, for an
  * index serves only a statement that says so. What a block of our branch has:
  */
-export const MINED_DUE = `seen INDEXED BY seen_mined WHERE hash_type IS NOT NULL AND next_attempt_ms <> ${NEVER_MS}`;
+export const MINED_DUE = 'seen INDEXED BY seen_mined WHERE hash_type IS NOT NULL AND next_attempt_ms IS NOT NULL';
 /** What a list names, and no block has. */
-export const LISTED_DUE = `seen INDEXED BY seen_listed WHERE hash_type IS NULL AND next_attempt_ms <> ${NEVER_MS}`;
+export const LISTED_DUE = 'seen INDEXED BY seen_listed WHERE hash_type IS NULL AND next_attempt_ms IS NOT NULL';
 /** What nobody is to fetch as things are: history past its deadline, and what was dropped. Can be a million rows. */
-export const RESTING = `seen INDEXED BY seen_resting WHERE next_attempt_ms = ${NEVER_MS}`;
+export const RESTING = 'seen INDEXED BY seen_resting WHERE next_attempt_ms IS NULL';
 export const MINED_RESTING = `${RESTING} AND hash_type IS NOT NULL`;
 
 /** Of all that a block of our branch has. Ordered by median times, both parts are read in the order of their indexes. */

@@ -11,7 +11,7 @@ import {
 } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
-import { LISTED_DUE, MINED_DUE, NEVER_MS, ofMined, RESTING } from './queue-parts.ts';
+import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 
 /** What a list said of a blob that is not here yet. */
 export interface Sighting {
@@ -48,7 +48,8 @@ export interface FetchFailure {
   readonly versionHash: VersionHash;
   readonly code: string;
   readonly message: string;
-  readonly nextAttemptMs: number;
+  /** null: the blob rests until a list names it again. */
+  readonly nextAttemptMs: number | null;
 }
 
 /** Whether it was asked for in vain before. */
@@ -94,7 +95,7 @@ export function hashKey(hash: VersionHash | TxId | BlockHash): Buffer {
 }
 
 /** Farther ahead than any failure rests (ten minutes and a quarter): written before the clock stepped back. */
-const IS_TOO_FAR = `next_attempt_ms > @nowMs + 780000 AND next_attempt_ms < ${NEVER_MS}`;
+const IS_TOO_FAR = 'next_attempt_ms > @nowMs + 780000';
 
 /** The fetch queue: listed or on chain, bytes not here yet. The caller owns the transactions. */
 export class WantedTable {
@@ -131,8 +132,8 @@ export class WantedTable {
     );
     // A resubmission gives the entry a newer time, and with it a later deadline; what a node lists anew it can give.
     this.#move = database.prepare(
-      `UPDATE seen SET median_time_seconds = COALESCE(?, median_time_seconds), txid = ?, size_bytes = ?, size_known = 1,
-       next_attempt_ms = CASE WHEN attempts = 0 THEN 0 ELSE MIN(next_attempt_ms, ?) END WHERE version_hash = ?`,
+      `UPDATE seen SET median_time_seconds = COALESCE(@median, median_time_seconds), txid = @txid, size_bytes = @sizeBytes, size_known = 1,
+       next_attempt_ms = CASE WHEN attempts = 0 THEN 0 ELSE MIN(COALESCE(next_attempt_ms, @again), @again) END WHERE version_hash = @key`,
     );
     this.#addMined = database.prepare(
       `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, hash_type, next_attempt_ms, size_known)
@@ -183,13 +184,8 @@ export class WantedTable {
     const txid = sighting.txid === null ? null : hashKey(sighting.txid);
     const { sizeBytes, medianTimeSeconds } = sighting;
     if (this.#added(this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs))) return true;
-    this.#move.run(
-      sighting.isTimeGuessed === true ? null : medianTimeSeconds,
-      txid,
-      sizeBytes,
-      nowMs + RELISTED_DELAY_MS,
-      key,
-    );
+    const median = sighting.isTimeGuessed === true ? null : medianTimeSeconds;
+    this.#move.run({ median, txid, sizeBytes, again: nowMs + RELISTED_DELAY_MS, key });
     return false;
   }
 
@@ -201,7 +197,7 @@ export class WantedTable {
     const key = hashKey(versionHash);
     const code = hashTypeCode(hashType);
     const time = mined.medianTimeSeconds;
-    const next = mined.isPast ? NEVER_MS : 0;
+    const next = mined.isPast ? null : 0;
     return this.#added(this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next));
   }
 

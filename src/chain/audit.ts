@@ -115,7 +115,7 @@ export async function auditChain(
 /** An end that is not named never lies on the wrong side of one that is: nothing would be complete in between. */
 function rangeOf(asked: AuditRange, branch: AuditedBranch, nodeTip: AuditFacts['nodeTip']): HeightRange {
   // What history below the start was walked is known as well as the rest: a verdict without it would be none.
-  const start = Math.min(branch.startHeight ?? 0, branch.lowestHeight ?? Number.MAX_SAFE_INTEGER);
+  const start = Math.min(branch.startHeight ?? 0, branch.lowestHeight ?? Number.POSITIVE_INFINITY);
   const from = asked.from ?? Math.min(start, asked.to ?? start);
   return { from, to: asked.to ?? Math.max(topOf(branch, nodeTip) ?? start, from) };
 }

@@ -7,7 +7,7 @@ import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 export type FailedFetch = readonly [wanted: WantedBlob, error: Error];
 
 /** As the catalog keeps it. */
-export function failureRecord([wanted, error]: FailedFetch, nextAttemptMs: number): FetchFailure {
+export function failureRecord([wanted, error]: FailedFetch, nextAttemptMs: number | null): FetchFailure {
   const code = codeOf(error) ?? 'archive/unexpected';
   return { versionHash: wanted.versionHash, code, message: messageOf(error), nextAttemptMs };
 }

@@ -36,8 +36,6 @@ function isSizeAllowed(sizeBytes: number): boolean {
 }
 
 const RETRY_MS = { first: 2_000, most: 600_000 } as const;
-/** Blobs that are past their deadline and that the node says it has not got are not asked for again until listed anew. */
-export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
 /** So much of the time that is left may pass before the next try. */
 const SHARE_OF_WINDOW = 0.1;

@@ -12,7 +12,7 @@ import { forgetBytes, type UnverifiedBlob, type VerifiedBlob, type Verifier } fr
 import type { Activity } from '../view/activity.ts';
 import { FailureWatch } from './failure-watch.ts';
 import { absentAtNode, type FailedFetch, failureRecord, isAbsentAtNode, wrongBytes } from './fetch-failure.ts';
-import { NEVER_MS, nextAttemptMs } from './fetch-plan.ts';
+import { nextAttemptMs } from './fetch-plan.ts';
 import { FetchQueue } from './fetch-queue.ts';
 import type { LeftOver } from './left-over.ts';
 import type { Poller } from './poller.ts';
@@ -262,9 +262,10 @@ export class Fetcher {
     }
   }
 
-  #whenAgain(wanted: WantedBlob, error: Error): number {
+  /** null: the node says that it has not got a blob past its deadline; the blob rests until a list names it again. */
+  #whenAgain(wanted: WantedBlob, error: Error): number | null {
     const { poller, nowMs } = this.#modules;
-    if (this.#isPast(wanted) && isAbsentAtNode(error) && !poller.isListed(wanted.versionHash)) return NEVER_MS;
+    if (this.#isPast(wanted) && isAbsentAtNode(error) && !poller.isListed(wanted.versionHash)) return null;
     const { tip } = poller.state;
     const leftMs = tip === null ? 0 : (wanted.medianTimeSeconds + RETENTION_SECONDS - tip.medianTimeSeconds) * 1_000;
     return nextAttemptMs(wanted.attempts, nowMs(), leftMs, Math.random);

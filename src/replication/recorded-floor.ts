@@ -16,7 +16,7 @@ export async function noteRecordedFloor(
   let lowest: number | null = null;
   for await (const { path } of store.listRecords('occurrences/', signal)) {
     const height = RECORD.exec(path)?.[1];
-    if (height !== undefined) lowest = Math.min(lowest ?? Number.MAX_SAFE_INTEGER, Number(height));
+    if (height !== undefined) lowest = Math.min(lowest ?? Number.POSITIVE_INFINITY, Number(height));
   }
   if (lowest !== null) catalog.chain.recordFloor(lowest);
 }

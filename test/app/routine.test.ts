@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { ClockWatch } from '../../src/app/clock-watch.ts';
 import { Routine } from '../../src/app/routine.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
-import { NEVER_MS } from '../../src/catalog/queue-parts.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
@@ -43,7 +42,7 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
   );
   const dropped = sighting('dropped', { medianTimeSeconds: 1_767_000_000 });
   catalog.noteListed([dropped]);
-  const failure = { code: 'archive/absent-at-node', message: 'It has not got it.', nextAttemptMs: NEVER_MS };
+  const failure = { code: 'archive/absent-at-node', message: 'It has not got it.', nextAttemptMs: null };
   catalog.recordFailures([{ versionHash: dropped.versionHash, ...failure }]);
   catalog.chain.recordStart(1);
   const time = 1_767_000_000 + 16 * 86_400;

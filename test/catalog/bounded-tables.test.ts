@@ -3,7 +3,6 @@ import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import type { TableLimits } from '../../src/catalog/bounded-tables.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
-import { NEVER_MS } from '../../src/catalog/queue-parts.ts';
 import { UNMADE_RECORD } from '../../src/catalog/record-outbox.ts';
 import { type BlockHash, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -82,7 +81,7 @@ test('of what was let go the newest names stay, and how many there were; no numb
 test('what was listed once and dropped before it came is forgotten after a fortnight, and nothing else of the queue', () => {
   const { catalog, enforce } = scene();
   walk(catalog, 0, null);
-  const failed = (label: string, nextAttemptMs: number) => {
+  const failed = (label: string, nextAttemptMs: number | null) => {
     const { versionHash } = sighting(label);
     catalog.recordFailures([
       { versionHash, code: 'archive/absent-at-node', message: 'It has not got it.', nextAttemptMs },
@@ -92,7 +91,7 @@ test('what was listed once and dropped before it came is forgotten after a fortn
   const listed = ['dropped', 'listed', 'dropped lately'];
   catalog.noteListed(listed.map((label) => sighting(label, day(label === 'dropped lately' ? 20 : 1))));
   walk(catalog, 1, 'on chain');
-  for (const label of ['dropped', 'dropped lately', 'on chain']) failed(label, NEVER_MS);
+  for (const label of ['dropped', 'dropped lately', 'on chain']) failed(label, null);
   failed('listed', 1);
   for (let height = 2; height <= 30; height += 1) walk(catalog, height, null);
   const left = () =>

@@ -149,7 +149,7 @@ describe('the queue', () => {
     const failed = { code: 'x/y', message: 'It did not work.' };
     before.recordFailures([
       { versionHash: sighting('a').versionHash, ...failed, nextAttemptMs: clock.ms + 600_000 },
-      { versionHash: sighting('never').versionHash, ...failed, nextAttemptMs: Number.MAX_SAFE_INTEGER },
+      { versionHash: sighting('never').versionHash, ...failed, nextAttemptMs: null },
     ]);
     expect(before.nextWanted(10)).toEqual([]);
     clock.ms -= 3_600_000;
@@ -212,7 +212,7 @@ describe('the queue', () => {
     const catalog = openCatalog({ clock });
     const { versionHash } = sighting('a');
     catalog.noteListed([sighting('a')]);
-    catalog.recordFailures([{ versionHash, code: 'x/y', message: '', nextAttemptMs: Number.MAX_SAFE_INTEGER }]);
+    catalog.recordFailures([{ versionHash, code: 'x/y', message: '', nextAttemptMs: null }]);
     catalog.noteListed([sighting('a', { medianTimeSeconds: 1_767_009_999 })]);
     expect(catalog.findWanted(versionHash)).toMatchObject({ medianTimeSeconds: 1_767_009_999 });
     clock.ms += 60_000;

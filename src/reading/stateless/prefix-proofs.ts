@@ -45,7 +45,7 @@ function isTombstone(path: string): boolean {
 }
 
 function heightIn(path: string): number {
-  return Number(/\/(\d+)-[^/]*$/.exec(path)?.[1] ?? Number.MAX_SAFE_INTEGER);
+  return Number(/\/(\d+)-[^/]*$/.exec(path)?.[1] ?? Number.POSITIVE_INFINITY);
 }
 
 /** Everything but the bytes, whose number the caller knows from having hashed them. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { type JsonSize, jsonSize } from '../core/blob/bounded-json.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { ArchiveView } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import { HttpError } from './errors.ts';
-import { type JsonSize, jsonSize } from './json-size.ts';
 import { RPC_REFUSAL } from './openapi.ts';
 import { NOTHING } from './parameters.ts';
 import { ALL_WORDS, type PublicWords } from './public-words.ts';
@@ -152,9 +152,9 @@ export function facadeRoutes(
       query: NOTHING,
       describedBody: z.union([CALL, z.array(CALL)]),
       mostBytes: MOST_BODY_BYTES,
-      countRequests: ({ body }) => worthOf(jsonSize(body)),
+      countRequests: ({ body }) => worthOf(sizeOf(body)),
       async answer({ body, signal, report, client, hold, letGo }) {
-        await hold(Math.min(jsonSize(body).tokens, MAX_TOKENS) * TOKEN_BYTES);
+        await hold(Math.min(sizeOf(body).tokens, MAX_TOKENS) * TOKEN_BYTES);
         const allowance = { bytesLeft: MOST_DATA_BYTES };
         const isBatch = body.find((byte) => byte > SPACE) !== OPENING_BRACE;
         const context = {
@@ -192,6 +192,11 @@ async function perform(call: RpcCall, context: CallContext): Promise<readonly Re
   const known = METHODS.get(method);
   if (known === undefined) throw new RpcError('methodNotFound', 'Method not found');
   return await known.perform(new RpcParams(method, known.params, params), context);
+}
+
+/** Before any of it is decoded. */
+function sizeOf({ buffer, byteOffset, length }: Uint8Array): JsonSize {
+  return jsonSize(Buffer.from(buffer, byteOffset, length).toString('latin1'));
 }
 
 /** Each call is an object, and what else is in a body is as much work as calls of that size. */

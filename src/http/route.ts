@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
+import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
 import type { ProblemCode } from './problem-table.ts';
@@ -198,9 +199,10 @@ function fitting<Body>(schema: z.ZodType<Body>, value: unknown): Body {
 /** @throws HttpError `http/bad-json` */
 export function jsonOf(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return parseBoundedJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
-    throw new HttpError('http/bad-json', 'The body is not JSON in UTF-8.', {
+    const message = cause instanceof RangeError ? 'The body nests too deeply.' : 'The body is not JSON in UTF-8.';
+    throw new HttpError('http/bad-json', message, {
       retryable: false,
       hint: 'Send JSON.',
       cause,

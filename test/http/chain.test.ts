@@ -120,6 +120,7 @@ describe('check_vh', () => {
 
   test.each([
     ['no JSON', '[', 'http/bad-json'],
+    ['nesting that takes the parser long', '['.repeat(8_000), 'http/bad-json'],
     ['not UTF-8', '["\u00ff', 'http/bad-json'],
     ['nothing', '', 'http/bad-json'],
     ['none', [], 'http/bad-body'],

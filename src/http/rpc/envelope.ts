@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type JsonSize, jsonSize } from '../../core/blob/bounded-json.ts';
 import type { Answer } from '../answer.ts';
-import { type JsonSize, jsonSize } from '../json-size.ts';
 import { type ReplyPart, replyBody } from './reply-body.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';
 import { idText, isWireObject, parseWire } from './wire-json.ts';
@@ -38,11 +38,12 @@ function tooMuchJson({ tokens, depth }: JsonSize): Answer | null {
  * batch whose client is gone is not gone on with: then it throws the signal's reason.
  */
 export async function answerRpc(body: Uint8Array, perform: Perform, signal: AbortSignal): Promise<Answer> {
-  const refused = tooMuchJson(jsonSize(body));
-  if (refused !== null) return refused;
   let request: unknown;
   try {
-    request = parseWire(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    const refused = tooMuchJson(jsonSize(text));
+    if (refused !== null) return refused;
+    request = parseWire(text);
   } catch {
     return failure(new RpcError('parse', 'Parse error'), 'null');
   }

@@ -7,7 +7,7 @@ export class WireNumber {
   }
 }
 
-/** @throws SyntaxError when it is not JSON; RangeError when it is nested too deeply to be read. */
+/** Of a text whose size is known to be bounded (`jsonSize`). @throws SyntaxError when it is not JSON. */
 export function parseWire(text: string): unknown {
   // The third argument of a reviver has the number's own text; TypeScript's library does not know it yet.
   return JSON.parse(text, (...[, value, context]: unknown[]) =>

@@ -180,7 +180,6 @@ export class Archive implements ArchiveView {
       spooler,
       sources: bytesSources(modules.store, sites),
       records: recordStores(modules.records, sites),
-      customNames: () => modules.catalog.custom.names(),
     });
     const watched = { ...parts, archiverId, damage, replication, custom };
     this.routine = new Routine(options.scrub, {

@@ -1,7 +1,8 @@
 import Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type BlockHash, type ContentName, parseBlockHash } from '../core/blob/ids.ts';
-import { hashTypeCode } from '../core/sqlite/hash-type-code.ts';
+import { type BlockHash, type ContentName, parseBlockHash, parseVersionHash } from '../core/blob/ids.ts';
+import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
+import { CUSTOM_NAMES } from './custom-ledger.ts';
 import { IS_UNSAVED, WITH_CONTENT } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
 import { hashKey } from './wanted-table.ts';
@@ -15,6 +16,9 @@ export interface HeldTally {
 }
 
 export type HeldState = keyof HeldTally;
+
+/** Classes that a content is counted in whatever is held of it. */
+export type SetAsideClass = 'withheld' | 'custom';
 
 export interface UnstoredOccurrence extends OccurrenceRow {
   readonly held: Exclude<HeldState, 'stored'>;
@@ -45,6 +49,15 @@ const OPEN = 'COALESCE(content.state, 0) = 0';
 /** A fault is never absence: only a recorded loss is. Looked up for what is not held alone. */
 const LOST = `${OPEN} AND EXISTS (SELECT 1 FROM lost WHERE lost.version_hash = occurrence.version_hash
   AND lost.hash_type = occurrence.hash_type AND lost.up_to_height >= occurrence.height AND lost.revoked_ms IS NULL)`;
+const IS_WITHHELD = `EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = occurrence.version_hash
+  AND withheld.hash_type = occurrence.hash_type)`;
+const IS_CUSTOM = `${OPEN} AND EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = occurrence.version_hash AND is_held = 1)`;
+/** What is withheld is that, whatever else it is. */
+const SET_ASIDE: Readonly<Record<SetAsideClass, string>> = {
+  withheld: 'SELECT DISTINCT version_hash, hash_type FROM withheld',
+  custom: `SELECT custom.version_hash, type.hash_type ${CUSTOM_NAMES}
+    AND NOT EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = custom.version_hash AND withheld.hash_type = type.hash_type)`,
+};
 /** Plain sums: a GROUP BY would sort every row. */
 const TALLY = `SELECT COUNT(*) AS total, COUNT(*) FILTER (WHERE content.state = 2) AS stored,
   COUNT(*) FILTER (WHERE content.state = 1) AS spooled, COUNT(*) FILTER (WHERE ${LOST}) AS lost FROM occurrence`;
@@ -81,6 +94,7 @@ const unstoredRow = occurrenceRow.extend({
  */
 export class AuditSnapshot {
   readonly #database: Database.Database;
+  readonly #ofOne: Database.Statement;
 
   constructor(path: string) {
     this.#database = new Database(path, { readonly: true, fileMustExist: true });
@@ -89,6 +103,7 @@ export class AuditSnapshot {
       this.#database.exec('BEGIN');
       // A transaction sees the moment of its first read.
       this.#database.prepare('SELECT 1 FROM walk').get();
+      this.#ofOne = this.#database.prepare(TALLY_OF_ONE);
     } catch (cause) {
       this.#database.close();
       throw cause;
@@ -144,7 +159,6 @@ export class AuditSnapshot {
     const parts = Math.min(MOST_PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, rows / STEP_ROWS))));
     const total = this.#database.prepare(`SELECT COUNT(*) FROM ${IN_PART}`).pluck();
     const unstored = this.#database.prepare(UNSTORED_NAMES).raw();
-    const ofOne = this.#database.prepare(TALLY_OF_ONE);
     const ofAll = this.#database.prepare(
       `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
        WHERE occurrence.version_hash >= @begin AND occurrence.version_hash < @end AND occurrence.height BETWEEN @from AND @to`,
@@ -154,7 +168,7 @@ export class AuditSnapshot {
       const names = z.array(nameRow).parse(unstored.all(range));
       if (names.length > MOST_APART) yield decodeTally(ofAll.get(range));
       else {
-        const apart = names.map((name) => decodeTally(ofOne.get(...name, from, to)));
+        const apart = names.map((name) => decodeTally(this.#ofOne.get(...name, from, to)));
         yield besides(z.number().parse(total.get(range)), apart);
       }
     }
@@ -169,17 +183,24 @@ export class AuditSnapshot {
 
   /** Of one content, at these heights. */
   tallyOf({ hashType, versionHash }: ContentName, from: number, to: number): HeldTally {
-    const tally = this.#database.prepare(TALLY_OF_ONE);
-    return decodeTally(tally.get(hashKey(versionHash), hashTypeCode(hashType), from, to));
+    return decodeTally(this.#ofOne.get(hashKey(versionHash), hashTypeCode(hashType), from, to));
   }
 
-  /** Those whose content is not `stored`, in the order of the chain, some of them a step. */
+  /** Every content of a class, read row by row: none of them is kept. */
+  *setAside(kind: SetAsideClass): Generator<ContentName> {
+    for (const row of this.#database.prepare(SET_ASIDE[kind]).raw().iterate()) {
+      const [versionHash, hashType] = nameRow.parse(row);
+      yield { versionHash: parseVersionHash(versionHash.toString('hex')), hashType: hashTypeFrom(hashType) };
+    }
+  }
+
+  /** Those whose content is neither `stored` nor set aside, in the order of the chain, some of them a step. */
   *unstored(from: number, to: number): Generator<UnstoredOccurrence[]> {
     const page = this.#database.prepare(
       `SELECT occurrence.*, COALESCE(content.state, 0) AS state, ${LOST} AS is_lost, block.median_time_seconds
        FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${WITH_CONTENT}
        WHERE (occurrence.height, occurrence.transaction_index) > (?, ?) AND occurrence.height <= ?
-         AND COALESCE(content.state, 0) < 2
+         AND COALESCE(content.state, 0) < 2 AND NOT ${IS_WITHHELD} AND NOT (${IS_CUSTOM})
        ORDER BY occurrence.height, occurrence.transaction_index LIMIT ${PAGE_ROWS}`,
     );
     for (const [first, last] of this.#steps(from, to)) {

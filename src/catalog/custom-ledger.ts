@@ -1,7 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type ContentName, parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
-import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
+import { parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** Bytes that match neither hash, by the keccak256 that they do have. */
@@ -32,11 +31,18 @@ interface CustomParts {
 const entryRow = z.object({ version_hash: z.instanceof(Buffer), keccak: z.instanceof(Buffer) });
 const keptRow = entryRow.extend({ sequence: z.number(), size_bytes: z.number() });
 const damagedRow = entryRow.extend({ elsewhere: z.number() });
-const nameRow = z.object({ version_hash: z.instanceof(Buffer), hash_type: z.number() });
 const count = z.number();
 
 const KEPT = 'custom.sequence, version_hash, keccak, size_bytes';
 const COPY = 'SELECT 1 FROM custom_copy WHERE custom_copy.sequence = custom.sequence';
+/**
+ * Content of which bytes that match neither hash are all that there is, each once, whatever number of them is kept. Every
+ * look-up goes to an index, so that the rows come one after the other and nothing is sorted.
+ */
+export const CUSTOM_NAMES = `FROM custom CROSS JOIN (SELECT 1 AS hash_type UNION ALL SELECT 2) AS type WHERE is_held = 1
+  AND NOT EXISTS (SELECT 1 FROM custom AS before WHERE before.version_hash = custom.version_hash AND before.keccak < custom.keccak AND before.is_held = 1)
+  AND EXISTS (SELECT 1 FROM occurrence WHERE occurrence.version_hash = custom.version_hash AND occurrence.hash_type = type.hash_type)
+  AND NOT EXISTS (SELECT 1 FROM content WHERE content.version_hash = custom.version_hash AND content.hash_type = type.hash_type AND state > 0)`;
 const HELD = `EXISTS (${COPY} AND state = 1)`;
 const GOOD = 'custom JOIN custom_copy ON custom_copy.sequence = custom.sequence AND backend = ? AND state = 1';
 
@@ -100,17 +106,19 @@ export class CustomLedger {
     return this.#look(() => this.#statements.isGoodAt.get(...keyOf(name), place) !== undefined);
   }
 
-  /** Content on chain of which such bytes are all that there is. */
-  names(): ContentName[] {
+  /** Version hashes of some contents on chain of which such bytes are all that there is. */
+  someNames(limit: number): VersionHash[] {
     return this.#look(() =>
-      this.#statements.names.all().map((value) => {
-        const row = nameRow.parse(value);
-        return {
-          versionHash: parseVersionHash(row.version_hash.toString('hex')),
-          hashType: hashTypeFrom(row.hash_type),
-        };
-      }),
+      z
+        .array(z.instanceof(Buffer))
+        .parse(this.#statements.someNames.all(limit))
+        .map((hash) => parseVersionHash(hash.toString('hex'))),
     );
+  }
+
+  /** Counts contents on chain of which such bytes are all that there is; not further than to `most`. */
+  countNames(most: number): number {
+    return this.#look(() => count.parse(this.#statements.countNames.get(most)));
   }
 
   /** What a place is to hold and is not proven to; `held`: as far as some other place is. */
@@ -192,11 +200,8 @@ function prepare(database: Database.Database) {
     isGoodAt: database.prepare(
       `SELECT 1 FROM custom WHERE ${named} AND EXISTS (${COPY} AND backend = ? AND state = 1)`,
     ),
-    // Content that turned up after all is what it is: held.
-    names: database.prepare(
-      `SELECT DISTINCT occurrence.version_hash, hash_type FROM custom CROSS JOIN occurrence ON occurrence.version_hash = custom.version_hash
-       WHERE is_held = 1 AND NOT EXISTS (SELECT 1 FROM content WHERE content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type AND state > 0)`,
-    ),
+    someNames: database.prepare(`SELECT custom.version_hash ${CUSTOM_NAMES} LIMIT ?`).pluck(),
+    countNames: database.prepare(`SELECT COUNT(*) FROM (SELECT 1 ${CUSTOM_NAMES} LIMIT ?)`).pluck(),
     unproven: database.prepare(
       `SELECT ${KEPT} FROM custom WHERE sequence > ? AND is_held >= ? AND NOT EXISTS (${COPY} AND backend = ? AND state = 1) ORDER BY sequence LIMIT ?`,
     ),

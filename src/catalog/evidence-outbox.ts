@@ -26,6 +26,7 @@ export class EvidenceOutbox {
   readonly #adopt: Database.Statement;
   readonly #find: Database.Statement;
   readonly #below: Database.Statement;
+  readonly #lastBelow: Database.Statement;
   readonly #page: Database.Statement;
   readonly #due: Database.Statement;
   readonly #waiting: Database.Statement;
@@ -48,8 +49,11 @@ export class EvidenceOutbox {
     );
     this.#find = database.prepare('SELECT document FROM evidence WHERE path = ?').pluck();
     this.#below = database.prepare(
-      `SELECT path, document, sequence FROM evidence WHERE path > ? || '/' AND path < ? || '0' ORDER BY path`,
+      `SELECT path, document, sequence FROM evidence WHERE path > ? AND path > ? || '/' AND path < ? || '0' ORDER BY path LIMIT ?`,
     );
+    this.#lastBelow = database
+      .prepare("SELECT document FROM evidence WHERE path > ? || '/' AND path < ? || '0' ORDER BY path DESC LIMIT 1")
+      .pluck();
     this.#page = database.prepare('SELECT path, document, sequence FROM evidence WHERE path > ? ORDER BY path LIMIT ?');
     this.#due = database.prepare(
       'SELECT path, document, sequence FROM evidence WHERE sequence > ? ORDER BY sequence LIMIT ?',
@@ -92,9 +96,15 @@ export class EvidenceOutbox {
     return found === undefined ? null : JSON.parse(found);
   }
 
-  /** Everything below a folder, without a slash at its end, in the order of paths. */
-  below(folder: string): EvidenceDocument[] {
-    return z.array(row).parse(this.#below.all(folder, folder));
+  /** What lies below a folder, without a slash at its end, and behind the path `after`, in the order of paths. */
+  below(folder: string, after: string, limit: number): EvidenceDocument[] {
+    return z.array(row).parse(this.#below.all(after, folder, folder, limit));
+  }
+
+  /** The document with the highest path below a folder, without a slash at its end; null: there is none. */
+  lastBelow(folder: string): unknown {
+    const found = z.string().optional().parse(this.#lastBelow.get(folder, folder));
+    return found === undefined ? null : JSON.parse(found);
   }
 
   /** All of it, in the order of paths. */

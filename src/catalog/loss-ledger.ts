@@ -191,14 +191,26 @@ export class LossLedger {
         const found = revokedRow.parse(value);
         const loss = { ...decode(value), because: found.revoked_because ?? ('bytes-turned-up' as const) };
         const revoked = { revokedAt: new Date(found.revoked_ms).toISOString(), revokedBecause: loss.because };
-        for (const { path, document } of this.#parts.evidence.below(lossFolder(loss))) {
-          const before = parseLossDocument(document);
-          if (before?.revokedAt === null) this.#parts.evidence.put(path, { ...before, ...revoked });
-        }
+        this.#sayRevoked(loss, revoked);
         this.#forget.run(hashKey(loss.versionHash), hashTypeCode(loss.hashType));
         return loss;
       }),
     );
+  }
+
+  /** A content that is lost again in block after block has ever more evidence: it is gone through page by page. */
+  #sayRevoked(loss: ContentName, revoked: Pick<LossDocument, 'revokedAt' | 'revokedBecause'>): void {
+    const { evidence } = this.#parts;
+    for (let after = ''; ; ) {
+      const page = evidence.below(lossFolder(loss), after, NAMED_OCCURRENCES);
+      const last = page.at(-1);
+      if (last === undefined) return;
+      for (const { path, document } of page) {
+        const before = parseLossDocument(document);
+        if (before?.revokedAt === null) evidence.put(path, { ...before, ...revoked });
+      }
+      after = last.path;
+    }
   }
 
   /** Of what can still be saved: on chain, with a median time from `sinceSeconds` up to `untilSeconds`. */

@@ -1,8 +1,13 @@
 import { setImmediate as letOthersWork } from 'node:timers/promises';
-import type { AuditedBranch, AuditSnapshot, HeldTally, UnstoredOccurrence } from '../catalog/audit-snapshot.ts';
+import type {
+  AuditedBranch,
+  AuditSnapshot,
+  HeldTally,
+  SetAsideClass,
+  UnstoredOccurrence,
+} from '../catalog/audit-snapshot.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { AbsenceAnswer } from '../catalog/loss-document.ts';
-import type { ContentName } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { assertUpright, type HeightRange } from '../core/height-range.ts';
 
@@ -53,16 +58,13 @@ export interface ChainAuditReport {
 
 /** What the catalog does not know by itself. */
 export interface AuditFacts {
-  /** Content of which bytes are kept that match neither hash. */
-  readonly custom: readonly ContentName[];
   readonly finalHeight: number | null;
   /** The tip of the node, which the walk may not have come to; null: not known. */
   readonly nodeTip: { readonly height: number; readonly medianTimeSeconds: number } | null;
 }
 
 /** What is counted apart from what is held. */
-type SetAside = ReadonlyMap<string, readonly [name: ContentName, kind: 'withheld' | 'custom']>;
-
+const SET_ASIDE_CLASSES = ['withheld', 'custom'] as const satisfies readonly SetAsideClass[];
 /** Listed in one report; all are counted. */
 const MOST_FINDINGS = 10_000;
 /** So far behind the node the walk may be and is current all the same. */
@@ -76,21 +78,20 @@ const MOST_BEHIND = 2;
 export async function auditChain(
   catalog: Catalog,
   asked: AuditRange,
-  { custom, finalHeight, nodeTip }: AuditFacts,
+  { finalHeight, nodeTip }: AuditFacts,
   signal: AbortSignal,
 ): Promise<ChainAuditReport> {
   assertUpright(asked.from, asked.to);
   const snapshot = catalog.snapshot();
-  const aside = namesAside(catalog.withheld.list(), custom);
   try {
     const branch = snapshot.branch();
     const { startHeight, tipHeight } = branch;
     const range = rangeOf(asked, branch, nodeTip);
-    const { occurrences, spooled } = await classesIn(range, snapshot, aside, signal);
+    const { occurrences, spooled } = await classesIn(range, snapshot, signal);
     const findingCount = occurrences.pending + occurrences.lost;
     const unexamined = unexaminedIn(range, branch);
     const nowSeconds = chainsClock(branch, nodeTip);
-    const modules = { snapshot, catalog, aside, nowSeconds };
+    const modules = { snapshot, catalog, nowSeconds };
     const { findings, isOverdue } = await findingsIn(range, findingCount, modules, signal);
     return {
       range,
@@ -132,18 +133,20 @@ function chainsClock({ tipMedianSeconds }: AuditedBranch, nodeTip: AuditFacts['n
   return Math.max(tipMedianSeconds, nodeTip.medianTimeSeconds);
 }
 
-async function classesIn({ from, to }: HeightRange, snapshot: AuditSnapshot, aside: SetAside, signal: AbortSignal) {
+async function classesIn({ from, to }: HeightRange, snapshot: AuditSnapshot, signal: AbortSignal) {
   let held: HeldTally = { stored: 0, spooled: 0, seen: 0, lost: 0 };
   for (const step of snapshot.tallies(from, to)) {
     held = added(held, step, 1);
     await letOthersWork(undefined, { signal });
   }
   const counts = { withheld: 0, custom: 0 };
-  for (const [name, kind] of aside.values()) {
-    const those = snapshot.tallyOf(name, from, to);
-    held = added(held, those, -1);
-    counts[kind] += those.stored + those.spooled + those.seen + those.lost;
-    await letOthersWork(undefined, { signal });
+  for (const kind of SET_ASIDE_CLASSES) {
+    for (const name of snapshot.setAside(kind)) {
+      const those = snapshot.tallyOf(name, from, to);
+      held = added(held, those, -1);
+      counts[kind] += those.stored + those.spooled + those.seen + those.lost;
+      await letOthersWork(undefined, { signal });
+    }
   }
   const { stored, spooled, seen, lost } = held;
   return { occurrences: { stored, pending: spooled + seen, ...counts, lost }, spooled };
@@ -158,18 +161,6 @@ function added(one: HeldTally, other: HeldTally, sign: 1 | -1): HeldTally {
   };
 }
 
-/** Once each; what is withheld is that, whatever else it is. */
-function namesAside(withheld: readonly ContentName[], custom: readonly ContentName[]): SetAside {
-  const names = new Map<string, [ContentName, 'withheld' | 'custom']>();
-  for (const name of custom) names.set(keyOf(name), [name, 'custom']);
-  for (const name of withheld) names.set(keyOf(name), [name, 'withheld']);
-  return names;
-}
-
-function keyOf({ hashType, versionHash }: ContentName): string {
-  return `${hashType}/${versionHash}`;
-}
-
 /** What was walked is one stretch: what is below and above it was not. */
 function unexaminedIn({ from, to }: HeightRange, { lowestHeight, tipHeight }: AuditedBranch): HeightRange[] {
   if (to < from) return [];
@@ -182,7 +173,6 @@ function unexaminedIn({ from, to }: HeightRange, { lowestHeight, tipHeight }: Au
 interface FindingModules {
   readonly snapshot: AuditSnapshot;
   readonly catalog: Catalog;
-  readonly aside: SetAside;
   /** Median time of the tip. */
   readonly nowSeconds: number | null;
 }
@@ -196,7 +186,7 @@ interface Findings {
 async function findingsIn(
   { from, to }: HeightRange,
   count: number,
-  { snapshot, catalog, aside, nowSeconds }: FindingModules,
+  { snapshot, catalog, nowSeconds }: FindingModules,
   signal: AbortSignal,
 ): Promise<Findings> {
   const findings: AuditFinding[] = [];
@@ -204,7 +194,6 @@ async function findingsIn(
   if (count === 0) return { findings, isOverdue };
   for (const page of snapshot.unstored(from, to)) {
     for (const { transactionIndex: _, held, ...occurrence } of page) {
-      if (aside.has(keyOf(occurrence))) continue;
       const slackSeconds = nowSeconds === null ? null : occurrence.medianTimeSeconds + RETENTION_SECONDS - nowSeconds;
       isOverdue ||= held === 'seen' && slackSeconds !== null && slackSeconds <= 0;
       if (findings.length === MOST_FINDINGS) continue;

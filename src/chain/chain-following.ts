@@ -47,8 +47,6 @@ export interface ChainModules {
   readonly held: HeldBytes;
   readonly sources: readonly BytesSource[];
   readonly records: readonly RecordStore[];
-  /** Content whose bytes match neither hash, and are kept apart. */
-  readonly customNames: () => readonly ContentName[];
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly nowMs: () => number;
@@ -222,8 +220,7 @@ export class ChainFollowing {
   }
 
   #compare(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
-    const { customNames, poller } = this.#modules;
-    const facts = { custom: customNames(), finalHeight: this.finalHeight, nodeTip: poller.state.tip };
+    const facts = { finalHeight: this.finalHeight, nodeTip: this.#modules.poller.state.tip };
     return auditChain(this.#modules.catalog, range, facts, signal);
   }
 

@@ -171,8 +171,7 @@ export class OutageWatch {
   }
 
   #unfinished(): OutageReport | null {
-    const newest = this.#modules.catalog.evidence.below(OUTAGES).at(-1);
-    const found = newest === undefined ? undefined : outageReport.safeParse(JSON.parse(newest.document)).data;
+    const found = outageReport.safeParse(this.#modules.catalog.evidence.lastBelow(OUTAGES)).data;
     return found?.endedAt === null ? found : null;
   }
 }

@@ -3,6 +3,6 @@ import { auditChain } from '../../src/chain/audit.ts';
 
 /** Of heights 0 to 1,000. */
 export async function auditOf(catalog: Catalog) {
-  const about = { custom: [], finalHeight: null, nodeTip: null };
+  const about = { finalHeight: null, nodeTip: null };
   return await auditChain(catalog, { from: 0, to: 1_000 }, about, new AbortController().signal);
 }

@@ -79,6 +79,35 @@ test('losses that hold no longer are taken a page at a time, each once', () => {
   expect(taken.size).toBe(names.length);
 });
 
+test('custom contents are counted up to a bound, and each content once', () => {
+  const folder = temporaryFolder();
+  const catalog = openCatalog({ folder });
+  writeInto(
+    folder,
+    `INSERT INTO custom (version_hash, keccak, size_bytes, kept_ms, is_held)
+       WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
+       SELECT unhex(printf('%064x', i / 2)), randomblob(32), 9, 1, 1 FROM n;
+     INSERT INTO occurrence (height, transaction_index, version_hash, hash_type, txid, vout)
+       SELECT 7, MIN(sequence), version_hash, 2, randomblob(32), 0 FROM custom WHERE sequence > 1 AND sequence < 600 GROUP BY version_hash`,
+  );
+  expect([10, 299, 1_000].map((most) => catalog.custom.countNames(most))).toEqual([10, 299, 299]);
+  expect(catalog.custom.someNames(2)).toHaveLength(2);
+  const snapshot = catalog.snapshot();
+  const names = [...snapshot.setAside('custom')];
+  snapshot.close();
+  expect(new Set(names.map(({ versionHash }) => versionHash)).size).toBe(299);
+  expect(names).toHaveLength(299);
+});
+
+test('evidence below a folder is read a page at a time, and its newest document alone', () => {
+  const { evidence } = openCatalog();
+  for (const path of ['a/1', 'a/2', 'a/3', 'a0', 'b/1']) evidence.put(path, { path });
+  expect(evidence.below('a', '', 2).map(({ path }) => path)).toEqual(['a/1', 'a/2']);
+  expect(evidence.below('a', 'a/2', 2).map(({ path }) => path)).toEqual(['a/3']);
+  expect(evidence.lastBelow('a')).toEqual({ path: 'a/3' });
+  expect(evidence.lastBelow('c')).toBeNull();
+});
+
 test('an audit reads what is not stored a page at a time, also of one block that has very much of it', () => {
   const folder = temporaryFolder();
   const catalog = openCatalog({ folder });

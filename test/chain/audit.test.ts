@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { type AuditFacts, auditChain } from '../../src/chain/audit.ts';
-import { type ContentName, parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 const hashOf = (height: number) => parseBlockHash(hex(`block ${height}`));
@@ -37,12 +41,8 @@ function store(catalog: Catalog, labels: readonly string[]): void {
   );
 }
 
-const audit = (
-  catalog: Catalog,
-  range = {},
-  custom: readonly ContentName[] = [],
-  nodeTip: AuditFacts['nodeTip'] = null,
-) => auditChain(catalog, { from: null, to: null, ...range }, { custom, finalHeight: null, nodeTip }, NEVER);
+const audit = (catalog: Catalog, range = {}, nodeTip: AuditFacts['nodeTip'] = null) =>
+  auditChain(catalog, { from: null, to: null, ...range }, { finalHeight: null, nodeTip }, NEVER);
 
 describe('the audit', () => {
   test('takes history below the start for its own, where it was walked: it is part of what is complete', async () => {
@@ -136,15 +136,15 @@ describe('the audit', () => {
     const catalog = walk(openCatalog(), [['waiting'], ['held']]);
     store(catalog, ['held']);
     const tip = (blocks: number) => ({ height: 101 + blocks, medianTimeSeconds: (101 + blocks) * SECONDS });
-    const soon = await audit(catalog, {}, [], tip(2));
+    const soon = await audit(catalog, {}, tip(2));
     expect(soon).toMatchObject({ range: { to: 101 }, unexamined: [], isMissing: false });
     expect(soon.findings).toMatchObject([{ slackSeconds: WINDOW - 3 * SECONDS }]);
-    const stuck = await audit(catalog, {}, [], tip(150));
+    const stuck = await audit(catalog, {}, tip(150));
     expect(stuck).toMatchObject({ range: { to: 251 }, unexamined: [{ from: 102, to: 251 }], isMissing: true });
     expect(stuck.findings).toMatchObject([{ slackSeconds: WINDOW - 151 * SECONDS }]);
-    expect(await audit(catalog, { to: 101 }, [], tip(150))).toMatchObject({ unexamined: [] });
+    expect(await audit(catalog, { to: 101 }, tip(150))).toMatchObject({ unexamined: [] });
     // One that went back in time takes nothing back.
-    expect(await audit(catalog, {}, [], tip(-50))).toMatchObject({ range: { to: 101 }, isMissing: false });
+    expect(await audit(catalog, {}, tip(-50))).toMatchObject({ range: { to: 101 }, isMissing: false });
   });
 
   test('a range is never empty: upside down it is refused, and an end that is not named lies on the right side', async () => {
@@ -161,10 +161,10 @@ describe('the audit', () => {
     const catalog = walk(openCatalog(), [spooledOnly, ['waiting']]);
     catalog.recordSpooled(spooledOnly.map((label) => spooled(label)));
     const tip = (blocks: number) => ({ height: 101, medianTimeSeconds: (101 + blocks) * SECONDS });
-    const report = await audit(catalog, {}, [], tip(145));
+    const report = await audit(catalog, {}, tip(145));
     expect(report).toMatchObject({ findingCount: 10_051, isMissing: true });
     expect(report.findings).toHaveLength(10_000);
-    expect(await audit(catalog, {}, [], tip(100))).toMatchObject({ findingCount: 10_051, isMissing: false });
+    expect(await audit(catalog, {}, tip(100))).toMatchObject({ findingCount: 10_051, isMissing: false });
   });
 
   test('what is withheld or custom is that, whatever is held of it, and keeps nothing from being complete', async () => {
@@ -175,12 +175,19 @@ describe('the audit', () => {
     ]);
     store(catalog, ['a', 'b']);
     catalog.withheld.record([{ ...name('b'), archiver: 'x', reason: 'an order', atMs: 1, purge: false }], false);
-    const custom = [name('c'), name('b')];
-    expect(await audit(catalog, {}, custom)).toMatchObject({
+    // Two that hash to something else, of one content; and of another one whose own bytes are here after all.
+    for (const [label, keccak] of [
+      ['c', 'one'],
+      ['c', 'other'],
+      ['a', 'one'],
+    ] as const) {
+      catalog.custom.record({ versionHash: name(label).versionHash, keccak: name(keccak).versionHash }, 9, 'local');
+    }
+    expect(await audit(catalog)).toMatchObject({
       occurrences: { stored: 1, pending: 1, custom: 2, withheld: 2, lost: 0 },
       findings: [name('d')],
     });
-    expect(await audit(catalog, { to: 101 }, custom)).toMatchObject({
+    expect(await audit(catalog, { to: 101 })).toMatchObject({
       occurrences: { stored: 1, pending: 0, custom: 1, withheld: 2, lost: 0 },
       findings: [],
       isComplete: true,
@@ -210,15 +217,17 @@ describe('the audit', () => {
     expect(await audit(catalog)).toMatchObject({ range: { to: 102 }, occurrences: { stored: 1, pending: 2 } });
   });
 
+  test('holds no list of the contents that it counts apart, however many there are', { timeout: 120_000 }, async () => {
+    const script = fileURLToPath(new URL('audit-in-small-heap.ts', import.meta.url));
+    const words = ['--max-old-space-size=24', script, temporaryFolder(), '60000'];
+    const { stdout } = await promisify(execFile)(process.execPath, words);
+    expect(JSON.parse(stdout)).toMatchObject({ custom: 60_000, pending: 0 });
+  });
+
   test('stops when it is told to', async () => {
     const catalog = walk(openCatalog(), [['a']]);
     await expect(
-      auditChain(
-        catalog,
-        { from: null, to: null },
-        { custom: [], finalHeight: null, nodeTip: null },
-        AbortSignal.abort(),
-      ),
+      auditChain(catalog, { from: null, to: null }, { finalHeight: null, nodeTip: null }, AbortSignal.abort()),
     ).rejects.toThrow();
   });
 });

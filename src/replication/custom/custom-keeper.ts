@@ -21,6 +21,8 @@ export interface CustomModules {
 /** Contents of which is remembered what came last. */
 const REMEMBERED = 10_000;
 const IDLE_MS = 5_000;
+/** Every round counts the contents again: from this many on, the count stops. */
+const MAX_COUNTED = 10_000;
 /** What no place had is looked for everywhere again after so many rounds. */
 const LOST_EVERY_ROUNDS = 60;
 
@@ -81,15 +83,15 @@ export class CustomKeeper implements CustomView {
 
   #tell(): void {
     const { catalog, conditions, places } = this.#modules;
-    const names = catalog.custom.names();
-    const [first] = names;
+    const [first] = catalog.custom.someNames(1);
+    const names = first === undefined ? 0 : catalog.custom.countNames(MAX_COUNTED);
     conditions.set(
       'custom',
       first === undefined
         ? null
         : {
             code: 'archive/custom-commitment',
-            message: `${names.length} blobs on chain have bytes at the node that match neither hash; one is ${first.versionHash}. They are kept apart, unverified.`,
+            message: `${names < MAX_COUNTED ? '' : 'At least '}${names.toLocaleString('en')} blobs on chain have bytes at the node that match neither hash; one is ${first}. They are kept apart, unverified.`,
             hint: 'Look at the node: either its cache is damaged, or somebody commits to something else. They are under /v1/custom/, and every node is asked again.',
             blocksReadiness: false,
           },

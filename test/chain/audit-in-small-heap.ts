@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import { auditChain } from '../../src/chain/audit.ts';
+import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
+
+/** Run by its test in a process of its own, with a small heap: `<folder> <custom contents>`. */
+const [folder = '', contents = '0'] = process.argv.slice(2);
+const path = join(folder, 'catalog.sqlite');
+const catalog = Catalog.open({
+  path,
+  migrationsFolder: MIGRATIONS,
+  backends: [],
+  localIsCache: false,
+  replicasRequired: 1,
+  nowMs: Date.now,
+});
+catalog.chain.recordStart(7);
+const database = new Database(path);
+database.pragma('synchronous = OFF');
+database.exec(
+  `INSERT INTO block (height, hash, previous_hash, time_seconds, median_time_seconds) VALUES (7, randomblob(32), randomblob(32), 1, 1);
+   INSERT INTO custom (version_hash, keccak, size_bytes, kept_ms, is_held)
+     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${Number(contents)})
+     SELECT randomblob(32), randomblob(32), 9, 1, 1 FROM n;
+   INSERT INTO occurrence (height, transaction_index, version_hash, hash_type, txid, vout)
+     SELECT 7, sequence, version_hash, 1, randomblob(32), 0 FROM custom`,
+);
+database.close();
+const range = { from: null, to: null };
+const signal = new AbortController().signal;
+const { occurrences } = await auditChain(catalog, range, { finalHeight: null, nodeTip: null }, signal);
+catalog.close();
+process.stdout.write(JSON.stringify(occurrences));

@@ -1,13 +1,10 @@
 import { resolve } from 'node:path';
-import { openUpkeep } from '../app/daemon.ts';
 import { type Config, SETTING_NAMES, SETTINGS, type SettingName } from '../config/index.ts';
 import { type JobEvent, type JobOutcome, prepareJob } from '../core/jobs/job-kind.ts';
-import { createLogger } from '../core/observability/logger.ts';
 import { type AskedJob, attachJob } from './attached-job.ts';
 import type { CliContext } from './cli-context.ts';
 import { archiveFolder, runningDaemon } from './daemon-address.ts';
 import { CliError } from './errors.ts';
-import { humanLog } from './human-log.ts';
 import type { VerbOptions } from './verb-options.ts';
 import { VERSION } from './version.ts';
 
@@ -60,6 +57,12 @@ async function runAlone(
   const dataDir = needsNode ? resolve(context.cwd, config.values.dataDir) : archiveFolder(config, context.cwd);
   const settings = { ...config.values, dataDir };
   const level = config.origins.logLevel === 'default' ? 'error' : settings.logLevel;
+  // A command that asks a daemon starts without the daemon's own modules.
+  const [{ openUpkeep }, { createLogger }, { humanLog }] = await Promise.all([
+    import('../app/daemon.ts'),
+    import('../core/observability/logger.ts'),
+    import('./human-log.ts'),
+  ]);
   const log = createLogger(level, humanLog(context.stderr));
   const { jobs, close } = await openUpkeep({
     settings,

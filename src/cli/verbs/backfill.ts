@@ -14,7 +14,7 @@ const SEPARATOR = '\n';
 /** Kinds of sources that say where, in the same word or in the next. */
 const KINDS = new Set(['peer', 's3', 'dir']);
 
-export function backfillCommand(): Command {
+export function define(): Command {
   const again = (value: string, before: unknown) =>
     typeof before === 'string' ? `${before}${SEPARATOR}${value}` : value;
   return verb('backfill', 'Fetch what is on chain and not stored, from the node, peers, buckets and folders.')
@@ -35,7 +35,7 @@ export function backfillCommand(): Command {
  * Exit code 0: everything in the range is stored; 3: all were asked, and what nobody had is listed; 1: something could
  * not be asked, or did not come to be stored.
  */
-export async function backfill(options: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json, config } = options;
   const parameters = {
     fromHeight: wholeNumber(own['fromHeight'], '--from-height'),

@@ -8,7 +8,7 @@ import { CliError } from '../errors.ts';
 import { runJob } from '../run-job.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function checkCommand(): Command {
+export function define(): Command {
   return verb('check', 'Compare every backend with the catalog, and the catalog with every backend.')
     .option('--read-data', 'also read every copy and hash it')
     .option('--subset <n/t>', 'with --read-data: only the n-th of t equal parts, like 3/30')
@@ -23,7 +23,7 @@ export function checkCommand(): Command {
  * Inside of the daemon that runs on the folder, else alone. Exit code 3: something is missing or damaged, or was found so
  * and mended by that daemon meanwhile, and it is listed. 1: a backend could not be asked, or heights were not examined, so that nothing can be said of them.
  */
-export async function check(options: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json } = options;
   refuseIgnored(own);
   const folder = archiveFolder(options.config, context.cwd);

@@ -3,13 +3,13 @@ import { showConfig } from '../../config/index.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function configCommand(): Command {
+export function define(): Command {
   return verb('config', 'Show the effective configuration, secrets masked, and where each value comes from.', {
     listsSettings: true,
   });
 }
 
-export async function config({ config, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle({ config, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const settings = showConfig(config);
   if (json) {
     printJson(context, { file: config.file, settings });

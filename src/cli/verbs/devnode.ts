@@ -7,7 +7,7 @@ import { type CliContext, type ExitCode, interruptedCode, print } from '../cli-c
 import { CliError } from '../errors.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function devnodeCommand(): Command {
+export function define(): Command {
   return verb('devnode', 'Run an emulated node on a socket, for tests and try-outs. Nothing of its chain is real.')
     .option('--port <number>', 'port to listen on; 0 takes a free one', '18370')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
@@ -22,7 +22,7 @@ export function devnodeCommand(): Command {
     .option('--recorded-blobs', 'begin with the 22 contents of a recorded real chain');
 }
 
-export async function devnode({ own, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle({ own, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const text = (name: string): string | null => (typeof own[name] === 'string' ? own[name] : null);
   const folder = text('persist');
   const adminPort = text('adminPort');

@@ -22,7 +22,7 @@ import { askDaemon, readAnswer, refusal } from '../daemon-client.ts';
 import { CliError } from '../errors.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function getCommand(): Command {
+export function define(): Command {
   return addTargetOptions(
     verb('get', 'Fetch a blob from the archive, verify it, and write it to a file.')
       .argument(
@@ -34,7 +34,11 @@ export function getCommand(): Command {
 }
 
 /** Exit code 3: the archive answered that it has not got it. */
-export async function get(text: string, options: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle(
+  options: VerbOptions,
+  context: CliContext,
+  [text = '']: readonly string[],
+): Promise<ExitCode> {
   const name = parseNamedHash(text);
   const output = typeof options.own['output'] === 'string' ? options.own['output'] : '-';
   if (options.json && output === '-') {

@@ -4,7 +4,7 @@ import { type CliContext, type ExitCode, print, printJson } from '../cli-context
 import { runJob } from '../run-job.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function rebuildCommand(): Command {
+export function define(): Command {
   return verb('rebuild', 'Make the catalog again from the data folder and the backends.').option(
     '--from <backend>',
     'only from this backend (and the data folder); without it, from all of them',
@@ -19,7 +19,7 @@ const rebuildReport = z.object({
 });
 
 /** Every blob is read and hashed; what is found is kept as not placed yet, until the chain places it. */
-export async function rebuild(options: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const from = typeof options.own['from'] === 'string' ? options.own['from'] : null;
   const asked = { kind: 'rebuild', parameters: { from } };
   const { exitCode, report } = await runJob(asked, options, context, ({ event, message }) => {

@@ -7,7 +7,7 @@ import { RPC_OPERATIONS, type RpcOperation } from '../rpc/rpc-operations.ts';
 import { printResult, printResultJson } from '../rpc/show-result.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function rpcCommand(): Command {
+export function define(): Command {
   const operations = RPC_OPERATIONS.map(({ names, words }) => `  ${names[0]} ${words}`).join('\n');
   return verb('rpc', 'Call one operation of the node, spelled as its release wants it.')
     .argument('<operation>', 'name as in the specification, or as a release line spells it')
@@ -16,7 +16,7 @@ export function rpcCommand(): Command {
     .addHelpText('after', `\nOperations:\n${operations}\n\nArguments that begin with a dash go after --.`);
 }
 
-export async function rpc(words: readonly string[], options: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle(options: VerbOptions, context: CliContext, words: readonly string[]): Promise<ExitCode> {
   const [name = '', ...rest] = words;
   const operation = findOperation(name);
   const call = operation.call(new CallWords(`${name} ${operation.words}`, rest, context.cwd));

@@ -3,19 +3,18 @@ import type { Command } from 'commander';
 import { type Daemon, startDaemon } from '../../app/daemon.ts';
 import type { SettingValues } from '../../config/index.ts';
 import { createLogger, LevelSwitch, type Logger } from '../../core/observability/logger.ts';
-import { createDevnode, type Devnode } from '../../devnode/index.ts';
+import type { Devnode } from '../../devnode/index.ts';
 import { DataFolder } from '../../storage/local/data-folder.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
 import { devFolder } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
-import { humanLog } from '../human-log.ts';
 import { reloader } from '../reload.ts';
-import { type Reporter, startReporter } from '../reporter.ts';
+import type { Reporter } from '../reporter.ts';
 import { stopInTime } from '../stop-in-time.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
 
-export function runCommand(): Command {
+export function define(): Command {
   return verb('run', 'Archive every blob that the node publishes, until stopped.').option(
     '--dev',
     'show progress for people; without a node address, emulate the chain in this process (data under <data dir>/dev)',
@@ -24,7 +23,7 @@ export function runCommand(): Command {
 
 const BLOCKS_EVERY_MS = 3_000;
 
-export async function run({ config, reread, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle({ config, reread, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const dev = own['dev'] === true;
   const emulated = dev && config.values.nodeUrl === null;
   if (!dev && config.values.nodeUrl === null) throw noNode();
@@ -33,7 +32,8 @@ export async function run({ config, reread, own }: VerbOptions, context: CliCont
   // Between progress lines, only what is wrong is worth a line, unless a level was asked for.
   const level = dev && config.origins.logLevel === 'default' ? 'warn' : config.values.logLevel;
   const levels = new LevelSwitch(level);
-  const log = createLogger(levels, dev ? humanLog(context.stderr) : context.stdout);
+  // What only people see, and the emulated node, are loaded for them alone: a daemon starts without.
+  const log = createLogger(levels, dev ? (await import('../human-log.ts')).humanLog(context.stderr) : context.stdout);
   let daemon: Daemon | null = null;
   const settingsOf = (values: SettingValues) => ({ ...values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) });
   const running = () => {
@@ -53,7 +53,8 @@ export async function run({ config, reread, own }: VerbOptions, context: CliCont
       levels,
       folder,
     });
-    const reporter = dev ? startReporter(daemon, { emulated, devnode, dataDir }, context) : null;
+    const { startReporter } = dev ? await import('../reporter.ts') : { startReporter: null };
+    const reporter = startReporter?.(daemon, { emulated, devnode, dataDir }, context) ?? null;
     const { stopSeconds: graceSeconds } = config.values;
     return await untilStopped(daemon, reporter, { log, signal: context.signal, graceSeconds });
   } finally {
@@ -80,14 +81,14 @@ async function untilStopped(
 }
 
 async function startEmulation(dataDir: string, folder: DataFolder): Promise<Devnode> {
-  const starting = createDevnode({
-    seed: 'holdfast --dev',
-    blocksEveryMs: BLOCKS_EVERY_MS,
-    seedRecordedBlobs: true,
-    dataDir: join(dataDir, 'node'),
-  });
   try {
-    return await starting;
+    const { createDevnode } = await import('../../devnode/index.ts');
+    return await createDevnode({
+      seed: 'holdfast --dev',
+      blocksEveryMs: BLOCKS_EVERY_MS,
+      seedRecordedBlobs: true,
+      dataDir: join(dataDir, 'node'),
+    });
   } catch (error) {
     await folder.release();
     throw error;

@@ -6,11 +6,11 @@ import { reloader } from '../reload.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
 
-export function serveCommand(): Command {
+export function define(): Command {
   return verb('serve', 'Answer bytes and proofs out of S3 and IPFS, without a catalog: any number of these, anywhere.');
 }
 
-export async function serve({ config, reread }: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle({ config, reread }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const levels = new LevelSwitch(config.values.logLevel);
   const log = createLogger(levels, context.stdout);
   let reader: RunningReader | null = null;

@@ -6,7 +6,7 @@ import { askDaemon, readAnswer } from '../daemon-client.ts';
 import { showStatusReport, statusReport } from '../status-report.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function statusCommand(): Command {
+export function define(): Command {
   return addTargetOptions(
     verb('status', 'Say whether anything is at risk, what the running daemon holds where, and what is wrong.'),
   ).addHelpText(
@@ -15,7 +15,7 @@ export function statusCommand(): Command {
   );
 }
 
-export async function showStatus({ config, json, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle({ config, json, own }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const target = await findDaemon(config, context.cwd, givenTarget(own));
   const found = readAnswer(await askDaemon(target, { path: '/v1/status' }, context.signal), statusReport);
   if (json) printJson(context, found);

@@ -18,7 +18,7 @@ import { CliError } from '../errors.ts';
 import { feeOptions } from '../fee-options.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function submitCommand(): Command {
+export function define(): Command {
   return verb('submit', 'Submit a file as a blob to the node, and wait until the node lists it.')
     .argument('<file>', 'the bytes, 1 to 2,097,152')
     .option('--wait <stage>', `wait until the blob is: ${SUBMISSION_STAGES.join(', ')}`, 'listed')
@@ -31,7 +31,11 @@ export function submitCommand(): Command {
 }
 
 /** Exit code 3: the node accepted it and then dropped it. */
-export async function submit(file: string, options: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle(
+  options: VerbOptions,
+  context: CliContext,
+  [file = '']: readonly string[],
+): Promise<ExitCode> {
   const { own, json, config } = options;
   const until = parseStage(own['wait']);
   const hashType = parseHashType(own['hashType']);

@@ -38,7 +38,7 @@ interface Step extends Omit<StepOutcome, 'step'> {
   readonly step: StepOutcome['step'] | 'claim' | 'record';
 }
 
-export function verifyCommand(): Command {
+export function define(): Command {
   return verb('verify', 'Check a file against a version hash or an occurrence record: offline, without any archive.')
     .argument('<file>', 'the bytes')
     .option(
@@ -57,7 +57,11 @@ export function verifyCommand(): Command {
 }
 
 /** Exit code 0: all that was asked for holds. 1: it cannot be told now. 3: something is positively wrong. */
-export async function verifyFile(file: string, options: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle(
+  options: VerbOptions,
+  context: CliContext,
+  [file = '']: readonly string[],
+): Promise<ExitCode> {
   const { proof, hash } = options.own;
   const claim = typeof hash === 'string' ? parseNamedHash(hash) : null;
   const asked = askedProof(options.own);

@@ -7,7 +7,7 @@ import { CliError } from '../errors.ts';
 import { runJob } from '../run-job.ts';
 import { type VerbOptions, verb } from '../verb-options.ts';
 
-export function withholdCommand(): Command {
+export function define(): Command {
   return verb('withhold', 'Take a blob down: it is served, fetched and replicated no more, until this is revoked.')
     .argument('[version hash]', '64 hex characters; 0x and the 66-character form are accepted')
     .option('--reason <text>', 'why; recorded on every backend')
@@ -46,7 +46,7 @@ const revokedReport = z.object({
 const listReport = z.object({ withheld: z.array(entry) });
 
 /** Exit code 3: bytes that were to be purged are still somewhere, and it is listed where. */
-export async function withhold(hash: string | undefined, options: VerbOptions, context: CliContext): Promise<ExitCode> {
+export async function handle(options: VerbOptions, context: CliContext, [hash]: readonly string[]): Promise<ExitCode> {
   const asked = askedJob(hash, options);
   const { exitCode, report } = await runJob(asked, options, context, () => {});
   if (options.json) printJson(context, report);

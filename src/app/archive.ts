@@ -32,7 +32,7 @@ import { Replication, type ReplicationOptions } from '../replication/replication
 import { Upkeep } from '../replication/upkeep.ts';
 import type { CustomStore } from '../storage/custom-store.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
 import { Activity } from '../view/activity.ts';
@@ -74,7 +74,7 @@ export interface ArchiveModules {
   /** Asked when that one does not answer, or has not got something. */
   readonly otherNodes?: readonly ArchiveNode[];
   /** Backends with names: they get the occurrence records. */
-  readonly records: readonly RecordStore[];
+  readonly records: readonly ObjectStore[];
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly customFolder: CustomStore;

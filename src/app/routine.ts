@@ -9,7 +9,7 @@ import type { DamageWatch } from '../replication/damage-watch.ts';
 import { localHolding } from '../replication/holding.ts';
 import type { Replication } from '../replication/replication.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 import { ClockWatch } from './clock-watch.ts';
@@ -19,7 +19,7 @@ export interface RoutineModules {
   readonly store: LocalStore;
   readonly rehash: RehashRule;
   /** The data folder's own come first. */
-  readonly records: readonly RecordStore[];
+  readonly records: readonly ObjectStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
   readonly archiverId?: string;

@@ -10,7 +10,6 @@ import { StatelessReader } from '../reading/stateless/stateless-reader.ts';
 import { StatelessWatch } from '../reading/stateless/stateless-watch.ts';
 import { WithheldNames } from '../reading/stateless/withheld-names.ts';
 import { Site } from '../replication/site.ts';
-import { recordsOf } from '../replication/site-records.ts';
 import { StorageError } from '../storage/errors.ts';
 import { declareBackendMetrics } from '../storage/metrics.ts';
 import { LiveSettings } from './live-settings.ts';
@@ -49,7 +48,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     const verifier = await HashThread.start(await createNodeHasher());
     closing.push(() => verifier.stop());
     const sites = backends.map((backend) => new Site(backend, verifier, () => performance.now()));
-    const named = sites.map(recordsOf).filter((store) => store !== null);
+    const named = sites.map(({ store }) => store.documents).filter((store) => store !== null);
     if (named.length === 0 && settings.withheldFile === null) throw noWithheldList();
     const withheld = new WithheldNames({ stores: named, file: settings.withheldFile });
     const { archiverUrl, archiverToken } = settings;

@@ -5,7 +5,7 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import type { ArchiveNode } from '../node/chain-node.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 import type { OccurrencePage, OccurrenceStatus } from '../view/archive-view.ts';
@@ -46,7 +46,7 @@ export interface ChainModules {
   readonly verifier: Verifier;
   readonly held: HeldBytes;
   readonly sources: readonly BytesSource[];
-  readonly records: readonly RecordStore[];
+  readonly records: readonly ObjectStore[];
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly nowMs: () => number;

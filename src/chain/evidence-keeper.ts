@@ -3,7 +3,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
-import { parseRecordPath, type RecordPath, type RecordStore } from '../storage/record-store.ts';
+import { type ObjectStore, readText } from '../storage/object-store.ts';
+import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import { RefusedRecords } from './refused-records.ts';
 
 export interface EvidenceModules {
@@ -11,7 +12,7 @@ export interface EvidenceModules {
   readonly archiverId: string;
   readonly catalog: Catalog;
   /** Every backend with names. Each gets all of it, whenever it came to be one. */
-  readonly stores: readonly RecordStore[];
+  readonly stores: readonly ObjectStore[];
   readonly conditions: ConditionBoard;
   /** A clock that never steps. */
   readonly steadyMs: () => number;
@@ -30,7 +31,7 @@ export interface EvidenceStatus {
 
 /** A store, and what it refuses. */
 interface Target {
-  readonly store: RecordStore;
+  readonly store: ObjectStore;
   readonly refused: RefusedRecords;
 }
 
@@ -92,9 +93,9 @@ export class EvidenceKeeper {
     if (catalog.evidence.deliveredTo(store.id) !== null) return;
     const prefix = `audit/${archiverId}/`;
     let group: { path: string; document: string }[] = [];
-    for await (const { path } of store.listRecords(prefix, signal)) {
+    for await (const { path } of store.list({ below: prefix }, signal)) {
       const read = async () => {
-        const document = await store.getRecord(path, signal);
+        const document = await readText(store, path, signal);
         if (document !== null) group.push({ path: path.slice(prefix.length), document });
       };
       // A file that the disk does not give is told, and keeps none of the others.
@@ -151,16 +152,17 @@ export class EvidenceKeeper {
   }
 
   /** As it is now: it may have changed since it was found to be due, and somebody else may have brought that. */
-  async #putLatest(store: RecordStore, path: string, signal: AbortSignal): Promise<void> {
+  async #putLatest(store: ObjectStore, path: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { catalog } = this.#modules;
     const document = catalog.evidence.find(path);
     // An old report that the catalog does not keep any more.
     if (document === null) return;
-    await store.putRecord(this.#placeOf(path), `${JSON.stringify(document, null, 2)}\n`, signal);
+    const text = `${JSON.stringify(document, null, 2)}\n`;
+    await store.put({ path: this.#placeOf(path), text }, 'replace', signal);
   }
 
-  #inTurn(store: RecordStore, work: () => Promise<void>): Promise<void> {
+  #inTurn(store: ObjectStore, work: () => Promise<void>): Promise<void> {
     // Whoever asked is told what fails; the next one has its turn all the same.
     const turn = (this.#turns.get(store.id) ?? Promise.resolve()).then(work);
     this.#turns.set(
@@ -171,7 +173,7 @@ export class EvidenceKeeper {
   }
 
   /** Until it is done: told meanwhile, and the archive is ready, for bytes are archived and served all the same. */
-  async #insist(store: RecordStore, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async #insist(store: ObjectStore, work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const subject = `chain:evidence:${store.id}` as const;
     while (!signal.aborted) {
       try {

@@ -3,7 +3,8 @@ import { RECORDED_OCCURRENCES } from '../catalog/chain-index.ts';
 import type { PlacedOccurrence } from '../catalog/occurrence-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import { StorageError } from '../storage/errors.ts';
-import { parseRecordPath, type RecordStore } from '../storage/record-store.ts';
+import { type ObjectStore, readText } from '../storage/object-store.ts';
+import { parseRecordPath } from '../storage/record-path.ts';
 import { decodeOccurrenceRecord, parseOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../verify/errors.ts';
 import { type OccurrenceRecord, occurrenceKey } from '../verify/occurrence-record.ts';
@@ -21,9 +22,9 @@ const NO_BYTES = new Uint8Array();
 /** Gives occurrence records out only when they prove what they say, and speak of a block that is final here. */
 export class OccurrenceProofs {
   readonly #catalog: Catalog;
-  readonly #stores: readonly RecordStore[];
+  readonly #stores: readonly ObjectStore[];
 
-  constructor(catalog: Catalog, stores: readonly RecordStore[]) {
+  constructor(catalog: Catalog, stores: readonly ObjectStore[]) {
     this.#catalog = catalog;
     this.#stores = stores;
   }
@@ -72,12 +73,12 @@ export class OccurrenceProofs {
 
 /** What a store has as the record of this occurrence. @throws StorageError, and VerifyError for what is no record. */
 export async function recordIn(
-  store: Pick<RecordStore, 'getRecord'>,
+  store: Pick<ObjectStore, 'get'>,
   occurrence: PlacedOccurrence,
   sizeBytes: number,
   signal: AbortSignal,
 ): Promise<OccurrenceRecord | 'none' | 'wrong'> {
-  const text = await store.getRecord(parseRecordPath(occurrenceKey(occurrence)), signal);
+  const text = await readText(store, parseRecordPath(occurrenceKey(occurrence)), signal);
   if (text === null) return 'none';
   const record = parseOccurrenceRecord(text);
   return proves(record, occurrence, sizeBytes) ? record : 'wrong';

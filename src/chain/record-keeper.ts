@@ -7,7 +7,8 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 import { StorageError } from '../storage/errors.ts';
-import { parseRecordPath, type RecordPath, type RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
+import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import { decodeOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../verify/errors.ts';
 import { encodeOccurrenceRecord, occurrenceKey } from '../verify/occurrence-record.ts';
@@ -18,7 +19,7 @@ import { RefusedRecords } from './refused-records.ts';
 export interface RecordModules {
   readonly catalog: Catalog;
   /** Every backend with names, the data folder first. Each gets every record, whenever it came to be one. */
-  readonly stores: readonly RecordStore[];
+  readonly stores: readonly ObjectStore[];
   readonly conditions: ConditionBoard;
   /** Up to here everything on our branch is final now; null: nothing is. */
   readonly finalHeight: () => number | null;
@@ -55,7 +56,7 @@ export class RecordKeeper {
     await Promise.all(this.#modules.stores.map((store) => this.#serve(store, signal)));
   }
 
-  async #serve(store: RecordStore, signal: AbortSignal): Promise<void> {
+  async #serve(store: ObjectStore, signal: AbortSignal): Promise<void> {
     const { news, conditions, catalog, finalHeight, steadyMs } = this.#modules;
     const subject = `chain:records:${store.id}` as const;
     const refused = new RefusedRecords({ store, subject: `chain:refused-records:${store.id}`, conditions, steadyMs });
@@ -82,7 +83,7 @@ export class RecordKeeper {
   }
 
   /** Before anything is written: the same transaction can be final again under the same name, in another block. */
-  async #deleteWithdrawn(store: RecordStore, refused: RefusedRecords, signal: AbortSignal): Promise<void> {
+  async #deleteWithdrawn(store: ObjectStore, refused: RefusedRecords, signal: AbortSignal): Promise<void> {
     const { catalog } = this.#modules;
     for (let after = 0; ; ) {
       const withdrawn = catalog.records.undeleted(store.id, after, GROUP);
@@ -103,7 +104,7 @@ export class RecordKeeper {
   }
 
   /** Gives why one could not be made, which keeps none of the others from being written. */
-  async #writeDue(store: RecordStore, refused: RefusedRecords, signal: AbortSignal): Promise<Error | null> {
+  async #writeDue(store: ObjectStore, refused: RefusedRecords, signal: AbortSignal): Promise<Error | null> {
     const { catalog, finalHeight } = this.#modules;
     let fault: Error | null = null;
     for (let after: { height: number; transactionIndex: number } = BEGINNING; !signal.aborted; ) {
@@ -121,7 +122,8 @@ export class RecordKeeper {
         const text = isOurs() ? await this.#textOf(record, store, signal) : null;
         if (text === null || !isOurs()) continue;
         if (text instanceof Error) fault = text;
-        else if (await refused.attempt(path, () => store.putRecord(path, text, signal), signal)) written.push(record);
+        else if (await refused.attempt(path, () => store.put({ path, text }, 'replace', signal), signal))
+          written.push(record);
       }
       // What a reorganisation took while it was put is queued to be deleted, and does not count as written.
       catalog.records.recordWritten(store.id, written);
@@ -131,7 +133,7 @@ export class RecordKeeper {
     return fault;
   }
 
-  async #textOf(due: DueRecord, store: RecordStore, signal: AbortSignal): Promise<string | Error> {
+  async #textOf(due: DueRecord, store: ObjectStore, signal: AbortSignal): Promise<string | Error> {
     try {
       if (due.record !== UNMADE_RECORD) return completed(due, due.record);
       const [first, ...others] = this.#modules.stores.filter((other) => other !== store);
@@ -152,7 +154,7 @@ export class RecordKeeper {
   }
 
   /** null: that store has not got it, or cannot be asked. */
-  async #copyFrom(store: RecordStore, due: DueRecord, signal: AbortSignal): Promise<string | null> {
+  async #copyFrom(store: ObjectStore, due: DueRecord, signal: AbortSignal): Promise<string | null> {
     const block = this.#modules.catalog.chain.blockAt(due.height);
     if (block?.hash !== due.blockHash) return null;
     try {
@@ -189,17 +191,17 @@ function completed({ sizeBytes }: DueRecord, record: string): string {
 
 /** Where object lock keeps it, a tombstone beside it says which block it spoke of: the same name can be right later. */
 async function deleteFrom(
-  store: RecordStore,
+  store: ObjectStore,
   path: RecordPath,
   occurrence: WithdrawnOccurrence,
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await store.deleteRecord(path, signal);
+    await store.delete(path, signal);
   } catch (error) {
     if (codeOf(error) !== 'storage/locked') throw error;
     const tombstone = { version: 1, withdrawn: true, blockHash: occurrence.blockHash };
     const beside = parseRecordPath(path.replace(/\.json$/, '.withdrawn.json'));
-    await store.putRecord(beside, `${JSON.stringify(tombstone, null, 2)}\n`, signal);
+    await store.put({ path: beside, text: `${JSON.stringify(tombstone, null, 2)}\n` }, 'replace', signal);
   }
 }

@@ -3,10 +3,12 @@ import { LRUCache } from 'lru-cache';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard, Subject } from '../core/conditions/condition-board.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
-import type { RecordPath, RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
+import { takesAndGives } from '../storage/probe.ts';
+import type { RecordPath } from '../storage/record-path.ts';
 
 export interface RefusedRecordsOptions {
-  readonly store: RecordStore;
+  readonly store: ObjectStore;
   readonly subject: Subject;
   readonly conditions: ConditionBoard;
   /** A clock that never steps. */
@@ -84,9 +86,9 @@ export class RefusedRecords {
   /** A store that cannot say whether it takes others is held for the one to blame. */
   async #isOfOneRecord(error: unknown, signal: AbortSignal): Promise<boolean> {
     if (!(error instanceof StorageError) || isOfTheStore(error)) return false;
-    const takesOthers = await this.#options.store.takesOthers?.(signal);
+    const findings = await this.#options.store.probe(signal);
     signal.throwIfAborted();
-    return takesOthers === true;
+    return takesAndGives(findings);
   }
 
   #rest(path: RecordPath): void {

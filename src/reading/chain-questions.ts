@@ -14,7 +14,7 @@ import {
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
 import type { ChainNode, HeaderMembers } from '../node/chain-node.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type {
   BlockLookup,
   ChainUnavailable,
@@ -38,7 +38,7 @@ export interface ChainQuestionModules {
   readonly node: Pick<ChainNode, 'header'>;
   readonly catalog: Catalog;
   /** Every backend with names, nearest first. */
-  readonly records: readonly RecordStore[];
+  readonly records: readonly ObjectStore[];
   readonly poller: { isListCurrent(): boolean };
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: { readonly isDone: boolean };

@@ -7,14 +7,13 @@ import { Pulse } from '../core/pulse.ts';
 import type { StoredEntry } from '../storage/blob-store.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import { type Adopted, adoptCopies, adoptUnread, type Listed } from './adopt-copies.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { noteRecordedFloor } from './recorded-floor.ts';
 import type { Site } from './site.ts';
-import { recordsOf } from './site-records.ts';
 
 export interface AdoptionModules {
   readonly store: LocalStore;
@@ -23,7 +22,7 @@ export interface AdoptionModules {
   readonly conditions: ConditionBoard;
   readonly sites: readonly Site[];
   /** The data folder's own, for the heights of which records lie there. */
-  readonly records: readonly Pick<RecordStore, 'listRecords'>[];
+  readonly records: readonly Pick<ObjectStore, 'list'>[];
   readonly custom: CustomUpkeep;
   readonly damage: DamageWatch;
   /** Bound to no chain when this process took it. */
@@ -184,7 +183,7 @@ export class Adoption {
     this.#unreadAt.set(site, unread);
     await adoptCopies(site, unread, { ...this.#modules, progress }, signal);
     await this.#adoptCustom(site.id, signal);
-    const records = recordsOf(site);
+    const records = site.store.documents;
     if (records !== null) await noteRecordedFloor(records, this.#modules.catalog, signal);
   }
 

@@ -1,6 +1,7 @@
 import type { BytesSource } from '../chain/loss-judge.ts';
+import { aroundStore } from '../storage/around-store.ts';
 import type { BlobStore } from '../storage/blob-store.ts';
-import type { RecordPath, RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { Site } from './site.ts';
 
 /** Whoever may have the bytes of a blob besides the nodes: the data folder, where a crash may have left some, and every backend. */
@@ -20,28 +21,17 @@ function siteSource(site: Site): BytesSource {
   };
 }
 
-/** The backends with names, as far as they may be written to now: before they are bound to our chain they refuse. */
-export function recordStores(local: readonly RecordStore[], sites: readonly Site[]): RecordStore[] {
+/** The stores of records and evidence, as far as they may be written to now: before they are bound to our chain they refuse. */
+export function recordStores(local: readonly ObjectStore[], sites: readonly Site[]): ObjectStore[] {
   return [...local, ...sites.map(siteRecords).filter((store) => store !== null)];
 }
 
-function siteRecords(site: Site): RecordStore | null {
-  const { putRecord, getRecord, listRecords, deleteRecord } = site.store;
-  if (putRecord === undefined || getRecord === undefined || listRecords === undefined || deleteRecord === undefined) {
-    return null;
-  }
-  const { store } = site;
-  const judged = <T>(signal: AbortSignal, ask: () => Promise<T>) => {
+function siteRecords(site: Site): ObjectStore | null {
+  const { documents } = site.store;
+  if (documents === null) return null;
+  const judged = aroundStore(documents, async (_question, ask, signal) => {
     site.admit();
-    return site.judged(ask, signal);
-  };
-  return {
-    id: site.id,
-    putRecord: (path: RecordPath, document, signal) =>
-      judged(signal, () => putRecord.call(store, path, document, signal)),
-    getRecord: (path, signal) => judged(signal, () => getRecord.call(store, path, signal)),
-    listRecords: (prefix, signal) => listRecords.call(store, prefix, signal),
-    deleteRecord: (path, signal) => judged(signal, () => deleteRecord.call(store, path, signal)),
-    takesOthers: (signal) => site.takesOthers(signal),
-  };
+    return await site.judged(ask, signal);
+  });
+  return { ...judged, probe: (signal) => site.findings(signal) };
 }

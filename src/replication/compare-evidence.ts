@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import { parseRecordPath, type RecordStore } from '../storage/record-store.ts';
+import { type ObjectStore, readText } from '../storage/object-store.ts';
+import { parseRecordPath } from '../storage/record-path.ts';
 
 const PAGE_DOCUMENTS = 500;
 
@@ -8,7 +9,7 @@ const PAGE_DOCUMENTS = 500;
  * come in the order of paths, so that nothing but one page is held. Gives how many are missing.
  */
 export async function compareEvidence(
-  store: RecordStore,
+  store: ObjectStore,
   catalog: Catalog,
   archiverId: string,
   signal: AbortSignal,
@@ -16,7 +17,7 @@ export async function compareEvidence(
   const { evidence } = catalog;
   const prefix = `audit/${archiverId}/`;
   const delivered = evidence.deliveredTo(store.id) ?? 0;
-  const listing = store.listRecords(prefix, signal)[Symbol.asyncIterator]();
+  const listing = store.list({ below: prefix }, signal)[Symbol.asyncIterator]();
   const nextListed = async () => {
     const { done, value } = await listing.next();
     return done === true ? null : value.path.slice(prefix.length);
@@ -34,7 +35,7 @@ export async function compareEvidence(
         while (listed !== null && listed < path) listed = await nextListed();
         if (listed === path || sequence > delivered) continue;
         // A listing may be late: only what the store answers it has not got is missing.
-        if ((await store.getRecord(parseRecordPath(prefix + path), signal)) !== null) continue;
+        if ((await readText(store, parseRecordPath(prefix + path), signal)) !== null) continue;
         missing += 1;
         first = Math.min(first, sequence - 1);
       }

@@ -1,7 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { RECORDED_OCCURRENCES } from '../catalog/chain-index.ts';
 import { HASH_TYPES, type VersionHash } from '../core/blob/ids.ts';
-import { parseRecordPath, type RecordStore } from '../storage/record-store.ts';
+import { type ObjectStore, readText } from '../storage/object-store.ts';
+import { parseRecordPath } from '../storage/record-path.ts';
 import { occurrenceKey } from '../verify/occurrence-record.ts';
 
 const PAGE_CONTENTS = 500;
@@ -12,7 +13,7 @@ const PAGE_CONTENTS = 500;
  * `countsQueued`: also those that are queued already, because nobody runs who would write them.
  */
 export async function compareRecords(
-  store: RecordStore,
+  store: ObjectStore,
   catalog: Catalog,
   countsQueued: boolean,
   signal: AbortSignal,
@@ -36,7 +37,7 @@ export async function compareRecords(
             .filter((one) => countsQueued || !catalog.records.isQueued(store.id, one));
           for (const occurrence of gone) {
             // A listing may be late: only what the store answers it has not got is missing.
-            if ((await store.getRecord(parseRecordPath(occurrenceKey(occurrence)), signal)) !== null) continue;
+            if ((await readText(store, parseRecordPath(occurrenceKey(occurrence)), signal)) !== null) continue;
             catalog.records.requeue(store.id, [occurrence]);
             missing += 1;
           }
@@ -55,8 +56,8 @@ class RecordListing {
   #next: string | null = null;
   #isBegun = false;
 
-  constructor(store: RecordStore, prefix: string, signal: AbortSignal) {
-    this.#entries = store.listRecords(prefix, signal)[Symbol.asyncIterator]();
+  constructor(store: ObjectStore, prefix: string, signal: AbortSignal) {
+    this.#entries = store.list({ below: prefix }, signal)[Symbol.asyncIterator]();
   }
 
   /** The paths of this content. Only ever asked for one that sorts behind the last. */

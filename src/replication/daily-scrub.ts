@@ -3,7 +3,7 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
@@ -21,7 +21,7 @@ export interface DailyScrubModules {
   readonly store: LocalStore;
   readonly rehash: RehashRule;
   /** The data folder's own come first. */
-  readonly records: readonly RecordStore[];
+  readonly records: readonly ObjectStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
   /** Whose evidence lies on the backends. */

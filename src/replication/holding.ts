@@ -1,7 +1,7 @@
 import type { ContentName } from '../core/blob/ids.ts';
 import type { BlobStore } from '../storage/blob-store.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import { recordStores } from './archive-sources.ts';
 import { examineLocal } from './local-copy.ts';
@@ -12,7 +12,7 @@ export interface Holding {
   readonly id: string;
   readonly store: BlobStore;
   /** Where its occurrence records lie; null: it has none (IPFS). */
-  readonly records: RecordStore | null;
+  readonly records: ObjectStore | null;
   /** Sees that it belongs to our chain, and says so there again where that is gone. Absent: it has no place to say it. */
   bind?(signal: AbortSignal): Promise<void>;
   /** What its copy is; one that seems bad is read again on a fresh connection before it is called so. */
@@ -29,7 +29,7 @@ export function siteHolding(site: Site, bind?: Holding['bind']): Holding {
   };
 }
 
-export function localHolding(store: LocalStore, rehash: RehashRule, records: RecordStore | null = null): Holding {
+export function localHolding(store: LocalStore, rehash: RehashRule, records: ObjectStore | null = null): Holding {
   return {
     id: store.id,
     store,

@@ -2,7 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import { compareEvidence } from './compare-evidence.ts';
 import { compareListing } from './compare-listing.ts';
 import { compareRecords } from './compare-records.ts';
@@ -113,7 +113,7 @@ export class Scrub {
     }
   }
 
-  async #missingRecords(records: RecordStore, signal: AbortSignal): Promise<number> {
+  async #missingRecords(records: ObjectStore, signal: AbortSignal): Promise<number> {
     const { catalog, archiverId } = this.#modules;
     const evidence = archiverId === undefined ? 0 : await compareEvidence(records, catalog, archiverId, signal);
     const countsQueued = this.#modules.replication?.isRunning === false;

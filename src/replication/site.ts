@@ -1,6 +1,6 @@
 import type { ContentName } from '../core/blob/ids.ts';
 import { isOfTheStore, mayBeOneObject, StorageError } from '../storage/errors.ts';
-import { takesAndGives } from '../storage/probe.ts';
+import { type ProbeFinding, takesAndGives } from '../storage/probe.ts';
 import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
 import type { Backend, RemoteStore } from './backend.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
@@ -45,6 +45,7 @@ export class Site {
   lastError: StorageError | null = null;
   #expectedMs = 0;
   #servedMs = Number.NEGATIVE_INFINITY;
+  #found: readonly ProbeFinding[] = [];
   #probing: Promise<boolean> | null = null;
   #questions = 0;
 
@@ -196,9 +197,10 @@ export class Site {
     this.lastError = error;
   }
 
-  /** While the backend may be used: does it take and give something new? */
-  async takesOthers(signal: AbortSignal): Promise<boolean> {
-    return this.isAdmitted && !this.isLeftAlone && (await this.#serves(PROBE_HOLDS_MS.goOn, signal));
+  /** What a probe of the backend finds, while the backend may be used. Whoever asks within some seconds shares one probe. */
+  async findings(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+    const serves = this.isAdmitted && !this.isLeftAlone && (await this.#serves(PROBE_HOLDS_MS.goOn, signal));
+    return serves ? this.#found : [];
   }
 
   /** One probe at a time answers all who ask. */
@@ -215,6 +217,7 @@ export class Site {
     const findings = await this.store.probe(bounded).catch(() => []);
     if (!takesAndGives(findings)) return false;
     this.#servedMs = this.#steadyMs();
+    this.#found = findings;
     return true;
   }
 }

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RecordStore } from '../storage/record-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import { type Adopted, adoptCopies } from './adopt-copies.ts';
 import type { Adoption } from './adoption.ts';
@@ -14,7 +14,6 @@ import { type Holding, localHolding } from './holding.ts';
 import { noteRecordedFloor } from './recorded-floor.ts';
 import type { Replication } from './replication.ts';
 import { type BackendFindings, type CheckProgress, Scrub, type Subset } from './scrub.ts';
-import { recordsOf } from './site-records.ts';
 
 export type { Subset } from './scrub.ts';
 
@@ -23,7 +22,7 @@ export interface UpkeepModules {
   readonly store: LocalStore;
   readonly rehash: RehashRule;
   /** The data folder's own come first. */
-  readonly records: readonly RecordStore[];
+  readonly records: readonly ObjectStore[];
   readonly damage: DamageWatch;
   readonly adoption: Adoption;
   readonly replication: Replication;
@@ -219,7 +218,7 @@ export class Upkeep {
       try {
         const found = await adoptCopies(site, new Map(), modules, signal);
         backends[site.id] = found;
-        const records = recordsOf(site);
+        const records = site.store.documents;
         if (records !== null) await noteRecordedFloor(records, catalog, signal);
         if (found.unread > 0) faults[site.id] = `${found.unread} of its blobs could not be read.`;
       } catch (error) {

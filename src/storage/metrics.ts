@@ -2,7 +2,9 @@ import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../core/blob/errors.ts';
 import type { MetricsRegistry } from '../core/observability/metrics.ts';
+import { aroundStore } from './around-store.ts';
 import type { BlobStore } from './blob-store.ts';
+import type { ObjectStore } from './object-store.ts';
 
 /** Notes what one question to a backend came to. `code` of an error: stable, from a closed list. */
 export interface BackendWatch {
@@ -42,19 +44,26 @@ const WATCHED: ReadonlyMap<string, string> = new Map([
   ['stat', 'stat'],
   ['delete', 'delete'],
   ['purge', 'delete'],
-  ['putRecord', 'putRecord'],
-  ['getRecord', 'getRecord'],
-  ['deleteRecord', 'deleteRecord'],
   ['setAside', 'setAside'],
   ['boundChain', 'boundChain'],
   ['bindTo', 'bindTo'],
 ]);
 
 /** The same store, each question of which is noted. Listings, which come in pages, are not. */
-export function watchedStore<Store extends BlobStore>(store: Store, watch: BackendWatch): Store {
+export function watchedStore<Store extends BlobStore & { readonly documents: ObjectStore | null }>(
+  store: Store,
+  watch: BackendWatch,
+): Store {
+  const documents =
+    store.documents === null
+      ? null
+      : aroundStore(store.documents, ({ operation }, ask, signal) =>
+          noted(store.id, `${operation}Record`, [signal], ask, watch),
+        );
   return new Proxy(store, {
     get(target, key) {
       const member: unknown = Reflect.get(target, key, target);
+      if (key === 'documents') return documents;
       if (typeof member !== 'function') return member;
       // Bound: private fields are those of the store, not of what stands before it.
       const ask = (...words: unknown[]): unknown => Reflect.apply(member, target, words);
@@ -65,13 +74,13 @@ export function watchedStore<Store extends BlobStore>(store: Store, watch: Backe
   });
 }
 
-async function noted(
+async function noted<T>(
   backend: string,
   operation: string,
   words: unknown[],
-  ask: (...words: unknown[]) => unknown,
+  ask: (...words: unknown[]) => T | Promise<T>,
   watch: BackendWatch,
-): Promise<unknown> {
+): Promise<T> {
   const begunMs = performance.now();
   const end = () => watch.asked(backend, operation, (performance.now() - begunMs) / 1_000);
   try {

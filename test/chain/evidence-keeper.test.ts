@@ -8,7 +8,15 @@ import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { StorageError } from '../../src/storage/errors.ts';
 import { RecordFolder } from '../../src/storage/local/record-folder.ts';
-import { parseRecordPath, type RecordStore } from '../../src/storage/record-store.ts';
+import {
+  DOCUMENT_KINDS,
+  type Document,
+  type DocumentRange,
+  type ObjectStore,
+  readText,
+} from '../../src/storage/object-store.ts';
+import { good, type ProbeFinding } from '../../src/storage/probe.ts';
+import { parseRecordPath } from '../../src/storage/record-path.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -18,8 +26,9 @@ const NEVER = new AbortController().signal;
 const at = (path: string) => parseRecordPath(`audit/${ID}/${path}`);
 
 /** A store in memory that tells what is written, and can be away. */
-class WatchedStore implements RecordStore {
+class WatchedStore implements ObjectStore {
   readonly id: string;
+  readonly properties = { holds: DOCUMENT_KINDS };
   readonly documents = new Map<string, string>();
   isAway = false;
   /** The store neither takes nor gives these, and takes others. */
@@ -30,15 +39,15 @@ class WatchedStore implements RecordStore {
     this.id = id;
   }
 
-  async putRecord(path: string, document: string): Promise<void> {
+  async put({ path, text }: Document): Promise<void> {
     this.#tell();
     if (this.isAway) throw new StorageError('storage/unreachable', 'Away.', { retryable: true, hint: 'Wait.' });
     this.#refuse(path);
-    this.documents.set(path, document);
+    this.documents.set(path, text);
   }
 
-  async takesOthers(): Promise<boolean> {
-    return !this.isAway;
+  async probe(): Promise<readonly ProbeFinding[]> {
+    return this.isAway ? [] : [good('readable', 'The store takes and gives others.')];
   }
 
   #refuse(path: string): void {
@@ -53,24 +62,25 @@ class WatchedStore implements RecordStore {
     });
   }
 
-  async getRecord(path: string): Promise<string | null> {
+  async get(path: string): Promise<Uint8Array | null> {
     this.#refuse(path);
-    return this.documents.get(path) ?? null;
+    const text = this.documents.get(path);
+    return text === undefined ? null : Buffer.from(text);
   }
 
-  async *listRecords(prefix: string) {
+  async *list({ below }: DocumentRange) {
     for (const text of this.documents.keys()) {
       const path = parseRecordPath(text);
-      if (path.startsWith(prefix)) yield { path, sizeBytes: 0 };
+      if (path.startsWith(below)) yield { path, sizeBytes: 0 };
     }
   }
 
-  async deleteRecord(path: string): Promise<void> {
+  async delete(path: string): Promise<void> {
     this.documents.delete(path);
   }
 }
 
-function keep(catalog: Catalog, stores: readonly RecordStore[]) {
+function keep(catalog: Catalog, stores: readonly ObjectStore[]) {
   let tell = () => {};
   const told = new Promise<void>((resolve) => {
     tell = resolve;
@@ -112,7 +122,7 @@ test('a backend that is away holds up no other, is told, and gets it when it is 
 
 test('a catalog that is made again takes over what the data folder holds, before anything is written', async () => {
   const folder = await RecordFolder.open(temporaryFolder());
-  await folder.putRecord(at('withheld/keccak256/x.json'), '{"reason":"kept"}', NEVER);
+  await folder.put({ path: at('withheld/keccak256/x.json'), text: '{"reason":"kept"}' }, 'replace', NEVER);
   const catalog = openCatalog();
   const bucket = new WatchedStore('s3');
   const asked = bucket.asked();
@@ -126,14 +136,14 @@ test('a catalog that is made again takes over what the data folder holds, before
 test('an older state that is slow on its way does not arrive after a later one', async () => {
   const catalog = openCatalog();
   const store = new WatchedStore('local');
-  const { putRecord } = store;
+  const { put } = store;
   const asked = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  store.putRecord = async (path, document) => {
-    const isFirst = document.includes('before');
+  store.put = async (document) => {
+    const isFirst = document.text.includes('before');
     if (isFirst) asked.resolve();
     if (isFirst) await goOn.promise;
-    await putRecord.call(store, path, document);
+    await put.call(store, document);
   };
   catalog.evidence.put('withheld/keccak256/x.json', { state: 'before' });
   const { keeper, stop } = keep(catalog, [store]);
@@ -199,6 +209,6 @@ test('a folder that lies where a document should lie keeps the data folder from 
   for (const name of ['1', '2']) catalog.evidence.put(`audits/${name}.json`, { name });
   const { keeper, conditions } = keep(catalog, [folder]);
   expect((await keeper.deliverNow(NEVER)).get('local')).toMatch(/audits\/1\.json/);
-  expect(await folder.getRecord(at('audits/2.json'), NEVER)).toContain('2');
+  expect(await readText(folder, at('audits/2.json'), NEVER)).toContain('2');
   expect([keeper.status.waiting, conditions.all()]).toMatchObject([{ local: 1 }, [{ code: 'storage/fault' }]]);
 });

@@ -6,7 +6,15 @@ import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
 import { StorageError } from '../../src/storage/errors.ts';
-import { type RecordPath, type RecordStore, recordPathOrNull } from '../../src/storage/record-store.ts';
+import {
+  DOCUMENT_KINDS,
+  type Document,
+  type DocumentRange,
+  type ListedDocument,
+  type ObjectStore,
+} from '../../src/storage/object-store.ts';
+import { good, type ProbeFinding } from '../../src/storage/probe.ts';
+import { type RecordPath, recordPathOrNull } from '../../src/storage/record-path.ts';
 import { parseOccurrenceRecord } from '../../src/verify/decode-occurrence-record.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { occurrenceKey } from '../../src/verify/occurrence-record.ts';
@@ -39,8 +47,9 @@ function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-class MemoryRecords implements RecordStore {
+class MemoryRecords implements ObjectStore {
   readonly id = 'local';
+  readonly properties = { holds: DOCUMENT_KINDS };
   readonly documents = new Map<RecordPath, string>();
   puts = 0;
   /** Steps in before the document lies there. */
@@ -49,8 +58,8 @@ class MemoryRecords implements RecordStore {
   readonly poisoned = new Set<string>();
   readonly changes: string[] = [];
 
-  async takesOthers(): Promise<boolean> {
-    return true;
+  async probe(): Promise<readonly ProbeFinding[]> {
+    return [good('readable', 'The store takes and gives others.')];
   }
   #change(change: 'put' | 'delete', path: RecordPath): void {
     if (this.poisoned.has(path))
@@ -58,22 +67,23 @@ class MemoryRecords implements RecordStore {
     this.changes.push(`${change} ${path}`);
   }
 
-  async putRecord(path: RecordPath, document: string): Promise<void> {
+  async put({ path, text }: Document): Promise<void> {
     this.puts += 1;
     this.beforePut();
     this.#change('put', path);
-    this.documents.set(path, document);
+    this.documents.set(path, text);
   }
-  async getRecord(path: RecordPath): Promise<string | null> {
-    return this.documents.get(path) ?? null;
+  async get(path: RecordPath): Promise<Uint8Array | null> {
+    const text = this.documents.get(path);
+    return text === undefined ? null : Buffer.from(text);
   }
-  async *listRecords(prefix: string): AsyncIterable<{ path: RecordPath; sizeBytes: number }> {
+  async *list({ below }: DocumentRange): AsyncIterable<ListedDocument> {
     for (const path of this.documents.keys()) {
       const named = recordPathOrNull(path);
-      if (named?.startsWith(prefix)) yield { path: named, sizeBytes: 0 };
+      if (named?.startsWith(below)) yield { path: named, sizeBytes: 0 };
     }
   }
-  async deleteRecord(path: RecordPath): Promise<void> {
+  async delete(path: RecordPath): Promise<void> {
     this.#change('delete', path);
     this.documents.delete(path);
   }

@@ -8,6 +8,7 @@ import type { UnverifiedBlob, VerifiedBlob } from '../../src/verify/verified-blo
 /** A backend in memory whose every answer a test can change: what no server can be made to do on demand. */
 export class MemoryBackend implements RemoteStore, Backend {
   readonly id: string;
+  readonly documents = null;
   readonly blobs = new Map<string, Uint8Array>();
   /** Each question, in its order: `get keccak256/…`. */
   readonly asked: string[] = [];

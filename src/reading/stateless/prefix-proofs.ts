@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ContentName } from '../../core/blob/ids.ts';
-import { parseRecordPath, type RecordPath, type RecordStore } from '../../storage/record-store.ts';
+import { type DocumentReader, readText } from '../../storage/object-store.ts';
+import { parseRecordPath, type RecordPath } from '../../storage/record-path.ts';
 import { parseOccurrenceRecord } from '../../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../../verify/errors.ts';
 import { type OccurrenceRecord, occurrenceKey, occurrencePrefix } from '../../verify/occurrence-record.ts';
@@ -18,23 +19,23 @@ const NO_BYTES = new Uint8Array();
  * tombstone withdraws: where object lock forbids deleting, it says of which block the record spoke.
  */
 export async function proofsByPrefix(
-  store: Pick<RecordStore, 'listRecords' | 'getRecord'>,
+  store: DocumentReader,
   name: ContentName,
   sizeBytes: number,
   signal: AbortSignal,
 ): Promise<OccurrenceRecord[]> {
   const paths = new Set<RecordPath>();
-  for await (const { path } of store.listRecords(occurrencePrefix(name), signal)) {
+  for await (const { path } of store.list({ below: occurrencePrefix(name) }, signal)) {
     paths.add(path);
     if (paths.size >= MOST_NAMES) break;
   }
   const records: OccurrenceRecord[] = [];
   for (const path of [...paths].filter((one) => !isTombstone(one)).toSorted((a, b) => heightIn(a) - heightIn(b))) {
     if (records.length >= MOST_RECORDS) break;
-    const record = goodRecord(await store.getRecord(path, signal), name, sizeBytes, path);
+    const record = goodRecord(await readText(store, path, signal), name, sizeBytes, path);
     if (record === null) continue;
     const beside = parseRecordPath(path.replace(/\.json$/, '.withdrawn.json'));
-    const tombstone = paths.has(beside) ? await store.getRecord(beside, signal) : null;
+    const tombstone = paths.has(beside) ? await readText(store, beside, signal) : null;
     if (tombstone === null || !withdraws(tombstone, record)) records.push(record);
   }
   return records;

@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
 import { firstGood } from '../../replication/first-good.ts';
 import type { Site } from '../../replication/site.ts';
-import { recordsOf } from '../../replication/site-records.ts';
 import { StorageError } from '../../storage/errors.ts';
 import { VerifyError } from '../../verify/errors.ts';
 import type { OccurrenceRecord } from '../../verify/occurrence-record.ts';
@@ -84,7 +83,7 @@ export class StatelessReader {
     const records = new Map<string, OccurrenceRecord>();
     let fault: StorageError | null = null;
     for (const site of this.#modules.sites) {
-      const store = recordsOf(site);
+      const store = site.store.documents;
       if (store === null) continue;
       try {
         site.admit();

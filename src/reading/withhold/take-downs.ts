@@ -9,7 +9,6 @@ import { Pulse } from '../../core/pulse.ts';
 import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
 import type { DamageWatch } from '../../replication/damage-watch.ts';
 import type { Site } from '../../replication/site.ts';
-import { recordsOf } from '../../replication/site-records.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
@@ -203,14 +202,14 @@ export class TakeDowns {
 
   /** Before a backend is used for the first time: nothing that may not lie there is put there. Throws `StorageError`. */
   async readFrom(site: Site, signal: AbortSignal): Promise<void> {
-    const store = recordsOf(site);
+    const store = site.store.documents;
     if (store === null) return;
     this.#recordNew(await this.#saidBy(store, signal));
   }
 
   #sources(): ((signal: AbortSignal) => Promise<WithheldEntry[]>)[] {
     const { records, replication, withheldFile, nowMs } = this.#modules;
-    const named = replication.sites.map(recordsOf).filter((store) => store !== null);
+    const named = replication.sites.map(({ store }) => store.documents).filter((store) => store !== null);
     const stores = [...records, ...named].map((store) => (signal: AbortSignal) => this.#saidBy(store, signal));
     if (withheldFile === null) return stores;
     const fromFile = async () =>

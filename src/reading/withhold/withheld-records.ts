@@ -2,14 +2,15 @@ import { z } from 'zod';
 import { parseWithheldDocument, type WithheldDocument, withheldPath } from '../../catalog/withheld-document.ts';
 import { HASH_TYPES, parseVersionHash } from '../../core/blob/ids.ts';
 import { StorageError } from '../../storage/errors.ts';
-import type { RecordPath, RecordStore } from '../../storage/record-store.ts';
+import { type DocumentReader, readText } from '../../storage/object-store.ts';
+import type { RecordPath } from '../../storage/record-path.ts';
 
 /** What one archiver says on a backend that it withholds, or withheld. */
 export interface WithheldRecord extends WithheldDocument {
   readonly archiver: string;
 }
 
-export type WithheldRecordStore = Pick<RecordStore, 'id' | 'listRecords' | 'getRecord'>;
+export type WithheldRecordStore = DocumentReader;
 
 const PATH = /^audit\/([^/]+)\/(withheld\/([^/]+)\/([0-9a-f]{64})\.json)$/;
 /** Names that are remembered at most: more are an attack on the bucket, not take-downs. */
@@ -22,7 +23,7 @@ const READS_AT_ONCE = 8;
  */
 export async function withheldRecordsIn(store: WithheldRecordStore, signal: AbortSignal): Promise<WithheldRecord[]> {
   const paths: RecordPath[] = [];
-  for await (const { path } of store.listRecords('audit/', signal)) {
+  for await (const { path } of store.list({ below: 'audit/' }, signal)) {
     if (PATH.test(path)) paths.push(path);
     if (paths.length > MOST_NAMES) throw unreadable(store.id, `it withholds more than ${MOST_NAMES} names`);
   }
@@ -30,7 +31,7 @@ export async function withheldRecordsIn(store: WithheldRecordStore, signal: Abor
   let next = 0;
   const lane = async () => {
     for (let path = paths[next++]; path !== undefined; path = paths[next++]) {
-      const text = await store.getRecord(path, signal);
+      const text = await readText(store, path, signal);
       const record = text === null ? null : decode(path, text);
       if (record !== null) records.push(record);
     }

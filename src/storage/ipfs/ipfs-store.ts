@@ -22,6 +22,8 @@ const SIZES_AHEAD = 16;
  */
 export class IpfsStore implements BlobStore, ProbedStore {
   readonly id: string;
+  /** A document has no CID that follows from its path. */
+  readonly documents = null;
   readonly #kubo: KuboApi;
 
   private constructor(kubo: KuboApi) {

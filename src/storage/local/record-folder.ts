@@ -4,20 +4,25 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../../core/blob/errors.ts';
 import { storageFault } from '../errors.ts';
 import {
-  MAX_RECORD_BYTES,
-  type RecordEntry,
-  type RecordPath,
-  type RecordStore,
-  recordPathOrNull,
-} from '../record-store.ts';
+  DOCUMENT_KINDS,
+  type DocumentRange,
+  type ListedDocument,
+  type NewObject,
+  type ObjectKey,
+  type ObjectStore,
+  type PutMode,
+} from '../object-store.ts';
+import { faultOf, good, type ProbeFinding } from '../probe.ts';
+import { MAX_RECORD_BYTES, type RecordPath, recordPathOrNull } from '../record-path.ts';
 import { makeDurableFolder, removeDurably, writeDurably } from './durable-file.ts';
 import { readRegularFile } from './regular-file.ts';
 
 const PROBE = Buffer.from('{}\n');
 
 /** Records as files below the data folder: `occurrences/…` and `audit/…`, a file each, durable when acknowledged. */
-export class RecordFolder implements RecordStore {
+export class RecordFolder implements ObjectStore {
   readonly id = 'local';
+  readonly properties = { holds: DOCUMENT_KINDS };
   readonly #root: string;
   readonly #temporary: string;
 
@@ -38,31 +43,33 @@ export class RecordFolder implements RecordStore {
     return new RecordFolder(dataDir, temporary);
   }
 
-  async putRecord(path: RecordPath, document: string, signal: AbortSignal): Promise<void> {
+  async put({ path, text }: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await this.#doing('put', path, async () => {
-      if ((await this.#read(path)) === document) return;
+      const document = Buffer.from(text);
+      const there = await this.#read(path);
+      if (there !== null && (mode === 'create' || there.equals(document))) return;
       const file = join(this.#root, path);
       await makeDurableFolder(dirname(file));
-      await writeDurably(file, Buffer.from(document), this.#temporary);
+      await writeDurably(file, document, this.#temporary);
     });
   }
 
-  async getRecord(path: RecordPath, signal: AbortSignal): Promise<string | null> {
+  async get(path: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null> {
     signal.throwIfAborted();
     return await this.#doing('get', path, () => this.#read(path));
   }
 
-  async *listRecords(prefix: string, signal: AbortSignal): AsyncIterable<RecordEntry> {
-    yield* this.#below(prefix.replace(/\/+$/, ''), signal);
+  async *list({ below }: DocumentRange, signal: AbortSignal): AsyncIterable<ListedDocument> {
+    yield* this.#below(below.replace(/\/+$/, ''), signal);
   }
 
-  async deleteRecord(path: RecordPath, signal: AbortSignal): Promise<void> {
+  async delete(path: ObjectKey, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await this.#doing('delete', path, () => removeDurably(join(this.#root, path)));
   }
 
-  async takesOthers(signal: AbortSignal): Promise<boolean> {
+  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
     signal.throwIfAborted();
     // A name of its own: two may ask at a time, and each deletes its file.
     const file = join(this.#temporary, `probe-${randomUUID()}`);
@@ -70,13 +77,15 @@ export class RecordFolder implements RecordStore {
       await writeDurably(file, PROBE, this.#temporary);
       const read = await readRegularFile(file, PROBE.length);
       await rm(file, { force: true });
-      return PROBE.equals(read);
-    } catch {
-      return false;
+      if (!PROBE.equals(read)) throw new Error('it gives other bytes than were written');
+      return [good('readable', 'The data folder takes a file and gives it back.')];
+    } catch (cause) {
+      signal.throwIfAborted();
+      return [faultOf('readable', storageFault(this.id, 'probe', cause, this.#root))];
     }
   }
 
-  async *#below(folder: string, signal: AbortSignal): AsyncIterable<RecordEntry> {
+  async *#below(folder: string, signal: AbortSignal): AsyncIterable<ListedDocument> {
     signal.throwIfAborted();
     const entries = await this.#doing('list', folder, () => entriesOf(join(this.#root, folder)));
     for (const entry of entries) {
@@ -90,9 +99,9 @@ export class RecordFolder implements RecordStore {
     }
   }
 
-  async #read(path: RecordPath): Promise<string | null> {
+  async #read(path: RecordPath): Promise<Buffer | null> {
     try {
-      return (await readRegularFile(join(this.#root, path), MAX_RECORD_BYTES)).toString('utf8');
+      return await readRegularFile(join(this.#root, path), MAX_RECORD_BYTES);
     } catch (cause) {
       if (codeOf(cause) === 'ENOENT') return null;
       throw cause;

@@ -4,15 +4,17 @@ import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts
 import type { BlobStore, DamageKeeper, StoredEntry } from '../blob-store.ts';
 import { type ChainBinding, MARKER, markerText, parseMarker, refuseOtherBinding } from '../chain-binding.ts';
 import { type CustomName, type CustomStore, customNameOf, customPath, type ListedCustom } from '../custom-store.ts';
+import {
+  DOCUMENT_KINDS,
+  type Document,
+  type DocumentRange,
+  type ListedDocument,
+  type ObjectStore,
+  type PutMode,
+} from '../object-store.ts';
 import type { PlaceMarks } from '../place-marks.ts';
 import type { ProbedStore, ProbeFinding } from '../probe.ts';
-import {
-  MAX_RECORD_BYTES,
-  type RecordEntry,
-  type RecordPath,
-  type RecordStore,
-  recordPathOrNull,
-} from '../record-store.ts';
+import { MAX_RECORD_BYTES, recordPathOrNull } from '../record-path.ts';
 import { type BlobLayout, rawLayout, sentinelLayout } from './blob-layout.ts';
 import { putSafely, putWhereNothingIs, type SafePut } from './put-safely.ts';
 import { S3Bucket } from './s3-bucket.ts';
@@ -23,7 +25,7 @@ const MARKER_LIMIT_BYTES = 65_536;
 const JSON_TYPE = 'application/json';
 
 /** A bucket, or a prefix of one, of any server that speaks S3. */
-export class S3Store implements BlobStore, CustomStore, DamageKeeper, RecordStore, ChainBinding, ProbedStore {
+export class S3Store implements BlobStore, CustomStore, DamageKeeper, ChainBinding, ProbedStore {
   readonly id: string;
   readonly #bucket: S3Bucket;
   readonly #layout: BlobLayout;
@@ -147,24 +149,24 @@ export class S3Store implements BlobStore, CustomStore, DamageKeeper, RecordStor
     return found;
   }
 
-  async putRecord(path: RecordPath, document: string, signal: AbortSignal): Promise<void> {
-    await this.#putText(path, document, signal);
+  /** Occurrence records and evidence, under their paths. */
+  get documents(): ObjectStore {
+    return {
+      id: this.id,
+      properties: { holds: DOCUMENT_KINDS },
+      put: (document, mode, signal) => this.#putDocument(document, mode, signal),
+      get: async (path, signal) => (await this.#bucket.get(path, MAX_RECORD_BYTES, signal))?.body ?? null,
+      list: (range, signal) => this.#documents(range, signal),
+      delete: (path, signal) => this.#bucket.delete(path, signal),
+      probe: (signal) => this.probe(signal),
+    };
   }
 
-  async getRecord(path: RecordPath, signal: AbortSignal): Promise<string | null> {
-    const found = await this.#bucket.get(path, MAX_RECORD_BYTES, signal);
-    return found === null ? null : new TextDecoder().decode(found.body);
-  }
-
-  async *listRecords(prefix: string, signal: AbortSignal): AsyncIterable<RecordEntry> {
-    for await (const { key, sizeBytes } of this.#bucket.list(prefix, signal)) {
+  async *#documents({ below }: DocumentRange, signal: AbortSignal): AsyncIterable<ListedDocument> {
+    for await (const { key, sizeBytes } of this.#bucket.list(below, signal)) {
       const path = recordPathOrNull(key);
       if (path !== null) yield { path, sizeBytes };
     }
-  }
-
-  async deleteRecord(path: RecordPath, signal: AbortSignal): Promise<void> {
-    await this.#bucket.delete(path, signal);
   }
 
   async boundChain(signal: AbortSignal): Promise<BlockHash | null> {
@@ -213,9 +215,11 @@ export class S3Store implements BlobStore, CustomStore, DamageKeeper, RecordStor
     this.#bucket.close();
   }
 
-  async #putText(name: string, text: string, signal: AbortSignal): Promise<void> {
+  async #putDocument({ path, text }: Document, mode: PutMode, signal: AbortSignal): Promise<void> {
     const body = Buffer.from(text);
     const isSame = (there: Uint8Array) => Buffer.compare(there, body) === 0;
-    await putSafely(this.#bucket, { name, body, contentType: JSON_TYPE, isSame, limitBytes: body.length + 1 }, signal);
+    const object = { name: path, body, contentType: JSON_TYPE, isSame, limitBytes: body.length + 1 };
+    if (mode === 'create') await putWhereNothingIs(this.#bucket, object, signal);
+    else await putSafely(this.#bucket, object, signal);
   }
 }

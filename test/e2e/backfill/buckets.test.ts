@@ -89,7 +89,7 @@ describeWithServers('buckets', () => {
       expect(report.fetched).toBeLessThanOrEqual(blobs.length - before);
       expect(await count()).toBe(blobs.length);
       const records: string[] = [];
-      for await (const { path } of store.listRecords('occurrences/', NEVER)) records.push(path);
+      for await (const { path } of store.documents.list({ below: 'occurrences/' }, NEVER)) records.push(path);
       expect(records).toHaveLength(blobs.length);
       for (const { versionHash, hashType, bytes } of blobs) {
         const found = await store.get({ versionHash: parseVersionHash(versionHash), hashType }, NEVER);

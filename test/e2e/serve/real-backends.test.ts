@@ -3,7 +3,7 @@ import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Devnode } from '../../../src/devnode/index.ts';
-import { parseRecordPath } from '../../../src/storage/record-store.ts';
+import { parseRecordPath } from '../../../src/storage/record-path.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { decodeOccurrenceRecord, verifyOccurrence } from '../../../src/verify/index.ts';
@@ -127,12 +127,12 @@ describeWithServers('holdfast serve, on real backends', () => {
     const tombstone = parseRecordPath(`${stem}.withdrawn.json`);
     const says = (blockHash: string) => JSON.stringify({ version: 1, withdrawn: true, blockHash });
     await withStore(async (store) => {
-      await store.putRecord(tombstone, says(record.blockHash), NEVER);
+      await store.documents.put({ path: tombstone, text: says(record.blockHash) }, 'replace', NEVER);
       expect(await reader.client.problem(`/v1/blobs/${blob?.versionHash}/proof`)).toMatchObject({ status: 503 });
       // Of another block: the record beside it was written again, and is right.
-      await store.putRecord(tombstone, says('cd'.repeat(32)), NEVER);
+      await store.documents.put({ path: tombstone, text: says('cd'.repeat(32)) }, 'replace', NEVER);
       expect((await proof()).status).toBe(200);
-      await store.deleteRecord(parseRecordPath(`${stem}.json`), NEVER);
+      await store.documents.delete(parseRecordPath(`${stem}.json`), NEVER);
       expect(await reader.client.problem(`/v1/blobs/${blob?.versionHash}/proof`)).toMatchObject({ status: 503 });
     });
   });
@@ -203,7 +203,7 @@ describeWithServers('holdfast serve, on real backends', () => {
       const path = parseRecordPath(`audit/someone/withheld/keccak256/${blob?.versionHash}.json`);
       expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200);
       await withStore(async (store) => {
-        await store.putRecord(path, JSON.stringify({ ...record, revokedAt: null }), NEVER);
+        await store.documents.put({ path, text: JSON.stringify({ ...record, revokedAt: null }) }, 'replace', NEVER);
         await eventually(async () => {
           const { status, body } = await reader.client.blob(blob?.versionHash ?? '');
           expect([status, body.includes('an order')]).toEqual([451, false]);
@@ -212,7 +212,11 @@ describeWithServers('holdfast serve, on real backends', () => {
         for (const taken of [`/vh/${blob?.versionHash}`, `${ofBlob}/proof`, `${ofBlob}/record`]) {
           expect([taken, (await reader.client.get(taken)).status]).toEqual([taken, 451]);
         }
-        await store.putRecord(path, JSON.stringify({ ...record, revokedAt: '2026-01-02T00:00:00.000Z' }), NEVER);
+        await store.documents.put(
+          { path, text: JSON.stringify({ ...record, revokedAt: '2026-01-02T00:00:00.000Z' }) },
+          'replace',
+          NEVER,
+        );
         await eventually(async () => expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200));
       });
     },

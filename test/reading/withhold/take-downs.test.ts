@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/core/observability/logger.ts';
 import { TakeDowns } from '../../../src/reading/withhold/take-downs.ts';
 import type { WithheldRecordStore } from '../../../src/reading/withhold/withheld-records.ts';
-import { parseRecordPath } from '../../../src/storage/record-store.ts';
+import { parseRecordPath } from '../../../src/storage/record-path.ts';
 import { MemoryBackend, refusal } from '../../replication/memory-backend.ts';
 import { replicationScene } from '../../replication/replication-scene.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
@@ -82,19 +82,19 @@ test('what one source withholds is in force while the next one does not answer',
   const document = { format: 1, ...nameOf(BLOB), reason: 'told to', at: '2026-01-01T00:00:00.000Z', revokedAt: null };
   const first: WithheldRecordStore = {
     id: 'folder',
-    async *listRecords() {
+    async *list() {
       yield { path, sizeBytes: 1 };
     },
-    getRecord: async () => JSON.stringify(document),
+    get: async () => Buffer.from(JSON.stringify(document)),
   };
   const asked = Promise.withResolvers<void>();
   const silent: WithheldRecordStore = {
     id: 'silent',
-    async *listRecords(_, signal) {
+    async *list(_, signal) {
       asked.resolve();
       await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     },
-    getRecord: async () => null,
+    get: async () => null,
   };
   const stopping = new AbortController();
   const { takeDowns, state } = await scene([first, silent]);

@@ -9,7 +9,8 @@ import { CustomFolder } from '../../../src/storage/local/custom-folder.ts';
 import { DataFolder } from '../../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
 import { RecordFolder } from '../../../src/storage/local/record-folder.ts';
-import { parseRecordPath } from '../../../src/storage/record-store.ts';
+import { readText } from '../../../src/storage/object-store.ts';
+import { parseRecordPath } from '../../../src/storage/record-path.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { ENTRIES } from './entries.ts';
@@ -63,7 +64,7 @@ describe.each(Object.entries(ENTRIES))('%s in the data folder', (_, make) => {
       await make(join(folder, name));
     }
     const asked = [
-      records.getRecord(RECORD, NEVER),
+      readText(records, RECORD, NEVER),
       custom.getCustom(CUSTOM, NEVER),
       claimed.boundChain(),
       archiverIdIn(folder),

@@ -221,7 +221,7 @@ describeWithServers('an S3 store on a real server', () => {
     });
   });
 
-  describeRecordStore('a bucket', async () => (await open({ prefix: 'p' })).store);
+  describeRecordStore('a bucket', async () => (await open({ prefix: 'p' })).store.documents);
 
   test('the probe finds nothing to say against it, and leaves nothing behind', async () => {
     const { store, options } = await open({ prefix: 'probed' });

@@ -31,25 +31,3 @@ export function parseRecordPath(text: string): RecordPath {
 export function recordPathOrNull(text: string): RecordPath | null {
   return PATH.test(text) && text.length <= MAX_PATH_CHARS ? parseRecordPath(text) : null;
 }
-
-export interface RecordEntry {
-  readonly path: RecordPath;
-  readonly sizeBytes: number;
-}
-
-/**
- * Small named documents beside the blobs: occurrence records and audit evidence. A backend with names has them; every
- * call may throw `StorageError`, an abort rejects with the signal's reason, `null` is the store's positive answer.
- */
-export interface RecordStore {
-  readonly id: string;
-  /** Resolves when the document is durable. The same document again is harmless; another one replaces it. */
-  putRecord(path: RecordPath, document: string, signal: AbortSignal): Promise<void>;
-  getRecord(path: RecordPath, signal: AbortSignal): Promise<string | null>;
-  /** Below a prefix that ends in `/`: `occurrences/keccak256/<version hash>/`. In the order of names. */
-  listRecords(prefix: string, signal: AbortSignal): AsyncIterable<RecordEntry>;
-  /** A withdrawn occurrence. `storage/locked` where object lock forbids it: write a tombstone beside it then. */
-  deleteRecord(path: RecordPath, signal: AbortSignal): Promise<void>;
-  /** Does the store take and give something else now? Asked when it refuses a record; without it, nobody knows. */
-  readonly takesOthers?: (signal: AbortSignal) => Promise<boolean>;
-}

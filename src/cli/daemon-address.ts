@@ -30,14 +30,16 @@ export interface DaemonTarget {
   /** Its local socket: over that no token is wanted. null: it is asked over its port. */
   readonly socket: string | null;
   readonly token: string | null;
+  /** There is a token, and it is not sent: nothing proves who listens at this address. */
+  readonly keepsToken: boolean;
 }
 
 /** Where a daemon may be asked. */
 export interface FoundAddress {
   readonly url: string;
   readonly socket: string | null;
-  /** The operator typed the address, or the daemon there holds the lock of the data folder. */
-  readonly isVouchedFor: boolean;
+  /** The daemon there holds the lock of the data folder, or the certificate of the address is looked at. */
+  readonly isProven: boolean;
 }
 
 /** What a command was told about which daemon to ask. */
@@ -65,23 +67,31 @@ export async function runningDaemon(config: Config, cwd: string): Promise<Daemon
 
 /** The address given, else the daemon on the data folder by its socket, else the configured address. */
 export async function findAddress(config: Config, cwd: string, url: string | undefined): Promise<FoundAddress> {
-  if (url !== undefined) return { url: checkedUrl(url), socket: null, isVouchedFor: true };
   const running = await announcedNear(config, cwd);
-  if (running !== null) return { url: running.url, socket: running.adminSocket, isVouchedFor: true };
+  if (url !== undefined) {
+    const typed = checkedUrl(url);
+    return { url: typed, socket: null, isProven: typed === running?.url || /^https:/i.test(typed) };
+  }
+  if (running !== null) return { url: running.url, socket: running.adminSocket, isProven: true };
   const { httpHost, httpPort } = config.values;
   const host = httpHost.includes(':') ? `[${httpHost}]` : httpHost;
-  return { url: `http://${host}:${httpPort}`, socket: null, isVouchedFor: false };
+  return { url: `http://${host}:${httpPort}`, socket: null, isProven: false };
 }
 
 /**
  * The same, with the token that the daemon takes. While no daemon runs on the data folder, anybody on this machine may
- * listen at the configured address: a token goes there only when the address was typed.
+ * listen at the configured address, or at one that was typed. A token goes to an address that nothing proves only when both
+ * the address and the token's file were typed.
  * @throws CliError `cli/no-daemon`
  */
 export async function findDaemon(config: Config, cwd: string, given: GivenTarget): Promise<DaemonTarget> {
   const token = given.tokenFile === undefined ? config.values.token : readToken(resolve(cwd, given.tokenFile));
-  const { url, socket, isVouchedFor } = await findAddress(config, cwd, given.url);
-  if (isVouchedFor || token === null) return { url, socket, token };
+  const { url, socket, isProven } = await findAddress(config, cwd, given.url);
+  if (isProven || token === null) return { url, socket, token, keepsToken: false };
+  if (given.url !== undefined) {
+    const isTyped = given.tokenFile !== undefined;
+    return { url, socket, token: isTyped ? token : null, keepsToken: !isTyped };
+  }
   const folders = dataFolders(config, cwd);
   throw new CliError(
     'cli/no-daemon',
@@ -89,7 +99,7 @@ export async function findDaemon(config: Config, cwd: string, given: GivenTarget
     {
       details: { folders, url },
       retryable: true,
-      hint: `Start the daemon with \`holdfast run\`, or type --url ${url} if what listens there may have the token.`,
+      hint: `Start the daemon with \`holdfast run\`, or type --url ${url} and --token-file if what listens there may have the token.`,
     },
   );
 }

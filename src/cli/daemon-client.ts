@@ -64,6 +64,7 @@ export async function withDaemon<T>(
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       },
     );
+    if (status === 401 && target.keepsToken) throw tokenKept(url);
     return await read({ status, body: arriving });
   } catch (cause) {
     signal.throwIfAborted();
@@ -78,6 +79,20 @@ export async function withDaemon<T>(
   } finally {
     await agent.destroy();
   }
+}
+
+/** The token is in the environment of every command, and whoever listens at the address would have it. */
+function tokenKept(url: string): CliError {
+  const shown = addressWithoutCredentials(url);
+  return new CliError(
+    'cli/unproven-address',
+    `${shown} asks for a token, and nothing proves that a holdfast daemon listens there: HOLDFAST_TOKEN would be sent to it. It was not sent.`,
+    {
+      details: { base: shown },
+      retryable: false,
+      hint: 'Type --token-file <file> beside --url if what listens there may have the token. A certificate proves an https:// address.',
+    },
+  );
 }
 
 /** @throws Error when it is larger than any answer is. */

@@ -4,6 +4,7 @@ export type CliErrorCode =
   | 'cli/usage'
   | 'cli/no-node'
   | 'cli/no-daemon'
+  | 'cli/unproven-address'
   | 'cli/no-folder'
   | 'cli/daemon-answer'
   | 'cli/cannot-tell'

@@ -25,7 +25,8 @@ export async function runJob(
   if (running === null) return await runAlone(asked, options, context, onEvent);
   refuseForeignSettings(options.config, running.url);
   const { url, adminSocket: socket, pid } = running;
-  if (socket !== null) return await attachJob(asked, { url, socket, token: null }, context.signal, onEvent);
+  if (socket !== null)
+    return await attachJob(asked, { url, socket, token: null, keepsToken: false }, context.signal, onEvent);
   throw new CliError('cli/no-socket', `The daemon on the data folder (process ${pid}, ${url}) has no local socket.`, {
     details: { pid, url },
     retryable: false,

@@ -1,4 +1,6 @@
+import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cli } from './cli-in-process.ts';
@@ -36,7 +38,7 @@ test.each([['status'], ['get', 'ab'.repeat(32)]])(
     expect(seen).toEqual([]);
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain('Nothing was sent.');
-    expect(ended.stderr).toContain(`--url ${url}`);
+    expect(ended.stderr).toContain(`--url ${url} and --token-file`);
     expect(ended.stderr).not.toContain(TOKEN);
   },
 );
@@ -47,10 +49,22 @@ test('without a token the configured address is asked', async () => {
   expect(seen).toMatchObject([{ path: '/v1/status' }]);
 });
 
-test('an address that was typed gets the token, and a redirect of it is not followed', async () => {
+test('HOLDFAST_TOKEN is not sent to an address that was typed and that nothing proves, and the command says so', async () => {
+  const { seen, url } = await squatter(401);
+  const ended = await cli(['status', '--url', url], environment(1, TOKEN));
+  expect(seen).toMatchObject([{ path: '/v1/status' }]);
+  expect(seen[0]?.headers).not.toHaveProperty('authorization');
+  expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(`${url} asks for a token`) });
+  expect(ended.stderr).toContain('HOLDFAST_TOKEN would be sent to it. It was not sent.');
+  expect(ended.stderr).not.toContain(TOKEN);
+});
+
+test('an address that was typed gets the token of a file that was typed, and a redirect of it is not followed', async () => {
   const elsewhere = await squatter(200);
   const typed = await squatter(307, { location: `${elsewhere.url}/v1/status` });
-  const ended = await cli(['status', '--url', typed.url], environment(1, TOKEN));
+  const file = join(temporaryFolder(), 'token');
+  writeFileSync(file, `${TOKEN}\n`);
+  const ended = await cli(['status', '--url', typed.url, '--token-file', file], environment(1, null));
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('HTTP 307') });
   expect(typed.seen).toMatchObject([{ headers: { authorization: `Bearer ${TOKEN}` } }]);
   expect(elsewhere.seen).toEqual([]);

@@ -1,4 +1,5 @@
-import { Agent, request } from 'undici';
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { z } from 'zod';
 import { addressWithoutCredentials } from '../config/index.ts';
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
@@ -50,22 +51,23 @@ export async function withDaemon<T>(
   read: (reply: DaemonReply) => Promise<T>,
 ): Promise<T> {
   const { url, socket, token } = target;
-  const agent = new Agent(socket === null ? {} : { connect: { socketPath: socket } });
+  const asked = begin(new URL(`${socket === null ? url : 'http://localhost'}${path}`), {
+    method,
+    signal,
+    agent: false,
+    timeout: TIMEOUT_MS,
+    ...(socket === null ? {} : { socketPath: socket }),
+    headers: socket !== null || token === null ? {} : { authorization: `Bearer ${token}` },
+  });
+  // The time passes without a byte, before the answer and in the midst of it.
+  asked.on('timeout', () => asked.destroy(new Error(`it was silent for ${TIMEOUT_MS / 1_000} s`)));
   try {
-    const { statusCode: status, body: arriving } = await request(
-      `${socket === null ? url : 'http://localhost'}${path}`,
-      {
-        method,
-        dispatcher: agent,
-        signal,
-        headersTimeout: TIMEOUT_MS,
-        bodyTimeout: TIMEOUT_MS,
-        headers: socket !== null || token === null ? {} : { authorization: `Bearer ${token}` },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      },
-    );
+    const answered = answerTo(asked);
+    asked.end(body === undefined ? undefined : JSON.stringify(body));
+    const answer = await answered;
+    const status = answer.statusCode ?? 0;
     if (status === 401 && target.keepsToken) throw tokenKept(url);
-    return await read({ status, body: arriving });
+    return await read({ status, body: answer });
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof HoldfastError) throw cause;
@@ -77,7 +79,7 @@ export async function withDaemon<T>(
       cause,
     });
   } finally {
-    await agent.destroy();
+    asked.destroy();
   }
 }
 
@@ -93,6 +95,19 @@ function tokenKept(url: string): CliError {
       hint: 'Type --token-file <file> beside --url if what listens there may have the token. A certificate proves an https:// address.',
     },
   );
+}
+
+/** Node's own client: a command that asks one question starts in a fraction of the time that loading another takes. */
+function begin(url: URL, options: RequestOptions): ClientRequest {
+  return url.protocol === 'https:' ? httpsRequest(url, options) : httpRequest(url, options);
+}
+
+function answerTo(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.once('response', resolve);
+    // Not once: what fails while the answer is read is told by its body as well, and is no crash.
+    request.on('error', reject);
+  });
 }
 
 /** @throws Error when it is larger than any answer is. */

@@ -1,4 +1,3 @@
-import { ConfigError } from '../config/index.ts';
 import { HoldfastError } from '../core/blob/errors.ts';
 import { EXIT, type ExitCode } from './cli-context.ts';
 
@@ -28,8 +27,7 @@ const CONFIGURATION = new Set([
 ]);
 
 export function exitCodeOf(error: unknown): ExitCode {
-  if (error instanceof ConfigError) return EXIT.usage;
   if (!(error instanceof HoldfastError)) return EXIT.failed;
-  if (error.code.startsWith('malformed/') || CONFIGURATION.has(error.code)) return EXIT.usage;
+  if (/^(config|malformed)\//.test(error.code) || CONFIGURATION.has(error.code)) return EXIT.usage;
   return EXIT.failed;
 }

@@ -2,40 +2,18 @@ import { Command, CommanderError } from 'commander';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import { type CliContext, EXIT, type ExitCode, interruptedCode } from './cli-context.ts';
 import { exitCodeOf } from './exit-code.ts';
-import { readOptions, type VerbOptions } from './verb-options.ts';
+import { type ListedVerb, VERBS } from './verb-list.ts';
 import { VERSION } from './version.ts';
 
-/** What a file of `verbs` exports. */
-interface Verb {
-  /** The command with its options and help. */
-  readonly define: () => Command;
-  readonly handle: (options: VerbOptions, context: CliContext, args: readonly string[]) => Promise<ExitCode>;
-}
-
-/**
- * Every verb in the order of the help. A verb is loaded when it is asked for: `holdfast status` starts without the
- * daemon's modules, in a third of the time.
- */
-const VERBS = new Map<string, () => Promise<Verb>>([
-  ['run', () => import('./verbs/run.ts')],
-  ['serve', () => import('./verbs/serve.ts')],
-  ['backfill', () => import('./verbs/backfill.ts')],
-  ['get', () => import('./verbs/get.ts')],
-  ['status', () => import('./verbs/status.ts')],
-  ['submit', () => import('./verbs/submit.ts')],
-  ['verify', () => import('./verbs/verify.ts')],
-  ['check', () => import('./verbs/check.ts')],
-  ['rebuild', () => import('./verbs/rebuild.ts')],
-  ['withhold', () => import('./verbs/withhold.ts')],
-  ['rpc', () => import('./verbs/rpc.ts')],
-  ['devnode', () => import('./verbs/devnode.ts')],
-  ['config', () => import('./verbs/config.ts')],
-]);
-
-/** The verb of that name; all of them where no verb has that name. */
-export async function loadVerbs(name?: string): Promise<readonly Verb[]> {
-  const named = name === undefined ? undefined : VERBS.get(name);
-  return await Promise.all((named === undefined ? [...VERBS.values()] : [named]).map((load) => load()));
+/** Every command with its options and arguments: what documentation is held against. */
+export async function everyCommand(): Promise<readonly Command[]> {
+  return await Promise.all(
+    VERBS.map(async (verb) => {
+      const command = new Command(verb.name);
+      await complete(command, verb);
+      return command;
+    }),
+  );
 }
 
 /** Parses the words after `holdfast` and does what they say. Never throws: an error is one clear message and a code. */
@@ -45,12 +23,10 @@ export async function runCli(words: readonly string[], context: CliContext): Pro
     .description('Archives layer-1 data blobs before the node prunes them.')
     .version(VERSION, '--version', 'print the version')
     .showHelpAfterError('(holdfast --help lists the commands)');
-  for (const { define, handle } of await loadVerbs(words[0])) {
-    const command = define();
-    command.action(async () => {
-      exitCode = await handle(readOptions(command, context), context, command.args);
-    });
-    program.addCommand(command);
+  const verbs = new Map<Command, ListedVerb>();
+  for (const verb of VERBS) {
+    const command = program.command(verb.name).description(verb.says);
+    verbs.set(command, verb);
   }
   for (const command of [program, ...program.commands]) {
     command.exitOverride().configureOutput({
@@ -60,12 +36,37 @@ export async function runCli(words: readonly string[], context: CliContext): Pro
       getOutHelpWidth: () => context.stdout.columns ?? 100,
     });
   }
+  program.hook('preSubcommand', async (_program, command) => {
+    const verb = verbs.get(command);
+    if (verb === undefined) return;
+    const { handle, readOptions } = await complete(command, verb);
+    command.action(async () => {
+      exitCode = await handle(readOptions(command, context), context, command.args);
+    });
+  });
   try {
-    await program.parseAsync(words, { from: 'user' });
+    await program.parseAsync(asFlag(words), { from: 'user' });
     return exitCode;
   } catch (error) {
     return explain(error, context);
   }
+}
+
+/** Loads the verb, and adds its options and arguments to its command. */
+async function complete(command: Command, { load, listsSettings = false }: ListedVerb) {
+  const [{ define, handle }, { addCommonOptions, readOptions }] = await Promise.all([
+    load(),
+    import('./verb-options.ts'),
+  ]);
+  addCommonOptions(command, listsSettings);
+  define(command);
+  return { handle, readOptions };
+}
+
+/** Commander prints the help of `help status` without loading the verb first, and that of `status --help` after it. */
+function asFlag(words: readonly string[]): readonly string[] {
+  const [first, verb, ...rest] = words;
+  return first === 'help' && verb !== undefined ? [verb, '--help', ...rest] : words;
 }
 
 /** What is not known is named, but not the value that was given with it: it may be a password. */

@@ -1,16 +1,12 @@
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { type Config, loadConfig, SETTING_NAMES, SETTINGS } from '../config/index.ts';
 import type { CliContext } from './cli-context.ts';
 
 const parsed = z.record(z.string(), z.union([z.string(), z.boolean()]));
 
-/**
- * A command with what every verb has: `--json`, `--config`, and a flag for each setting that is no secret. The help of
- * `config` lists them all; that of any other verb tells where they are listed.
- */
-export function verb(name: string, says: string, { listsSettings = false } = {}): Command {
-  const command = new Command(name).description(says);
+/** Adds what every verb has: `--json`, `--config`, and a flag for each setting that is no secret, listed or not. */
+export function addCommonOptions(command: Command, listsSettings: boolean): void {
   command.addOption(new Option('--json', 'print JSON for programs'));
   command.addOption(new Option('--config <file>', 'configuration file, YAML or JSON (HOLDFAST_CONFIG)'));
   for (const setting of SETTING_NAMES) {
@@ -26,7 +22,6 @@ export function verb(name: string, says: string, { listsSettings = false } = {})
       '\nEvery setting is a flag too, like --data-dir <value>: `holdfast config --help` lists them.',
     );
   }
-  return command;
 }
 
 export interface VerbOptions {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { LOG_LEVELS } from '../core/observability/logger.ts';
+import { LOG_LEVELS } from '../core/observability/log-levels.ts';
 import { DIALECTS } from '../node/method-table.ts';
 import {
   type BackendSettings,

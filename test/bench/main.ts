@@ -14,8 +14,10 @@ import { benchHttp } from './http/http.ts';
 import { benchIpfs } from './ipfs.ts';
 import { benchReplicationToKubo, benchReplicationToS3 } from './replication.ts';
 import { benchS3 } from './s3.ts';
+import { benchStart } from './start.ts';
 
 const BENCHES: Readonly<Record<string, (roundCount: number) => Promise<Figure[]>>> = {
+  start: benchStart,
   drain: benchDrain,
   client: benchClient,
   devnode: benchDevnode,

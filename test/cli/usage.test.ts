@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { VERBS } from '../../src/cli/verb-list.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cli } from './cli-in-process.ts';
 
@@ -19,6 +20,16 @@ describe('every command', () => {
       // Its own options, not some fifty settings, but for the one command that is about these.
       expect(stdout.includes('--scrub-days')).toBe(verb === 'config');
       expect(stdout.includes('holdfast config --help')).toBe(verb !== 'config');
+    },
+  );
+
+  test.each(VERBS.map(({ name, says }) => [name, says] as const))(
+    'help %s is its --help, and begins with what the list says of it',
+    async (name, says) => {
+      const { code, stdout } = await cli(['help', name]);
+      expect(code).toBe(0);
+      expect(stdout).toBe((await cli([name, '--help'])).stdout);
+      expect(stdout.replaceAll(/\s+/g, ' ')).toContain(says);
     },
   );
 

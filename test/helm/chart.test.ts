@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { loadVerbs } from '../../src/cli/run-cli.ts';
+import { everyCommand } from '../../src/cli/run-cli.ts';
 import { SETTINGS } from '../../src/config/index.ts';
 import { FakeArchiveView } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
@@ -162,10 +162,9 @@ describeWithGo('the chart', () => {
     const pods = podsOf(await render(MATRIX['everything at once'])).filter(
       ({ component }) => !['kubo', 'test'].includes(component),
     );
-    const commands = (await loadVerbs()).map(({ define }) => define());
     for (const { of, spec } of pods) {
       const [verb, ...words] = spec.containers[0]?.args ?? [];
-      const command = commands.find((one) => one.name() === verb);
+      const command = (await everyCommand()).find((one) => one.name() === verb);
       expect([of, command?.parseOptions(words).unknown]).toEqual([of, []]);
     }
     expect(pods).toHaveLength(3);

@@ -7,17 +7,17 @@ import { type CliContext, type ExitCode, print } from '../cli-context.ts';
 import { runningDaemon } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
 import { runJob } from '../run-job.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
 /** Between the words of an option that is given several times. */
 const SEPARATOR = '\n';
 /** Kinds of sources that say where, in the same word or in the next. */
 const KINDS = new Set(['peer', 's3', 'dir']);
 
-export function define(): Command {
+export function define(command: Command): Command {
   const again = (value: string, before: unknown) =>
     typeof before === 'string' ? `${before}${SEPARATOR}${value}` : value;
-  return verb('backfill', 'Fetch what is on chain and not stored, from the node, peers, buckets and folders.')
+  return command
     .option('--from-height <height>', 'first block (default: where the walk began; below it, history is walked)')
     .option('--to-height <height>', 'last block (default: the tip)')
     .addOption(

@@ -6,10 +6,10 @@ import { type CliContext, type ExitCode, print, printJson } from '../cli-context
 import { archiveFolder } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
 import { runJob } from '../run-job.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
-  return verb('check', 'Compare every backend with the catalog, and the catalog with every backend.')
+export function define(command: Command): Command {
+  return command
     .option('--read-data', 'also read every copy and hash it')
     .option('--subset <n/t>', 'with --read-data: only the n-th of t equal parts, like 3/30')
     .option('--backend <name>', 'only this one: local, s3, ipfs, or a name from the list of backends')

@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
 import { showConfig } from '../../config/index.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
-  return verb('config', 'Show the effective configuration, secrets masked, and where each value comes from.', {
-    listsSettings: true,
-  });
+export function define(command: Command): Command {
+  return command;
 }
 
 export async function handle({ config, json }: VerbOptions, context: CliContext): Promise<ExitCode> {

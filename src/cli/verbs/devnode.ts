@@ -5,10 +5,10 @@ import { DIALECTS, type Dialect } from '../../node/method-table.ts';
 import { DataFolder } from '../../storage/local/data-folder.ts';
 import { type CliContext, type ExitCode, interruptedCode, print } from '../cli-context.ts';
 import { CliError } from '../errors.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
-  return verb('devnode', 'Run an emulated node on a socket, for tests and try-outs. Nothing of its chain is real.')
+export function define(command: Command): Command {
+  return command
     .option('--port <number>', 'port to listen on; 0 takes a free one', '18370')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--blocks-every <duration>', 'a block every so often, like 2s or 500ms; `never` leaves it to callers', '3s')

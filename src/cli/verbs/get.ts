@@ -7,7 +7,6 @@ import { codeOf, messageOf } from '../../core/blob/errors.ts';
 import { type ContentName, HASH_TYPES, type NamedHash, parseNamedHash, parseVersionHash } from '../../core/blob/ids.ts';
 import { createNodeHasher } from '../../hashing/index.ts';
 import { DataFolder } from '../../storage/local/data-folder.ts';
-import { LocalStore } from '../../storage/local/local-store.ts';
 import { type VerifiedBlob, verifyBlob } from '../../verify/verified-blob.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
 import {
@@ -20,11 +19,11 @@ import {
 } from '../daemon-address.ts';
 import { askDaemon, readAnswer, refusal } from '../daemon-client.ts';
 import { CliError } from '../errors.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
+export function define(command: Command): Command {
   return addTargetOptions(
-    verb('get', 'Fetch a blob from the archive, verify it, and write it to a file.')
+    command
       .argument(
         '<hash or txid>',
         'version hash (0x and the 66-character form are accepted), or id of a mined transaction',
@@ -118,6 +117,7 @@ async function fromFolder(path: string, name: NamedHash, signal: AbortSignal): P
   const folder = await DataFolder.claimExisting(path);
   if (folder === null) return null;
   try {
+    const { LocalStore } = await import('../../storage/local/local-store.ts');
     const store = await LocalStore.open(path);
     try {
       for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {

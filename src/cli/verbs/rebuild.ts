@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { type CliContext, type ExitCode, print, printJson } from '../cli-context.ts';
 import { runJob } from '../run-job.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
-  return verb('rebuild', 'Make the catalog again from the data folder and the backends.').option(
+export function define(command: Command): Command {
+  return command.option(
     '--from <backend>',
     'only from this backend (and the data folder); without it, from all of them',
   );

@@ -5,11 +5,11 @@ import { CliError } from '../errors.ts';
 import { CallWords } from '../rpc/call-words.ts';
 import { RPC_OPERATIONS, type RpcOperation } from '../rpc/rpc-operations.ts';
 import { printResult, printResultJson } from '../rpc/show-result.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
+export function define(command: Command): Command {
   const operations = RPC_OPERATIONS.map(({ names, words }) => `  ${names[0]} ${words}`).join('\n');
-  return verb('rpc', 'Call one operation of the node, spelled as its release wants it.')
+  return command
     .argument('<operation>', 'name as in the specification, or as a release line spells it')
     .argument('[args...]', 'in the order of the specification; null leaves an optional one out')
     .option('--wallet <name>', 'wallet of the node, where several are loaded')

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { type Daemon, startDaemon } from '../../app/daemon.ts';
+import type { Daemon } from '../../app/daemon.ts';
 import type { SettingValues } from '../../config/index.ts';
 import { createLogger, LevelSwitch, type Logger } from '../../core/observability/logger.ts';
 import type { Devnode } from '../../devnode/index.ts';
@@ -11,11 +11,11 @@ import { CliError } from '../errors.ts';
 import { reloader } from '../reload.ts';
 import type { Reporter } from '../reporter.ts';
 import { stopInTime } from '../stop-in-time.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
 
-export function define(): Command {
-  return verb('run', 'Archive every blob that the node publishes, until stopped.').option(
+export function define(command: Command): Command {
+  return command.option(
     '--dev',
     'show progress for people; without a node address, emulate the chain in this process (data under <data dir>/dev)',
   );
@@ -32,8 +32,8 @@ export async function handle({ config, reread, own }: VerbOptions, context: CliC
   // Between progress lines, only what is wrong is worth a line, unless a level was asked for.
   const level = dev && config.origins.logLevel === 'default' ? 'warn' : config.values.logLevel;
   const levels = new LevelSwitch(level);
-  // What only people see, and the emulated node, are loaded for them alone: a daemon starts without.
-  const log = createLogger(levels, dev ? (await import('../human-log.ts')).humanLog(context.stderr) : context.stdout);
+  const people = dev ? await forPeople() : null;
+  const log = createLogger(levels, people === null ? context.stdout : people.humanLog(context.stderr));
   let daemon: Daemon | null = null;
   const settingsOf = (values: SettingValues) => ({ ...values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) });
   const running = () => {
@@ -41,6 +41,7 @@ export async function handle({ config, reread, own }: VerbOptions, context: CliC
     return started === null ? null : { reload: (values: SettingValues) => started.reload(settingsOf(values)) };
   };
   context.onReload?.(reloader(config, { reread, levels, log, running }));
+  const { startDaemon } = await import('../../app/daemon.ts');
   // Claimed before the emulated chain is opened: a second process must not mine on the first one's.
   const folder = await DataFolder.claim(dataDir);
   const devnode = emulated ? await startEmulation(dataDir, folder) : null;
@@ -53,8 +54,7 @@ export async function handle({ config, reread, own }: VerbOptions, context: CliC
       levels,
       folder,
     });
-    const { startReporter } = dev ? await import('../reporter.ts') : { startReporter: null };
-    const reporter = startReporter?.(daemon, { emulated, devnode, dataDir }, context) ?? null;
+    const reporter = people?.startReporter(daemon, { emulated, devnode, dataDir }, context) ?? null;
     const { stopSeconds: graceSeconds } = config.values;
     return await untilStopped(daemon, reporter, { log, signal: context.signal, graceSeconds });
   } finally {
@@ -80,15 +80,22 @@ async function untilStopped(
   return interruptedCode(signal);
 }
 
+/** A daemon in production loads no colours, no progress line and no emulated node. */
+async function forPeople() {
+  const [{ humanLog }, { startReporter }] = await Promise.all([import('../human-log.ts'), import('../reporter.ts')]);
+  return { humanLog, startReporter };
+}
+
 async function startEmulation(dataDir: string, folder: DataFolder): Promise<Devnode> {
+  const { createDevnode } = await import('../../devnode/index.ts');
+  const starting = createDevnode({
+    seed: 'holdfast --dev',
+    blocksEveryMs: BLOCKS_EVERY_MS,
+    seedRecordedBlobs: true,
+    dataDir: join(dataDir, 'node'),
+  });
   try {
-    const { createDevnode } = await import('../../devnode/index.ts');
-    return await createDevnode({
-      seed: 'holdfast --dev',
-      blocksEveryMs: BLOCKS_EVERY_MS,
-      seedRecordedBlobs: true,
-      dataDir: join(dataDir, 'node'),
-    });
+    return await starting;
   } catch (error) {
     await folder.release();
     throw error;

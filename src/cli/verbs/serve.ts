@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { type RunningReader, startReader } from '../../app/serve.ts';
+import type { RunningReader } from '../../app/serve.ts';
 import { createLogger, LevelSwitch } from '../../core/observability/logger.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
 import { reloader } from '../reload.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
 
-export function define(): Command {
-  return verb('serve', 'Answer bytes and proofs out of S3 and IPFS, without a catalog: any number of these, anywhere.');
+export function define(command: Command): Command {
+  return command;
 }
 
 export async function handle({ config, reread }: VerbOptions, context: CliContext): Promise<ExitCode> {
@@ -15,6 +15,7 @@ export async function handle({ config, reread }: VerbOptions, context: CliContex
   const log = createLogger(levels, context.stdout);
   let reader: RunningReader | null = null;
   context.onReload?.(reloader(config, { reread, levels, log, running: () => reader }));
+  const { startReader } = await import('../../app/serve.ts');
   reader = await startReader({ settings: config.values, version: VERSION, log });
   const { signal } = context;
   if (!signal.aborted) await new Promise((wake) => signal.addEventListener('abort', wake, { once: true }));

@@ -4,12 +4,10 @@ import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-c
 import { addTargetOptions, findDaemon, givenTarget } from '../daemon-address.ts';
 import { askDaemon, readAnswer } from '../daemon-client.ts';
 import { showStatusReport, statusReport } from '../status-report.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
-  return addTargetOptions(
-    verb('status', 'Say whether anything is at risk, what the running daemon holds where, and what is wrong.'),
-  ).addHelpText(
+export function define(command: Command): Command {
+  return addTargetOptions(command).addHelpText(
     'after',
     '\nExit codes: 0 the daemon answered, whatever it said; 1 it could not be asked. For scripts: --json, or GET /readyz.',
   );

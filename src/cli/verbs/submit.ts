@@ -16,10 +16,10 @@ import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-c
 import { nodeToAsk } from '../configured-node.ts';
 import { CliError } from '../errors.ts';
 import { feeOptions } from '../fee-options.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
-  return verb('submit', 'Submit a file as a blob to the node, and wait until the node lists it.')
+export function define(command: Command): Command {
+  return command
     .argument('<file>', 'the bytes, 1 to 2,097,152')
     .option('--wait <stage>', `wait until the blob is: ${SUBMISSION_STAGES.join(', ')}`, 'listed')
     .option('--hash-type <type>', 'keccak256 or blake2s256 (release 5.1 and later)', 'keccak256')

@@ -22,7 +22,7 @@ import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-c
 import { CliError } from '../errors.ts';
 import { judgedInJson, judgeProof } from '../judge-proof.ts';
 import { askedProof, readRun } from '../proof-demand.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
 /** Far more than any blob or record has; what is larger is not read into memory to be refused. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
@@ -38,8 +38,8 @@ interface Step extends Omit<StepOutcome, 'step'> {
   readonly step: StepOutcome['step'] | 'claim' | 'record';
 }
 
-export function define(): Command {
-  return verb('verify', 'Check a file against a version hash or an occurrence record: offline, without any archive.')
+export function define(command: Command): Command {
+  return command
     .argument('<file>', 'the bytes')
     .option(
       '--proof <record.json>',

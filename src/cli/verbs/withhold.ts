@@ -5,10 +5,10 @@ import type { AskedJob } from '../attached-job.ts';
 import { type CliContext, type ExitCode, print, printJson } from '../cli-context.ts';
 import { CliError } from '../errors.ts';
 import { runJob } from '../run-job.ts';
-import { type VerbOptions, verb } from '../verb-options.ts';
+import type { VerbOptions } from '../verb-options.ts';
 
-export function define(): Command {
-  return verb('withhold', 'Take a blob down: it is served, fetched and replicated no more, until this is revoked.')
+export function define(command: Command): Command {
+  return command
     .argument('[version hash]', '64 hex characters; 0x and the 66-character form are accepted')
     .option('--reason <text>', 'why; recorded on every backend')
     .option('--purge', 'also delete its bytes, here and on every backend that allows it')

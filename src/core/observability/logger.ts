@@ -1,10 +1,9 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { LevelSwitch } from './level-switch.ts';
+import type { LogLevel } from './log-levels.ts';
 
 export type { Logger } from 'pino';
 export { LevelSwitch } from './level-switch.ts';
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** One JSON line a decision that matters. Errors are written with code, details and hint; secrets never come here. */
 export function createLogger(level: LogLevel | LevelSwitch, destination: DestinationStream): Logger {

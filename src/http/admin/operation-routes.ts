@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LOG_LEVELS } from '../../core/observability/logger.ts';
+import { LOG_LEVELS } from '../../core/observability/log-levels.ts';
 import { jsonAnswer } from '../answer.ts';
 import { NOTHING } from '../parameters.ts';
 import { defineDeleteRoute, definePutRoute, defineRoute, type Route } from '../route.ts';

@@ -1,0 +1,3 @@
+/** Levels of log lines, the least severe first. In a file of their own: a command that logs nothing loads no logger. */
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -159,6 +159,30 @@ describe('who may do what', () => {
   );
 });
 
+/** Loops that wait for their signal by themselves, and why. */
+const LOOPS: readonly string[] = [
+  'src/core/time/run-loop.ts',
+  // They give what comes to whoever follows: not work that is repeated.
+  'src/core/jobs/event-log.ts',
+  // The page runs in a browser, and tells people of the pause.
+  'src/page/model/live-window.ts',
+  // Still to come: the workers of backends.
+  'src/chain/evidence-keeper.ts',
+  'src/chain/record-keeper.ts',
+  'src/replication/admission.ts',
+  'src/replication/local-mender.ts',
+  'src/replication/moved-backend.ts',
+  'src/replication/replicator.ts',
+  'src/replication/row-salvage.ts',
+];
+
+describe('one loop, one backoff, one clock', () => {
+  test('what is repeated until a signal aborts is a step of the one loop', () => {
+    const looping = SOURCE_FILES.filter(({ code }) => /while \(!\w*[sS]ignal\.aborted\) \{/.test(code));
+    expect(paths(looping).filter((path) => !LOOPS.includes(path))).toEqual([]);
+  });
+});
+
 describe('house rules', () => {
   test('no file is named for what anything could be', () => {
     const named = /^(utils?|helpers?|common|types?|managers?|misc|shared)\b|-(utils?|helpers?|manager)\./;

@@ -3,6 +3,8 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
 import { examineLocal } from '../replication/local-copy.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
@@ -45,15 +47,13 @@ export class Placer {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        if (!this.#mayRead() || !(await this.#proveSome(signal))) await this.#modules.spooled.wait(IDLE_MS, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#modules.conditions.setError('disk', error);
-        await this.#modules.spooled.wait(IDLE_MS, signal);
-      }
-    }
+    const { spooled, conditions } = this.#modules;
+    const step = async (): Promise<Next> => (this.#mayRead() && (await this.#proveSome(signal)) ? 0 : IDLE_MS);
+    // The disk is well again when everything was read, not when one look failed at nothing.
+    const tell = (error: unknown) => {
+      if (error !== null) conditions.setError('disk', error);
+    };
+    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: spooled, tell });
   }
 
   #mayRead(): boolean {

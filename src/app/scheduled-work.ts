@@ -2,8 +2,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { SettingValues } from '../config/index.ts';
 import { Heartbeat } from '../core/observability/heartbeat.ts';
 import type { Logger } from '../core/observability/logger.ts';
+import { Pulse } from '../core/pulse.ts';
 import { Schedule, type ScheduleModules } from '../core/schedule/schedule.ts';
-import { wait } from '../core/schedule/wait.ts';
 import type { Archive } from './archive.ts';
 
 export interface ScheduledWork {
@@ -15,7 +15,8 @@ export interface ScheduledWork {
 /** What a schedule goes by: a clock, and waiting by it. */
 export type ScheduleTime = Pick<ScheduleModules, 'nowMs' | 'random' | 'wait'>;
 
-const REAL_TIME: ScheduleTime = { nowMs: Date.now, random: Math.random, wait };
+const sleep: ScheduleTime['wait'] = (ms, signal) => new Pulse().wait(ms, signal);
+const REAL_TIME: ScheduleTime = { nowMs: Date.now, random: Math.random, wait: sleep };
 
 /** What a running archive does at its times: looks after what it holds, and says that it is alive. */
 export function scheduledWork(
@@ -46,7 +47,7 @@ export function scheduledWork(
           {
             isHealthy: () => archive.status().conditions.every(({ blocksReadiness }) => !blocksReadiness),
             told: (failure) => routine.heartbeatTold(failure),
-            wait,
+            wait: sleep,
           },
         );
   return {

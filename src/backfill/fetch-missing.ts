@@ -3,7 +3,7 @@ import type { SpooledContent } from '../catalog/content-table.ts';
 import type { MissingContent } from '../catalog/missing-contents.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import type { ContentName } from '../core/blob/ids.ts';
-import { Pulse } from '../core/pulse.ts';
+import { pause } from '../core/time/run-loop.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import { Bandwidth } from '../replication/bandwidth.ts';
 import { forgetBytes, type VerifiedBlob } from '../verify/verified-blob.ts';
@@ -56,7 +56,6 @@ export class FetchMissing {
   readonly #options: FetchOptions;
   readonly #modules: FetchModules;
   readonly #bandwidth: Bandwidth;
-  readonly #pause = new Pulse();
   readonly #missing: NotFetched[] = [];
   readonly #unasked: NotFetched[] = [];
   #again: Asked[] = [];
@@ -90,7 +89,7 @@ export class FetchMissing {
       soManyAtATime(items, this.#options.requests, (asked, ending) => this.#one(asked, isLast, ending), signal);
     await round(fresh(this.#modules.range.all(signal)), false);
     for (let index = 2; index <= ROUNDS && this.#again.length > 0; index += 1) {
-      await this.#pause.wait(this.#restMs(), signal);
+      await pause(this.#restMs(), signal);
       signal.throwIfAborted();
       await round(this.#again.splice(0), index === ROUNDS);
     }

@@ -1,7 +1,7 @@
 import type { WantedBlob } from '../catalog/wanted-table.ts';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
-import { Pulse } from '../core/pulse.ts';
+import { pause } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { BlobNode } from '../node/blob-node.ts';
 import type { ByteSource, SourceAnswer, ToldSize } from './source/byte-source.ts';
@@ -20,7 +20,6 @@ const REST_FACTOR = 3;
 export class NodeSource implements ByteSource {
   readonly name: string;
   readonly #modules: NodeSourceModules;
-  readonly #pause = new Pulse();
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(modules: NodeSourceModules) {
@@ -54,7 +53,7 @@ export class NodeSource implements ByteSource {
     const begunMs = performance.now();
     const attempts = (wanted?.attempts ?? 0) + 1;
     const [outcome] = await node.fetchBlobs([{ ...asked, versionHash, attempts }], signal);
-    if (wanted === null) await this.#pause.wait((performance.now() - begunMs) * REST_FACTOR, signal);
+    if (wanted === null) await pause((performance.now() - begunMs) * REST_FACTOR, signal);
     switch (outcome?.kind) {
       case 'bytes':
         return { kind: 'bytes', candidates: [outcome.blob.bytes] };

@@ -1,6 +1,6 @@
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ContentName } from '../core/blob/ids.ts';
-import { Pulse } from '../core/pulse.ts';
+import { pause } from '../core/time/run-loop.ts';
 import { CircuitBreaker } from '../replication/circuit-breaker.ts';
 import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import type { BackfillEvent, EmptyAnswer, SourceTally } from './backfill-report.ts';
@@ -28,7 +28,6 @@ export class SourceDesk {
   readonly #source: ByteSource;
   readonly #modules: DeskModules;
   readonly #breaker = new CircuitBreaker();
-  readonly #pause = new Pulse();
   readonly #count = { gave: 0, gaveBytes: 0, absent: 0, withheld: 0, wrongBytes: 0, noAnswer: 0 };
   #lastFault: string | null = null;
 
@@ -111,7 +110,7 @@ export class SourceDesk {
         const pauseMs = AGAIN_MS[attempt];
         const mayHelp = error instanceof HoldfastError && error.retryable;
         if (!mayHelp || pauseMs === undefined) return { kind: 'no-answer', why: messageOf(error) };
-        await this.#pause.wait(pauseMs, signal);
+        await pause(pauseMs, signal);
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeightRange } from '../core/height-range.ts';
-import { Pulse } from '../core/pulse.ts';
+import { pollUntil } from '../core/time/run-loop.ts';
 import type { BackfillEvent } from './backfill-report.ts';
 
 export interface PlacedModules {
@@ -29,12 +29,11 @@ export async function untilPlaced(
   report: (event: BackfillEvent) => void,
   signal: AbortSignal,
 ): Promise<Placed> {
-  const pause = new Pulse();
   let movedMs = performance.now();
   let toldMs = performance.now();
   let before = Number.POSITIVE_INFINITY;
-  for (;;) {
-    signal.throwIfAborted();
+  let lookMs = 0;
+  const look = (): Placed | null => {
     const begunMs = performance.now();
     const notStored = catalog.missing.notStored(from, to);
     const final = Math.min(to, finalHeight() ?? -1);
@@ -48,7 +47,9 @@ export async function untilPlaced(
       report({ event: 'placing', notStored, recordsWaiting });
       toldMs = nowMs;
     }
-    // Where very many wait, a look takes long, and nobody else is served meanwhile.
-    await pause.wait(Math.max(LOOK_MS, (performance.now() - begunMs) * REST_FACTOR), signal);
-  }
+    lookMs = performance.now() - begunMs;
+    return null;
+  };
+  // Where very many wait, a look takes long, and nobody else is served meanwhile.
+  return await pollUntil(look, () => Math.max(LOOK_MS, lookMs * REST_FACTOR), signal);
 }

@@ -3,7 +3,7 @@ import type { ChainFollowing } from '../chain/chain-following.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { assertUpright, type HeightRange } from '../core/height-range.ts';
-import { Pulse } from '../core/pulse.ts';
+import { pollUntil } from '../core/time/run-loop.ts';
 import type { BackfillEvent } from './backfill-report.ts';
 import type { BackfillParameters } from './parameters.ts';
 
@@ -51,11 +51,10 @@ async function untilWalked(
   report: (event: BackfillEvent) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const pause = new Pulse();
   let lastHeight: number | null = null;
   let movedMs = performance.now();
-  while (!chain.isCurrent() || !chain.hasLookedForFinal || catalog.chain.state.tip === null) {
-    signal.throwIfAborted();
+  const look = (): true | null => {
+    if (chain.isCurrent() && chain.hasLookedForFinal && catalog.chain.state.tip !== null) return true;
     const raised = conditions.all();
     const hopeless = raised.find(({ code }) => HOPELESS.has(code));
     if (hopeless !== undefined) throw notWalked(hopeless);
@@ -64,9 +63,9 @@ async function untilWalked(
     if (height !== lastHeight) movedMs = performance.now();
     lastHeight = height;
     if (performance.now() - movedMs > PATIENCE_MS) throw notWalked(raised[0] ?? null);
-    await pause.wait(LOOK_MS, signal);
-  }
-  signal.throwIfAborted();
+    return null;
+  };
+  await pollUntil(look, () => LOOK_MS, signal);
 }
 
 function notWalked(condition: { code: string; message: string; hint: string } | null): ArchiveError {

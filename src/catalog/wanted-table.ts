@@ -11,6 +11,7 @@ import {
 } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
+import { BACKOFF, longestBackoffMs } from '../core/time/backoff.ts';
 import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 
 /** What a list said of a blob that is not here yet. */
@@ -94,8 +95,8 @@ export function hashKey(hash: VersionHash | TxId | BlockHash): Buffer {
   return Buffer.from(hash, 'hex');
 }
 
-/** Farther ahead than any failure rests (ten minutes and a quarter): written before the clock stepped back. */
-const IS_TOO_FAR = 'next_attempt_ms > @nowMs + 780000';
+/** Farther ahead than any failure rests: written before the clock stepped back. */
+const IS_TOO_FAR = `next_attempt_ms > @nowMs + ${longestBackoffMs(BACKOFF.blob)}`;
 
 /** The fetch queue: listed or on chain, bytes not here yet. The caller owns the transactions. */
 export class WantedTable {

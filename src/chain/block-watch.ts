@@ -1,4 +1,6 @@
-import { Pulse } from '../core/pulse.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 
@@ -18,19 +20,24 @@ const REST_MS = 5_000;
 export class BlockWatch {
   readonly #node: ChainNode;
   readonly #poller: Poller;
-  readonly #pause = new Pulse();
+  readonly #conditions: ConditionBoard;
 
-  constructor(node: ChainNode, poller: Poller) {
+  constructor(node: ChainNode, poller: Poller, conditions: ConditionBoard) {
     this.#node = node;
     this.#poller = poller;
+    this.#conditions = conditions;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    const step = async (): Promise<Next> => {
       // It rings when the node turned out to be on our chain.
-      if (!this.#poller.mayFetch) await this.#poller.news.wait(REST_MS, signal);
-      else if (!(await this.#isUseful(signal))) await this.#pause.wait(REST_MS, signal);
-    }
+      if (!this.#poller.mayFetch) return REST_MS;
+      // No news ends this pause: a node that refuses is not asked more often because blobs come.
+      if (!(await this.#isUseful(signal))) await pause(REST_MS, signal);
+      return 0;
+    };
+    const policy = { signal, backoff: BACKOFF.node, wake: this.#poller.news, conditions: this.#conditions };
+    await runLoop('chain:wait', step, policy);
   }
 
   async #isUseful(signal: AbortSignal): Promise<boolean> {

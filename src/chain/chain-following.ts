@@ -2,6 +2,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ChainPlace, PlacedOccurrence } from '../catalog/occurrence-table.ts';
 import type { ContentName, TxId } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import type { ArchiveNode } from '../node/chain-node.ts';
@@ -55,8 +57,8 @@ export interface ChainModules {
 /** Why nothing may be called absent, or not final, now. */
 export type NotCurrent = 'walk-behind' | 'finality-unknown' | 'not-compared';
 
-/** How often it is looked whether history is to be walked, and when it is tried again. */
-const HISTORY_MS = { idle: 5_000, retry: 30_000 } as const;
+/** How often it is looked whether history is to be walked. */
+const HISTORY_LOOK_MS = 5_000;
 /** Occurrences of a record, or of one page of them. */
 const PAGE = 16;
 /** Of an audit's findings, in the evidence of it; losses have evidence of their own. */
@@ -84,7 +86,7 @@ export class ChainFollowing {
     const follower = new Follower(options.startHeight, { ...modules, finality });
     this.#follower = follower;
     this.history = new HistoryWalk(catalog.chain, node);
-    this.#watch = new BlockWatch(node, poller);
+    this.#watch = new BlockWatch(node, poller, conditions);
     this.#judge = new LossJudge({ ...modules, follower });
     const lag = new LagWatch({ ...modules, steadyMs: () => performance.now() });
     this.#conflicts = new ConflictWatch({ ...modules, follower, lag });
@@ -188,25 +190,22 @@ export class ChainFollowing {
   async #walkToRecords(signal: AbortSignal): Promise<void> {
     const { catalog, conditions } = this.#modules;
     const { moved } = this.#follower;
-    while (!signal.aborted) {
+    const step = async (): Promise<Next> => {
       const floor = this.#follower.isCurrent() ? catalog.chain.unwalkedFloor : null;
-      if (floor === null) {
-        await moved.wait(HISTORY_MS.idle, signal);
-        continue;
-      }
+      if (floor === null) return HISTORY_LOOK_MS;
       const progress = (height: number) => conditions.set('chain:history', walkingHistory(height, floor));
-      try {
-        progress(catalog.chain.state.lowestHeight ?? floor);
-        await this.history.downTo(floor, progress, signal);
-        conditions.set('chain:history', null);
-        // What waits for something to be final looks again.
-        moved.ring();
-      } catch (error) {
-        if (signal.aborted) return;
-        conditions.setError('chain:history', error, false);
-        await moved.wait(HISTORY_MS.retry, signal);
-      }
-    }
+      progress(catalog.chain.state.lowestHeight ?? floor);
+      await this.history.downTo(floor, progress, signal);
+      conditions.set('chain:history', null);
+      // What waits for something to be final looks again.
+      moved.ring();
+      return HISTORY_LOOK_MS;
+    };
+    // What was told of a walk that failed stands until the walk is done: looking whether there is one does not clear it.
+    const tell = (error: unknown) => {
+      if (error !== null) conditions.setError('chain:history', error, false);
+    };
+    await runLoop('chain:history', step, { signal, backoff: BACKOFF.remote, wake: moved, tell });
   }
 
   /** Compares what is on chain with what is held; the result is evidence, and goes to every backend. */

@@ -2,7 +2,8 @@ import type { ChainIndex } from '../catalog/chain-index.ts';
 import type { NodeBranch, NodeBranches } from '../catalog/node-branches.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ArchiveNode } from '../node/chain-node.ts';
 import type { Follower } from './follower.ts';
@@ -38,7 +39,6 @@ const UNKNOWN_MS = 250;
  */
 export class ConflictWatch {
   readonly #modules: ConflictModules;
-  readonly #pause = new Pulse();
   /** Our cursor when all nodes were last compared with it. */
   #comparedAt: { readonly height: number; readonly hash: BlockHash } | null = null;
 
@@ -69,22 +69,18 @@ export class ConflictWatch {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.#modules.nodes.length > 1) {
-      const { conditions, follower } = this.#modules;
-      const { moved } = follower;
-      const { rings } = moved;
-      try {
-        await this.#compareAll(signal);
-        conditions.set('chain:compared', null);
-      } catch (error) {
-        conditions.setError('chain:compared', error);
-      }
-      if (signal.aborted) return;
+    const { nodes, conditions, follower } = this.#modules;
+    // With one node there is nobody to disagree with.
+    if (nodes.length === 1) return;
+    const { moved } = follower;
+    const step = async (): Promise<Next> => {
+      await this.#compareAll(signal);
       // What waits for something to be final looks again.
       moved.nudge();
-      await this.#pause.wait(this.isUnknown ? UNKNOWN_MS : LEAST_MS, signal);
-      if (moved.rings === rings && !this.isUnknown) await moved.wait(IDLE_MS, signal);
-    }
+      await pause(this.isUnknown ? UNKNOWN_MS : LEAST_MS, signal);
+      return this.isUnknown ? 0 : IDLE_MS;
+    };
+    await runLoop('chain:compared', step, { signal, backoff: BACKOFF.node, wake: moved, conditions });
   }
 
   async #compareAll(signal: AbortSignal): Promise<void> {

@@ -4,6 +4,8 @@ import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 import type { ChainNode } from '../node/chain-node.ts';
@@ -38,7 +40,6 @@ const LOCK_MS = 10_000;
 const [LIST_WAITS, LIST_MS] = [100, 100];
 /** What was taken back although it had been final is told for so long, by the time of the chain. */
 const WITHDRAWN_SECONDS = 86_400;
-const RETRY_MS = { first: 500, most: 30_000 } as const;
 
 /** Walks the node's branch block by block; its cursor moves only over what is recorded durably. */
 export class Follower {
@@ -48,7 +49,6 @@ export class Follower {
   readonly #tips = new Pulse();
   /** Rings when the walk moved. */
   readonly moved = new Pulse();
-  #failures = 0;
   #hasLooked = false;
   #at: WalkFailure['at'] = 'walk';
   #lastFailure: WalkFailure | null = null;
@@ -61,23 +61,14 @@ export class Follower {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const rings = this.#tips.rings;
-      try {
-        // Also while no node answers: a restart ends nothing.
-        this.#tellWithdrawn();
-        await this.#turn(signal);
-        this.#failures = 0;
-        this.#lastFailure = null;
-        this.#modules.conditions.set('chain:walk', null);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#failures += 1;
-        this.#tellError(error);
-      }
-      if (this.#failures > 0) await this.#tips.wait(retryMs(this.#failures), signal);
-      else if (rings === this.#tips.rings) await this.#tips.wait(LOCK_MS, signal);
-    }
+    const step = async (): Promise<Next> => {
+      // Also while no node answers: a restart ends nothing.
+      this.#tellWithdrawn();
+      await this.#turn(signal);
+      return LOCK_MS;
+    };
+    const tell = (error: unknown) => this.#tell(error);
+    await runLoop('chain:walk', step, { signal, backoff: BACKOFF.node, wake: this.#tips, tell });
   }
 
   /** Blocks that the node has and the walk has not; null: that is not known. */
@@ -92,7 +83,7 @@ export class Follower {
 
   /** Then what no block named is on no block, by this node. */
   isCurrent(): boolean {
-    return !this.isFarBehind && this.#failures === 0 && !this.#modules.conditions.has('chain:branch');
+    return !this.isFarBehind && this.#lastFailure === null && !this.#modules.conditions.has('chain:branch');
   }
 
   /** It came to the tip once since the start, and the node was asked what is final then. */
@@ -291,8 +282,13 @@ export class Follower {
   }
 
   /** A node that does not answer is told by the poller already. */
-  #tellError(error: unknown): void {
+  #tell(error: unknown): void {
     const { conditions } = this.#modules;
+    if (error === null) {
+      this.#lastFailure = null;
+      conditions.set('chain:walk', null);
+      return;
+    }
     this.#lastFailure = { at: this.#at, message: messageOf(error) };
     if (error instanceof HoldfastError && error.code.startsWith('node/')) {
       if (/pruned/i.test(error.message)) conditions.setError('chain:walk', prunedBlock(error));
@@ -314,8 +310,4 @@ function prunedBlock(cause: HoldfastError): ChainError {
       cause,
     },
   );
-}
-
-function retryMs(failures: number): number {
-  return Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(failures - 1, 10));
 }

@@ -8,7 +8,8 @@ import { messageOf } from '../core/blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import type { BlobNode, ListedBlob } from '../node/blob-node.ts';
@@ -69,7 +70,6 @@ interface Asked {
  */
 export class LossJudge {
   readonly #modules: LossModules;
-  readonly #wake = new Pulse();
   readonly #resting = new Map<VersionHash, number>();
   /** Everybody who is configured. */
   readonly #everybody: readonly Asked[];
@@ -93,25 +93,18 @@ export class LossJudge {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    const { follower, conditions } = this.#modules;
+    const step = async (): Promise<Next> => {
       const startedMs = performance.now();
-      const { moved } = this.#modules.follower;
-      const rings = moved.rings;
-      let judged = 0;
-      try {
-        await this.#tellRevoked(signal);
-        judged = await this.#judgeSome(signal);
-        if (judged === 0) judged = await this.#askNewcomers(signal);
-        this.#tell();
-        this.#modules.conditions.set('chain:loss', null);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#modules.conditions.setError('chain:loss', error);
-      }
-      const spentMs = performance.now() - startedMs;
-      if (judged > 0) await this.#wake.wait(spentMs * REST_FACTOR, signal);
-      else if (moved.rings === rings) await moved.wait(IDLE_MS, signal);
-    }
+      await this.#tellRevoked(signal);
+      const judged = (await this.#judgeSome(signal)) || (await this.#askNewcomers(signal));
+      this.#tell();
+      if (judged === 0) return IDLE_MS;
+      // However fast blocks come, the nodes have this time for everything else.
+      await pause((performance.now() - startedMs) * REST_FACTOR, signal);
+      return 0;
+    };
+    await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: follower.moved, conditions });
   }
 
   /** What does not hold yet: a node that catches up has not got what it will have. */

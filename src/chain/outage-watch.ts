@@ -3,6 +3,8 @@ import type { UnsavedBlob } from '../catalog/unsaved-rows.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
@@ -50,17 +52,15 @@ export class OutageWatch {
   async run(signal: AbortSignal): Promise<void> {
     const { follower, conditions } = this.#modules;
     this.#report ??= this.#unfinished();
-    while (!signal.aborted) {
-      const { moved } = follower;
-      const { rings } = moved;
-      try {
-        await this.#look(signal);
-      } catch (error) {
-        if (signal.aborted) return;
+    const step = async (): Promise<Next> => {
+      await this.#look(signal);
+      return IDLE_MS;
+    };
+    const tell = (error: unknown) => {
+      if (error !== null)
         conditions.note('chain:outage', `what an outage has cost cannot be told now: ${messageOf(error)}`);
-      }
-      if (moved.rings === rings) await moved.wait(IDLE_MS, signal);
-    }
+    };
+    await runLoop('chain:outage', step, { signal, backoff: BACKOFF.local, wake: follower.moved, tell });
   }
 
   /** Before the walk goes on: what was missed is known from where it stands. */

@@ -1,5 +1,6 @@
 import type { WantedBlob } from '../catalog/wanted-table.ts';
 import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
+import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 
 /** Bounds of one request to the node. */
 export interface BatchLimits {
@@ -35,8 +36,6 @@ function isSizeAllowed(sizeBytes: number): boolean {
   return sizeBytes >= MIN_BLOB_BYTES && sizeBytes <= MAX_BLOB_BYTES;
 }
 
-const RETRY_MS = { first: 2_000, most: 600_000 } as const;
-
 /** So much of the time that is left may pass before the next try. */
 const SHARE_OF_WINDOW = 0.1;
 
@@ -45,7 +44,7 @@ const SHARE_OF_WINDOW = 0.1;
  * `leftMs`: until its deadline; there is time for several more tries, however near that is. 0: it is over, or not known.
  */
 export function nextAttemptMs(attempts: number, nowMs: number, leftMs: number, random: () => number): number {
-  const share = leftMs > 0 ? Math.max(RETRY_MS.first, leftMs * SHARE_OF_WINDOW) : RETRY_MS.most;
-  const pause = Math.min(RETRY_MS.most, share, RETRY_MS.first * 2 ** Math.min(attempts, 20));
-  return Math.round(nowMs + pause * (0.75 + random() / 2));
+  const { firstMs, maxMs } = BACKOFF.blob;
+  const share = leftMs > 0 ? Math.max(firstMs, leftMs * SHARE_OF_WINDOW) : maxMs;
+  return nowMs + backoffMs({ firstMs, maxMs: Math.min(maxMs, share) }, attempts + 1, random);
 }

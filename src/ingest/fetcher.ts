@@ -6,6 +6,8 @@ import type { VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { BlobNode, FetchOutcome } from '../node/blob-node.ts';
 import type { CustomKeeper } from '../replication/custom/custom-keeper.ts';
 import { forgetBytes, type UnverifiedBlob, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
@@ -75,11 +77,17 @@ export class Fetcher {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    const step = (): Next => {
       const batch = this.#nextBatch();
-      if (batch === null) await this.#wake.wait(IDLE_MS, signal);
-      else this.#start(batch, signal);
-    }
+      if (batch === null) return IDLE_MS;
+      this.#start(batch, signal);
+      return 0;
+    };
+    // What failed is told where requests end: only a request that went well clears the condition.
+    const tell = (error: unknown) => {
+      if (error !== null) this.#rest(error);
+    };
+    await runLoop('fetch', step, { signal, backoff: BACKOFF.node, wake: this.#wake, tell });
     await Promise.all(this.#running);
   }
 
@@ -96,11 +104,7 @@ export class Fetcher {
     // News may be nearer to its deadline than what is queued here.
     if (this.#ringsSeen !== this.#wake.rings || this.#queue.isEmpty) {
       this.#ringsSeen = this.#wake.rings;
-      try {
-        this.#queue.read(this.#inFlight.size);
-      } catch (error) {
-        this.#rest(error);
-      }
+      this.#queue.read(this.#inFlight.size);
     }
     const batch = this.#queue.take(this.#retriesUnderWay);
     return batch.length === 0 ? null : batch;

@@ -5,6 +5,8 @@ import { ArchiveError } from '../core/archive-errors.ts';
 import type { BlockHash, VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { BlobNode, ChainTip, ListedBlob } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
 import { MOST_LISTED, type Sweep, type SweepLimits, sweepCondition, sweepList } from './list-sweep.ts';
@@ -41,7 +43,6 @@ const CHAIN_CHECK_MS = 600_000;
 const READ_AGAIN_MS = 500;
 /** Clients give up on an answer after five seconds. */
 const READ_AGAIN_PATIENCE_MS = 3_000;
-const BACKOFF_MS = { first: 500, most: 15_000 } as const;
 
 /** Asks the node what it has, over and over, and notes it in the catalog. */
 export class Poller {
@@ -65,7 +66,8 @@ export class Poller {
   #isWhole = false;
   /** There was a block since the last sweep. */
   #isSweepDue = false;
-  #failures = 0;
+  /** The last round failed. */
+  #isFailing = false;
   #isPaused = false;
   /** Each waits for a reading of the whole list that begins after the question. */
   #questions: ((isAnswered: boolean) => void)[] = [];
@@ -77,22 +79,21 @@ export class Poller {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        await this.#round(signal);
-        this.#failures = 0;
-        this.#modules.conditions.set('node', null);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#failures += 1;
-        this.#tell(error);
-        for (const tell of this.#questions.splice(0)) tell(false);
-      }
-      await this.wake.wait(this.#pauseMs(), signal);
-    }
+    const step = async (): Promise<Next> => {
+      await this.#round(signal);
+      return this.#pauseMs();
+    };
+    const tell = (error: unknown) => this.#tell(error);
+    await runLoop('node', step, { signal, backoff: BACKOFF.node, wake: this.wake, tell });
   }
 
   #tell(error: unknown): void {
+    this.#isFailing = error !== null;
+    if (error === null) {
+      this.#modules.conditions.set('node', null);
+      return;
+    }
+    for (const tell of this.#questions.splice(0)) tell(false);
     // A disk that cannot take what the node lists is not the node's fault.
     if (error instanceof CatalogError) {
       this.#modules.conditions.setError('list', error);
@@ -133,7 +134,7 @@ export class Poller {
    * the node, a question for one blob is not (reference/node-behaviour.md). false: the node did not answer in time.
    */
   async readAgain(signal: AbortSignal): Promise<boolean> {
-    if (this.#failures > 0) return false;
+    if (this.#isFailing) return false;
     const answered = Promise.withResolvers<boolean>();
     this.#questions.push(answered.resolve);
     if (this.#questions.length === 1) setTimeout(() => this.wake.nudge(), this.#readAgainInMs());
@@ -155,7 +156,6 @@ export class Poller {
 
   /** Until the next round; a nudge ends the pause early. */
   #pauseMs(): number {
-    if (this.#failures > 0) return backoffMs(this.#failures);
     // A nudge that came while the last round was under way is not lost.
     return this.#questions.length === 0 ? this.#options.pollMs : Math.min(this.#options.pollMs, this.#readAgainInMs());
   }
@@ -289,10 +289,6 @@ export class Poller {
 function sightingOf(entry: ListedBlob, tip: ChainTip): Sighting {
   if (entry.medianTimeSeconds !== null) return { ...entry, medianTimeSeconds: entry.medianTimeSeconds };
   return { ...entry, medianTimeSeconds: tip.medianTimeSeconds, isTimeGuessed: true };
-}
-
-function backoffMs(failures: number): number {
-  return Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(failures - 1, 10));
 }
 
 /** What is said of a node that follows another chain than the data folder belongs to. */

@@ -5,12 +5,12 @@ import { isForLater } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { retryUntil } from '../core/time/run-loop.ts';
 import type { Home } from '../replication/home.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 
-/** How long a full disk or a locked catalog is left alone before the write is tried again. */
-const RETRY_MS = 2_000;
 const GROUP_LIMIT = 512;
 
 export interface SpoolerModules {
@@ -24,7 +24,6 @@ export interface SpoolerModules {
 export class Spooler {
   readonly #modules: SpoolerModules;
   readonly #commits: GroupCommit<SpooledContent>;
-  readonly #pause = new Pulse();
   /** Rings when something was spooled. */
   readonly news = new Pulse();
 
@@ -54,20 +53,9 @@ export class Spooler {
     this.news.ring();
   }
 
-  async #insist<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    for (;;) {
-      signal.throwIfAborted();
-      try {
-        const written = await write();
-        this.#modules.conditions.set('store', null);
-        return written;
-      } catch (error) {
-        signal.throwIfAborted();
-        // The others must not wait behind it.
-        if (isForLater(error)) throw error;
-        this.#modules.conditions.setError('store', error);
-      }
-      await this.#pause.wait(RETRY_MS, signal);
-    }
+  /** A blob that has no place here while others have one (`isForLater`) is given up at once: the others must not wait behind it. */
+  #insist<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { conditions } = this.#modules;
+    return retryUntil('store', write, { signal, backoff: BACKOFF.local, isFinal: isForLater, conditions });
   }
 }

@@ -1,11 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '../core/time/backoff.ts';
+import { pause } from '../core/time/run-loop.ts';
 import { NodeError } from './errors.ts';
 import type { NodeTransport, TransportRequest } from './transport.ts';
 
 export interface RetryPolicy {
   /** Repetitions of a read at most, besides the immediate one after a reset. 0: none. */
   readonly repetitions: number;
-  /** Before the first repetition; doubled before each further one, and spread by up to half. */
+  /** Before the first repetition; doubled before each further one, and spread by up to a quarter. */
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
 }
@@ -35,8 +36,7 @@ export function delayBeforeRepetition(
       return null;
   }
   if (repeated >= policy.repetitions) return null;
-  const backoffMs = Math.min(policy.firstDelayMs * 2 ** repeated, policy.maxDelayMs);
-  return backoffMs * (0.5 + Math.random() / 2);
+  return backoffMs({ firstMs: policy.firstDelayMs, maxMs: policy.maxDelayMs }, repeated + 1);
 }
 
 /** Repeats reads, never submissions. The time limit of a call holds for each turn. */
@@ -56,13 +56,4 @@ export function withReadRetries(transport: NodeTransport, policy: RetryPolicy): 
     },
     close: () => transport.close(),
   };
-}
-
-/** @throws the signal's reason when it aborts. */
-export async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
-  try {
-    await delay(waitMs, undefined, { signal });
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  }
 }

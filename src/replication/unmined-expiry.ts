@@ -2,6 +2,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
 import type { LocalRoom } from './local-room.ts';
@@ -37,16 +39,12 @@ export class UnminedExpiry {
 
   async run(signal: AbortSignal): Promise<void> {
     const { conditions } = this.#modules;
-    while (!signal.aborted) {
-      try {
-        await this.#expire(signal);
-        conditions.set('unmined', null);
-      } catch (error) {
-        if (signal.aborted) return;
-        conditions.setError('unmined', error, false);
-      }
-      await this.#walked.wait(IDLE_MS, signal);
-    }
+    const step = async (): Promise<Next> => {
+      await this.#expire(signal);
+      return IDLE_MS;
+    };
+    const policy = { signal, backoff: BACKOFF.local, wake: this.#walked, conditions, blocksReadiness: false };
+    await runLoop('unmined', step, policy);
   }
 
   async #expire(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,6 @@
 import { EnvHttpProxyAgent, request } from 'undici';
+import { BACKOFF } from '../time/backoff.ts';
+import { type Next, runLoop } from '../time/run-loop.ts';
 import { messageOfChain } from './message-of-chain.ts';
 
 export interface HeartbeatOptions {
@@ -31,13 +33,17 @@ export class Heartbeat {
     const { isHealthy, told, wait } = this.#modules;
     const dispatcher = new EnvHttpProxyAgent();
     try {
-      while (!signal.aborted) {
+      const step = async (): Promise<Next> => {
         if (isHealthy()) {
           const failure = await this.#beat(dispatcher, signal);
           if (!signal.aborted) told(failure);
         }
-        await wait(this.#options.everyMs, signal);
-      }
+        return this.#options.everyMs;
+      };
+      const tell = (error: unknown) => {
+        if (error !== null) told(messageOfChain(error, this.#options.url));
+      };
+      await runLoop('heartbeat', step, { signal, backoff: BACKOFF.remote, wake: { rings: 0, wait }, tell });
     } finally {
       await dispatcher.destroy();
     }

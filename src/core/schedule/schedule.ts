@@ -1,4 +1,6 @@
 import type { Logger } from '../observability/logger.ts';
+import { BACKOFF } from '../time/backoff.ts';
+import { type Next, runLoop } from '../time/run-loop.ts';
 import { CronTime } from './cron-time.ts';
 import type { RunLedger, TaskRun } from './run-ledger.ts';
 
@@ -65,25 +67,25 @@ export class Schedule {
     const { nowMs, random, wait, ended } = this.#modules;
     const time = new CronTime(task.schedule);
     let since: number | null = null;
-    while (!signal.aborted) {
-      try {
-        // A clock that was set back: what lies ahead has not happened.
-        const untilMs = nowMs();
-        const isDue = time.wasDue(Math.min(since ?? this.#begin(task), untilMs), untilMs);
-        since = untilMs;
-        if (isDue) {
-          await wait(random() * JITTER_MS, signal);
-          if (signal.aborted) break;
-          // What came due in the meantime is this very run.
-          since = nowMs();
-          await this.#once(task, signal);
-        }
-      } catch (error) {
-        // A catalog that cannot be written now: of the task itself, its own failure is told where it happens.
-        ended(task.name, error);
-      }
-      await wait(LOOK_MS, signal);
-    }
+    const step = async (): Promise<Next> => {
+      // A clock that was set back: what lies ahead has not happened.
+      const untilMs = nowMs();
+      const isDue = time.wasDue(Math.min(since ?? this.#begin(task), untilMs), untilMs);
+      since = untilMs;
+      if (!isDue) return LOOK_MS;
+      await wait(random() * JITTER_MS, signal);
+      if (signal.aborted) return 'done';
+      // What came due in the meantime is this very run.
+      since = nowMs();
+      await this.#once(task, signal);
+      return LOOK_MS;
+    };
+    // The catalog cannot be written now. A failure of the task itself is told where it happens.
+    const tell = (error: unknown) => {
+      if (error !== null) ended(task.name, error);
+    };
+    const policy = { signal, backoff: BACKOFF.remote, wake: { rings: 0, wait }, tell };
+    await runLoop(`task:${task.name}`, step, policy);
     await time.close();
   }
 

@@ -1,3 +1,4 @@
+import { pollUntil } from '../../core/time/run-loop.ts';
 import type { ChainView, WalkedTip } from '../../view/chain-view.ts';
 import { rpcFault } from './rpc-error.ts';
 
@@ -21,12 +22,11 @@ export class BlockWait {
     const endMs = performance.now() + (timeoutMs > 0 ? Math.min(timeoutMs, LONGEST_MS) : LONGEST_MS);
     this.#note(client, 1);
     try {
-      for (;;) {
+      const look = (): object | null => {
         const { hash, height } = tipOf(chain);
-        const leftMs = endMs - performance.now();
-        if (hash !== before.hash || leftMs <= 0) return { hash, height };
-        await pause(Math.min(LOOK_EVERY_MS, leftMs), signal);
-      }
+        return hash !== before.hash || endMs <= performance.now() ? { hash, height } : null;
+      };
+      return await pollUntil(look, () => Math.min(LOOK_EVERY_MS, endMs - performance.now()), signal);
     } finally {
       this.#note(client, -1);
     }
@@ -44,18 +44,4 @@ function tipOf(chain: ChainView): WalkedTip {
   const lookup = chain.tip();
   if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
   return lookup.tip;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const gone = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', gone);
-      resolve();
-    }, ms);
-    signal.addEventListener('abort', gone, { once: true });
-  });
 }

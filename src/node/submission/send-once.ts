@@ -1,5 +1,6 @@
 import { encodeHex } from '../../core/blob/hex.ts';
 import { parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
+import { pause } from '../../core/time/run-loop.ts';
 import { type BlobHasher, hashWith, nobleHasher } from '../../verify/hasher.ts';
 import { wrongBlob } from '../blob-answer.ts';
 import type { NodeClient } from '../client.ts';
@@ -8,7 +9,6 @@ import type { CallOptions } from '../node-call.ts';
 import { type CreateBlobOptions, createBlob } from '../operations/create-blob.ts';
 import type { BlobInfo } from '../operations/get-blob.ts';
 import { NEVER_ABORTED } from '../post.ts';
-import { pause } from '../read-retry.ts';
 import { findBlob, type Submitted } from './sighting.ts';
 
 export interface SendOptions extends CreateBlobOptions, CallOptions {

@@ -1,8 +1,8 @@
 import type { BlockHash, TxId, VersionHash } from '../../core/blob/ids.ts';
+import { pause } from '../../core/time/run-loop.ts';
 import type { NodeClient } from '../client.ts';
 import { NodeError } from '../errors.ts';
 import { NEVER_ABORTED } from '../post.ts';
-import { pause } from '../read-retry.ts';
 import { BlockFinder } from './block-finder.ts';
 import { DEFAULT_POLL_MS, type SendOptions, sendOnce } from './send-once.ts';
 import { isLocked, look, type Sighting, type Submitted } from './sighting.ts';

@@ -1,7 +1,8 @@
 import type { BlockHash } from '../../core/blob/ids.ts';
 import { parseVersionHash } from '../../core/blob/ids.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
-import { Pulse } from '../../core/pulse.ts';
+import { BACKOFF } from '../../core/time/backoff.ts';
+import { type Next, pause, runLoop } from '../../core/time/run-loop.ts';
 import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { ArchiverUpstream } from './archiver-upstream.ts';
@@ -24,7 +25,6 @@ const NOBODY = { hashType: 'keccak256', versionHash: parseVersionHash('0'.repeat
 /** Whether the backends answer, belong to one chain, and what they withhold: asked again and again. */
 export class StatelessWatch {
   readonly #modules: WatchModules;
-  readonly #pause = new Pulse();
 
   constructor(modules: WatchModules) {
     this.#modules = modules;
@@ -58,10 +58,12 @@ export class StatelessWatch {
   }
 
   async #goOn(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#pause.wait(EVERY_MS, signal);
-      if (!signal.aborted) await this.look(signal);
-    }
+    const step = async (): Promise<Next> => {
+      await pause(EVERY_MS, signal);
+      await this.look(signal);
+      return 0;
+    };
+    await runLoop('chain:reader-look', step, { signal, backoff: BACKOFF.remote, conditions: this.#modules.conditions });
   }
 
   /** Everything once. Never throws for what backends do. */

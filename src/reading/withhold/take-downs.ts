@@ -5,7 +5,8 @@ import { ArchiveError } from '../../core/archive-errors.ts';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import type { Logger } from '../../core/observability/logger.ts';
-import { Pulse } from '../../core/pulse.ts';
+import { BACKOFF } from '../../core/time/backoff.ts';
+import { type Next, runLoop } from '../../core/time/run-loop.ts';
 import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
 import type { DamageWatch } from '../../replication/damage-watch.ts';
 import type { Site } from '../../replication/site.ts';
@@ -66,7 +67,8 @@ export interface TakeDownStatus {
 }
 
 const REFRESH_MS = 300_000;
-const RETRY_MS = 15_000;
+/** Until a backend that could not be read is asked again. */
+const UNREAD_MS = 15_000;
 /** Nothing is so urgent that it could not wait for this: a window is hours long. */
 const FIRST_READING_MS = 5_000;
 /** Whose take-downs the configured list holds. */
@@ -75,7 +77,6 @@ const FILE = 'file';
 /** What an operator took down: recorded, told to every backend, honoured whoever recorded it, and reversible. */
 export class TakeDowns {
   readonly #modules: TakeDownModules;
-  readonly #pause = new Pulse();
   #readAtMs: number | null = null;
   /** Bytes are deleted and found again in turn: what a revocation found must not be deleted after it. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -152,20 +153,19 @@ export class TakeDowns {
 
   /** Keeps up with what other archivers record, and finishes purges that a backend could not do at once. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      let isWhole = false;
-      try {
-        isWhole = await this.refresh(signal);
-        await this.#purge(
-          this.list().filter(({ purge }) => purge),
-          signal,
-        );
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#modules.conditions.setError('withheld', error, false);
-      }
-      await this.#pause.wait(isWhole ? REFRESH_MS : RETRY_MS, signal);
-    }
+    const step = async (): Promise<Next> => {
+      const isWhole = await this.refresh(signal);
+      await this.#purge(
+        this.list().filter(({ purge }) => purge),
+        signal,
+      );
+      return isWhole ? REFRESH_MS : UNREAD_MS;
+    };
+    // A reading raises and clears the condition by itself.
+    const tell = (error: unknown) => {
+      if (error !== null) this.#modules.conditions.setError('withheld', error, false);
+    };
+    await runLoop('withheld', step, { signal, backoff: BACKOFF.remote, tell });
   }
 
   /** Reads the records of every archiver. false: some backend could not be read, and what it said last goes on counting. */

@@ -1,0 +1,33 @@
+/** How long a failed step rests: twice as long after each failure in a row, up to a cap. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly maxMs: number;
+}
+
+/** Every retry policy of the product: by what it is that failed, so that one place says how patient Holdfast is with it. */
+export const BACKOFF = {
+  /** A node: a guest asks seldom, and a node that restarts is back within seconds. */
+  node: { firstMs: 500, maxMs: 15_000 },
+  /** One blob that a node did not give. */
+  blob: { firstMs: 2_000, maxMs: 600_000 },
+  /** The data folder or the catalog: a full disk, a lock that another process holds. */
+  local: { firstMs: 1_000, maxMs: 2_000 },
+  /** A backend as a whole, and whatever else waits for somebody outside. */
+  remote: { firstMs: 1_000, maxMs: 30_000 },
+} as const satisfies Readonly<Record<string, Backoff>>;
+
+/** A pause is up to this share shorter or longer than its policy says, so that failures do not march in step. */
+const JITTER = 0.25;
+/** Doubling ends here: far above every cap, and far below what a number holds. */
+const MAX_DOUBLINGS = 30;
+
+/** The pause after so many failures in a row (1: the first). `random` gives 0 to 1. */
+export function backoffMs({ firstMs, maxMs }: Backoff, failures: number, random: () => number = Math.random): number {
+  const pause = Math.min(maxMs, firstMs * 2 ** Math.min(Math.max(failures, 1) - 1, MAX_DOUBLINGS));
+  return Math.round(pause * (1 + JITTER * (2 * random() - 1)));
+}
+
+/** The longest pause that the policy can give. */
+export function longestBackoffMs({ maxMs }: Backoff): number {
+  return Math.ceil(maxMs * (1 + JITTER));
+}

@@ -1,34 +1,26 @@
 import type { ContentName } from '../core/blob/ids.ts';
 import { RECORDED_OCCURRENCES } from './chain-index.ts';
-import type { ContentTable, SpooledContent } from './content-table.ts';
+import type { SpooledContent } from './content-table.ts';
 import type { PlacementTable } from './placement-table.ts';
 import type { RecordOutbox } from './record-outbox.ts';
-import type { StateTotals } from './state-totals.ts';
+import type { Tables } from './tables.ts';
 import type { UnminedLedger } from './unmined-ledger.ts';
-import type { WantedTable } from './wanted-table.ts';
-
-/** What arrivals share with the catalog that they are a part of. */
-export interface ArrivalParts {
-  readonly content: ContentTable;
-  readonly wanted: WantedTable;
-  readonly placements: PlacementTable;
-  readonly unmined: UnminedLedger;
-  readonly records: RecordOutbox;
-  readonly counts: StateTotals;
-  readonly nowMs: () => number;
-}
 
 /** Content whose bytes are durable in the local store: out of the fetch queue, into everybody's books. */
 export class Arrivals {
-  readonly #parts: ArrivalParts;
+  readonly #tables: Tables;
+  readonly #unmined: UnminedLedger;
+  readonly #records: RecordOutbox;
 
-  constructor(parts: ArrivalParts) {
-    this.#parts = parts;
+  constructor(tables: Tables, unmined: UnminedLedger, records: RecordOutbox) {
+    this.#tables = tables;
+    this.#unmined = unmined;
+    this.#records = records;
   }
 
   /** Within a transaction of the caller. */
   record(contents: readonly SpooledContent[]): void {
-    const { content, wanted, placements, nowMs } = this.#parts;
+    const { content, wanted, placements, nowMs } = this.#tables;
     const arrivals = this.#judged(contents);
     const put = content.putSpooled(arrivals, nowMs());
     const fresh: Parameters<PlacementTable['wantNew']>[0][number][] = [];
@@ -45,7 +37,8 @@ export class Arrivals {
 
   /** What a block has, and what none has, as far as can be known. */
   #judged(contents: readonly SpooledContent[]) {
-    const { unmined, records } = this.#parts;
+    const unmined = this.#unmined;
+    const records = this.#records;
     const knownAfterSeconds = unmined.knownAfterSeconds();
     return contents.map((content) => {
       const isOnChain = records.isOnChain(content);
@@ -55,7 +48,9 @@ export class Arrivals {
   }
 
   #enter(content: SpooledContent, isOnChain: boolean, isNew: boolean): void {
-    const { unmined, records, counts } = this.#parts;
+    const { counts } = this.#tables;
+    const unmined = this.#unmined;
+    const records = this.#records;
     unmined.recordReturned(content);
     if (isOnChain) records.queueFirst(content, RECORDED_OCCURRENCES);
     if (!isNew) counts.leaveUncounted('seen');
@@ -64,7 +59,7 @@ export class Arrivals {
 
   /** Within a transaction that says that its bytes are somewhere: its first occurrences are to have records. */
   queueRecords(name: ContentName): void {
-    const { records } = this.#parts;
+    const records = this.#records;
     if (records.isOnChain(name)) records.queueFirst(name, RECORDED_OCCURRENCES);
   }
 }

@@ -1,9 +1,8 @@
-import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { SPOOL } from './placement-table.ts';
 import type { RecordOutbox } from './record-outbox.ts';
-import type { WantedTable } from './wanted-table.ts';
+import type { Tables } from './tables.ts';
 
 export interface TableLimits {
   /** Names of bytes that were let go, the newest. */
@@ -26,28 +25,23 @@ const REPORT_FOLDERS = ['audits', 'outages'] as const;
 
 const gone = z.object({ count: z.number(), bytes: z.number().nullable(), newest: z.number().nullable() });
 
-interface BoundedParts {
-  readonly wanted: WantedTable;
-  readonly records: RecordOutbox;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
-}
-
 /**
  * Keeps within bounds what would grow for ever and is not the index of what is on chain: names of free spam, queues of a
  * store that is away for months, reports. Each kind in a transaction of its own.
  */
 export class BoundedTables {
-  readonly #database: Database.Database;
-  readonly #parts: BoundedParts;
+  readonly #tables: Tables;
+  readonly #records: RecordOutbox;
 
-  constructor(database: Database.Database, parts: BoundedParts) {
-    this.#database = database;
-    this.#parts = parts;
+  constructor(tables: Tables, records: RecordOutbox) {
+    this.#tables = tables;
+    this.#records = records;
   }
 
   /** Gives how many rows went, by what they were. */
   enforce(limits: TableLimits = TABLE_LIMITS): Readonly<Record<string, number>> {
-    const { transaction, wanted, records } = this.#parts;
+    const { transaction, wanted } = this.#tables;
+    const records = this.#records;
     const { atOnce } = limits;
     const tip = this.#tipMedianSeconds();
     return {
@@ -63,27 +57,27 @@ export class BoundedTables {
   }
 
   #tipMedianSeconds(): number {
-    const newest = this.#database.prepare('SELECT median_time_seconds FROM block ORDER BY height DESC LIMIT 1');
+    const newest = this.#tables.database.prepare('SELECT median_time_seconds FROM block ORDER BY height DESC LIMIT 1');
     return z.number().parse(newest.pluck().get() ?? 0);
   }
 
   /** The oldest arrivals go; that there were so many stays. The newest stays, whose number is never given again. */
   #forgetLetGo({ letGo, atOnce }: TableLimits): number {
-    const last = this.#database
+    const last = this.#tables.database
       .prepare('SELECT sequence FROM let_go ORDER BY sequence DESC LIMIT 1 OFFSET ?')
       .pluck()
       .get(Math.max(1, letGo));
     if (last === undefined) return 0;
     const which = '(SELECT sequence FROM let_go WHERE sequence <= ? ORDER BY sequence LIMIT ?)';
     const { count, bytes, newest } = gone.parse(
-      this.#database
+      this.#tables.database
         .prepare(
           `SELECT COUNT(*) AS count, SUM(size_bytes) AS bytes, MAX(let_go_ms) AS newest FROM let_go WHERE sequence IN ${which}`,
         )
         .get(last, atOnce),
     );
-    this.#database.prepare(`DELETE FROM let_go WHERE sequence IN ${which}`).run(last, atOnce);
-    this.#database
+    this.#tables.database.prepare(`DELETE FROM let_go WHERE sequence IN ${which}`).run(last, atOnce);
+    this.#tables.database
       .prepare(
         `INSERT INTO let_go_forgotten (only, count, bytes, newest_ms) VALUES (1, ?, ?, ?) ON CONFLICT DO UPDATE SET
          count = count + excluded.count, bytes = bytes + excluded.bytes, newest_ms = MAX(newest_ms, excluded.newest_ms)`,
@@ -94,7 +88,7 @@ export class BoundedTables {
 
   /** A later report says all that an older one says of what is still so. Never before the data folder has it. */
   #leaveReports({ reports }: TableLimits): number {
-    const leave = this.#database.prepare(
+    const leave = this.#tables.database.prepare(
       `DELETE FROM evidence WHERE path > @folder || '/' AND sequence <= (SELECT sequence FROM evidence_delivery WHERE store = '${SPOOL}')
        AND path NOT IN (SELECT path FROM evidence_refused WHERE store = '${SPOOL}')
        AND path <= (SELECT path FROM evidence WHERE path > @folder || '/' AND path < @folder || '0' ORDER BY path DESC LIMIT 1 OFFSET @reports)`,

@@ -1,18 +1,7 @@
-import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import type { ContentEntry, ContentTable } from './content-table.ts';
-import { type PlacementTable, SPOOL } from './placement-table.ts';
-
-interface CacheParts {
-  readonly content: ContentTable;
-  readonly placements: PlacementTable;
-  /** So many good copies make a blob `stored`. */
-  readonly replicasRequired: number;
-  /** What was recorded before it is at least as old as it seems by this, whatever steps the wall clock made. */
-  readonly surelyMs: () => number;
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
-}
+import type { ContentEntry } from './content-table.ts';
+import { SPOOL } from './placement-table.ts';
+import type { Tables } from './tables.ts';
 
 /** What lets a cached blob go: `stored`, or held by one backend at least. */
 export type EvictionGrade = 'stored' | 'held-elsewhere';
@@ -38,35 +27,33 @@ const SAFE: Readonly<Record<EvictionSafety, string>> = {
 
 /** The local store as a cache: what lies there, and what of it may go. */
 export class CacheLedger {
-  readonly #database: Database.Database;
-  readonly #parts: CacheParts;
+  readonly #tables: Tables;
 
-  constructor(database: Database.Database, parts: CacheParts) {
-    this.#database = database;
-    this.#parts = parts;
+  constructor(tables: Tables) {
+    this.#tables = tables;
   }
 
   /** What was read elsewhere lies in the local store as well, proven. false: the catalog does not know it any more. */
   recordCached({ sequence }: ContentEntry): boolean {
-    return this.#parts.transaction('record what is cached', () => {
-      if (this.#parts.content.at(sequence) === null) return false;
-      this.#parts.placements.put(SPOOL, sequence, 'wanted', null);
+    return this.#tables.transaction('record what is cached', () => {
+      if (this.#tables.content.at(sequence) === null) return false;
+      this.#tables.placements.put(SPOOL, sequence, 'wanted', null);
       return true;
     });
   }
 
   /** Bytes that the catalog says lie in the local store. */
   localBytes(): number {
-    return this.#parts.reading('measure the local store', () =>
+    return this.#tables.reading('measure the local store', () =>
       z
         .number()
         .parse(
-          this.#database
+          this.#tables.database
             .prepare(
               'SELECT COALESCE(SUM(size_bytes), 0) FROM placement JOIN content USING (sequence) WHERE backend_id = ? AND placement.state < 2',
             )
             .pluck()
-            .get(this.#parts.placements.id(SPOOL)),
+            .get(this.#tables.placements.id(SPOOL)),
         ),
     );
   }
@@ -81,13 +68,13 @@ export class CacheLedger {
     const elsewhere = `EXISTS (SELECT 1 ${copies} AND ${SAFE[safety]})`;
     const isStored = `content.state = 2 AND (SELECT COUNT(*) ${copies} AND ${COUNTS}) >= @required`;
     const condition = grade === 'stored' ? `${isStored} AND ${elsewhere}` : elsewhere;
-    const { placements, content, replicasRequired, surelyMs, reading } = this.#parts;
+    const { placements, content, replicasRequired, surelyMs, reading } = this.#tables;
     return reading('find what the cache can let go', () => {
       if (!this.#hasBackend(safety, backends)) return [];
       const given = { local: placements.id(SPOOL), backends: JSON.stringify(backends), limit };
       return numbers
         .parse(
-          this.#database
+          this.#tables.database
             .prepare(
               `SELECT here.sequence FROM placement AS here JOIN content USING (sequence) WHERE here.backend_id = @local AND here.state < 2 AND ${condition} ORDER BY here.sequence LIMIT @limit`,
             )
@@ -104,9 +91,9 @@ export class CacheLedger {
 
   /** Which of these backends hold it safely in this way. */
   safeAt({ sequence }: ContentEntry, safety: EvictionSafety, backends: readonly string[]): string[] {
-    return this.#parts.reading('look where a blob is safe', () =>
+    return this.#tables.reading('look where a blob is safe', () =>
       names.parse(
-        this.#database
+        this.#tables.database
           .prepare(
             `SELECT name FROM backend CROSS JOIN placement AS other ON other.backend_id = id WHERE other.sequence = @sequence AND ${SAFE[safety]}`,
           )
@@ -114,7 +101,7 @@ export class CacheLedger {
           .all({
             sequence,
             backends: JSON.stringify(backends),
-            ...(safety === 'settled' ? { surelyMs: this.#parts.surelyMs() } : {}),
+            ...(safety === 'settled' ? { surelyMs: this.#tables.surelyMs() } : {}),
           }),
       ),
     );
@@ -124,7 +111,7 @@ export class CacheLedger {
   #hasBackend(safety: EvictionSafety, backends: readonly string[]): boolean {
     const comparison = safety === 'kept' ? '=' : '>';
     return (
-      this.#database
+      this.#tables.database
         .prepare(
           `SELECT 1 FROM backend WHERE configured = 1 AND counts = 1 AND settle_ms ${comparison} 0 AND name IN (SELECT value FROM json_each(?))`,
         )
@@ -134,7 +121,7 @@ export class CacheLedger {
 
   /** How long after it was read back a copy of this backend can still be lost with its power. */
   recordSettling(backend: string, milliseconds: number): void {
-    this.#parts.transaction('record how a backend keeps', () => this.#parts.placements.settle(backend, milliseconds));
+    this.#tables.transaction('record how a backend keeps', () => this.#tables.placements.settle(backend, milliseconds));
   }
 
   /**
@@ -142,7 +129,7 @@ export class CacheLedger {
    * no good copy.
    */
   recordEvicted(held: readonly HeldCopy[]): ContentEntry[] {
-    const { placements, transaction } = this.#parts;
+    const { placements, transaction } = this.#tables;
     return transaction('record what the cache lets go', () =>
       held
         .filter(({ entry: { sequence }, backend }) => {

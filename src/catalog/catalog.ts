@@ -12,9 +12,9 @@ import { CatalogFigures } from './catalog-figures.ts';
 import { type CatalogOptions, configuredBackends, MEMORY } from './catalog-options.ts';
 import { ChainAnswers } from './chain-answers.ts';
 import { ChainIndex } from './chain-index.ts';
-import { type ContentEntry, ContentTable, type SpooledContent, type StoredState } from './content-table.ts';
+import type { ContentEntry, SpooledContent } from './content-table.ts';
 import { CustomLedger } from './custom-ledger.ts';
-import { catalogFault, damagedCatalog } from './errors.ts';
+import { damagedCatalog } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
 import { MissingContents } from './missing-contents.ts';
@@ -23,7 +23,8 @@ import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
 import { SettlingClock } from './settling-clock.ts';
-import { type AfterDamage, type CatalogTotals, StateTotals } from './state-totals.ts';
+import type { AfterDamage, CatalogTotals, StateTotals } from './state-totals.ts';
+import { Tables } from './tables.ts';
 import { TaskRuns } from './task-runs.ts';
 import { UnminedLedger } from './unmined-ledger.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
@@ -35,10 +36,7 @@ import { WithheldLedger } from './withheld-ledger.ts';
  * transition that has the proof.
  */
 export class Catalog {
-  readonly #database: Database.Database;
-  readonly #wanted: WantedTable;
-  readonly #content: ContentTable;
-  readonly #placements: PlacementTable;
+  readonly #tables: Tables;
   readonly #options: CatalogOptions;
   readonly #arrivals: Arrivals;
   readonly counts: StateTotals;
@@ -69,72 +67,34 @@ export class Catalog {
   /** The name that a damaged catalog was given when this one was made in its place; null: it was whole. */
   readonly setAside: string | null;
 
-  private constructor(database: Database.Database, given: CatalogOptions, setAside: string | null) {
+  private constructor(database: Database.Database, options: CatalogOptions, setAside: string | null) {
     this.setAside = setAside;
-    const clock = new SettlingClock(given.nowMs, given.steadyMs);
-    const options = { ...given, nowMs: clock.nowMs };
-    this.#database = database;
+    const clock = new SettlingClock(options.nowMs, options.steadyMs);
     this.#options = options;
-    this.openedMs = options.nowMs();
-    this.#wanted = new WantedTable(database, this.openedMs);
-    this.#content = new ContentTable(database);
+    this.openedMs = clock.nowMs();
+    const wanted = new WantedTable(database, this.openedMs);
     const backends = configuredBackends(options);
     this.moved = settlePlaces(database, options.places ?? new Map());
-    this.#placements = new PlacementTable(database, backends);
-    recomputeStates(database, backends, options.replicasRequired, options.nowMs());
-    this.counts = new StateTotals(this.#content.totals());
-    const parts = {
-      content: this.#content,
-      wanted: this.#wanted,
-      nowMs: options.nowMs,
-      reading: <T>(operation: string, work: () => T) => this.#reading(operation, work),
-      transaction: <T>(operation: string, work: () => T) => this.#transaction(operation, work),
-    };
-    this.records = new RecordOutbox(database, options.nowMs);
-    this.unmined = new UnminedLedger(database, {
-      ...parts,
-      placements: this.#placements,
-      left: (entry) => this.counts.leave(entry),
-    });
-    this.chain = new ChainIndex(database, { ...parts, records: this.records, unmined: this.unmined });
-    this.evidence = new EvidenceOutbox(database, parts.reading);
-    this.losses = new LossLedger(database, { ...parts, evidence: this.evidence, chain: this.chain });
-    this.answers = new ChainAnswers(database, parts.reading);
+    const placements = new PlacementTable(database, backends);
+    recomputeStates(database, backends, options.replicasRequired, clock.nowMs());
+    const tables = new Tables(database, placements, wanted, clock, options.replicasRequired);
+    this.#tables = tables;
+    this.counts = tables.counts;
+    this.records = new RecordOutbox(database, clock.nowMs);
+    this.unmined = new UnminedLedger(tables);
+    this.chain = new ChainIndex(tables, this.records, this.unmined);
+    this.evidence = new EvidenceOutbox(database, tables.reading);
+    this.losses = new LossLedger(tables, this.evidence, this.chain);
+    this.answers = new ChainAnswers(database, tables.reading);
     this.missing = new MissingContents(database);
-    this.custom = new CustomLedger(database, { ...parts, places: [SPOOL, ...options.backends] });
-    this.figures = new CatalogFigures(database, this.#placements);
-    this.window = new WindowRows(database, parts.reading);
-    this.runs = new TaskRuns(database, parts);
-    this.bounded = new BoundedTables(database, { ...parts, records: this.records });
-    this.#arrivals = new Arrivals({
-      ...parts,
-      placements: this.#placements,
-      unmined: this.unmined,
-      records: this.records,
-      counts: this.counts,
-    });
-    this.replicas = new ReplicaLedger(database, {
-      ...parts,
-      placements: this.#placements,
-      surelyMs: clock.surelyMs,
-      replicasRequired: options.replicasRequired,
-      recount: (entry) => this.#recount(entry),
-      queueRecords: (name) => this.#arrivals.queueRecords(name),
-      moved: (from, to, sizeBytes) => {
-        if (from !== null) this.counts.leaveUncounted(from);
-        this.counts.enter(to, sizeBytes);
-      },
-    });
-    this.withheld = new WithheldLedger(database, {
-      ...parts,
-      evidence: this.evidence,
-      placements: this.#placements,
-      replicas: this.replicas,
-      chain: this.chain,
-      counts: this.counts,
-      custom: this.custom,
-      recount: (entry) => this.#recount(entry),
-    });
+    this.custom = new CustomLedger(tables, [SPOOL, ...options.backends]);
+    this.figures = new CatalogFigures(database, placements);
+    this.window = new WindowRows(database, tables.reading);
+    this.runs = new TaskRuns(tables);
+    this.bounded = new BoundedTables(tables, this.records);
+    this.#arrivals = new Arrivals(tables, this.unmined, this.records);
+    this.replicas = new ReplicaLedger(tables, this.#arrivals);
+    this.withheld = new WithheldLedger(tables, this.evidence, this.replicas, this.chain, this.custom);
   }
 
   /** @throws CatalogError `catalog/damaged` where SQLite says that of the file. */
@@ -154,26 +114,26 @@ export class Catalog {
 
   /** Does it hold everything that was in the folder when it was made? Stays true over restarts. */
   isRebuilt(): boolean {
-    const look = () => this.#database.prepare('SELECT 1 FROM rebuilt').get() !== undefined;
-    return this.#reading('look whether it is whole', look);
+    const look = () => this.#tables.database.prepare('SELECT 1 FROM rebuilt').get() !== undefined;
+    return this.#tables.reading('look whether it is whole', look);
   }
 
   recordRebuilt(): void {
-    this.#transaction('record that it is whole', () =>
-      this.#database
+    this.#tables.transaction('record that it is whole', () =>
+      this.#tables.database
         .prepare('INSERT INTO rebuilt (only, finished_ms) VALUES (1, ?) ON CONFLICT DO NOTHING')
-        .run(this.#options.nowMs()),
+        .run(this.#tables.nowMs()),
     );
   }
 
   /** Notes what a list named. Gives how many of them were neither held nor queued. */
   noteListed(sightings: readonly Sighting[]): number {
     if (sightings.length === 0) return 0;
-    return this.#transaction('note what the node lists', () => {
+    return this.#tables.transaction('note what the node lists', () => {
       let added = 0;
       for (const sighting of sightings) {
-        if (this.#content.isHeld(sighting.versionHash)) continue;
-        if (this.#wanted.add(sighting, this.#options.nowMs())) added += 1;
+        if (this.#tables.content.isHeld(sighting.versionHash)) continue;
+        if (this.#tables.wanted.add(sighting, this.#tables.nowMs())) added += 1;
       }
       return added;
     });
@@ -181,24 +141,26 @@ export class Catalog {
 
   /** What may be fetched now, nearest deadline first; `fresh` never failed, `failed` did. */
   nextWanted(limit: number, which: WantedKind = 'all'): WantedBlob[] {
-    return this.#reading('read the queue', () => this.#wanted.next(this.#options.nowMs(), limit, which));
+    return this.#tables.reading('read the queue', () => this.#tables.wanted.next(this.#tables.nowMs(), limit, which));
   }
 
   /** The bytes of these are durable in the local store. */
   recordSpooled(contents: readonly SpooledContent[]): void {
-    this.#transaction('record what is spooled', () => this.#arrivals.record(contents));
+    this.#tables.transaction('record what is spooled', () => this.#arrivals.record(contents));
   }
 
   recordFailures(failures: readonly FetchFailure[]): void {
-    this.#transaction('record why blobs are not here yet', () => {
-      for (const failure of failures) this.#wanted.fail(failure);
+    this.#tables.transaction('record why blobs are not here yet', () => {
+      for (const failure of failures) this.#tables.wanted.fail(failure);
     });
   }
 
   /** What a backend has still to prove that it holds, most urgent first. */
   unprovenAt(backend: string, limit: number): ContentEntry[] {
-    const sequences = () => this.#placements.wanted(backend, this.#options.nowMs(), limit);
-    return this.#reading('read what is to be placed', () => sequences().flatMap((one) => this.#content.at(one) ?? []));
+    const sequences = () => this.#tables.placements.wanted(backend, this.#tables.nowMs(), limit);
+    return this.#tables.reading('read what is to be placed', () =>
+      sequences().flatMap((one) => this.#tables.content.at(one) ?? []),
+    );
   }
 
   /**
@@ -206,12 +168,12 @@ export class Catalog {
    * copies with it.
    */
   recordProven(backend: string, contents: readonly ContentEntry[]): number {
-    const nowMs = this.#options.nowMs();
-    return this.#transaction('record what is stored', () => {
+    const nowMs = this.#tables.nowMs();
+    return this.#tables.transaction('record what is stored', () => {
       let stored = 0;
       for (const entry of contents) {
-        this.#placements.set(backend, entry.sequence, 'good', nowMs);
-        if (this.#recount(entry) === 'stored') stored += 1;
+        this.#tables.placements.set(backend, entry.sequence, 'good', nowMs);
+        if (this.#tables.recount(entry) === 'stored') stored += 1;
       }
       return stored;
     });
@@ -219,54 +181,37 @@ export class Catalog {
 
   /** The backend's copy is missing or does not hash to its name. With no other good copy the content is queued again. */
   recordDamaged(backend: string, name: ContentName): AfterDamage {
-    return this.#transaction('record a damaged copy', () => {
-      const entry = this.#content.find(name.versionHash).find((one) => one.hashType === name.hashType);
+    return this.#tables.transaction('record a damaged copy', () => {
+      const entry = this.#tables.content.find(name.versionHash).find((one) => one.hashType === name.hashType);
       if (entry === undefined) return 'to-be-fetched-again';
-      this.#placements.set(backend, entry.sequence, 'damaged', null);
-      return this.#recount(entry) === 'seen' ? 'to-be-fetched-again' : 'other-copies-left';
+      this.#tables.placements.set(backend, entry.sequence, 'damaged', null);
+      return this.#tables.recount(entry) === 'seen' ? 'to-be-fetched-again' : 'other-copies-left';
     });
   }
 
-  /** Gives a content the state that its copies prove now, whatever it was before. */
-  #recount({ sequence }: ContentEntry): StoredState {
-    const entry = this.#content.at(sequence);
-    if (entry === null) return 'seen';
-    const isStored = this.#placements.hasGoodCopies(sequence, this.#options.replicasRequired);
-    const state = isStored ? 'stored' : this.#placements.heldCopies(sequence) > 0 ? 'spooled' : 'seen';
-    if (state !== entry.state) {
-      this.#content.setState(sequence, state, isStored ? this.#options.nowMs() : null);
-      this.counts.leave(entry);
-      this.counts.enter(state, entry.sizeBytes);
-    }
-    if (state === 'seen') {
-      this.#wanted.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.#options.nowMs());
-    } else if (entry.state === 'seen') this.#wanted.remove(entry.versionHash);
-    return state;
-  }
-
   find(versionHash: VersionHash): ContentEntry[] {
-    return this.#reading('look a version hash up', () => this.#content.find(versionHash));
+    return this.#tables.reading('look a version hash up', () => this.#tables.content.find(versionHash));
   }
 
   /** Everything as it is now, for whoever reads for long. To be closed. */
   snapshot(): AuditSnapshot {
-    return this.#reading('open for reading', () => new AuditSnapshot(this.#options.path));
+    return this.#tables.reading('open for reading', () => new AuditSnapshot(this.#options.path));
   }
 
   findWanted(versionHash: VersionHash): WantedBlob | null {
-    return this.#reading('look a version hash up', () => this.#wanted.find(versionHash));
+    return this.#tables.reading('look a version hash up', () => this.#tables.wanted.find(versionHash));
   }
 
   placementsOf(entry: ContentEntry): Placement[] {
-    return this.#reading('read the replicas', () => this.#placements.of(entry.sequence));
+    return this.#tables.reading('read the replicas', () => this.#tables.placements.of(entry.sequence));
   }
 
   page(order: 'oldest' | 'newest', after: number | null, limit: number): ContentEntry[] {
-    return this.#reading('list', () => this.#content.page(order, after, limit));
+    return this.#tables.reading('list', () => this.#tables.content.page(order, after, limit));
   }
 
   queueSummary(): ReturnType<WantedTable['summary']> {
-    return this.#reading('measure the queue', () => this.#wanted.summary());
+    return this.#tables.reading('measure the queue', () => this.#tables.wanted.summary());
   }
 
   totals(): CatalogTotals {
@@ -281,29 +226,10 @@ export class Catalog {
 
   /** Gives free pages back to the disk and empties the write-ahead log; in small parts, for everything else waits. */
   maintain(): void {
-    this.#reading('tidy up', () => tidyUp(this.#database));
+    this.#tables.reading('tidy up', () => tidyUp(this.#tables.database));
   }
 
   close(): void {
-    this.#database.close();
-  }
-
-  #transaction<T>(operation: string, work: () => T): T {
-    const putBack = [this.counts.remember(), this.#wanted.remember(), this.#placements.counts.remember()];
-    try {
-      return this.#database.transaction(work).immediate();
-    } catch (cause) {
-      // The totals follow the transaction: what was rolled back was not counted.
-      for (const put of putBack) put();
-      throw catalogFault(operation, cause, this.#database.name);
-    }
-  }
-
-  #reading<T>(operation: string, work: () => T): T {
-    try {
-      return work();
-    } catch (cause) {
-      throw catalogFault(operation, cause, this.#database.name);
-    }
+    this.#tables.database.close();
   }
 }

@@ -3,24 +3,13 @@ import { z } from 'zod';
 import type { BlockHash, ContentName, TxId } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
-import type { ContentTable } from './content-table.ts';
 import { NodeBranches } from './node-branches.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
 import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
+import type { Tables } from './tables.ts';
 import type { UnminedLedger } from './unmined-ledger.ts';
 import type { TakenBack, WalkedBlock, WalkedOccurrence, WalkState } from './walked-block.ts';
-import { hashKey, type WantedTable } from './wanted-table.ts';
-
-/** What the index shares with the catalog that it is a part of. */
-export interface ChainParts {
-  readonly content: ContentTable;
-  readonly wanted: WantedTable;
-  readonly records: RecordOutbox;
-  readonly unmined: UnminedLedger;
-  readonly nowMs: () => number;
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
-}
+import { hashKey } from './wanted-table.ts';
 
 /** So many occurrences of one content get an occurrence record. */
 export const RECORDED_OCCURRENCES = 16;
@@ -35,7 +24,9 @@ const walkRow = z.object({
 /** The branch that was walked, and what is on it. Every method is one durable transaction. */
 export class ChainIndex {
   readonly nodeBranches: NodeBranches;
-  readonly #parts: ChainParts;
+  readonly #tables: Tables;
+  readonly #records: RecordOutbox;
+  readonly #unmined: UnminedLedger;
   readonly #blocks: BlockTable;
   readonly #occurrences: OccurrenceTable;
   readonly #begin: Database.Statement;
@@ -52,9 +43,12 @@ export class ChainIndex {
   #calledFinalHeight: number | null = null;
   #finality: string | null = null;
 
-  constructor(database: Database.Database, parts: ChainParts) {
-    this.#parts = parts;
-    this.nodeBranches = new NodeBranches(database, parts);
+  constructor(tables: Tables, records: RecordOutbox, unmined: UnminedLedger) {
+    const { database } = tables;
+    this.#tables = tables;
+    this.#records = records;
+    this.#unmined = unmined;
+    this.nodeBranches = new NodeBranches(tables);
     this.#blocks = new BlockTable(database);
     this.#occurrences = new OccurrenceTable(database);
     this.#begin = database.prepare('INSERT INTO walk (only, start_height) VALUES (1, ?) ON CONFLICT DO NOTHING');
@@ -95,13 +89,13 @@ export class ChainIndex {
   /** A record of this height lies on a backend or in the data folder. */
   recordFloor(height: number): void {
     if (this.#floorHeight !== null && this.#floorHeight <= height) return;
-    this.#parts.transaction('record how far down records go', () => this.#setFloor.run(height));
+    this.#tables.transaction('record how far down records go', () => this.#setFloor.run(height));
     this.#floorHeight = height;
   }
 
   /** Where the walk begins, for good: a later call changes nothing. */
   recordStart(height: number): void {
-    this.#parts.transaction('record where the walk begins', () => this.#begin.run(height));
+    this.#tables.transaction('record where the walk begins', () => this.#begin.run(height));
     this.#startHeight ??= height;
   }
 
@@ -111,7 +105,7 @@ export class ChainIndex {
    */
   useFinality(rule: string): void {
     if (this.#finality === rule) return;
-    this.#parts.transaction('take another rule of finality', () =>
+    this.#tables.transaction('take another rule of finality', () =>
       this.#setFinal.run(null, rule, this.#calledFinalHeight),
     );
     this.#finality = rule;
@@ -126,7 +120,7 @@ export class ChainIndex {
     const height = Math.min(upTo, this.nodeBranches.lastCommonHeight ?? upTo);
     if (this.#finalHeight !== null && height <= this.#finalHeight) return;
     const called = Math.max(height, this.#calledFinalHeight ?? height);
-    this.#parts.transaction('record what is final', () => this.#setFinal.run(height, this.#finality, called));
+    this.#tables.transaction('record what is final', () => this.#setFinal.run(height, this.#finality, called));
     this.#finalHeight = height;
     this.#calledFinalHeight = called;
   }
@@ -140,7 +134,7 @@ export class ChainIndex {
     if (blocks.length === 0) return 0;
     const before = this.#tip;
     try {
-      const recorded = this.#parts.transaction('record walked blocks', () => {
+      const recorded = this.#tables.transaction('record walked blocks', () => {
         let added = 0;
         for (const block of blocks) {
           this.#assertFollows(block);
@@ -167,7 +161,7 @@ export class ChainIndex {
   recordHistory(blocks: readonly WalkedBlock[]): void {
     const [first] = blocks;
     if (first === undefined) return;
-    this.#parts.transaction('record history', () => {
+    this.#tables.transaction('record history', () => {
       let above = this.#lowest;
       for (const block of blocks.toReversed()) {
         if (above === null || block.height !== above.height - 1 || block.hash !== above.previousHash)
@@ -195,7 +189,7 @@ export class ChainIndex {
     const chainSeconds = this.#tip?.medianTimeSeconds ?? 0;
     const left = this.#blocks.at(toHeight) === null ? null : toHeight;
     const lowered = (height: number | null) => (height !== null && height > toHeight ? left : height);
-    const taken = this.#parts.transaction('take blocks back', () => {
+    const taken = this.#tables.transaction('take blocks back', () => {
       const gone = new Map<string, OccurrenceRow>();
       const withdrawn: PlacedOccurrence[] = [];
       let occurrences = 0;
@@ -205,12 +199,12 @@ export class ChainIndex {
         if (called !== null && occurrence.height <= called) withdrawn.push(occurrence);
       }
       this.#occurrences.deleteAbove(toHeight);
-      this.#parts.records.forgetAbove(toHeight);
-      for (const occurrence of withdrawn) this.#parts.records.withdraw(occurrence, chainSeconds);
+      this.#records.forgetAbove(toHeight);
+      for (const occurrence of withdrawn) this.#records.withdraw(occurrence, chainSeconds);
       for (const { versionHash } of gone.values()) {
-        this.#parts.wanted.leaveBlock(versionHash);
+        this.#tables.wanted.leaveBlock(versionHash);
         const key = hashKey(versionHash);
-        this.#revokeLoss.run(this.#parts.nowMs(), key, key);
+        this.#revokeLoss.run(this.#tables.nowMs(), key, key);
       }
       const blocks = this.#blocks.deleteAbove(toHeight);
       this.nodeBranches.leaveAbove(toHeight);
@@ -226,72 +220,72 @@ export class ChainIndex {
   }
 
   blockAt(height: number): BlockRow | null {
-    return this.#parts.reading('read a block', () => this.#blocks.at(height));
+    return this.#tables.reading('read a block', () => this.#blocks.at(height));
   }
 
   /** null: not on the branch that was walked. */
   heightOf(hash: BlockHash): number | null {
-    return this.#parts.reading('look a block up', () => this.#blocks.heightOf(hash));
+    return this.#tables.reading('look a block up', () => this.#blocks.heightOf(hash));
   }
 
   /** Times of the cursor's block and those below it that are recorded, newest first. */
   timesUpTo(height: number, count: number): number[] {
-    return this.#parts.reading('read block times', () => this.#blocks.timesUpTo(height, count));
+    return this.#tables.reading('read block times', () => this.#blocks.timesUpTo(height, count));
   }
 
   occurrences(name: ContentName, after: ChainPlace | null, limit: number): PlacedOccurrence[] {
-    return this.#parts.reading('read occurrences', () => this.#occurrences.page(name, after, limit));
+    return this.#tables.reading('read occurrences', () => this.#occurrences.page(name, after, limit));
   }
 
   ofTransaction(txid: TxId): PlacedOccurrence | null {
-    return this.#parts.reading('look a transaction up', () => this.#occurrences.ofTransaction(txid));
+    return this.#tables.reading('look a transaction up', () => this.#occurrences.ofTransaction(txid));
   }
 
   /** Height of its first occurrence on our branch: it is final when this is. null: in no block of it. */
   firstHeight(name: ContentName): number | null {
-    return this.#parts.reading('look an occurrence up', () => this.#occurrences.firstHeight(name));
+    return this.#tables.reading('look an occurrence up', () => this.#occurrences.firstHeight(name));
   }
 
   lastHeight(name: ContentName): number | null {
-    return this.#parts.reading('look an occurrence up', () => this.#occurrences.lastHeight(name));
+    return this.#tables.reading('look an occurrence up', () => this.#occurrences.lastHeight(name));
   }
 
   /** null: no block that was walked has any. */
   lastOccurrenceHeight(): number | null {
-    return this.#parts.reading('look the newest occurrence up', () => this.#occurrences.highest());
+    return this.#tables.reading('look the newest occurrence up', () => this.#occurrences.highest());
   }
 
   /** What is on our branch is wanted again, as if its newest block were walked now. Within a transaction of the caller. */
   queueAgain(name: ContentName): void {
     const height = this.#occurrences.lastHeight(name);
-    if (height === null || this.#parts.content.isHeldAs(name)) return;
+    if (height === null || this.#tables.content.isHeldAs(name)) return;
     const below = { height, transactionIndex: -1 };
     const [newest] = this.#occurrences.page(name, below, 1);
     if (newest === undefined) return;
     const { txid, medianTimeSeconds } = newest;
     const isPast = (this.#tip?.medianTimeSeconds ?? 0) > medianTimeSeconds + RETENTION_SECONDS;
-    this.#parts.wanted.addMined(name, { txid, medianTimeSeconds, isPast }, this.#parts.nowMs());
+    this.#tables.wanted.addMined(name, { txid, medianTimeSeconds, isPast }, this.#tables.nowMs());
   }
 
   unclearCount(): number {
-    return this.#parts.reading('count unclear transactions', () => this.#occurrences.unclearCount());
+    return this.#tables.reading('count unclear transactions', () => this.#occurrences.unclearCount());
   }
 
   #add(block: BlockRow, occurrence: WalkedOccurrence, isPast: (medianTimeSeconds: number) => boolean): boolean {
     const { height, medianTimeSeconds } = block;
-    const standing = this.#parts.content.standing(occurrence);
+    const standing = this.#tables.content.standing(occurrence);
     const isHeld = standing?.isHeld === true;
     const past = isPast(medianTimeSeconds);
     // History that nobody holds gets its records queued when its bytes turn up, and they are made from the block again.
     const isWanted = isHeld || !past;
     if (isWanted && this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
-      this.#parts.records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
+      this.#records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
     }
     this.#occurrences.insert({ ...occurrence, height });
-    if (standing?.isUnmined === true) this.#parts.unmined.recordMined(occurrence, medianTimeSeconds);
+    if (standing?.isUnmined === true) this.#unmined.recordMined(occurrence, medianTimeSeconds);
     if (isHeld) return false;
     const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past };
-    return this.#parts.wanted.addMined(occurrence, mined, this.#parts.nowMs());
+    return this.#tables.wanted.addMined(occurrence, mined, this.#tables.nowMs());
   }
 
   /**
@@ -299,11 +293,12 @@ export class ChainIndex {
    * there are very many, never fewer, though the lowest come last.
    */
   #addHistory({ height, medianTimeSeconds }: BlockRow, occurrence: WalkedOccurrence, since: number): void {
-    const { content, records } = this.#parts;
+    const { content } = this.#tables;
+    const records = this.#records;
     const before = this.#occurrences.countBetween(occurrence, since, height, RECORDED_OCCURRENCES);
     this.#occurrences.insert({ ...occurrence, height });
     const standing = content.standing(occurrence);
-    if (standing?.isUnmined === true) this.#parts.unmined.recordMined(occurrence, medianTimeSeconds);
+    if (standing?.isUnmined === true) this.#unmined.recordMined(occurrence, medianTimeSeconds);
     if (before >= RECORDED_OCCURRENCES || standing?.isHeld !== true) return;
     records.add({ height, transactionIndex: occurrence.transactionIndex }, UNMADE_RECORD);
   }

@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
+import type { Tables } from './tables.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** Bytes that match neither hash, by the keccak256 that they do have. */
@@ -18,14 +19,6 @@ export interface KeptCustom extends CustomEntry {
 export interface DamagedCustom extends CustomEntry {
   /** Is some other place that is configured proven to hold it? */
   readonly elsewhere: boolean;
-}
-
-interface CustomParts {
-  /** What is configured now, the data folder first. */
-  readonly places: readonly string[];
-  readonly nowMs: () => number;
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
 }
 
 const entryRow = z.object({ version_hash: z.instanceof(Buffer), keccak: z.instanceof(Buffer) });
@@ -48,15 +41,16 @@ const GOOD = 'custom JOIN custom_copy ON custom_copy.sequence = custom.sequence 
 
 /** What is kept of custom commitments, and where. It makes nothing held, and nothing stored. */
 export class CustomLedger {
-  readonly #parts: CustomParts;
+  readonly #tables: Tables;
   readonly #statements: ReturnType<typeof prepare>;
 
-  constructor(database: Database.Database, parts: CustomParts) {
-    this.#parts = parts;
+  constructor(tables: Tables, places: readonly string[]) {
+    const { database } = tables;
+    this.#tables = tables;
     this.#statements = prepare(database);
     // A place that is configured no more proves nothing; when it is again, it is looked at again.
-    parts.transaction('forget copies at places of before', () => {
-      const names = JSON.stringify(parts.places);
+    tables.transaction('forget copies at places of before', () => {
+      const names = JSON.stringify(places);
       const away = 'backend NOT IN (SELECT value FROM json_each(?))';
       const isAway = database.prepare(`SELECT 1 FROM custom_copy WHERE ${away} LIMIT 1`).get(names) !== undefined;
       if (!isAway) return;
@@ -67,7 +61,7 @@ export class CustomLedger {
 
   /** The place gave these back whole. */
   record(name: CustomEntry, sizeBytes: number, place: string): void {
-    const { nowMs, transaction } = this.#parts;
+    const { nowMs, transaction } = this.#tables;
     transaction('record custom bytes', () => {
       const { put, revoke } = this.#statements;
       put.run(...keyOf(name), sizeBytes, nowMs());
@@ -79,7 +73,7 @@ export class CustomLedger {
 
   /** What the place holds under this name is not it, or nothing: it said so twice. With no other, the node is asked again. */
   recordDamaged(name: CustomEntry, place: string): void {
-    this.#parts.transaction('record damaged custom bytes', () => {
+    this.#tables.transaction('record damaged custom bytes', () => {
       this.#set(name, place, 2, null);
       if (!this.has(name.versionHash)) this.#statements.fetchAgain.run(hashKey(name.versionHash));
     });
@@ -170,7 +164,7 @@ export class CustomLedger {
   }
 
   #look<T>(work: () => T): T {
-    return this.#parts.reading('read what is kept of custom commitments', work);
+    return this.#tables.reading('read what is kept of custom commitments', work);
   }
 }
 

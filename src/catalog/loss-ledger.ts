@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { type ContentName, parseVersionHash } from '../core/blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { ChainIndex } from './chain-index.ts';
-import type { ContentTable } from './content-table.ts';
 import type { EvidenceOutbox } from './evidence-outbox.ts';
 import {
   isLossPath,
@@ -17,8 +16,9 @@ import {
   type Revocation,
 } from './loss-document.ts';
 import { ofMined } from './queue-parts.ts';
+import type { Tables } from './tables.ts';
 import { UnsavedRows } from './unsaved-rows.ts';
-import { hashKey, type WantedBlob, type WantedTable } from './wanted-table.ts';
+import { hashKey, type WantedBlob } from './wanted-table.ts';
 
 export interface RecordedLoss extends Loss {
   readonly recordedMs: number;
@@ -33,16 +33,6 @@ export interface Lateness {
 /** A loss that holds no longer. */
 export interface RevokedLoss extends RecordedLoss {
   readonly because: Revocation;
-}
-
-interface LossParts {
-  readonly evidence: EvidenceOutbox;
-  readonly chain: Pick<ChainIndex, 'occurrences'>;
-  readonly content: Pick<ContentTable, 'isHeldAs'>;
-  readonly wanted: WantedTable;
-  readonly nowMs: () => number;
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
 }
 
 const row = z.object({
@@ -65,7 +55,9 @@ const REVOKED_AT_ONCE = 256;
 export class LossLedger {
   /** What is on chain and not here, for whoever tells what a gap has cost. */
   readonly unsaved: UnsavedRows;
-  readonly #parts: LossParts;
+  readonly #tables: Tables;
+  readonly #evidence: EvidenceOutbox;
+  readonly #chain: Pick<ChainIndex, 'occurrences'>;
   readonly #put: Database.Statement;
   readonly #find: Database.Statement;
   readonly #count: Database.Statement;
@@ -76,9 +68,12 @@ export class LossLedger {
   readonly #unspooled: Database.Statement;
   readonly #unstored: Database.Statement;
 
-  constructor(database: Database.Database, parts: LossParts) {
-    this.#parts = parts;
-    this.unsaved = new UnsavedRows(database, parts.reading);
+  constructor(tables: Tables, evidence: EvidenceOutbox, chain: Pick<ChainIndex, 'occurrences'>) {
+    const { database } = tables;
+    this.#tables = tables;
+    this.#evidence = evidence;
+    this.#chain = chain;
+    this.unsaved = new UnsavedRows(database, tables.reading);
     this.#put = database.prepare(
       `INSERT INTO lost (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET up_to_height = excluded.up_to_height,
        deadline_seconds = excluded.deadline_seconds, recorded_ms = excluded.recorded_ms, answers = excluded.answers, revoked_ms = NULL, revoked_because = NULL`,
@@ -109,7 +104,9 @@ export class LossLedger {
 
   /** On chain, not here, and its deadline is over: oldest first. */
   overdue(tipMedianSeconds: number, limit: number): WantedBlob[] {
-    return this.#parts.reading('read what is overdue', () => this.#parts.wanted.pastDeadline(tipMedianSeconds, limit));
+    return this.#tables.reading('read what is overdue', () =>
+      this.#tables.wanted.pastDeadline(tipMedianSeconds, limit),
+    );
   }
 
   /**
@@ -117,16 +114,16 @@ export class LossLedger {
    * of it is recorded in the same commit.
    */
   record(losses: readonly Loss[]): void {
-    const nowMs = this.#parts.nowMs();
-    this.#parts.transaction('record what is lost', () => {
+    const nowMs = this.#tables.nowMs();
+    this.#tables.transaction('record what is lost', () => {
       // What was revoked just now and is lost again must not keep evidence of occurrences that are no more.
       while (this.takeRevoked().length > 0);
       for (const loss of losses) {
         this.#insert(loss, nowMs);
-        this.#parts.wanted.remove(loss.versionHash);
-        for (const occurrence of this.#parts.chain.occurrences(loss, null, NAMED_OCCURRENCES)) {
+        this.#tables.wanted.remove(loss.versionHash);
+        for (const occurrence of this.#chain.occurrences(loss, null, NAMED_OCCURRENCES)) {
           const { path, document } = lossDocumentOf(loss, occurrence, nowMs);
-          this.#parts.evidence.put(path, document);
+          this.#evidence.put(path, document);
         }
       }
     });
@@ -137,9 +134,9 @@ export class LossLedger {
    * `audit/<archiver id>/`. What is known here already is later, and stays.
    */
   adoptEvidence(documents: readonly { readonly path: string; readonly document: string }[]): void {
-    this.#parts.transaction('take evidence over', () => {
+    this.#tables.transaction('take evidence over', () => {
       for (const { path, document } of documents) {
-        if (!this.#parts.evidence.adopt(path, document) || !isLossPath(path)) continue;
+        if (!this.#evidence.adopt(path, document) || !isLossPath(path)) continue;
         const loss = parseLossDocument(document);
         if (loss !== null && loss.revokedAt === null && this.#row(loss) === undefined) this.#adopt(loss);
       }
@@ -148,8 +145,8 @@ export class LossLedger {
 
   #adopt(loss: LossDocument): void {
     this.#insert(loss, Date.parse(loss.recordedAt));
-    if (!this.#parts.content.isHeldAs(loss)) return;
-    this.#revoke.run(this.#parts.nowMs(), hashKey(loss.versionHash), hashTypeCode(loss.hashType));
+    if (!this.#tables.content.isHeldAs(loss)) return;
+    this.#revoke.run(this.#tables.nowMs(), hashKey(loss.versionHash), hashTypeCode(loss.hashType));
   }
 
   #insert({ versionHash, hashType, upToHeight, deadlineSeconds, answers }: Loss, recordedMs: number): void {
@@ -162,7 +159,7 @@ export class LossLedger {
   }
 
   find(name: ContentName): RecordedLoss | null {
-    return this.#parts.reading('look a loss up', () => {
+    return this.#tables.reading('look a loss up', () => {
       const found = this.#row(name);
       return found === undefined ? null : decode(found);
     });
@@ -170,13 +167,13 @@ export class LossLedger {
 
   /** What is withheld does not count: nobody looks whether it is lost. */
   count(): number {
-    return this.#parts.reading('count losses', () => z.number().parse(this.#count.get()));
+    return this.#tables.reading('count losses', () => z.number().parse(this.#count.get()));
   }
 
   /** In the order of version hashes. */
   page(after: ContentName | null, limit: number): RecordedLoss[] {
     const key = after === null ? Buffer.alloc(0) : hashKey(after.versionHash);
-    return this.#parts.reading('read losses', () => this.#all.all(key, limit).map(decode));
+    return this.#tables.reading('read losses', () => this.#all.all(key, limit).map(decode));
   }
 
   /**
@@ -184,9 +181,9 @@ export class LossLedger {
    * all.
    */
   takeRevoked(): RevokedLoss[] {
-    const rows = this.#parts.reading('look for revoked losses', () => this.#revoked.all());
+    const rows = this.#tables.reading('look for revoked losses', () => this.#revoked.all());
     if (rows.length === 0) return [];
-    return this.#parts.transaction('revoke losses', () =>
+    return this.#tables.transaction('revoke losses', () =>
       rows.map((value) => {
         const found = revokedRow.parse(value);
         const loss = { ...decode(value), because: found.revoked_because ?? ('bytes-turned-up' as const) };
@@ -200,7 +197,7 @@ export class LossLedger {
 
   /** A content that is lost again in block after block has ever more evidence: it is gone through page by page. */
   #sayRevoked(loss: ContentName, revoked: Pick<LossDocument, 'revokedAt' | 'revokedBecause'>): void {
-    const { evidence } = this.#parts;
+    const evidence = this.#evidence;
     for (let after = ''; ; ) {
       const page = evidence.below(lossFolder(loss), after, NAMED_OCCURRENCES);
       const last = page.at(-1);
@@ -215,7 +212,7 @@ export class LossLedger {
 
   /** Of what can still be saved: on chain, with a median time from `sinceSeconds` up to `untilSeconds`. */
   lateness(sinceSeconds: number, untilSeconds: number): Lateness {
-    return this.#parts.reading('count what is late', () => ({
+    return this.#tables.reading('count what is late', () => ({
       unspooled: z.number().parse(this.#unspooled.get({ since: sinceSeconds, until: untilSeconds })),
       unstored: z.number().parse(this.#unstored.get(untilSeconds)),
     }));

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import type { Tables } from './tables.ts';
 
 const rows = z.array(z.object({ name: z.string(), common_height: z.number(), is_forked: z.number() }));
 
@@ -11,22 +12,18 @@ export interface NodeBranch {
   readonly isForked: boolean;
 }
 
-interface BranchParts {
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
-}
-
 /** The last word of each configured node about its branch, by node name. Kept in memory and in the catalog alike. */
 export class NodeBranches {
-  readonly #parts: BranchParts;
+  readonly #tables: Tables;
   readonly #read: Database.Statement;
   readonly #delete: Database.Statement;
   readonly #insert: Database.Statement;
   readonly #leave: Database.Statement;
   #all: ReadonlyMap<string, NodeBranch>;
 
-  constructor(database: Database.Database, parts: BranchParts) {
-    this.#parts = parts;
+  constructor(tables: Tables) {
+    const { database } = tables;
+    this.#tables = tables;
     this.#read = database.prepare('SELECT name, common_height, is_forked FROM node_branch');
     this.#delete = database.prepare('DELETE FROM node_branch');
     this.#insert = database.prepare('INSERT INTO node_branch (name, common_height, is_forked) VALUES (?, ?, ?)');
@@ -50,7 +47,7 @@ export class NodeBranches {
 
   replace(branches: ReadonlyMap<string, NodeBranch>): void {
     if (areSame(branches, this.#all)) return;
-    this.#parts.transaction('record which branch each node follows', () => {
+    this.#tables.transaction('record which branch each node follows', () => {
       this.#delete.run();
       for (const [name, { commonHeight, isForked }] of branches) this.#insert.run(name, commonHeight, isForked ? 1 : 0);
     });
@@ -70,7 +67,7 @@ export class NodeBranches {
   }
 
   #load(): ReadonlyMap<string, NodeBranch> {
-    return this.#parts.reading('read which branch each node follows', () => {
+    return this.#tables.reading('read which branch each node follows', () => {
       const found = rows.parse(this.#read.all());
       return new Map(
         found.map((row) => [row.name, { commonHeight: row.common_height, isForked: row.is_forked === 1 }]),

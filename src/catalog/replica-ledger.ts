@@ -2,31 +2,13 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { ContentName } from '../core/blob/ids.ts';
 import { hashTypeCode } from '../core/sqlite/hash-type-code.ts';
+import type { Arrivals } from './arrivals.ts';
 import { CacheLedger } from './cache-ledger.ts';
-import type { ContentEntry, ContentTable, SpooledContent, StoredState } from './content-table.ts';
+import type { ContentEntry, SpooledContent } from './content-table.ts';
 import type { PlacementState } from './placement-state.ts';
-import { type PlacementTable, type QueuedPlacement, type QueuePart, SPOOL } from './placement-table.ts';
-import { hashKey, type WantedTable } from './wanted-table.ts';
-
-/** What the ledger shares with the catalog that it is a part of. */
-export interface LedgerParts {
-  readonly content: ContentTable;
-  readonly placements: PlacementTable;
-  readonly wanted: WantedTable;
-  readonly nowMs: () => number;
-  /** So many good copies make a blob `stored`. */
-  readonly replicasRequired: number;
-  /** What was recorded before it is at least as old as it seems by this, whatever steps the wall clock made. */
-  readonly surelyMs: () => number;
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
-  /** Gives a content the state that its copies prove now. */
-  readonly recount: (entry: ContentEntry) => StoredState;
-  /** Its bytes are here: the records of its first occurrences are to be written. */
-  readonly queueRecords: (name: ContentName) => void;
-  /** Keeps the totals: null where there was no row. */
-  readonly moved: (from: StoredState | null, to: StoredState, sizeBytes: number) => void;
-}
+import { type QueuedPlacement, type QueuePart, SPOOL } from './placement-table.ts';
+import type { Tables } from './tables.ts';
+import { hashKey } from './wanted-table.ts';
 
 export interface QueuedCopy extends QueuedPlacement {
   readonly entry: ContentEntry;
@@ -53,8 +35,8 @@ export interface KnownCopy {
 
 /** What backends hold, beyond the way of a new blob. */
 export class ReplicaLedger {
-  readonly #database: Database.Database;
-  readonly #parts: LedgerParts;
+  readonly #tables: Tables;
+  readonly #arrivals: Arrivals;
   /** The local store as a cache. */
   readonly cached: CacheLedger;
   readonly #known: Database.Statement;
@@ -62,10 +44,11 @@ export class ReplicaLedger {
   readonly #newestGood: Database.Statement;
   readonly #claimedAfter: Database.Statement;
 
-  constructor(database: Database.Database, parts: LedgerParts) {
-    this.#database = database;
-    this.#parts = parts;
-    this.cached = new CacheLedger(database, parts);
+  constructor(tables: Tables, arrivals: Arrivals) {
+    const { database } = tables;
+    this.#tables = tables;
+    this.#arrivals = arrivals;
+    this.cached = new CacheLedger(tables);
     this.#known = database.prepare(
       `SELECT content.sequence, size_bytes, placement.state FROM content
        LEFT JOIN placement ON placement.sequence = content.sequence AND backend_id = ?
@@ -102,7 +85,7 @@ export class ReplicaLedger {
   }
 
   #queue(backend: string, limit: number, which: QueuePart): QueuedCopy[] {
-    const { placements, content, nowMs, reading } = this.#parts;
+    const { placements, content, nowMs, reading } = this.#tables;
     return reading('read what is to be replicated', () =>
       placements.queue(backend, nowMs(), limit, which).flatMap((queued) => {
         const entry = content.at(queued.sequence);
@@ -112,16 +95,16 @@ export class ReplicaLedger {
   }
 
   at(sequence: number): ContentEntry | null {
-    return this.#parts.reading('look a content up', () => this.#parts.content.at(sequence));
+    return this.#tables.reading('look a content up', () => this.#tables.content.at(sequence));
   }
 
   queued(backend: string): number {
-    return this.#parts.reading('measure a queue', () => this.#parts.placements.queued(backend));
+    return this.#tables.reading('measure a queue', () => this.#tables.placements.queued(backend));
   }
 
   recordFailures(backend: string, failures: readonly PlacementFailure[]): void {
-    this.#parts.transaction('record why a backend has not got it', () => {
-      for (const failure of failures) this.#parts.placements.fail(backend, failure.sequence, failure);
+    this.#tables.transaction('record why a backend has not got it', () => {
+      for (const failure of failures) this.#tables.placements.fail(backend, failure.sequence, failure);
     });
   }
 
@@ -130,14 +113,15 @@ export class ReplicaLedger {
    * room.
    */
   recordFound(backend: string, contents: readonly SpooledContent[]): void {
-    const { placements, content, wanted, nowMs, transaction, recount, queueRecords, moved } = this.#parts;
+    const { placements, content, wanted, counts, nowMs, transaction, recount } = this.#tables;
     transaction('record what a backend was found to hold', () => {
       for (const found of contents) {
         // Elsewhere already: whether a block has it makes no difference any more.
         const [put = null] = content.putSpooled([{ content: found, isUnmined: false }], nowMs());
         if (put !== null) {
-          moved(put.isNew ? null : 'seen', 'spooled', found.sizeBytes);
-          queueRecords(found);
+          if (!put.isNew) counts.leaveUncounted('seen');
+          counts.enter('spooled', found.sizeBytes);
+          this.#arrivals.queueRecords(found);
         }
         if (put?.isNew === true) {
           placements.want(put.sequence, found.dueSeconds ?? found.medianTimeSeconds ?? 0);
@@ -155,7 +139,7 @@ export class ReplicaLedger {
 
   /** The copies at this backend prove nothing any more: they wait to be put there. Each content is counted anew. */
   recordUnproven(backend: string, entries: readonly ContentEntry[]): void {
-    const { placements, transaction, recount } = this.#parts;
+    const { placements, transaction, recount } = this.#tables;
     transaction('record what a backend is not known to hold any more', () => {
       for (const entry of entries) {
         placements.set(backend, entry.sequence, 'wanted', null);
@@ -166,7 +150,7 @@ export class ReplicaLedger {
 
   /** What a listing names. `anyType`: the listing does not say which hash it is. */
   known(backend: string, name: ContentName, anyType: boolean): KnownCopy[] {
-    const id = this.#parts.placements.id(backend);
+    const id = this.#tables.placements.id(backend);
     const code = hashTypeCode(name.hashType);
     const rows = this.#known.all(id, hashKey(name.versionHash), anyType ? 1 : code, anyType ? 2 : code);
     return rows.map((row) => {
@@ -181,71 +165,73 @@ export class ReplicaLedger {
 
   /** What this backend is believed to hold, in the order of arrival. */
   goodAfter(backend: string, after: number, limit: number): ContentEntry[] {
-    return this.#parts.reading('read what a backend holds', () =>
+    return this.#tables.reading('read what a backend holds', () =>
       numbers
-        .parse(this.#goodAfter.all(this.#parts.placements.id(backend), after, limit))
-        .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+        .parse(this.#goodAfter.all(this.#tables.placements.id(backend), after, limit))
+        .flatMap((sequence) => this.#tables.content.at(sequence) ?? []),
     );
   }
 
   /** What the catalog believes to be there, proven or only written. */
   claimedAfter(backend: string, after: number, limit: number): ContentEntry[] {
-    return this.#parts.reading('read what a backend is believed to hold', () =>
+    return this.#tables.reading('read what a backend is believed to hold', () =>
       numbers
-        .parse(this.#claimedAfter.all(this.#parts.placements.id(backend), after, limit))
-        .flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+        .parse(this.#claimedAfter.all(this.#tables.placements.id(backend), after, limit))
+        .flatMap((sequence) => this.#tables.content.at(sequence) ?? []),
     );
   }
 
   /** What arrived last of what this backend is proven to hold; null: nothing. */
   newestGood(backend: string): ContentEntry | null {
-    return this.#parts.reading('read what a backend holds', () => {
-      const found = this.#newestGood.get(this.#parts.placements.id(backend));
-      return found === undefined ? null : this.#parts.content.at(z.number().parse(found));
+    return this.#tables.reading('read what a backend holds', () => {
+      const found = this.#newestGood.get(this.#tables.placements.id(backend));
+      return found === undefined ? null : this.#tables.content.at(z.number().parse(found));
     });
   }
 
   /** As `goodAfter`, the numbers only. */
   goodSequences(backend: string, after: number, limit: number): number[] {
-    return this.#parts.reading('read what a backend holds', () =>
-      numbers.parse(this.#goodAfter.all(this.#parts.placements.id(backend), after, limit)),
+    return this.#tables.reading('read what a backend holds', () =>
+      numbers.parse(this.#goodAfter.all(this.#tables.placements.id(backend), after, limit)),
     );
   }
 
   /** What this backend is to hold, and is known not to, or not whole. */
   damaged(backend: string, limit: number): ContentEntry[] {
-    return this.#parts.reading('read what is damaged', () =>
-      this.#parts.placements.damaged(backend, limit).flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+    return this.#tables.reading('read what is damaged', () =>
+      this.#tables.placements.damaged(backend, limit).flatMap((sequence) => this.#tables.content.at(sequence) ?? []),
     );
   }
 
   damagedCount(backend: string): number {
-    return this.#parts.reading('count what is damaged', () => this.#parts.placements.damagedCount(backend));
+    return this.#tables.reading('count what is damaged', () => this.#tables.placements.damagedCount(backend));
   }
 
   /** Somebody is there and asks: what rests after failures is tried at once. */
   tryAgainNow(): void {
-    this.#parts.transaction('end all rests', () =>
-      this.#database.prepare('UPDATE placement SET next_attempt_ms = 0 WHERE state <> 1 AND next_attempt_ms > 0').run(),
+    this.#tables.transaction('end all rests', () =>
+      this.#tables.database
+        .prepare('UPDATE placement SET next_attempt_ms = 0 WHERE state <> 1 AND next_attempt_ms > 0')
+        .run(),
     );
   }
 
   goodCount(backend: string): number {
-    return this.#parts.reading('count what a backend holds', () =>
+    return this.#tables.reading('count what a backend holds', () =>
       z
         .number()
         .parse(
-          this.#database
+          this.#tables.database
             .prepare('SELECT COUNT(*) FROM placement WHERE backend_id = ? AND state = 1')
             .pluck()
-            .get(this.#parts.placements.id(backend)),
+            .get(this.#tables.placements.id(backend)),
         ),
     );
   }
 
   /** So many good copies make a blob `stored`. */
   get required(): number {
-    return this.#parts.replicasRequired;
+    return this.#tables.replicasRequired;
   }
 
   /**
@@ -256,9 +242,9 @@ export class ReplicaLedger {
     const good = `SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id
       WHERE placement.sequence = content.sequence AND configured = 1 AND counts = 1 AND placement.state = 1
         AND name NOT IN (SELECT value FROM json_each(@without))`;
-    return this.#parts.reading('count what has too few copies', () =>
+    return this.#tables.reading('count what has too few copies', () =>
       z.number().parse(
-        this.#database
+        this.#tables.database
           .prepare(
             `SELECT COUNT(*) FROM content WHERE sequence > @after AND sequence <= @to AND state > 0 AND unmined = 0 AND (${good}) < @required`,
           )
@@ -269,15 +255,15 @@ export class ReplicaLedger {
   }
 
   lastSequence(): number {
-    return this.#parts.reading('find the last arrival', () =>
-      z.number().parse(this.#database.prepare('SELECT COALESCE(MAX(sequence), 0) FROM content').pluck().get()),
+    return this.#tables.reading('find the last arrival', () =>
+      z.number().parse(this.#tables.database.prepare('SELECT COALESCE(MAX(sequence), 0) FROM content').pluck().get()),
     );
   }
 
   /** How far a reading has come that went on within this time; 0: it begins. */
   progress(backend: string, purpose: string, withinMs = Number.POSITIVE_INFINITY): number {
-    const { placements, nowMs } = this.#parts;
-    const found = this.#database
+    const { placements, nowMs } = this.#tables;
+    const found = this.#tables.database
       .prepare('SELECT sequence, changed_ms FROM scrub_progress WHERE backend_id = ? AND purpose = ?')
       .get(placements.id(backend), purpose);
     if (found === undefined) return 0;
@@ -287,17 +273,19 @@ export class ReplicaLedger {
 
   /** 0: it is over, and the next one begins anew. */
   recordProgress(backend: string, purpose: string, sequence: number): void {
-    this.#parts.transaction('record how far a check has come', () => {
-      const id = this.#parts.placements.id(backend);
+    this.#tables.transaction('record how far a check has come', () => {
+      const id = this.#tables.placements.id(backend);
       if (sequence === 0) {
-        this.#database.prepare('DELETE FROM scrub_progress WHERE backend_id = ? AND purpose = ?').run(id, purpose);
+        this.#tables.database
+          .prepare('DELETE FROM scrub_progress WHERE backend_id = ? AND purpose = ?')
+          .run(id, purpose);
         return;
       }
-      this.#database
+      this.#tables.database
         .prepare(
           'INSERT INTO scrub_progress (backend_id, purpose, sequence, changed_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, changed_ms = excluded.changed_ms',
         )
-        .run(id, purpose, sequence, this.#parts.nowMs());
+        .run(id, purpose, sequence, this.#tables.nowMs());
     });
   }
 
@@ -307,7 +295,7 @@ export class ReplicaLedger {
   }
 
   #absentHere(sequence: number): void {
-    const { placements } = this.#parts;
+    const { placements } = this.#tables;
     if (placements.isSpoolACache) placements.remove(SPOOL, sequence);
     else if (placements.of(sequence).some(({ backend }) => backend === SPOOL))
       placements.set(SPOOL, sequence, 'damaged', null);

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import type { Tables } from './tables.ts';
 
 const row = z.object({
   begun_ms: z.number(),
@@ -13,19 +14,15 @@ export interface RecordedRun {
   readonly outcome: z.output<typeof row>['outcome'];
 }
 
-interface RunParts {
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
-}
-
 /** When scheduled tasks last ran; each row is one durable transaction. */
 export class TaskRuns {
-  readonly #parts: RunParts;
+  readonly #tables: Tables;
   readonly #find: Database.Statement;
   readonly #put: Database.Statement;
 
-  constructor(database: Database.Database, parts: RunParts) {
-    this.#parts = parts;
+  constructor(tables: Tables) {
+    const { database } = tables;
+    this.#tables = tables;
     this.#find = database.prepare('SELECT begun_ms, succeeded_ms, outcome FROM task_run WHERE task = ?');
     this.#put = database.prepare(
       `INSERT INTO task_run (task, begun_ms, succeeded_ms, outcome) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -34,7 +31,7 @@ export class TaskRuns {
   }
 
   find(task: string): RecordedRun | null {
-    return this.#parts.reading('read when a task last ran', () => {
+    return this.#tables.reading('read when a task last ran', () => {
       const found = this.#find.get(task);
       if (found === undefined) return null;
       const { begun_ms: begunMs, succeeded_ms: succeededMs, outcome } = row.parse(found);
@@ -43,6 +40,6 @@ export class TaskRuns {
   }
 
   put(task: string, { begunMs, succeededMs, outcome }: RecordedRun): void {
-    this.#parts.transaction('record a run of a task', () => this.#put.run(task, begunMs, succeededMs, outcome));
+    this.#tables.transaction('record a run of a task', () => this.#put.run(task, begunMs, succeededMs, outcome));
   }
 }

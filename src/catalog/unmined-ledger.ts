@@ -2,8 +2,9 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
-import type { ContentEntry, ContentTable } from './content-table.ts';
-import { type PlacementTable, SPOOL } from './placement-table.ts';
+import type { ContentEntry } from './content-table.ts';
+import { SPOOL } from './placement-table.ts';
+import type { Tables } from './tables.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** Why bytes that no block had were let go: nobody mined them in time, or what was mined needed their room. */
@@ -18,17 +19,6 @@ export interface LetGo {
   readonly letGoMs: number;
   /** When they came again; null: they have not. */
   readonly returnedMs: number | null;
-}
-
-/** What the ledger shares with the catalog that it is a part of. */
-export interface UnminedParts {
-  readonly content: ContentTable;
-  readonly placements: PlacementTable;
-  readonly nowMs: () => number;
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
-  /** Keeps the totals. */
-  readonly left: (entry: ContentEntry) => void;
 }
 
 /**
@@ -48,7 +38,7 @@ const letGoRow = z.object({
 
 /** Content that a list named and no block has: here alone, until it is mined or let go. */
 export class UnminedLedger {
-  readonly #parts: UnminedParts;
+  readonly #tables: Tables;
   readonly #mined: Database.Statement;
   readonly #isOnChain: Database.Statement;
   readonly #before: Database.Statement;
@@ -59,8 +49,9 @@ export class UnminedLedger {
   readonly #returned: Database.Statement;
   readonly #startMedian: Database.Statement;
 
-  constructor(database: Database.Database, parts: UnminedParts) {
-    this.#parts = parts;
+  constructor(tables: Tables) {
+    const { database } = tables;
+    this.#tables = tables;
     this.#mined = database
       .prepare(
         'UPDATE content SET unmined = 0 WHERE version_hash = ? AND hash_type = ? AND unmined = 1 RETURNING sequence',
@@ -101,7 +92,7 @@ export class UnminedLedger {
   /** Within the walk's transaction: a block has it, so every backend is to get it. */
   recordMined(name: ContentName, medianTimeSeconds: number): void {
     const sequence = this.#mined.get(hashKey(name.versionHash), hashTypeCode(name.hashType));
-    if (sequence !== undefined) this.#parts.placements.wantElsewhere(z.number().parse(sequence), medianTimeSeconds);
+    if (sequence !== undefined) this.#tables.placements.wantElsewhere(z.number().parse(sequence), medianTimeSeconds);
   }
 
   /**
@@ -117,7 +108,7 @@ export class UnminedLedger {
   recordReturned(name: ContentName): void {
     // Mostly nothing was ever let go: a look is a third of an UPDATE that finds nothing.
     if (this.#isAnyLetGo.get() === undefined) return;
-    this.#returned.run(this.#parts.nowMs(), hashKey(name.versionHash), hashTypeCode(name.hashType));
+    this.#returned.run(this.#tables.nowMs(), hashKey(name.versionHash), hashTypeCode(name.hashType));
   }
 
   /** Seen before this time of the chain's clock, oldest first; `skip` of them are passed over. */
@@ -135,7 +126,7 @@ export class UnminedLedger {
    * has, or that another place holds, stays.
    */
   recordLetGo(entries: readonly ContentEntry[], reason: LetGoReason): ContentEntry[] {
-    const { content, placements, nowMs, transaction, left } = this.#parts;
+    const { content, placements, counts, nowMs, transaction } = this.#tables;
     return transaction('record what is let go', () =>
       entries.filter(({ sequence }) => {
         const entry = content.at(sequence);
@@ -146,7 +137,7 @@ export class UnminedLedger {
         this.#letGo.run(...names, sequence, sizeBytes, transactionId, medianTimeSeconds, nowMs(), reason);
         placements.forget(sequence);
         content.remove(sequence);
-        left(entry);
+        counts.leave(entry);
         return true;
       }),
     );
@@ -154,7 +145,7 @@ export class UnminedLedger {
 
   /** What was let go under this name, of either hash type. */
   letGo(versionHash: VersionHash): LetGo[] {
-    return this.#parts.reading('look up what was let go', () =>
+    return this.#tables.reading('look up what was let go', () =>
       this.#find.all(hashKey(versionHash)).map((value) => {
         const found = letGoRow.parse(value);
         return {
@@ -173,8 +164,8 @@ export class UnminedLedger {
   }
 
   #entries(operation: string, sequences: () => unknown[]): ContentEntry[] {
-    return this.#parts.reading(operation, () =>
-      numbers.parse(sequences()).flatMap((sequence) => this.#parts.content.at(sequence) ?? []),
+    return this.#tables.reading(operation, () =>
+      numbers.parse(sequences()).flatMap((sequence) => this.#tables.content.at(sequence) ?? []),
     );
   }
 }

@@ -3,13 +3,12 @@ import { z } from 'zod';
 import { type ContentName, HASH_TYPES, type HashType, type NamedHash, parseVersionHash } from '../core/blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { ChainIndex } from './chain-index.ts';
-import type { ContentEntry, ContentTable, StoredState } from './content-table.ts';
+import type { ContentEntry } from './content-table.ts';
 import type { CustomLedger } from './custom-ledger.ts';
 import type { EvidenceOutbox } from './evidence-outbox.ts';
-import type { PlacementTable } from './placement-table.ts';
 import type { ReplicaLedger } from './replica-ledger.ts';
-import type { StateTotals } from './state-totals.ts';
-import { hashKey, type WantedTable } from './wanted-table.ts';
+import type { Tables } from './tables.ts';
+import { hashKey } from './wanted-table.ts';
 import { withheldPath } from './withheld-document.ts';
 
 /** One take-down, by one archiver. */
@@ -20,21 +19,6 @@ export interface WithheldEntry extends ContentName {
   readonly atMs: number;
   /** Its bytes are deleted wherever that is allowed. */
   readonly purge: boolean;
-}
-
-interface WithheldParts {
-  readonly evidence: EvidenceOutbox;
-  readonly reading: <T>(operation: string, work: () => T) => T;
-  readonly transaction: <T>(operation: string, work: () => T) => T;
-  readonly content: ContentTable;
-  readonly wanted: WantedTable;
-  readonly placements: PlacementTable;
-  readonly replicas: Pick<ReplicaLedger, 'recordAbsentHere'>;
-  readonly chain: Pick<ChainIndex, 'queueAgain'>;
-  readonly counts: StateTotals;
-  readonly custom: Pick<CustomLedger, 'forget'>;
-  /** Gives a content the state that its copies prove now. */
-  readonly recount: (entry: ContentEntry) => StoredState;
 }
 
 const row = z.object({
@@ -49,14 +33,29 @@ const COLUMNS = 'version_hash, hash_type, archiver, reason, at_ms, purge';
 
 /** What was taken down. Triggers of the schema keep it out of every queue; the names are few, and held in memory. */
 export class WithheldLedger {
-  readonly #parts: WithheldParts;
+  readonly #tables: Tables;
+  readonly #outbox: EvidenceOutbox;
+  readonly #replicas: Pick<ReplicaLedger, 'recordAbsentHere'>;
+  readonly #chain: Pick<ChainIndex, 'queueAgain'>;
+  readonly #custom: Pick<CustomLedger, 'forget'>;
   readonly #all: Database.Statement;
   readonly #put: Database.Statement;
   readonly #remove: Database.Statement;
   #byHash: ReadonlyMap<string, readonly WithheldEntry[]>;
 
-  constructor(database: Database.Database, parts: WithheldParts) {
-    this.#parts = parts;
+  constructor(
+    tables: Tables,
+    evidence: EvidenceOutbox,
+    replicas: Pick<ReplicaLedger, 'recordAbsentHere'>,
+    chain: Pick<ChainIndex, 'queueAgain'>,
+    custom: Pick<CustomLedger, 'forget'>,
+  ) {
+    const { database } = tables;
+    this.#tables = tables;
+    this.#outbox = evidence;
+    this.#replicas = replicas;
+    this.#chain = chain;
+    this.#custom = custom;
     this.#all = database.prepare(`SELECT ${COLUMNS} FROM withheld ORDER BY at_ms, version_hash, hash_type, archiver`);
     this.#put = database.prepare(
       `INSERT INTO withheld (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)
@@ -93,7 +92,7 @@ export class WithheldLedger {
    */
   record(entries: readonly WithheldEntry[], evidence: boolean): void {
     if (entries.length === 0) return;
-    this.#parts.transaction('record what is withheld', () => {
+    this.#tables.transaction('record what is withheld', () => {
       for (const entry of entries) {
         const { versionHash, hashType, archiver, reason, atMs, purge } = entry;
         // Before the row: what keeps it out of the books keeps its placements from being looked for as well.
@@ -108,7 +107,7 @@ export class WithheldLedger {
   /** Ends what these archivers said. Gives the names that nobody withholds any more: they are queued again. */
   revoke(entries: readonly WithheldEntry[], evidence: boolean, nowMs: number): ContentName[] {
     if (entries.length === 0) return [];
-    const left = this.#parts.transaction('record what is withheld no more', () =>
+    const left = this.#tables.transaction('record what is withheld no more', () =>
       entries.filter((entry) => {
         const { versionHash, hashType, archiver, reason } = entry;
         this.#remove.run(hashKey(versionHash), hashTypeCode(hashType), archiver);
@@ -132,12 +131,13 @@ export class WithheldLedger {
   }
 
   #entryOf({ hashType, versionHash }: ContentName): ContentEntry | null {
-    return this.#parts.content.find(versionHash).find((entry) => entry.hashType === hashType) ?? null;
+    return this.#tables.content.find(versionHash).find((entry) => entry.hashType === hashType) ?? null;
   }
 
   /** Nothing of it is held, queued or placed any more. */
   #takeOut(name: ContentName): void {
-    const { wanted, placements, content, counts, custom } = this.#parts;
+    const { wanted, placements, content, counts } = this.#tables;
+    const custom = this.#custom;
     wanted.remove(name.versionHash);
     custom.forget(name.versionHash);
     const entry = this.#entryOf(name);
@@ -151,7 +151,9 @@ export class WithheldLedger {
 
   /** Nothing is held of it until it is found: every backend is to get it, and what is on chain is fetched again. */
   #letIn(name: ContentName): void {
-    const { placements, replicas, recount, chain } = this.#parts;
+    const { placements, recount } = this.#tables;
+    const replicas = this.#replicas;
+    const chain = this.#chain;
     const entry = this.#entryOf(name);
     if (entry !== null) {
       placements.want(entry.sequence, entry.medianTimeSeconds ?? 0, entry.isUnmined);
@@ -162,7 +164,7 @@ export class WithheldLedger {
   }
 
   #evidence({ hashType, versionHash, atMs }: WithheldEntry, reason: string, revokedMs: number | null): void {
-    this.#parts.evidence.put(withheldPath({ hashType, versionHash }), {
+    this.#outbox.put(withheldPath({ hashType, versionHash }), {
       format: 1,
       hashType,
       versionHash,
@@ -173,7 +175,7 @@ export class WithheldLedger {
   }
 
   #read(): ReadonlyMap<string, readonly WithheldEntry[]> {
-    const entries = this.#parts.reading('read what is withheld', () => this.#all.all().map(decode));
+    const entries = this.#tables.reading('read what is withheld', () => this.#all.all().map(decode));
     return Map.groupBy(entries, ({ versionHash }) => versionHash);
   }
 }

@@ -1,0 +1,77 @@
+import type Database from 'better-sqlite3';
+import { type ContentEntry, ContentTable, type StoredState } from './content-table.ts';
+import { catalogFault } from './errors.ts';
+import type { PlacementTable } from './placement-table.ts';
+import type { SettlingClock } from './settling-clock.ts';
+import { StateTotals } from './state-totals.ts';
+import type { WantedTable } from './wanted-table.ts';
+
+/**
+ * The tables that every ledger of the catalog reads and moves together: content, its copies, and the fetch queue, with the
+ * totals that follow them. Whatever changes more than one of them goes through one transaction here.
+ */
+export class Tables {
+  readonly database: Database.Database;
+  readonly content: ContentTable;
+  readonly wanted: WantedTable;
+  readonly placements: PlacementTable;
+  readonly counts: StateTotals;
+  /** So many good copies make a blob `stored`. */
+  readonly replicasRequired: number;
+  readonly nowMs: () => number;
+  /** What was recorded before this moment is at least as old as it seems, whatever steps the wall clock made. */
+  readonly surelyMs: () => number;
+
+  constructor(
+    database: Database.Database,
+    placements: PlacementTable,
+    wanted: WantedTable,
+    clock: SettlingClock,
+    replicasRequired: number,
+  ) {
+    this.database = database;
+    this.content = new ContentTable(database);
+    this.wanted = wanted;
+    this.placements = placements;
+    this.counts = new StateTotals(this.content.totals());
+    this.replicasRequired = replicasRequired;
+    this.nowMs = clock.nowMs;
+    this.surelyMs = clock.surelyMs;
+  }
+
+  readonly transaction = <T>(operation: string, work: () => T): T => {
+    const putBack = [this.counts.remember(), this.wanted.remember(), this.placements.counts.remember()];
+    try {
+      return this.database.transaction(work).immediate();
+    } catch (cause) {
+      // The totals follow the transaction: what was rolled back was not counted.
+      for (const put of putBack) put();
+      throw catalogFault(operation, cause, this.database.name);
+    }
+  };
+
+  readonly reading = <T>(operation: string, work: () => T): T => {
+    try {
+      return work();
+    } catch (cause) {
+      throw catalogFault(operation, cause, this.database.name);
+    }
+  };
+
+  /** Gives a content the state that its copies prove now, whatever it was before. Within a transaction of the caller. */
+  readonly recount = ({ sequence }: ContentEntry): StoredState => {
+    const entry = this.content.at(sequence);
+    if (entry === null) return 'seen';
+    const isStored = this.placements.hasGoodCopies(sequence, this.replicasRequired);
+    const state = isStored ? 'stored' : this.placements.heldCopies(sequence) > 0 ? 'spooled' : 'seen';
+    if (state !== entry.state) {
+      this.content.setState(sequence, state, isStored ? this.nowMs() : null);
+      this.counts.leave(entry);
+      this.counts.enter(state, entry.sizeBytes);
+    }
+    if (state === 'seen') {
+      this.wanted.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.nowMs());
+    } else if (entry.state === 'seen') this.wanted.remove(entry.versionHash);
+    return state;
+  };
+}

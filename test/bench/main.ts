@@ -15,6 +15,7 @@ import { benchIpfs } from './ipfs.ts';
 import { benchReplicationToKubo, benchReplicationToS3 } from './replication.ts';
 import { benchS3 } from './s3.ts';
 import { benchStart } from './start.ts';
+import { benchWalks } from './walks.ts';
 
 const BENCHES: Readonly<Record<string, (roundCount: number) => Promise<Figure[]>>> = {
   start: benchStart,
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, (roundCount: number) => Promise<Figure[]>
   devnode: benchDevnode,
   history: () => benchHistory(),
   catalog: benchCatalogApart,
+  walks: () => benchWalks(1_000_000),
   http: benchHttp,
   attack: benchAttack,
   s3: benchS3,

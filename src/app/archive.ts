@@ -9,6 +9,7 @@ import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
+import { Inventories } from '../federation/inventories.ts';
 import { Fetcher } from '../ingest/fetcher.ts';
 import { LeftOver } from '../ingest/left-over.ts';
 import { NodeLists } from '../ingest/node-lists.ts';
@@ -46,6 +47,7 @@ import type {
 } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import { type HeldBytes, NOTHING_HELD } from '../view/held-bytes.ts';
+import type { InventoryView } from '../view/inventory-view.ts';
 import type { WindowView } from '../view/window-view.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { Drain } from './drain.ts';
@@ -118,6 +120,8 @@ export class Archive implements ArchiveView {
   readonly figures: ArchiveFigures;
   /** The window, for people to look at. */
   readonly windowView: WindowView;
+  /** What is held of what is final, for other archives. */
+  readonly inventory: InventoryView;
   /** What is looked after at its times. */
   readonly routine: Routine;
 
@@ -216,6 +220,7 @@ export class Archive implements ArchiveView {
       damage,
       poller: this.#poller,
     });
+    this.inventory = new Inventories({ ...parts, ...beside, boundChain: chain });
     this.windowView = new WindowPictures({ ...parts, chain: this.#chain });
   }
 

@@ -269,6 +269,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       ]),
       window: archive.windowView,
       custom: archive.custom,
+      inventory: archive.inventory,
       passage,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),

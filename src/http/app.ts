@@ -17,6 +17,7 @@ import { facadeRoutes } from './facade.ts';
 import { closeBehindBody, createFramework } from './framework.ts';
 import { bodyBytesOf, gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
 import { bodyOf, handlerOf, type Report, type ShareOf } from './handle-request.ts';
+import { inventoryRoutes } from './inventory.ts';
 import { withinMemory } from './memory-share.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
@@ -160,13 +161,14 @@ export function routesOf(
     metrics,
     page,
     custom,
+    inventory,
     admin,
     passage,
     words,
     isLocal,
   }: Pick<
     HttpOptions,
-    'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'custom' | 'admin' | 'passage' | 'words' | 'isLocal'
+    'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'custom' | 'inventory' | 'admin' | 'passage' | 'words' | 'isLocal'
   >,
   live: LiveWindow | null = null,
   bytes: BlobBytes = new BlobBytes(view, new BlobCache(0)),
@@ -179,6 +181,7 @@ export function routesOf(
     ...windowRoutes(live),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
     ...(custom === undefined ? [] : customRoutes(custom)),
+    ...(inventory === undefined ? [] : inventoryRoutes(inventory)),
     ...compatibilityRoutes(chain, bytes),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null, isLocal === true ? ALL_WORDS : words),
     ...(admin === undefined ? [] : adminRoutes(admin)),

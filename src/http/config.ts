@@ -1,4 +1,5 @@
 import type { CustomView } from '../view/custom-view.ts';
+import type { InventoryView } from '../view/inventory-view.ts';
 import type { WindowView } from '../view/window-view.ts';
 import type { AdminView } from './admin/admin-view.ts';
 import type { BlobCache } from './blob-cache.ts';
@@ -80,6 +81,8 @@ export interface HttpOptions {
   readonly window?: WindowView | null;
   /** Bytes that match neither hash; without it, there are none. */
   readonly custom?: CustomView;
+  /** What is held of what is final, for other archives; without it there is no such route. */
+  readonly inventory?: InventoryView;
   /** The page at `/`; null: there is none. */
   readonly page?: PageSource | null;
   /** How places are named to the public; operators read addresses (an admin token, or the local socket). */

@@ -9,6 +9,7 @@ import { CHECK_PATHS, clientBytesRoutes } from './compatibility.ts';
 import type { HttpOptions } from './config.ts';
 import { CUSTOM_NAME, CUSTOM_PATH } from './custom.ts';
 import { RPC_ANSWERS } from './facade.ts';
+import { INVENTORY_PATH, RANGE_QUERY } from './inventory.ts';
 import { metricsRoutes } from './metrics.ts';
 import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
@@ -108,6 +109,7 @@ function withoutCatalog(): Route[] {
   const says = 'Not here: it takes the catalog of an archiver.';
   return [
     defineRoute({ ...refused, says, path: '/v1/blobs', query: LISTING_QUERY }),
+    defineRoute({ ...refused, says, path: INVENTORY_PATH, query: RANGE_QUERY }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid/data', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/blocks/:at', parameters: BLOCK }),

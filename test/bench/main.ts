@@ -11,6 +11,7 @@ import { benchDrain } from './drain.ts';
 import { describe, type Figure } from './figure.ts';
 import { benchHistory } from './history.ts';
 import { benchHttp } from './http/http.ts';
+import { benchInventory } from './inventory.ts';
 import { benchIpfs } from './ipfs.ts';
 import { benchReplicationToKubo, benchReplicationToS3 } from './replication.ts';
 import { benchS3 } from './s3.ts';
@@ -32,6 +33,7 @@ const BENCHES: Readonly<Record<string, (roundCount: number) => Promise<Figure[]>
   'replication-ipfs': benchReplicationToKubo,
   'check-listing': benchCheckListing,
   ipfs: benchIpfs,
+  inventory: () => benchInventory(),
 };
 
 const words = process.argv.slice(2);

@@ -9,6 +9,7 @@ import type { ChainUnavailableReason } from '../../src/view/chain-view.ts';
 import { DescribedAnswers, mediaTypeOf } from './described-answers.ts';
 import { blobOf, bytesOf, FakeArchiveView, HEALTHY, recordOf } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
+import { FakeInventory } from './fake-inventory.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
 import { injectable, testOptions } from './harness.ts';
 
@@ -43,6 +44,7 @@ function archive(given: Parameters<typeof injectable>[2] = {}) {
   const options = {
     window,
     custom,
+    inventory: new FakeInventory(),
     page: { files: async () => PAGE },
     metrics: declareHttpMetrics(new MetricsRegistry()),
     ...given,
@@ -104,6 +106,9 @@ const READING: readonly Question[] = [
   { route: '/page/{file}', url: '/page/none-ABCDEFGH.js' },
   { route: '/v1/custom/{versionHash}/{keccak}', url: `/v1/custom/${HASH}/${ABSENT}` },
   { route: '/v1/custom/{versionHash}/{keccak}', url: '/v1/custom/x/y' },
+  { route: '/v1/inventory' },
+  { route: '/v1/inventory', url: '/v1/inventory?from=2&to=3' },
+  { route: '/v1/inventory', url: '/v1/inventory?from=4&to=3' },
   { route: '/vh/{versionHash}', url: `/vh/${HASH}` },
   { route: '/vh/{versionHash}', url: `/vh/${HASH}?format=raw` },
   { route: '/vh/{versionHash}', url: `/vh/${ABSENT}` },

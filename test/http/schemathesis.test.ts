@@ -8,6 +8,7 @@ import { describeWithPip, FETCH_MS, pythonPackage } from '../servers/python-pack
 import { temporaryFolder } from '../temporary-folder.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
+import { FakeInventory } from './fake-inventory.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
 import { running } from './harness.ts';
 
@@ -26,6 +27,7 @@ async function archive() {
   const given = {
     window,
     custom: { read: async () => ({ kind: 'found' as const, bytes: bytesOf(9) }) },
+    inventory: new FakeInventory(),
     page: { files: async () => new Map([['index.html', Buffer.from('<!doctype html>')]]) },
     metrics: declareHttpMetrics(new MetricsRegistry()),
   };

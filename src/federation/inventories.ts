@@ -1,0 +1,94 @@
+import { LRUCache } from 'lru-cache';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { BlockHash } from '../core/blob/ids.ts';
+import { assertUpright, type HeightRange } from '../core/height-range.ts';
+import type { BlobHasher } from '../verify/hasher.ts';
+import type { ChainUnavailable, ChainUnavailableReason } from '../view/chain-view.ts';
+import type { Inventory, InventoryLookup, InventoryView } from '../view/inventory-view.ts';
+import { inventoryOf } from './inventory-of-range.ts';
+
+export interface InventoryModules {
+  readonly catalog: Pick<Catalog, 'chain' | 'snapshot'>;
+  readonly hasher: BlobHasher;
+  readonly chain: { readonly finalHeight: number | null; readonly lacksHistory: boolean };
+  readonly adoption: { readonly isDone: boolean };
+  /** The chain that the data folder is bound to; null before the node first answered. */
+  readonly boundChain: () => Promise<BlockHash | null>;
+}
+
+/** Whoever compares asks for the same ranges again; what is held changes meanwhile. */
+const REMEMBERED_MS = 10_000;
+const REMEMBERED = 64;
+/** Each takes up to seconds, one after the other. */
+const MAX_WAITING = 4;
+
+/** Gives the inventory of any range of final heights, one at a time, at one moment of the catalog. */
+export class Inventories implements InventoryView {
+  readonly #modules: InventoryModules;
+  readonly #remembered = new LRUCache<string, Inventory>({ max: REMEMBERED, ttl: REMEMBERED_MS });
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(modules: InventoryModules) {
+    this.#modules = modules;
+  }
+
+  async inventory(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
+    assertUpright(from, to);
+    const { chain, adoption, catalog, boundChain } = this.#modules;
+    const { finalHeight } = chain;
+    const { startHeight } = catalog.chain.state;
+    const genesis = await boundChain();
+    if (!adoption.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
+    if (startHeight === null || genesis === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
+    if (finalHeight === null) return unavailable('not-final', 'No block is final yet.', 30);
+    const lowest = chain.lacksHistory ? null : (catalog.chain.state.lowestHeight ?? startHeight);
+    if (lowest === null)
+      return unavailable('rebuilding', 'Older blocks are still being walked: the catalog is new.', 30);
+    const range = { from: from ?? lowest, to: to ?? finalHeight };
+    if (Math.min(range.from, range.to) < lowest)
+      return unavailable('not-walked', `The walk began at height ${lowest}; blocks below were not examined.`, 600);
+    if (Math.max(range.from, range.to) > finalHeight)
+      return unavailable('not-final', `The highest final block has height ${finalHeight}.`, 30);
+    const known = this.#remembered.get(`${range.from}-${range.to}`);
+    if (known !== undefined && catalog.chain.blockAt(range.to)?.hash === known.blockHash)
+      return { kind: 'found', inventory: known };
+    if (this.#waiting >= MAX_WAITING) return unavailable('not-placed', 'Other inventories are being made first.', 5);
+    return this.#inTurn(() => this.#read(range, genesis, finalHeight, signal));
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    this.#waiting += 1;
+    const turn = this.#last.then(work, work);
+    this.#last = turn.catch(() => undefined);
+    try {
+      return await turn;
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  async #read(
+    range: HeightRange,
+    genesis: BlockHash,
+    finalHeight: number,
+    signal: AbortSignal,
+  ): Promise<InventoryLookup> {
+    signal.throwIfAborted();
+    const snapshot = this.#modules.catalog.snapshot();
+    try {
+      const blockHash = snapshot.hashAt(range.to);
+      if (blockHash === null) return unavailable('walk-behind', `Block ${range.to} is being walked anew.`, 10);
+      const found = await inventoryOf(snapshot, range, this.#modules.hasher, signal);
+      const inventory = { ...found, chain: genesis, finalHeight, blockHash };
+      this.#remembered.set(`${range.from}-${range.to}`, inventory);
+      return { kind: 'found', inventory };
+    } finally {
+      snapshot.close();
+    }
+  }
+}
+
+function unavailable(reason: ChainUnavailableReason, message: string, retryAfterSeconds: number): ChainUnavailable {
+  return { kind: 'unavailable', reason, message, retryAfterSeconds };
+}

@@ -1,0 +1,92 @@
+import { setImmediate as letOthersWork } from 'node:timers/promises';
+import type { AuditSnapshot } from '../catalog/audit-snapshot.ts';
+import type { BlobHasher } from '../verify/hasher.ts';
+import {
+  digestOfBlock,
+  digestText,
+  type Holding,
+  type HoldingCounts,
+  HoldingRuns,
+  holdingsOf,
+  InventoryTree,
+  spanOf,
+} from '../verify/inventory.ts';
+import type { InventoryPart } from '../view/inventory-view.ts';
+
+export interface InventoryOfRange extends InventoryPart {
+  readonly parts: readonly InventoryPart[] | null;
+  readonly held: string | null;
+}
+
+const MAX_PARTS = 256;
+/** Up to so many occurrences are listed one by one: some kilobytes at worst. */
+const MAX_LISTED = 4_096;
+
+/**
+ * Reads the occurrences of a range in steps of some milliseconds, between which everything else goes on, and holds one
+ * block of them at a time. Rejects with the signal's reason.
+ */
+export async function inventoryOf(
+  snapshot: Pick<AuditSnapshot, 'occurrences' | 'inventory'>,
+  { from, to }: { readonly from: number; readonly to: number },
+  hasher: BlobHasher,
+  signal: AbortSignal,
+): Promise<InventoryOfRange> {
+  const isListed = snapshot.occurrences(from, to) <= MAX_LISTED;
+  const runs = new HoldingRuns();
+  const whole = new InventoryTree(hasher);
+  const sum = zeroCounts();
+  const parts: InventoryPart[] = [];
+  const partHeights = isListed ? 2 ** 32 : heightsOfPart(from, to);
+  let part: OpenPart | null = null;
+  const endPart = () => {
+    if (part === null) return;
+    const span = spanOf(part.from, part.to);
+    const digest = part.tree.root(span);
+    whole.add(span, digest);
+    parts.push({ from: part.from, to: part.to, counts: part.counts, digest: digestText(digest) });
+    part = null;
+  };
+  for (const step of snapshot.inventory(from, to)) {
+    for (const one of step) {
+      const { height } = one;
+      if (part === null || height > part.to) {
+        endPart();
+        const first = Math.floor(height / partHeights) * partHeights;
+        part = openPart(Math.max(from, first), Math.min(to, first + partHeights - 1), hasher);
+      }
+      for (const holding of holdingsOf(one)) {
+        part.counts[holding] += 1;
+        sum[holding] += 1;
+        if (isListed) runs.add(holding);
+      }
+      part.tree.add({ level: 0, index: height }, digestOfBlock(hasher, one));
+    }
+    await letOthersWork(undefined, { signal });
+  }
+  endPart();
+  const digest = digestText(whole.root(spanOf(from, to)));
+  return { from, to, counts: sum, digest, parts: isListed ? null : parts, held: isListed ? runs.text() : null };
+}
+
+interface OpenPart {
+  readonly from: number;
+  readonly to: number;
+  readonly tree: InventoryTree;
+  readonly counts: Record<Holding, number>;
+}
+
+function openPart(from: number, to: number, hasher: BlobHasher): OpenPart {
+  return { from, to, tree: new InventoryTree(hasher), counts: zeroCounts() };
+}
+
+function zeroCounts(): { -readonly [holding in keyof HoldingCounts]: number } {
+  return { missing: 0, stored: 0, lost: 0, withheld: 0, custom: 0 };
+}
+
+/** The smallest power of two of which at most 256 aligned stretches make up the range. */
+function heightsOfPart(from: number, to: number): number {
+  let heights = 1;
+  while (Math.floor(to / heights) - Math.floor(from / heights) + 1 > MAX_PARTS) heights *= 2;
+  return heights;
+}

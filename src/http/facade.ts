@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type JsonSize, jsonSize } from '../core/blob/bounded-json.ts';
+import type { JsonSize } from '../core/blob/bounded-json.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { ArchiveView } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
@@ -19,7 +19,7 @@ import {
   chainLocks,
   networkInfo,
 } from './rpc/chain-calls.ts';
-import { answerRpc, MAX_TOKENS, MOST_CALLS, type RpcCall } from './rpc/envelope.ts';
+import { answerRpc, MAX_TOKENS, MOST_CALLS, type RpcCall, sizeOf } from './rpc/envelope.ts';
 import { type NodePassage, passOn } from './rpc/pass-through.ts';
 import type { ReplyPart } from './rpc/reply-body.ts';
 import { RpcError, rpcFault } from './rpc/rpc-error.ts';
@@ -192,11 +192,6 @@ async function perform(call: RpcCall, context: CallContext): Promise<readonly Re
   const known = METHODS.get(method);
   if (known === undefined) throw new RpcError('methodNotFound', 'Method not found');
   return await known.perform(new RpcParams(method, known.params, params), context);
-}
-
-/** Before any of it is decoded. */
-function sizeOf({ buffer, byteOffset, length }: Uint8Array): JsonSize {
-  return jsonSize(Buffer.from(buffer, byteOffset, length).toString('latin1'));
 }
 
 /** Each call is an object, and what else is in a body is as much work as calls of that size. */

@@ -25,6 +25,17 @@ const MAX_DEPTH = 32;
 /** The archive works in this process too: a long batch lets others have their turn. */
 const TURN_MS = 10;
 
+/** Sizes of the bodies that are under way: the charge, the memory and the parser ask for one each. */
+const sizes = new WeakMap<Uint8Array, JsonSize>();
+
+/** Before any of it is decoded. What has too many values is not looked at further. */
+export function sizeOf(body: Uint8Array): JsonSize {
+  const { buffer, byteOffset, length } = body;
+  const size = sizes.get(body) ?? jsonSize(Buffer.from(buffer, byteOffset, length).toString('latin1'), MAX_TOKENS);
+  sizes.set(body, size);
+  return size;
+}
+
 /** The refusal of a body that is too much to be parsed; null: it can be parsed. */
 function tooMuchJson({ tokens, depth }: JsonSize): Answer | null {
   if (tokens > MAX_TOKENS)
@@ -38,12 +49,11 @@ function tooMuchJson({ tokens, depth }: JsonSize): Answer | null {
  * batch whose client is gone is not gone on with: then it throws the signal's reason.
  */
 export async function answerRpc(body: Uint8Array, perform: Perform, signal: AbortSignal): Promise<Answer> {
+  const refused = tooMuchJson(sizeOf(body));
+  if (refused !== null) return refused;
   let request: unknown;
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
-    const refused = tooMuchJson(jsonSize(text));
-    if (refused !== null) return refused;
-    request = parseWire(text);
+    request = parseWire(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     return failure(new RpcError('parse', 'Parse error'), 'null');
   }

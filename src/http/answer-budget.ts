@@ -8,6 +8,11 @@ export interface BudgetShare {
   grow(bytes: number, signal: AbortSignal): Promise<boolean>;
   /** Holds so many bytes more at once. false: they are not free. */
   growNow(bytes: number): boolean;
+  /**
+   * The same, for an answer that could do with less memory and would be slower. While memory is scarce a client has one such
+   * answer: one reader that reads is served at full speed, and a hundred that do not read hold little.
+   */
+  growForSpeed(bytes: number): boolean;
   /** The answer turned out to need less. */
   shrinkTo(bytes: number): void;
   /** A second call does nothing. */
@@ -123,6 +128,10 @@ export class AnswerBudget {
         return held;
       },
       growNow,
+      growForSpeed: (bytes) => {
+        const others = held > SMALL_BYTES ? holder.large - held : holder.large;
+        return (!this.isTight || others === 0) && growNow(bytes);
+      },
       grow: async (bytes, signal) => {
         if (growNow(bytes)) return true;
         // What a large share holds is in use: waiting with it could keep all others waiting.

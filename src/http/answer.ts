@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { TakeTurn } from './fair-turns.ts';
 
 /** Bytes of an answer. They are made only when they are sent: HEAD needs their number alone. */
 export interface AnswerBody {
@@ -12,14 +13,14 @@ export interface AnswerLines {
   open(): AsyncIterable<string>;
 }
 
-/** Bytes that are read while they are sent. `begin` is called first, then either `stream` or `drop`, once. */
+/** Bytes that are read while they are sent. `begin` is called first, then either `stream` or `drop`, once. Each part takes a turn. */
 export interface AnswerParts {
   readonly lengthBytes: number;
   /** What it holds in memory while it is under way. */
   readonly heldBytes: number;
   /** Reads the first part, before the client is promised anything. Rejects when the bytes are not those that were proven. */
   begin(): Promise<void>;
-  stream(): Readable;
+  stream(takeTurn: TakeTurn): Readable;
   /** It is not sent after all. */
   drop(): void;
 }

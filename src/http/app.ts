@@ -14,6 +14,7 @@ import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { customRoutes } from './custom.ts';
 import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
+import { FairTurns } from './fair-turns.ts';
 import { closeBehindBody, createFramework } from './framework.ts';
 import { bodyBytesOf, gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
 import { bodyOf, handlerOf, type Report, type ShareOf } from './handle-request.ts';
@@ -83,10 +84,12 @@ function appOf(routes: readonly Route[], budget: AnswerBudget, options: HttpOpti
   // Node would only hang up.
   app.server.on('connect', (_request, socket) => connections.whenIdle(socket, () => refuseTunnel(socket)));
 
+  const parts = new FairTurns(PARTS_A_TURN);
   const shares = new WeakMap<FastifyRequest, BudgetShare>();
   const shareOf: ShareOf = (request) => shares.get(request) ?? null;
   standAtTheGate(app, routes, {
     clients,
+    turns: new FairTurns(REQUESTS_A_TURN),
     openShare(request, reply) {
       const share = budget.open(clientOf(request));
       shares.set(request, share);
@@ -110,7 +113,7 @@ function appOf(routes: readonly Route[], budget: AnswerBudget, options: HttpOpti
   });
   for (const route of routes) {
     const { stream, countRequests } = route;
-    const answering = handlerOf(route, shareOf, report);
+    const answering = handlerOf(route, shareOf, parts, report);
     const handler = stream === undefined ? answering : streamHandlerOf(stream, answering, report);
     const method = route.verb === 'GET' ? ['GET', 'HEAD'] : [route.verb];
     app.route({
@@ -213,8 +216,13 @@ function sayPublicly(app: FastifyInstance, { words = ALL_WORDS, adminTokens }: H
   });
 }
 
+/** Requests of one client that begin in one turn of the event loop, and parts of its answers: each takes about as long. */
+const REQUESTS_A_TURN = 4;
+const PARTS_A_TURN = 1;
+
 interface Doorkeepers {
   readonly clients: ClientLimits;
+  readonly turns: FairTurns;
   /** Opens the share that the request has of the memory for answers, until its answer is sent. */
   openShare(request: FastifyRequest, reply: FastifyReply): BudgetShare;
   readonly readTokens: TokenList | null;
@@ -237,19 +245,24 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
     const route = routeOf(request);
     const access = route?.access ?? 'read';
     const isOpen = access === 'open';
-    const answer =
-      (isOpen ? null : limitAnswer(request, reply, doorkeepers.clients)) ??
-      gateAnswer({ method, url, httpVersion, headers, rawHeaders, routed: !request.is404 }, paths) ??
-      tokenAnswer(request, access, doorkeepers) ??
-      memoryAnswer(request, reply, route, doorkeepers);
-    if (answer === null) {
+    const refuse = (answer: Answer) => {
+      closeBehindBody(request, reply);
+      sendAnswer(reply, answer);
+    };
+    const pass = () => {
+      const answer =
+        gateAnswer({ method, url, httpVersion, headers, rawHeaders, routed: !request.is404 }, paths) ??
+        tokenAnswer(request, access, doorkeepers) ??
+        memoryAnswer(request, reply, route, doorkeepers);
+      if (answer !== null) return refuse(answer);
       // Only now: a body that is refused need not be sent.
       if (isWaitingForLeave(headers, httpVersion)) reply.raw.writeContinue();
       done();
-      return;
-    }
-    closeBehindBody(request, reply);
-    sendAnswer(reply, answer);
+    };
+    if (isOpen) return pass();
+    const limited = limitAnswer(request, reply, doorkeepers.clients);
+    if (limited === null) doorkeepers.turns.take(clientOf(request), pass);
+    else refuse(limited);
   });
 }
 

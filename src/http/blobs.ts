@@ -121,7 +121,7 @@ export function bytesAnswer(served: ServedBytes, request: Pick<RouteRequest, 'me
 /** Parts of memory are views of it. */
 function spanOf(served: ServedBytes, first: number, end: number): NonNullable<Answer['body']> {
   if (served.kind === 'memory') return bodyOf(served.blob.bytes.subarray(first, end));
-  return fileBody(served.file, { first, lengthBytes: end - first, asHex: false });
+  return fileBody(served.file, { first, lengthBytes: end - first, partBytes: served.partBytes, asHex: false });
 }
 
 function dropBytes(served: ServedBytes): void {

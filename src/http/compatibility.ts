@@ -127,7 +127,7 @@ function blobAnswer(served: ServedBytes, raw: boolean): Answer {
 
 function clientBody(served: ServedBytes, raw: boolean): NonNullable<Answer['body']> {
   if (served.kind === 'file') {
-    return fileBody(served.file, { first: 0, lengthBytes: served.sizeBytes, asHex: !raw });
+    return fileBody(served.file, { first: 0, lengthBytes: served.sizeBytes, partBytes: served.partBytes, asHex: !raw });
   }
   return raw ? bodyOf(served.blob.bytes) : hexBody([{ hexOf: served.blob.bytes }]);
 }

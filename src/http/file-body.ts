@@ -2,30 +2,32 @@ import { Readable } from 'node:stream';
 import { encodeHexInto } from '../core/blob/hex.ts';
 import type { ProvenBytes } from '../view/archive-view.ts';
 import type { AnswerParts } from './answer.ts';
-import { HELD_BYTES, partBegun, partBytes, partEnded } from './part-size.ts';
+import { heldInParts } from './part-size.ts';
 
 export interface FileSpan {
   readonly first: number;
   readonly lengthBytes: number;
+  /** How much of the answer waits for its reader at a time. */
+  readonly partBytes: number;
   /** As text: twice as many characters. */
   readonly asHex: boolean;
 }
 
 /** Reads a proven file while its reader takes it. What changes meanwhile ends the answer short, and says so by that. */
-export function fileBody(file: ProvenBytes, { first, lengthBytes, asHex }: FileSpan): AnswerParts {
+export function fileBody(file: ProvenBytes, { first, lengthBytes, partBytes, asHex }: FileSpan): AnswerParts {
   const end = first + lengthBytes;
   let at = first;
   let begun: Buffer | null = null;
   /** Hex text is twice as long, and is what waits for the reader. */
   const readPart = async (): Promise<Buffer> => {
-    const part = Buffer.allocUnsafeSlow(Math.min(asHex ? partBytes() / 2 : partBytes(), end - at));
+    const part = Buffer.allocUnsafeSlow(Math.min(asHex ? partBytes / 2 : partBytes, end - at));
     await file.read(part, at);
     at += part.length;
     return asHex ? hexOf(part) : part;
   };
   return {
     lengthBytes: asHex ? 2 * lengthBytes : lengthBytes,
-    heldBytes: HELD_BYTES,
+    heldBytes: heldInParts(partBytes),
     drop: () => file.close(),
     async begin() {
       try {
@@ -35,8 +37,7 @@ export function fileBody(file: ProvenBytes, { first, lengthBytes, asHex }: FileS
         throw error;
       }
     },
-    stream() {
-      partBegun();
+    stream(takeTurn) {
       return new Readable({
         highWaterMark: 1,
         read() {
@@ -47,14 +48,17 @@ export function fileBody(file: ProvenBytes, { first, lengthBytes, asHex }: FileS
           } else if (at >= end) {
             this.push(null);
           } else {
-            readPart().then(
-              (part) => this.push(part),
-              (error: Error) => this.destroy(error),
-            );
+            takeTurn(() => {
+              // Its file is closed.
+              if (this.destroyed) return;
+              readPart().then(
+                (part) => this.push(part),
+                (error: Error) => this.destroy(error),
+              );
+            });
           }
         },
         destroy(error, done) {
-          partEnded();
           file.close();
           done(error);
         },

@@ -4,6 +4,7 @@ import { type BudgetShare, SMALL_BYTES } from './answer-budget.ts';
 import { clientGoneSignal } from './client-gone.ts';
 import { clientOf } from './client-limits.ts';
 import { HttpError } from './errors.ts';
+import type { FairTurns } from './fair-turns.ts';
 import { problemAnswer } from './problem.ts';
 import type { Route, RouteRequest } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -17,7 +18,7 @@ const NO_BODY = new Uint8Array();
 export type ShareOf = (request: FastifyRequest) => BudgetShare | null;
 
 /** From a request to its answer, within the memory that answers may hold. */
-export function handlerOf(route: Route, shareOf: ShareOf, report: Report) {
+export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, report: Report) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = clientGoneSignal(request.raw, reply.raw);
     const share = shareOf(request);
@@ -26,7 +27,8 @@ export function handlerOf(route: Route, shareOf: ShareOf, report: Report) {
       if (!signal.aborted) report(error, request.id);
     };
     try {
-      return sendAnswer(reply, await heldAnswer(route, request, { share, signal, report: tell }), tell);
+      const answer = await heldAnswer(route, request, { share, signal, report: tell });
+      return sendAnswer(reply, answer, tell, (begin) => parts.take(clientOf(request), begin));
     } finally {
       // Cut, its reader has less than was announced, and knows it.
       share?.sending(() => reply.raw.destroy());
@@ -75,11 +77,12 @@ async function answerOf(
 ): Promise<Answer> {
   const { params, query, method, headers } = request;
   const body = bodyOf(request);
-  const memory: Pick<RouteRequest, 'hold' | 'letGo'> = {
+  const memory: Pick<RouteRequest, 'hold' | 'holdForSpeed' | 'letGo'> = {
     async hold(bytes) {
       if (share === null || (await share.grow(bytes, signal))) return;
       throw new HttpError('http/too-busy', TOO_BUSY, { retryable: true, hint: 'Nothing has to be done.' });
     },
+    holdForSpeed: (bytes) => share === null || share.growForSpeed(bytes),
     letGo: () => share?.shrinkTo(body.length),
   };
   const header = (name: string) => single(headers[name]);

@@ -13,7 +13,17 @@ export function hexBody(parts: readonly HexPart[]): AnswerParts {
     lengthBytes: sum(parts, ({ length }) => length * 2),
     heldBytes: sum(parts, ({ length }) => length),
     begin: async () => undefined,
-    stream: () => Readable.from(piecesOf(parts), { objectMode: false }),
+    stream(takeTurn) {
+      const pieces = piecesOf(parts);
+      return new Readable({
+        highWaterMark: 1,
+        read() {
+          takeTurn(() => {
+            if (!this.destroyed) this.push(pieces.next().value ?? null);
+          });
+        },
+      });
+    },
     drop: () => undefined,
   };
 }

@@ -4,12 +4,13 @@ import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { ArchiveView, ProvenBytes } from '../view/archive-view.ts';
 import type { BlobCache } from './blob-cache.ts';
 import { type MissingBlob, readBlob } from './blob-lookup.ts';
+import { heldInParts, LARGE_PART_BYTES, SMALL_PART_BYTES } from './part-size.ts';
 import type { HoldingRequest } from './route.ts';
 
 /** Bytes to be sent: in memory, or in a file that is read while they are sent. Both are proven. */
 export type ServedBytes = ContentName & { readonly sizeBytes: number } & (
     | { readonly kind: 'memory'; readonly blob: VerifiedBlob }
-    | { readonly kind: 'file'; readonly file: ProvenBytes }
+    | { readonly kind: 'file'; readonly file: ProvenBytes; readonly partBytes: number }
   );
 
 export type BytesLookup = ServedBytes | { readonly kind: 'missing'; readonly lookup: MissingBlob };
@@ -39,10 +40,8 @@ export class BlobBytes {
   /** Who gets a file closes it. */
   async find(name: NamedHash, request: HoldingRequest): Promise<BytesLookup> {
     const held = this.#held(name);
-    if (held !== null && !(this.#isTight() && held.sizeBytes >= LARGE_BYTES)) return held;
-    return (
-      (await this.#proven(name, request.signal)) ?? held ?? this.#glanced(name) ?? (await this.#read(name, request))
-    );
+    if (held !== null && (held.sizeBytes < LARGE_BYTES || request.holdForSpeed(held.sizeBytes))) return held;
+    return (await this.#proven(name, request)) ?? held ?? this.#glanced(name) ?? (await this.#read(name, request));
   }
 
   /** Out of memory, at once; null: it is not there, or may not be given out. */
@@ -72,12 +71,13 @@ export class BlobBytes {
   }
 
   /** A file that is proven already; null: there is none, or it is wanted in memory. */
-  async #proven(name: NamedHash, signal: AbortSignal): Promise<ServedBytes | null> {
-    const opened = (await this.#view.open?.(name, signal)) ?? null;
+  async #proven(name: NamedHash, request: HoldingRequest): Promise<ServedBytes | null> {
+    const opened = (await this.#view.open?.(name, request.signal)) ?? null;
     const file = opened === null ? null : this.#worthParts(opened);
     if (file === null) return null;
     const { hashType, versionHash, sizeBytes } = file;
-    return { kind: 'file', hashType, versionHash, sizeBytes, file };
+    const partBytes = request.holdForSpeed(heldInParts(LARGE_PART_BYTES)) ? LARGE_PART_BYTES : SMALL_PART_BYTES;
+    return { kind: 'file', hashType, versionHash, sizeBytes, file, partBytes };
   }
 
   /** null: it is small, or wanted in memory, and closed. */
@@ -91,10 +91,10 @@ export class BlobBytes {
     return !this.#isTight() && this.#reads < MOST_READS && this.#cache.wants(file, file.sizeBytes);
   }
 
-  async #read(name: NamedHash, { signal, hold }: HoldingRequest): Promise<BytesLookup> {
-    await hold(MAX_BLOB_BYTES);
+  async #read(name: NamedHash, request: HoldingRequest): Promise<BytesLookup> {
+    await request.hold(MAX_BLOB_BYTES);
     this.#reads += 1;
-    const lookup = await readBlob(this.#view, name, signal).finally(() => {
+    const lookup = await readBlob(this.#view, name, request.signal).finally(() => {
       this.#reads -= 1;
     });
     if (lookup.kind !== 'found') return { kind: 'missing', lookup };
@@ -104,7 +104,7 @@ export class BlobBytes {
       return inMemory(blob);
     }
     // Proven just now: what was read to prove it need not wait in memory for its reader.
-    return (blob.bytes.length < LARGE_BYTES ? null : await this.#proven(name, signal)) ?? inMemory(blob);
+    return (blob.bytes.length < LARGE_BYTES ? null : await this.#proven(name, request)) ?? inMemory(blob);
   }
 }
 

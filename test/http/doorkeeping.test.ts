@@ -205,6 +205,20 @@ describe('the budget of answers', () => {
     expect(alone.heldBytes).toBe(10 * MIB);
   });
 
+  test('while memory is scarce, a client has one large answer that is quicker for more memory', () => {
+    const budget = new AnswerBudget(40 * MIB, 60_000);
+    const quick = (client: string) => {
+      const share = budget.open(client);
+      return { share, isQuick: share.growForSpeed(2 * MIB) };
+    };
+    const reading = Array.from({ length: 10 }, () => quick('reads many'));
+    expect(reading.map(({ isQuick }) => isQuick)).toEqual([...Array(6).fill(true), ...Array(4).fill(false)]);
+    expect(quick('another').isQuick).toBe(true);
+    expect(quick('another').isQuick).toBe(false);
+    for (const { share } of reading) share.giveBack();
+    expect(quick('another').isQuick).toBe(true);
+  });
+
   test('a share gives up in time, or with its client, and so many of one client wait at most', async () => {
     const budget = new AnswerBudget(20 * MIB, 5);
     held(budget, 'a', 10 * MIB);

@@ -59,6 +59,7 @@ describe('a batch', () => {
       report: () => undefined,
       client: 'a',
       hold: async () => undefined,
+      holdForSpeed: () => true,
       letGo: () => undefined,
     });
     setImmediate(() => gone.abort(new Error('gone')));

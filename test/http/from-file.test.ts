@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { eventually } from '../e2e/eventually.ts';
 import { sampleBlob } from '../sample-blobs.ts';
 import { hugeBlob } from './fake-archive-view.ts';
+import { FakeChainView } from './fake-chain-view.ts';
 import { FileView } from './fake-file.ts';
 import { running } from './harness.ts';
 import { get, RawClient } from './raw-client.ts';
@@ -69,6 +71,30 @@ test('a reader that stops holds one part, keeps nobody waiting, and gets the res
   expect(got.equals(view.whole())).toBe(true);
   await eventually(() => expect(view.opened).toBe(0));
 });
+
+test('while others leave all memory taken, the one large answer of a client still comes in large parts', async () => {
+  const view = new FileView(BLOB, HUGE_BYTES);
+  const { url, port } = await running(view, { answerBytes: 8 * 1_048_576 }, new FakeChainView(), { trustProxy: 1 });
+  const from = (address: string) => ({ 'X-Forwarded-For': address });
+  const slow = await Promise.all(Array.from({ length: 40 }, () => RawClient.open(port)));
+  for (const { socket } of slow) socket.pause();
+  for (const reader of slow) reader.send(get(PATH, from('192.0.2.1')));
+  await eventually(() => expect(view.opened).toBe(40));
+  // They are sent as much as the kernel takes for them.
+  await expect.poll(() => stands(() => view.reads), { timeout: 20_000 }).toBe(true);
+  const before = view.reads;
+  const answer = await fetch(`${url}${PATH}`, { headers: from('192.0.2.2') });
+  expect((await bytesOf(answer)).length).toBe(HUGE_BYTES);
+  expect(view.reads - before).toBeLessThan(HUGE_BYTES / 262_144);
+  for (const { socket } of slow) socket.destroy();
+});
+
+/** Does a number stay what it is? */
+async function stands(read: () => number): Promise<boolean> {
+  const before = read();
+  await pause(100);
+  return read() === before;
+}
 
 test('a reader that goes away leaves nothing open, and is no fault', async () => {
   const { view, port, reported } = await serving(HUGE_BYTES);

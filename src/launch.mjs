@@ -21,6 +21,8 @@ const CHECKS = [
   ['node_modules/typescript/bin/tsc', '--noEmit', '--project', 'config/tsconfig.page.json'],
   ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts'],
 ];
+/** Leaves out the tests that start servers, browsers, containers or whole processes. */
+const QUICK = '--quick';
 const SCRIPTS = {
   check: [
     CHECKS[0],
@@ -68,11 +70,14 @@ function chooseNode() {
 }
 
 /** Runs it to its end, passing on what asks us to stop; gives its exit code. */
-function run(node, words) {
+function run(node, words, settings = {}) {
   const path = `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`;
   // The fourth channel carries nothing: it closes when this process is killed, and the child stops cleanly then.
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
-  const child = spawn(node, words, { stdio, env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, PATH: path } });
+  const child = spawn(node, words, {
+    stdio,
+    env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, ...settings, PATH: path },
+  });
   const forward = (signal) => child.kill(signal);
   const parent = process.ppid;
   // npm cannot pass on its own kill -9; whoever lost it has another parent.
@@ -93,8 +98,10 @@ const node = chooseNode();
 if (first === '--script') {
   process.chdir(ROOT);
   const steps = SCRIPTS[second] ?? fail(`there is no script ${second}.`);
+  const words = rest.filter((word) => word !== QUICK);
+  const settings = words.length < rest.length ? { HOLDFAST_TEST_QUICK: '1' } : {};
   for (const [index, step] of steps.entries()) {
-    const code = await run(node, index === steps.length - 1 ? [...step, ...rest] : step);
+    const code = await run(node, index === steps.length - 1 ? [...step, ...words] : step, settings);
     if (code !== 0) process.exit(code);
   }
 } else {

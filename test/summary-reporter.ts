@@ -1,15 +1,21 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-/** Names what was skipped or passed only at the second try; one plain line at the end, for any log reader. */
+/** Names what was left out and what was skipped; one plain line at the end, for any log reader. */
 export class SummaryReporter implements Reporter {
+  readonly #leftOut: ReadonlyMap<string, readonly string[]>;
+
+  /** @param leftOut files that the run leaves out, with what each would start. */
+  constructor(leftOut: ReadonlyMap<string, readonly string[]>) {
+    this.#leftOut = leftOut;
+  }
+
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const skipped = tests.filter((one) => one.result().state === 'skipped');
     const failed = tests.filter((one) => one.result().state === 'failed').length;
     const brokenModules = modules.filter((module) => module.state() === 'failed' && !hasFailedTest(module)).length;
-    const lines = skipped.map((one) => `skipped: ${nameOf(one)}`);
-    const flaky = tests.filter((one) => one.diagnostic()?.flaky === true);
-    lines.push(...flaky.map((one) => `passed only when tried again: ${nameOf(one)}${firstErrorOf(one)}`));
+    const lines = [...this.#leftOut].map(([file, started]) => `left out: test/${file} (starts ${started.join(', ')})`);
+    lines.push(...skipped.map((one) => `skipped: ${nameOf(one)}`));
     const passed = tests.length - skipped.length - failed;
     lines.push(`${passed} passed, ${failed + brokenModules + errors.length} failed, ${skipped.length} skipped`);
     process.stdout.write(`${lines.join('\n')}\n`);
@@ -18,12 +24,6 @@ export class SummaryReporter implements Reporter {
 
 function nameOf({ module, fullName }: TestCase): string {
   return `${module.relativeModuleId} › ${fullName}`;
-}
-
-/** Why it failed first: nothing else prints that. */
-function firstErrorOf(test: TestCase): string {
-  const [error] = test.result().errors ?? [];
-  return error === undefined ? '' : `\n${error.stack ?? error.message}`;
 }
 
 function hasFailedTest(module: TestModule): boolean {

@@ -2,7 +2,8 @@ import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devn
 import { type AtEnd, atEndOfTest } from '../cleanup.ts';
 import { ArchiveClient } from './archive-client.ts';
 import { eventually } from './eventually.ts';
-import { HoldfastProcess } from './holdfast-process.ts';
+import { HoldfastHere } from './holdfast-here.ts';
+import { HoldfastProcess, type RunningHoldfast } from './holdfast-process.ts';
 
 /** A password that nothing may ever repeat. */
 export const PASSWORD = 'Xk7-never-to-be-seen-9Qz';
@@ -24,6 +25,11 @@ export interface ArchiveSetup {
 }
 
 /** A running daemon and a way to ask it. */
+export interface RunningArchive extends RunningHoldfast {
+  readonly client: ArchiveClient;
+}
+
+/** The same as a process of its own. */
 export interface ArchiveProcess extends HoldfastProcess {
   readonly client: ArchiveClient;
 }
@@ -51,8 +57,16 @@ export async function startArchive(setup: ArchiveSetup): Promise<ArchiveProcess>
   return Object.assign(daemon, { client: new ArchiveClient(url) });
 }
 
+/** The same in the test's own process: for what needs no kill, no limits and no signals but those that stop it. */
+export async function startArchiveHere(setup: Omit<ArchiveSetup, 'openFiles'>): Promise<RunningArchive> {
+  const { words = [], atEnd = atEndOfTest } = setup;
+  const daemon = new HoldfastHere(['run', ...words], { env: environmentOf(setup), atEnd });
+  const [, url = ''] = await daemon.says(/"url":"([^"]+)"/);
+  return Object.assign(daemon, { client: new ArchiveClient(url) });
+}
+
 /** Waits until so many blobs are read back and proven, and none is under way. */
-export async function untilStored({ client }: ArchiveProcess, count: number, timeoutMs = 20_000): Promise<void> {
+export async function untilStored({ client }: RunningArchive, count: number, timeoutMs = 20_000): Promise<void> {
   await eventually(async () => {
     const { content, conditions } = await client.status();
     if (content.stored === count && content.seen === 0 && content.spooled === 0) return;
@@ -61,7 +75,7 @@ export async function untilStored({ client }: ArchiveProcess, count: number, tim
 }
 
 /** Asks it to stop, and waits for its end. */
-export async function stop(daemon: HoldfastProcess, signal: NodeJS.Signals = 'SIGTERM') {
+export async function stop(daemon: RunningHoldfast, signal: NodeJS.Signals = 'SIGTERM') {
   daemon.kill(signal);
   return await daemon.ended;
 }

@@ -1,12 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { vi } from 'vitest';
 import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { type AtEnd, atEndOfTest } from '../cleanup.ts';
 import { eventually } from './eventually.ts';
-
-// A process takes a second to start where several run beside it.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 /** Runs a command on a pseudo-terminal; a person who types into it is the test. */
@@ -33,8 +29,20 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** The command as the launcher starts it: a process of its own. It is gone at the end. */
-export class HoldfastProcess {
+/** A command under way, in a process of its own or in that of the test. It is gone at the end of the test. */
+export interface RunningHoldfast {
+  readonly ended: Promise<Ended>;
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  /** Everything that it has said so far. */
+  readonly output: string;
+  kill(signal: NodeJS.Signals): void;
+  /** The first match in what it says; fails at once when it ends without having said it. */
+  says(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
+}
+
+/** The command as the launcher starts it: a process of its own. */
+export class HoldfastProcess implements RunningHoldfast {
   readonly ended: Promise<Ended>;
   readonly #child: ChildProcess;
   readonly #stdout: Buffer[] = [];
@@ -80,7 +88,6 @@ export class HoldfastProcess {
     return Buffer.concat(this.#stderr);
   }
 
-  /** Everything that it has said so far. */
   get output(): string {
     return `${this.stdout.toString('utf8')}${this.stderr.toString('utf8')}`;
   }
@@ -94,15 +101,23 @@ export class HoldfastProcess {
     this.#child.kill(signal);
   }
 
-  /** The first match in what it says; fails at once when it ends without having said it. */
-  async says(pattern: RegExp, timeoutMs = 20_000): Promise<RegExpExecArray> {
-    const said = () => {
-      const match = pattern.exec(this.output);
-      if (match !== null) return match;
-      throw new Error(`It has not said ${pattern}:\n${this.output}`);
-    };
-    return await Promise.race([eventually(said, timeoutMs), this.ended.then(said)]);
+  async says(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray> {
+    return await saidBy(this, pattern, timeoutMs);
   }
+}
+
+/** Waits until a command has said something that matches. */
+export async function saidBy(
+  running: Pick<RunningHoldfast, 'output' | 'ended'>,
+  pattern: RegExp,
+  timeoutMs = 20_000,
+): Promise<RegExpExecArray> {
+  const said = () => {
+    const match = pattern.exec(running.output);
+    if (match !== null) return match;
+    throw new Error(`It has not said ${pattern}:\n${running.output}`);
+  };
+  return await Promise.race([eventually(said, timeoutMs), running.ended.then(said)]);
 }
 
 /** Runs a command to its end. */

@@ -9,12 +9,21 @@ import { describeWithServers, SERVER_START_MS } from '../servers/availability.ts
 import { type S3Server, startS3Server } from '../servers/s3-server.ts';
 import { newBucket } from '../storage/s3/s3-fixture.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type ArchiveProcess, environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import {
+  environmentOf,
+  type RunningArchive,
+  startArchive,
+  startArchiveHere,
+  startNode,
+  stop,
+  untilStored,
+} from './archive-process.ts';
 import { s3Environment, untilDrained } from './backends/real-backends.ts';
 import { countGets } from './counted-gets.ts';
 import { eventually } from './eventually.ts';
+import { holdfastHere } from './holdfast-here.ts';
 import { holdfast } from './holdfast-process.ts';
-import { startReader } from './serve/reader-process.ts';
+import { startReaderHere } from './serve/reader-process.ts';
 
 const status = z.looseObject({ withheld: z.object({ count: z.number(), others: z.array(z.string()) }) });
 
@@ -31,16 +40,16 @@ async function nodeWithBlobs(): Promise<{ node: Devnode; taken: string; other: s
   return { node, taken, other, txid };
 }
 
-async function post(daemon: ArchiveProcess, path: string, body: unknown) {
+async function post(daemon: RunningArchive, path: string, body: unknown) {
   const response = await fetch(`${daemon.client.url}${path}`, { method: 'POST', body: JSON.stringify(body) });
   return { status: response.status, body: z.unknown().parse(await response.json()) };
 }
 
-const codes = async (daemon: { client: ArchiveProcess['client'] }, paths: readonly string[]) =>
+const codes = async (daemon: { client: RunningArchive['client'] }, paths: readonly string[]) =>
   await Promise.all(paths.map(async (path) => (await daemon.client.get(path)).status));
 
 /** Until what is mined is final as well, so that check_vh can say true. */
-async function untilSafe(daemon: ArchiveProcess, hash: string): Promise<void> {
+async function untilSafe(daemon: RunningArchive, hash: string): Promise<void> {
   await eventually(async () => expect((await post(daemon, '/check_vh', [hash])).body).toEqual([true]));
 }
 
@@ -53,7 +62,7 @@ describe('a blob that was taken down', () => {
     await untilStored(daemon, 2);
     await untilSafe(daemon, taken);
     const lastBlock = (await daemon.client.get('/lastblock')).body.toString();
-    const before = await holdfast(['withhold', '--list'], { env });
+    const before = await holdfastHere(['withhold', '--list'], { env });
     expect(before).toMatchObject({ code: 0, stdout: 'Nothing is withheld.\n' });
     const done = await holdfast(['withhold', taken, '--reason', 'court order 17'], { env });
     expect(done).toMatchObject({ code: 0, stderr: '' });
@@ -79,12 +88,12 @@ describe('a blob that was taken down', () => {
       const listed = await post(daemon, '/', { id: 1, method: 'listnevmblobdata', params: [] });
       expect(JSON.stringify(listed.body)).not.toContain(taken);
       expect((await daemon.client.get('/lastblock')).body.toString()).toBe(lastBlock);
-      const audit = await holdfast(['check', '--chain', '--json'], { env });
+      const audit = await holdfastHere(['check', '--chain', '--json'], { env });
       expect([audit.code, JSON.parse(audit.stdout)]).toMatchObject([
         0,
         { occurrences: { stored: 1, withheld: 1, lost: 0, pending: 0 }, isComplete: true },
       ]);
-      expect((await holdfast(['check', '--read-data'], { env })).code).toBe(0);
+      expect((await holdfastHere(['check', '--read-data'], { env })).code).toBe(0);
       expect(status.parse(JSON.parse((await daemon.client.get('/v1/status')).body.toString())).withheld.count).toBe(1);
     };
     await look();
@@ -106,15 +115,15 @@ describe('a blob that was taken down', () => {
     const { node, taken } = await nodeWithBlobs();
     const setup = { dataDir: temporaryFolder(), node };
     const env = environmentOf(setup);
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     await untilStored(daemon, 2);
-    const purged = await holdfast(['withhold', taken, '--reason', 'x', '--purge', '--json'], { env });
+    const purged = await holdfastHere(['withhold', taken, '--reason', 'x', '--purge', '--json'], { env });
     expect([purged.code, JSON.parse(purged.stdout)]).toMatchObject([
       0,
       { purged: [{ place: 'local', outcome: 'deleted' }], undelivered: {} },
     ]);
     const gets = countGets(node);
-    const back = await holdfast(['withhold', taken, '--revoke'], { env });
+    const back = await holdfastHere(['withhold', taken, '--revoke'], { env });
     expect(back.stdout).toContain('No good copy was found');
     await eventually(async () => expect((await daemon.client.blob(taken)).status).toBe(200));
     expect(gets.count).toBe(1);
@@ -126,8 +135,8 @@ describe('a blob that was taken down', () => {
     const name = known.submitLabelled({ label: 'not yet', sizeBytes: 500, hashType: 'keccak256' }).versionHash;
     const setup = { dataDir: temporaryFolder(), node };
     const gets = countGets(node, name);
-    const daemon = await startArchive(setup);
-    await holdfast(['withhold', name, '--reason', 'known in advance'], { env: environmentOf(setup) });
+    const daemon = await startArchiveHere(setup);
+    await holdfastHere(['withhold', name, '--reason', 'known in advance'], { env: environmentOf(setup) });
     node.submitLabelled({ label: 'not yet', sizeBytes: 500, hashType: 'keccak256' });
     node.submitLabelled({ label: 'wanted', sizeBytes: 500, hashType: 'keccak256' });
     node.mine(3);
@@ -140,12 +149,12 @@ describe('a blob that was taken down', () => {
   test('is recorded without a daemon as well', async () => {
     const { node, taken } = await nodeWithBlobs();
     const setup = { dataDir: temporaryFolder(), node };
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     await untilStored(daemon, 2);
     await stop(daemon);
-    const done = await holdfast(['withhold', taken, '--reason', 'alone', '--purge'], { env: environmentOf(setup) });
+    const done = await holdfastHere(['withhold', taken, '--reason', 'alone', '--purge'], { env: environmentOf(setup) });
     expect([done.code, done.stderr]).toEqual([0, '']);
-    const next = await startArchive(setup);
+    const next = await startArchiveHere(setup);
     expect((await next.client.blob(taken)).status).toBe(451);
   });
 
@@ -158,7 +167,7 @@ describe('a blob that was taken down', () => {
     [['withhold', 'ab'.repeat(32), '--list'], '--list takes no version hash'],
     [['withhold', 'ab'.repeat(32), '--reason', 'x', '--revoke'], 'Give a version hash'],
   ])('%j is a usage error', async (words, says) => {
-    const { code, stderr } = await holdfast(words, { env: { HOLDFAST_DATA_DIR: temporaryFolder() } });
+    const { code, stderr } = await holdfastHere(words, { env: { HOLDFAST_DATA_DIR: temporaryFolder() } });
     expect([code, stderr]).toEqual([2, expect.stringContaining(says)]);
   });
 });
@@ -179,10 +188,10 @@ describeWithServers('a take-down on a shared bucket', () => {
     const store = await S3Store.open(options);
     atEndOfTest(() => store.close());
     const first = { dataDir: temporaryFolder(), node, env };
-    const daemon = await startArchive(first);
+    const daemon = await startArchiveHere(first);
     await untilStored(daemon, 2);
     await untilDrained(daemon, ['s3']);
-    const done = await holdfast(['withhold', taken, '--reason', 'shared', '--purge', '--json'], {
+    const done = await holdfastHere(['withhold', taken, '--reason', 'shared', '--purge', '--json'], {
       env: environmentOf(first),
     });
     expect(done.code).toBe(0);
@@ -194,24 +203,24 @@ describeWithServers('a take-down on a shared bucket', () => {
     expect(record.map(({ path }) => path)).toEqual([`audit/${archiver}/withheld/${name.hashType}/${taken}.json`]);
 
     const second = { dataDir: temporaryFolder(), node, env };
-    const standby = await startArchive(second);
+    const standby = await startArchiveHere(second);
     await eventually(async () => expect((await standby.client.blob(taken)).status).toBe(451));
     await untilStored(standby, 1);
-    const refused = await holdfast(['withhold', taken, '--revoke'], { env: environmentOf(second) });
+    const refused = await holdfastHere(['withhold', taken, '--revoke'], { env: environmentOf(second) });
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(`by the archiver ${archiver}`)]);
-    const reader = await startReader(env);
+    const reader = await startReaderHere(env);
     await eventually(async () =>
       expect(await codes(reader, [`/v1/blobs/${taken}`, `/v1/blobs/${other}`])).toEqual([451, 200]),
     );
     expect((await Array.fromAsync(store.list(NEVER))).map(({ versionHash }) => versionHash)).toEqual([other]);
 
-    const back = await holdfast(['withhold', taken, '--revoke'], { env: environmentOf(first) });
+    const back = await holdfastHere(['withhold', taken, '--revoke'], { env: environmentOf(first) });
     expect(back.code).toBe(0);
     await untilStored(daemon, 2);
     await untilDrained(daemon, ['s3']);
     // The others read the records again every few minutes; a start is a reading too.
     await stop(standby);
-    const again = await startArchive(second);
+    const again = await startArchiveHere(second);
     await eventually(async () => expect((await again.client.blob(taken)).status).toBe(200));
     const revoked = await readText(store.documents, record[0]?.path ?? raise(), NEVER);
     expect(JSON.parse(revoked ?? '')).toMatchObject({ revokedAt: expect.stringMatching(/Z$/) });
@@ -223,10 +232,10 @@ describeWithServers('a take-down on a shared bucket', () => {
     const { env } = await s3Environment(locking);
     const lock = { HOLDFAST_S3_OBJECT_LOCK_DAYS: '1', HOLDFAST_S3_OBJECT_LOCK_MODE: 'COMPLIANCE' };
     const setup = { dataDir: temporaryFolder(), node, env: { ...env, HOLDFAST_S3_BUCKET: bucket, ...lock } };
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     await untilStored(daemon, 2);
     await untilDrained(daemon, ['s3']);
-    const locked = await holdfast(['withhold', taken, '--reason', 'x', '--purge'], { env: environmentOf(setup) });
+    const locked = await holdfastHere(['withhold', taken, '--reason', 'x', '--purge'], { env: environmentOf(setup) });
     expect(locked.code).toBe(3);
     expect(locked.stdout).toMatch(/^s3: locked: .*object lock/m);
     expect((await daemon.client.blob(taken)).status).toBe(451);

@@ -7,10 +7,9 @@ import { SETTINGS } from '../../src/config/index.ts';
 import { FakeArchiveView } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
 import { injectable } from '../http/harness.ts';
-import { describeWithGo } from '../servers/availability.ts';
 import { validate } from './kubernetes-schemas.ts';
 import { againstRestricted, podsOf } from './pods.ts';
-import { CHART, lint, type Manifest, refusal, render, type Values } from './rendered-chart.ts';
+import { CHART, describeWithHelm, lint, type Manifest, refusal, render, type Values } from './rendered-chart.ts';
 import { MATRIX, MINIMAL } from './values-of-tests.ts';
 
 const WAYS = Object.entries(MATRIX);
@@ -56,7 +55,7 @@ function routed(paths: Paths, asked: string): string | null {
   return (exact ?? longest)?.backend.service.name ?? null;
 }
 
-describeWithGo('the chart', () => {
+describeWithHelm('the chart', () => {
   test.each(WAYS)('%s: Helm finds nothing to complain about', async (_name, values) => {
     const { code, stdout, stderr } = await lint(values);
     expect([code, `${stdout}${stderr}`]).toEqual([0, expect.stringContaining('0 chart(s) failed')]);

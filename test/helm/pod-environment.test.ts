@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Config, loadConfig } from '../../src/config/index.ts';
-import { describeWithGo } from '../servers/availability.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type Pod, type PodSpec, podsOf } from './pods.ts';
-import { type Manifest, render, type Values } from './rendered-chart.ts';
+import { describeWithHelm, type Manifest, render, type Values } from './rendered-chart.ts';
 import { MATRIX } from './values-of-tests.ts';
 
 const texts = z.looseObject({ data: z.record(z.string(), z.string()) });
@@ -52,7 +51,7 @@ const ofSecretsThatAreThere = Object.entries(MATRIX).filter(
   ([, values]) => !('secret' in values && 'existing' in values.secret),
 );
 
-describeWithGo('the environment of a pod', () => {
+describeWithHelm('the environment of a pod', () => {
   test.each(ofSecretsThatAreThere)('%s: the configuration loader takes it', async (_name, values) => {
     const configs = Object.values(await podsWith(values));
     expect(configs.length).toBeGreaterThan(0);

@@ -2,11 +2,10 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { commandsOf, PAGES, shellBlocks } from '../docs/markdown.ts';
-import { describeWithGo } from '../servers/availability.ts';
 import { runCommand } from '../servers/command.ts';
 import { goBinary } from '../servers/go-binary.ts';
 import { validate } from './kubernetes-schemas.ts';
-import { CHART, render } from './rendered-chart.ts';
+import { CHART, describeWithHelm, render } from './rendered-chart.ts';
 
 const page = PAGES.find(({ path }) => path === 'helm/README.md') ?? { path: '', text: '' };
 const ofHelm = shellBlocks(page)
@@ -20,7 +19,7 @@ const shown = [...page.text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = 
   z.record(z.string(), z.unknown()).parse(parse(text)),
 );
 
-describeWithGo('what the page about the chart shows', () => {
+describeWithHelm('what the page about the chart shows', () => {
   test.each(installs.map((words) => [words]))('%s renders', async ([, , release = '', , ...words]) => {
     const args = ['template', release, CHART, '--kube-version', '1.31.0', ...words];
     expect(await runCommand(await goBinary('helm'), args)).toMatchObject({ code: 0, stderr: '' });

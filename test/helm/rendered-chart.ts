@@ -1,18 +1,23 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { vi } from 'vitest';
+import { beforeAll, type SuiteFactory } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import { z } from 'zod';
-import { SERVER_START_MS } from '../servers/availability.ts';
+import { describeWithGo, SERVER_START_MS } from '../servers/availability.ts';
 import { type CommandEnd, runCommand } from '../servers/command.ts';
 import { goBinary } from '../servers/go-binary.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-// Whichever test comes first on a machine builds Helm.
-vi.setConfig({ testTimeout: SERVER_START_MS });
-
 export const CHART = fileURLToPath(new URL('../../helm', import.meta.url));
+/** A suite that needs Helm. Whichever comes first on a machine builds Helm. */
+export function describeWithHelm(name: string, suite: SuiteFactory): void {
+  describeWithGo(name, (...test) => {
+    beforeAll(async () => void (await goBinary('helm')), SERVER_START_MS);
+    return suite(...test);
+  });
+}
+
 /** Helm built from source takes an old Kubernetes for granted. */
 const KUBERNETES = ['--kube-version', '1.31.0'];
 

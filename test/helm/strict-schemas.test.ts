@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { describeWithGo } from '../servers/availability.ts';
 import { describeWithPip, FETCH_MS, pythonPackage } from '../servers/python-package.ts';
-import { type Manifest, render } from './rendered-chart.ts';
+import { describeWithHelm, type Manifest, render } from './rendered-chart.ts';
 import { MATRIX, MINIMAL } from './values-of-tests.ts';
 
 /** The schemas of Kubernetes itself, oldest and newest that the chart is for, that know no field besides theirs: one that is misspelt is ignored by a cluster. */
@@ -13,7 +12,7 @@ const RELEASES = ['v1.31.0', 'v1.36.0'];
 const schema = z.record(z.string(), z.unknown());
 
 const describeWithBoth = (name: string, suite: () => void) =>
-  describeWithGo(name, () => describeWithPip('(strict)', suite));
+  describeWithHelm(name, () => describeWithPip('(strict)', suite));
 
 describeWithBoth('to the letter of Kubernetes', () => {
   let folder: string;

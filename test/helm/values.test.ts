@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
-import { describeWithGo } from '../servers/availability.ts';
-import { CHART, refusal } from './rendered-chart.ts';
+import { CHART, describeWithHelm, refusal } from './rendered-chart.ts';
 import { MINIMAL } from './values-of-tests.ts';
 import { VALUES_SCHEMA } from './values-schema.ts';
 
@@ -98,7 +97,7 @@ const EXPOSED: readonly (readonly [name: string, values: object, place: RegExp, 
   ],
 ];
 
-describeWithGo('a password in a plain value of the chart', () => {
+describeWithHelm('a password in a plain value of the chart', () => {
   test.each(EXPOSED)('%s: the schema refuses it without repeating it', async (_name, values, place, belongs) => {
     const said = await refusal({ ...values });
     expect(said).toMatch(place);
@@ -115,7 +114,7 @@ describeWithGo('a password in a plain value of the chart', () => {
   });
 });
 
-describeWithGo('a wrong value in the chart', () => {
+describeWithHelm('a wrong value in the chart', () => {
   test.each([
     ['a setting that is not there', config({ http: { prot: 1 } }), /config.*http.*prot/s],
     ['a setting that the chart sets itself', config({ dataDir: '/elsewhere' }), /config.*dataDir/s],

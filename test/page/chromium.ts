@@ -1,11 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core';
-import { vi } from 'vitest';
 import type { AtEnd } from '../cleanup.ts';
 import { describeWhere } from '../promised.ts';
-
-// A browser starts in seconds, where several tests share two cores.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 

@@ -29,6 +29,7 @@ test('a guest: one get a blob, six other calls a block and one a second; here ha
   expect(made('blobsAsked')).toBe(BLOCKS * BLOBS);
   const others = ['genesis', 'tip', 'list', 'blockHash', 'header', 'block', 'chainLock', 'wait'].map(made);
   expect(others.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(6 * BLOCKS + seconds);
-  const worst = latencies.toSorted((a, b) => a - b).at(-1) ?? 0;
-  expect(worst).toBeLessThan(BLOBS * GET_MS + 500);
+  // The middle one: a daemon that waited for its next look would be late every time, a busy machine is late at times.
+  const middle = latencies.toSorted((a, b) => a - b)[latencies.length / 2] ?? Number.POSITIVE_INFINITY;
+  expect(middle).toBeLessThan(BLOBS * GET_MS + 500);
 });

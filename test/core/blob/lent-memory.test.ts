@@ -1,6 +1,11 @@
 import { Worker } from 'node:worker_threads';
-import { expect, test } from 'vitest';
-import { giveBackMemory, lendMemory, noteHandedOver, ownsMemory } from '../../../src/core/blob/lent-memory.ts';
+import { expect, test, vi } from 'vitest';
+
+// A pool that no other file of this worker has lent from.
+vi.resetModules();
+const { giveBackMemory, lendMemory, noteHandedOver, ownsMemory } = await import(
+  '../../../src/core/blob/lent-memory.ts'
+);
 
 const LARGE = 2_097_152;
 

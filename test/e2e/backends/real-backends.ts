@@ -4,7 +4,7 @@ import { sampleBytes } from '../../sample-blobs.ts';
 import type { KuboServer } from '../../servers/kubo-server.ts';
 import type { S3Server } from '../../servers/s3-server.ts';
 import { newBucket } from '../../storage/s3/s3-fixture.ts';
-import type { ArchiveProcess } from '../archive-process.ts';
+import type { RunningArchive } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
 
 export interface Published {
@@ -44,7 +44,7 @@ export function ipfsEnvironment(server: KuboServer): Record<string, string> {
 }
 
 /** Waits until no backend has anything left to do. */
-export async function untilDrained({ client }: ArchiveProcess, backends: readonly string[], timeoutMs = 60_000) {
+export async function untilDrained({ client }: RunningArchive, backends: readonly string[], timeoutMs = 60_000) {
   await eventually(async () => {
     const { backends: now, content } = await client.status();
     const idle = backends.every((id) => now.some((one) => one.id === id && one.state === 'good' && one.queued === 0));
@@ -53,7 +53,7 @@ export async function untilDrained({ client }: ArchiveProcess, backends: readonl
 }
 
 /** Each blob comes back as it was published. */
-export async function expectAll({ client }: ArchiveProcess, published: readonly Published[]): Promise<void> {
+export async function expectAll({ client }: RunningArchive, published: readonly Published[]): Promise<void> {
   for (const { label, sizeBytes, versionHash } of published) {
     const { status, body } = await client.blob(versionHash);
     if (status !== 200 || !body.equals(sampleBytes(label, sizeBytes))) {

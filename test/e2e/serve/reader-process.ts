@@ -1,6 +1,11 @@
 import { type AtEnd, atEndOfTest } from '../../cleanup.ts';
 import { ArchiveClient } from '../archive-client.ts';
-import { HoldfastProcess } from '../holdfast-process.ts';
+import { HoldfastHere } from '../holdfast-here.ts';
+import { HoldfastProcess, type RunningHoldfast } from '../holdfast-process.ts';
+
+export interface RunningReader extends RunningHoldfast {
+  readonly client: ArchiveClient;
+}
 
 export interface ReaderProcess extends HoldfastProcess {
   readonly client: ArchiveClient;
@@ -12,6 +17,16 @@ export async function startReader(
   atEnd: AtEnd = atEndOfTest,
 ): Promise<ReaderProcess> {
   const reader = new HoldfastProcess(['serve'], { env: { HOLDFAST_HTTP_PORT: '0', ...env }, atEnd });
+  const [, url = ''] = await reader.says(/"url":"([^"]+)"/);
+  return Object.assign(reader, { client: new ArchiveClient(url) });
+}
+
+/** The same in the test's own process. */
+export async function startReaderHere(
+  env: Readonly<Record<string, string>>,
+  atEnd: AtEnd = atEndOfTest,
+): Promise<RunningReader> {
+  const reader = new HoldfastHere(['serve'], { env: { HOLDFAST_HTTP_PORT: '0', ...env }, atEnd });
   const [, url = ''] = await reader.says(/"url":"([^"]+)"/);
   return Object.assign(reader, { client: new ArchiveClient(url) });
 }

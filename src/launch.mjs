@@ -1,10 +1,11 @@
-// Runs on any Node that npm brings along: installs what is needed once, then goes on with the Node that this
+// Runs on any Node that npm brings along: installs what is missing, then goes on with the Node that this
 // repository pins (devDependency `node`), or with the system's where the pinned one cannot run.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { install, isInstalled } from './install.mjs';
 import { NODE_FLAGS } from './node-flags.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -40,21 +41,16 @@ function fail(sentence) {
   process.exit(1);
 }
 
-/** npm writes its own copy of the lockfile last: older than ours, or absent, means that an install is due. */
-function isInstalled() {
-  const installed = join(MODULES, '.package-lock.json');
-  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(ROOT, 'package-lock.json')).mtimeMs;
-}
-
-function install() {
-  process.stderr.write('holdfast: installing what is needed (once) …\n');
-  const npm = process.env.npm_execpath;
-  const words = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
-  const options = { cwd: ROOT, stdio: ['ignore', 2, 2] };
-  const done = npm?.endsWith('.js')
-    ? spawnSync(process.execPath, [npm, ...words], options)
-    : spawnSync('npm', words, { ...options, shell: process.platform === 'win32' });
-  if (done.status !== 0) fail('npm ci failed: see the lines above, mend what they name, and start again.');
+async function installed(set) {
+  if (isInstalled(ROOT, set)) return;
+  process.stderr.write(
+    set === 'start'
+      ? 'holdfast: installing what it takes to start (once; the tools come with npm test) …\n'
+      : 'holdfast: installing everything, the tools included (once) …\n',
+  );
+  await install(ROOT, set).catch((error) => {
+    fail(`${error.message}: see the lines above, mend what they name, and start again.`);
+  });
 }
 
 function canRun(executable) {
@@ -93,7 +89,7 @@ function run(node, words, settings = {}) {
 }
 
 const [first, second, ...rest] = process.argv.slice(2);
-if (!isInstalled()) install();
+await installed(first === '--script' ? 'tools' : 'start');
 const node = chooseNode();
 if (first === '--script') {
   process.chdir(ROOT);

@@ -45,7 +45,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'client.ts': ['require-node.ts', 'core', 'node', 'reader'],
   'require-node.ts': ['core'],
   'node-flags.mjs': [],
-  'launch.mjs': ['node-flags.mjs'],
+  'install.mjs': [],
+  'launch.mjs': ['install.mjs', 'node-flags.mjs'],
 };
 
 /** Of another room's files, only these may be seen. */
@@ -145,7 +146,7 @@ describe('who may do what', () => {
   test('only the command line reads the environment, besides the proxies that every program honours', () => {
     const reading = SOURCE_FILES.filter(({ code }) => /process\.(env|argv)\b/.test(code));
     const proxies = ['src/node/dispatcher.ts', 'src/storage/proxy-environment.ts'];
-    const allowed = ['src/cli/main.ts', 'src/cli/health.ts', 'src/launch.mjs', ...proxies];
+    const allowed = ['src/cli/main.ts', 'src/cli/health.ts', 'src/install.mjs', 'src/launch.mjs', ...proxies];
     expect(paths(reading).filter((path) => !allowed.includes(path))).toEqual([]);
   });
 

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { eventually } from './eventually.ts';
 
@@ -17,16 +18,61 @@ else if (process.argv.includes('die')) process.kill(process.pid, 'SIGKILL');
 else process.exitCode = Number(process.argv.at(-1) ?? 0) || 0;
 `;
 
+/** A dependency, two tools that `npm start` needs, one that it does not, and one for other machines. */
+const LOCKED = {
+  'node_modules/runs': { version: '1.0.0', integrity: 'sha512-runs' },
+  'node_modules/node': { version: '26.0.0', integrity: 'sha512-node', dev: true, dependencies: { setup: '^1.0.0' } },
+  'node_modules/setup': { version: '1.2.0', integrity: 'sha512-setup', dev: true },
+  'node_modules/esbuild': { version: '0.1.0', dev: true, optionalDependencies: { '@esbuild/linux': '0.1.0' } },
+  'node_modules/@esbuild/linux': { version: '0.1.0', dev: true, optional: true, os: ['linux'] },
+  'node_modules/vitest': { version: '5.0.0', integrity: 'sha512-vitest', dev: true },
+};
+/** In place of npm: notes how it was called, and puts there what the lockfile of its folder lists. */
+const NPM = `
+const { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { dirname, join } = require('node:path');
+const words = process.argv.slice(2);
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+const said = { words, stage: process.cwd().endsWith('.installing'), packages: Object.keys(packages).filter(Boolean) };
+appendFileSync(join(__dirname, 'npm-calls'), JSON.stringify(said) + '\\n');
+const chosen = Object.entries(packages).filter(([path, { dev }]) => path && !(dev && words.includes('--omit=dev')));
+if (words[0] === 'ci') rmSync('node_modules', { recursive: true, force: true });
+for (const [path, { version }] of chosen) {
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, 'package.json'), JSON.stringify({ version }));
+}
+writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages: Object.fromEntries(chosen) }));
+`;
+
 /** A fresh clone with the real launcher in it, and everything that it would start or install replaced. */
 function clone({ isInstalled }: { readonly isInstalled: boolean }): string {
   const root = temporaryFolder();
   for (const folder of ['src/cli', 'node_modules/node/bin']) mkdirSync(join(root, folder), { recursive: true });
-  for (const file of ['launch.mjs', 'node-flags.mjs']) copyFileSync(join(SOURCE, file), join(root, 'src', file));
+  for (const file of ['launch.mjs', 'install.mjs', 'node-flags.mjs']) {
+    copyFileSync(join(SOURCE, file), join(root, 'src', file));
+  }
   writeFileSync(join(root, 'src', 'cli', 'main.ts'), PROGRAM);
-  writeFileSync(join(root, 'package.json'), '{"type":"module"}');
-  writeFileSync(join(root, 'package-lock.json'), '{}');
+  writeFileSync(join(root, 'package.json'), '{}');
+  writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages: isInstalled ? {} : LOCKED }));
   if (isInstalled) writeFileSync(join(root, 'node_modules', '.package-lock.json'), '{}');
   return root;
+}
+
+const npmCall = z.object({ words: z.array(z.string()), stage: z.boolean(), packages: z.array(z.string()) });
+
+/** What npm was asked for, without the words that are the same each time. */
+function npmCalls(root: string): { asked: string; packages: readonly string[] }[] {
+  const lines = readFileSync(join(root, 'npm-calls'), 'utf8').trim().split('\n');
+  return lines
+    .map((line) => npmCall.parse(JSON.parse(line)))
+    .map(({ words, stage, packages }) => ({
+      asked: [
+        ...(stage ? ['apart:'] : []),
+        ...words.filter((word) => !/^--(no-(audit|fund)|loglevel)/.test(word)),
+      ].join(' '),
+      packages,
+    }))
+    .sort((one, other) => one.asked.localeCompare(other.asked));
 }
 
 interface Launched {
@@ -54,30 +100,65 @@ test('an installed clone is started as it is: words and exit code pass through',
   expect(JSON.parse(stdout)).toMatchObject({ words: ['run', '--dev', '3'] });
 });
 
-test('a fresh clone is installed once, with npm ci, and then started', async () => {
+test('a fresh clone gets the dependencies, the pinned Node and the bundler, once, and is then started', async () => {
   const root = clone({ isInstalled: false });
-  const npm = `
-    const { appendFileSync, writeFileSync } = require('node:fs');
-    appendFileSync('npm-calls', process.argv.slice(2).join(' ') + '\\n');
-    writeFileSync('node_modules/.package-lock.json', '{}');`;
-  writeFileSync(join(root, 'package.json'), '{}');
-  const first = await launch(root, ['0'], npm).ended;
-  expect(first).toMatchObject({ code: 0, stderr: 'holdfast: installing what is needed (once) …\n' });
-  expect(await launch(root, ['0'], npm).ended).toMatchObject({ code: 0, stderr: '' });
-  expect(readFileSync(join(root, 'npm-calls'), 'utf8')).toMatch(/^ci .*\n$/);
+  const first = await launch(root, ['0'], NPM).ended;
+  expect(first).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^holdfast: installing what it takes to start/),
+  });
+  expect(await launch(root, ['0'], NPM).ended).toMatchObject({ code: 0, stderr: '' });
+  const [apart, dependencies, ...others] = npmCalls(root);
+  expect(others).toEqual([]);
+  expect(apart).toEqual({
+    asked: 'apart: ci',
+    packages: ['node', 'esbuild', 'setup', '@esbuild/linux'].map((name) => `node_modules/${name}`),
+  });
+  expect(dependencies?.asked).toBe('ci --omit=dev');
+  const there = ['runs', 'node', 'setup', 'esbuild', '@esbuild/linux', 'vitest'].filter((name) =>
+    existsSync(join(root, 'node_modules', name, 'package.json')),
+  );
+  expect(there).toEqual(['runs', 'node', 'setup', 'esbuild', '@esbuild/linux']);
+  expect(existsSync(join(root, '.installing'))).toBe(false);
 });
 
-test('a lockfile that is newer than what is installed is installed again', async () => {
-  const root = clone({ isInstalled: true });
-  utimesSync(join(root, 'node_modules', '.package-lock.json'), 1_000, 1_000);
-  const { stderr } = await launch(root, ['0']).ended;
-  expect(stderr).toContain('installing what is needed');
+test('a script adds the tools, and takes nothing away from what a running archive uses', async () => {
+  const root = clone({ isInstalled: false });
+  await launch(root, ['0'], NPM).ended;
+  const { stderr } = await launch(root, ['--script', 'nothing'], NPM).ended;
+  expect(stderr).toMatch(/^holdfast: installing everything/);
+  expect(npmCalls(root).map(({ asked }) => asked)).toEqual(['apart: ci', 'ci --omit=dev', 'install --no-save']);
+  expect((await launch(root, ['0'], NPM).ended).stderr).toBe('');
+  expect(npmCalls(root)).toHaveLength(3);
 });
 
-test('an install that fails ends it, with a sentence', async () => {
-  const { code, stdout, stderr } = await launch(clone({ isInstalled: false }), ['run'], 'process.exit(7)').ended;
+test('a script on a fresh clone installs everything at once', async () => {
+  const root = clone({ isInstalled: false });
+  await launch(root, ['--script', 'nothing'], NPM).ended;
+  expect(npmCalls(root).map(({ asked }) => asked)).toEqual(['ci']);
+  expect((await launch(root, ['0'], NPM).ended).stderr).toBe('');
+});
+
+test.each([
+  ['dependency', 'node_modules/runs', ['apart: ci', 'ci --omit=dev']],
+  ['Node', 'node_modules/node', ['apart: ci']],
+] as const)('a lockfile that pins another %s is installed again', async (_what, path, asked) => {
+  const root = clone({ isInstalled: false });
+  await launch(root, ['0'], NPM).ended;
+  writeFileSync(join(root, 'npm-calls'), '');
+  const packages = { ...LOCKED, [path]: { ...LOCKED[path], version: '99.0.0' } };
+  writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages }));
+  expect((await launch(root, ['0'], NPM).ended).stderr).toContain('installing what it takes to start');
+  expect(npmCalls(root).map((call) => call.asked)).toEqual(asked);
+});
+
+test.each([
+  ['fails', 'process.exit(7)', /npm ci( --omit=dev)? failed: see the lines above/],
+  ['installs something else', '', /npm did not install what package-lock\.json lists/],
+])('an install that %s ends it, with a sentence', async (_how, npm, says) => {
+  const { code, stdout, stderr } = await launch(clone({ isInstalled: false }), ['run'], npm).ended;
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain('holdfast: npm ci failed');
+  expect(stderr).toMatch(says);
 });
 
 test('the pinned Node is taken where it runs, and the own one where it does not', async () => {

@@ -55,6 +55,18 @@ test('what ships runs no script when it is installed', () => {
   expect(shipped.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path)).toEqual([]);
 });
 
+test('every package that the archive runs with is listed with the reason for it', () => {
+  const { dependencies } = z.object({ dependencies: z.record(z.string(), z.string()) }).parse(read('package.json'));
+  const rows = readFileSync(new URL('../../config/README.md', import.meta.url), 'utf8').matchAll(/^\| (`.+?`) \|/gm);
+  const listed = [...rows].flatMap(([, names = '']) => [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => name));
+  expect(Object.keys(dependencies).filter((name) => !listed.includes(name))).toEqual([]);
+});
+
+test('types are nothing that the archive runs with', () => {
+  const types = shipped.map(([path]) => path).filter((path) => path.startsWith('node_modules/@types/'));
+  expect(types).toEqual([]);
+});
+
 test('versions are asked for by number: npm would choose by the Node of the machine', () => {
   const manifest = z
     .object({ dependencies: z.record(z.string(), z.string()), devDependencies: z.record(z.string(), z.string()) })

@@ -13,6 +13,8 @@ import { z } from 'zod';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SLOW_MS = 240_000;
 const run = promisify(execFile);
+/** Whoever compiles for Node has its types; the package brings none. */
+const NODE_TYPES = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
 
 let folder: string;
 let tarball: string;
@@ -23,7 +25,18 @@ const npm = (words: readonly string[], cwd: string) =>
 const node = (words: readonly string[], cwd: string) => run(process.execPath, words, { cwd });
 
 function compile(file: string, more: readonly string[]) {
-  const words = [file, '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'esnext', ...more];
+  const words = [
+    file,
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2024',
+    '--lib',
+    'esnext',
+    ...NODE_TYPES,
+    ...more,
+  ];
   return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words], folder);
 }
 
@@ -83,9 +96,7 @@ describe('the packed package', () => {
     'compiles under strict, with its declarations checked, and runs in an empty TypeScript project',
     async () => {
       await writeFile(join(folder, 'program.ts'), PROGRAM);
-      const words = ['program.ts', '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'esnext'];
-      const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
-      await node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words, ...types], folder);
+      await compile('program.ts', []);
       const { stdout } = await node(['program.js'], folder);
       expect(stdout).toBe('listed true\n1,2,3\n');
     },

@@ -42,9 +42,10 @@ COPY --from=dependencies /holdfast/node_modules node_modules
 COPY --from=dependencies /holdfast/sbom.cdx.json .
 COPY --from=package /package .
 
-# Bounds of the heap, as the launcher sets them; a container is reached from outside; sorting spills beside the data.
+# Bounds of heap and memory, as the launcher sets them; a container is reached from outside; sorting spills beside the data.
 ENV NODE_ENV=production \
     NODE_OPTIONS="--max-semi-space-size=8 --max-old-space-size=256" \
+    MALLOC_ARENA_MAX=2 \
     HOLDFAST_DATA_DIR=/data \
     HOLDFAST_HTTP_HOST=0.0.0.0 \
     SQLITE_TMPDIR=/data

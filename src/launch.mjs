@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { install, isInstalled } from './install.mjs';
-import { NODE_FLAGS } from './node-flags.mjs';
+import { MALLOC_ENVIRONMENT, NODE_FLAGS } from './node-flags.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, 'node_modules');
@@ -72,7 +72,7 @@ function run(node, words, settings = {}) {
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
   const child = spawn(node, words, {
     stdio,
-    env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, ...settings, PATH: path },
+    env: { NODE_COMPILE_CACHE: COMPILED, ...MALLOC_ENVIRONMENT, ...process.env, ...settings, PATH: path },
   });
   const forward = (signal) => child.kill(signal);
   const parent = process.ppid;

@@ -1,1 +1,2 @@
 export declare const NODE_FLAGS: readonly string[];
+export declare const MALLOC_ENVIRONMENT: Readonly<Record<string, string>>;

@@ -4,3 +4,9 @@
  * without, 220 to 260 with.
  */
 export const NODE_FLAGS = ['--max-semi-space-size=8', '--max-old-space-size=256'];
+
+/**
+ * Variables of the C library, for whoever starts the daemon: two arenas instead of eight a core. Each arena keeps what it
+ * freed, and threads take turns in all of them. Measured under attack: 319 MiB resident at most without, 278 with.
+ */
+export const MALLOC_ENVIRONMENT = { MALLOC_ARENA_MAX: '2' };

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { NODE_FLAGS } from '../../src/node-flags.mjs';
+import { MALLOC_ENVIRONMENT, NODE_FLAGS } from '../../src/node-flags.mjs';
 import { type AtEnd, atEndOfTest } from '../cleanup.ts';
 import { eventually } from './eventually.ts';
 
@@ -56,7 +56,7 @@ export class HoldfastProcess implements RunningHoldfast {
     const terminal = isOnTerminal ? ['python3', TERMINAL] : [];
     const [first = '', ...rest] = [...terminal, ...limited, ...command];
     this.#child = spawn(first, rest, {
-      env: { ...Object.fromEntries(inherited), ...env },
+      env: { ...MALLOC_ENVIRONMENT, ...Object.fromEntries(inherited), ...env },
       cwd,
       stdio: [isOnTerminal ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     });

@@ -12,7 +12,7 @@ const SOURCE = fileURLToPath(new URL('../../src', import.meta.url));
 /** In place of the program: says what it was given, and how it ended. */
 const PROGRAM = `
 process.on('SIGTERM', () => process.exit(143));
-process.stdout.write(JSON.stringify({ words: process.argv.slice(2), flags: process.execArgv }) + '\\n');
+process.stdout.write(JSON.stringify({ words: process.argv.slice(2), flags: process.execArgv, arenas: process.env.MALLOC_ARENA_MAX }) + '\\n');
 if (process.argv.includes('wait')) setInterval(() => {}, 1000);
 else if (process.argv.includes('die')) process.kill(process.pid, 'SIGKILL');
 else process.exitCode = Number(process.argv.at(-1) ?? 0) || 0;
@@ -81,12 +81,17 @@ interface Launched {
 }
 
 /** `npmScript`: what runs in place of npm. */
-function launch(root: string, words: readonly string[], npmScript = ''): Launched {
+function launch(
+  root: string,
+  words: readonly string[],
+  npmScript = '',
+  env: Readonly<Record<string, string>> = {},
+): Launched {
   const npm = join(root, 'npm.js');
   writeFileSync(npm, npmScript);
   const child = spawn(process.execPath, [join(root, 'src', 'launch.mjs'), ...words], {
     cwd: root,
-    env: { ...process.env, npm_execpath: npm },
+    env: { ...process.env, npm_execpath: npm, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const code = new Promise<number | null>((resolve) => child.once('close', resolve));
@@ -98,6 +103,14 @@ test('an installed clone is started as it is: words and exit code pass through',
   const { code, stdout, stderr } = await launch(clone({ isInstalled: true }), ['run', '--dev', '3']).ended;
   expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
   expect(JSON.parse(stdout)).toMatchObject({ words: ['run', '--dev', '3'] });
+});
+
+test('the C library keeps two arenas of memory, or as many as the operator says', async () => {
+  const arenasWith = async (env: Readonly<Record<string, string>>) =>
+    JSON.parse((await launch(clone({ isInstalled: true }), ['0'], '', env).ended).stdout).arenas;
+  expect(await arenasWith({ MALLOC_ARENA_MAX: '5' })).toBe('5');
+  delete process.env['MALLOC_ARENA_MAX'];
+  expect(await arenasWith({})).toBe('2');
 });
 
 test('a fresh clone gets the dependencies, the pinned Node and the bundler, once, and is then started', async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { DockerfileParser, type From, type Instruction } from 'dockerfile-ast';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { NODE_FLAGS } from '../../src/node-flags.mjs';
+import { MALLOC_ENVIRONMENT, NODE_FLAGS } from '../../src/node-flags.mjs';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const manifest = z
@@ -64,8 +64,9 @@ test('it asks for its own health', () => {
   expect(list(check.slice(check.indexOf('[')))).toEqual(['node', '/app/dist/cli/health.js']);
 });
 
-test('the heap is bounded as the launcher bounds it', () => {
+test('heap and memory are bounded as the launcher bounds them', () => {
   expect(environment['NODE_OPTIONS']).toBe(NODE_FLAGS.join(' '));
+  expect(environment).toMatchObject(MALLOC_ENVIRONMENT);
 });
 
 test('no development dependency comes along, and no package runs a script', () => {

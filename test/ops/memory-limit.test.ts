@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { NODE_FLAGS } from '../../src/node-flags.mjs';
+import { MALLOC_ENVIRONMENT, NODE_FLAGS } from '../../src/node-flags.mjs';
 import { atEndOfTest } from '../cleanup.ts';
 import { ArchiveClient } from '../e2e/archive-client.ts';
 import { environmentOf, startNode } from '../e2e/archive-process.ts';
@@ -45,7 +45,11 @@ async function drainUnder(mebibytes: number, env: Readonly<Record<string, string
   const [program = '', ...words] = group.around([process.execPath, ...NODE_FLAGS, MAIN, 'run']);
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
   const child = spawn(program, words, {
-    env: { ...Object.fromEntries(inherited), ...environmentOf({ dataDir: temporaryFolder(), node, env }) },
+    env: {
+      ...MALLOC_ENVIRONMENT,
+      ...Object.fromEntries(inherited),
+      ...environmentOf({ dataDir: temporaryFolder(), node, env }),
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(child, 'exit');

@@ -2,13 +2,19 @@ import { Backfill } from '../backfill/backfill.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
 import type { AuditRange, ChainAuditReport } from '../chain/audit.ts';
+import { ChainAudit } from '../chain/chain-audit.ts';
 import { ChainFollowing, type ChainOptions } from '../chain/chain-following.ts';
 import { countAtRisk } from '../chain/deadline-watch.ts';
+import { EvidenceKeeper } from '../chain/evidence-keeper.ts';
+import { LossJudge } from '../chain/loss-judge.ts';
 import { NodeGroup } from '../chain/node-group.ts';
+import { OutageWatch } from '../chain/outage-watch.ts';
+import { RecordKeeper } from '../chain/record-keeper.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { Inventories } from '../federation/inventories.ts';
 import { Fetcher } from '../ingest/fetcher.ts';
 import { LeftOver } from '../ingest/left-over.ts';
@@ -22,13 +28,16 @@ import { isoTime } from '../reading/content-record.ts';
 import { ContentRecords } from '../reading/content-records.ts';
 import { WindowPictures } from '../reading/window-pictures.ts';
 import { TakeDowns } from '../reading/withhold/take-downs.ts';
+import { WithheldSayings } from '../reading/withhold/withheld-sayings.ts';
 import { Adoption } from '../replication/adoption.ts';
 import { bytesSources, recordStores } from '../replication/archive-sources.ts';
 import type { Backend } from '../replication/backend.ts';
+import { Canary } from '../replication/canary.ts';
 import { CustomKeeper } from '../replication/custom/custom-keeper.ts';
 import { CustomUpkeep } from '../replication/custom/custom-upkeep.ts';
-import type { ScrubOptions } from '../replication/daily-scrub.ts';
+import { DailyScrub, type ScrubOptions } from '../replication/daily-scrub.ts';
 import { DamageWatch } from '../replication/damage-watch.ts';
+import { localHolding } from '../replication/holding.ts';
 import { Replication, type ReplicationOptions } from '../replication/replication.ts';
 import { Upkeep } from '../replication/upkeep.ts';
 import type { CustomStore } from '../storage/custom-store.ts';
@@ -49,6 +58,7 @@ import type { ChainView } from '../view/chain-view.ts';
 import { type HeldBytes, NOTHING_HELD } from '../view/held-bytes.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
 import type { WindowView } from '../view/window-view.ts';
+import { ClockWatch } from './clock-watch.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { Drain } from './drain.ts';
 import { ArchiveFigures } from './figures.ts';
@@ -87,7 +97,7 @@ export interface ArchiveModules {
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
   /** What this process serves out of memory. */
   readonly held?: HeldBytes;
 }
@@ -97,8 +107,8 @@ export class Archive implements ArchiveView {
   readonly activity = new Activity();
   readonly #options: ArchiveOptions;
   readonly #modules: ArchiveModules;
-  readonly #node: ArchiveNode;
-  readonly #calls: CountedCalls;
+  readonly #nodes: NodeGroup;
+  readonly #calls = new CountedCalls();
   readonly #poller: Poller;
   readonly #fetcher: Fetcher;
   readonly #placer: Placer;
@@ -106,6 +116,11 @@ export class Archive implements ArchiveView {
   readonly #reader: ArchiveReader;
   readonly #records: ContentRecords;
   readonly #chain: ChainFollowing;
+  readonly #audit: ChainAudit;
+  readonly #recordKeeper: RecordKeeper;
+  readonly #evidence: EvidenceKeeper;
+  readonly #losses: LossJudge;
+  readonly #outages: OutageWatch;
   readonly #replication: Replication;
   /** Bytes that match neither hash. */
   readonly custom: CustomKeeper;
@@ -125,103 +140,121 @@ export class Archive implements ArchiveView {
   /** What is looked after at its times. */
   readonly routine: Routine;
 
+  /** Puts the parts together, each after those that it needs: none is handed over as a promise of what comes later. */
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
     this.#options = options;
     this.#modules = modules;
-    const calls = new CountedCalls();
-    const [first, ...others] = [modules.node, ...(modules.otherNodes ?? [])].map(
-      (node) => new CountedNode(node, calls),
-    );
-    if (first === undefined) throw new TypeError('an archive follows at least one node');
-    const nodes = [first, ...others];
-    const group = new NodeGroup([first, ...others], () => modules.binding.boundChain());
-    this.#node = others.length === 0 ? first : group;
-    this.#calls = calls;
-    const parts = { ...modules, held: modules.held ?? NOTHING_HELD, node: this.#node, activity: this.activity };
-    this.#poller = new Poller(options, parts);
-    const homes = [modules.store.id, ...modules.backends.map(({ id }) => id)];
-    const damage = new DamageWatch(modules.catalog, modules.conditions, this.#poller.news, homes);
-    const chain = () => modules.binding.boundChain();
-    const knowsWhatIsMined = () => this.#poller.isListCurrent() && this.#chain.isCurrent();
+    const { activity } = this;
+    const { catalog, store, binding, hasher, verifier, rehash, conditions, log, clock, held = NOTHING_HELD } = modules;
+    const { wallMs: nowMs, steadyMs } = clock;
+    const { archiverId } = options.chain;
+
+    // The chain, as the nodes tell it.
+    const counted = (node: ArchiveNode) => new CountedNode(node, this.#calls);
+    const others = (modules.otherNodes ?? []).map(counted);
+    const nodes = new NodeGroup([counted(modules.node), ...others], () => binding.boundChain());
+    this.#nodes = nodes;
+    const node = nodes.followed;
+    const poller = new Poller(options, { node, catalog, binding, conditions, activity, clock });
+    this.#poller = poller;
+    const chain = new ChainFollowing(options.chain, { nodes, catalog, poller, conditions, activity, clock });
+    this.#chain = chain;
+    this.#audit = new ChainAudit(catalog, poller, chain, conditions, clock);
+    const boundChain = () => binding.boundChain();
+    const lists = new NodeLists(nodes.all, options.pageEntries, boundChain);
+
+    // Where bytes live.
+    const homes = [store.id, ...modules.backends.map(({ id }) => id)];
+    const damage = new DamageWatch(catalog, conditions, poller.news, homes);
+    const sayings = new WithheldSayings(archiverId, catalog, damage);
     this.#replication = new Replication(options.replication, {
-      ...parts,
-      damage,
-      chain,
-      poller: this.#poller,
-      knowsWhatIsMined,
-      welcome: (site, signal) => this.takeDowns.readFrom(site, signal),
+      ...{ backends: modules.backends, store, catalog, rehash, held, verifier, damage, conditions, activity, log },
+      ...{ poller, nowMs, steadyMs },
+      chain: boundChain,
+      knowsWhatIsMined: () => poller.isListCurrent() && chain.isCurrent,
+      welcome: (site, signal) => sayings.readFrom(site, signal),
     });
     const replication = this.#replication;
     const { home, copies, cacheFill, sites } = replication;
-    const custom = new CustomUpkeep({ ...parts, sites });
-    this.custom = new CustomKeeper({ ...parts, places: custom.places, mender: custom.mender });
-    this.#adoption = new Adoption({
-      ...parts,
-      custom,
-      damage,
-      sites,
+    const { customFolder } = modules;
+    const custom = new CustomUpkeep({ catalog, hasher, store, customFolder, sites, conditions });
+    const { places, mender } = custom;
+    this.custom = new CustomKeeper({ catalog, hasher, places, mender, conditions });
+    const { records } = modules;
+    const adoption = new Adoption({
+      ...{ store, catalog, rehash, conditions, sites, records, custom, damage, log, nowMs },
       isNewFolder: options.isNewFolder ?? false,
-      found: this.#poller.news,
+      found: poller.news,
     });
-    const { archiverId } = options.chain;
-    this.upkeep = new Upkeep({ ...parts, archiverId, damage, replication, custom, adoption: this.#adoption });
-    const spooler = new Spooler({ ...parts, home });
-    this.activity.on('spooled', () => this.#replication.news.ring());
-    const leftOver = new LeftOver(
-      modules.store,
-      modules.hasher,
-      modules.catalog.openedMs,
-      () => !this.#adoption.isDone,
-    );
-    const fetching = { ...parts, poller: this.#poller, spooler, leftOver, custom: this.custom };
-    this.#fetcher = new Fetcher(options.requests, fetching);
-    this.#placer = new Placer({ ...parts, damage, spooled: spooler.news, isFetching: () => !this.#fetcher.idle });
-    this.#chain = new ChainFollowing(options.chain, {
-      ...parts,
-      nodes,
-      askLast: (names) => group.askLast(names),
-      poller: this.#poller,
-      spooler,
-      sources: bytesSources(modules.store, sites),
-      records: recordStores(modules.records, sites),
+    this.#adoption = adoption;
+
+    // The way of new bytes.
+    const spooler = new Spooler(home, catalog, conditions, activity);
+    activity.on('spooled', () => replication.news.ring());
+    const leftOver = new LeftOver(store, hasher, catalog.openedMs, adoption);
+    this.#fetcher = new Fetcher(options.requests, {
+      ...{ node, catalog, poller, spooler, leftOver, verifier, conditions, activity, clock },
+      custom: this.custom,
     });
-    const watched = { ...parts, archiverId, damage, replication, custom };
-    this.routine = new Routine(options.scrub, {
-      ...watched,
-      audit: (range, signal) => this.auditChain(range, signal),
-      finalHeight: () => this.#chain.finalHeight,
+    const fetcher = this.#fetcher;
+    const spooled = spooler.news;
+    this.#placer = new Placer({ store, catalog, rehash, damage, conditions, activity, spooled, fetcher, clock });
+
+    // What is told to every backend, and what nobody has.
+    const stores = recordStores(records, sites);
+    const sources = bytesSources(store, sites);
+    this.#recordKeeper = new RecordKeeper({
+      ...{ catalog, stores, node, conditions, steadyMs },
+      finalHeight: () => chain.finalHeight,
+      news: chain.moved,
     });
-    this.figures = new ArchiveFigures({ ...watched, chain: this.#chain, poller: this.#poller, routine: this.routine });
-    const lists = new NodeLists(nodes, options.pageEntries, chain);
-    const beside = { poller: this.#poller, adoption: this.#adoption, chain: this.#chain, lists };
-    this.#reader = new ArchiveReader({ ...parts, ...beside, copies, cacheFill, sites, damage });
-    this.backfill = new Backfill({
-      ...parts,
-      ...beside,
-      sites,
-      spooler,
-      replication,
-      evidence: this.#chain.evidence,
+    const evidence = new EvidenceKeeper({ archiverId, catalog, stores, conditions, steadyMs });
+    this.#evidence = evidence;
+    this.#losses = new LossJudge({
+      ...{ catalog, poller, chain, nodes, sources, verifier, held, spooler, conditions, activity, clock },
     });
-    this.chainView = new ChainQuestions({
-      ...parts,
-      ...beside,
-      records: recordStores(modules.records, sites),
+    this.#outages = new OutageWatch({
+      ...{ catalog, poller, chain, activity, conditions, audit: this.#audit, clock },
+      sources: [...nodes.all.map(({ name }) => `node ${name}`), ...sources.map(({ name }) => name)],
     });
-    this.#records = new ContentRecords({ ...parts, reader: this.#reader, chain: this.#chain });
+
+    // What operators, schedules and commands ask for.
+    this.upkeep = new Upkeep({
+      ...{ catalog, store, rehash, records, damage, adoption, replication, custom, archiverId, nowMs },
+    });
+    const holdings = () => [
+      ...(replication.room.isCache ? [] : [localHolding(store, rehash)]),
+      ...replication.holdings(({ isAdmitted }) => isAdmitted),
+    ];
+    this.routine = new Routine({
+      scrub: new DailyScrub(options.scrub, {
+        ...{ catalog, store, rehash, records, damage, replication, archiverId, custom, conditions, log },
+      }),
+      canary: new Canary({ catalog, damage, conditions, holdings, random: Math.random }),
+      audit: this.#audit,
+      clock: new ClockWatch(catalog, sites, conditions, activity, clock),
+      ...{ catalog, conditions, log },
+    });
     this.takeDowns = new TakeDowns({
-      ...parts,
-      archiverId,
+      ...{ sayings, catalog, store, replication, records, evidence, rehash, custom, poller, conditions, log, clock },
       withheldFile: options.withheldFile ?? null,
-      records: modules.records,
-      evidence: this.#chain.evidence,
-      replication,
-      custom,
-      damage,
-      poller: this.#poller,
     });
-    this.inventory = new Inventories({ ...parts, ...beside, boundChain: chain });
-    this.windowView = new WindowPictures({ ...parts, chain: this.#chain });
+    this.backfill = new Backfill({
+      ...{ nodes, catalog, store, sites, replication, adoption, spooler, verifier, held, poller, chain, conditions },
+      ...{ history: chain.history, evidence, activity, clock },
+    });
+
+    // What readers see.
+    this.#reader = new ArchiveReader({
+      ...{ store, catalog, copies, rehash, cacheFill, sites, damage, poller, lists, adoption, chain },
+    });
+    this.#records = new ContentRecords(catalog, this.#reader, chain);
+    this.chainView = new ChainQuestions({ node, catalog, records: stores, poller, lists, adoption, chain, nowMs });
+    this.windowView = new WindowPictures({ catalog, chain, nowMs });
+    this.inventory = new Inventories({ catalog, hasher, chain, adoption, boundChain });
+    this.figures = new ArchiveFigures({
+      ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, activity, clock },
+    });
   }
 
   /** Works until the signal aborts; resolves when everything under way has ended. */
@@ -232,7 +265,7 @@ export class Archive implements ArchiveView {
       this.#replication.run(signal),
       this.#poller.run(signal),
       withheldKnown.then(() => this.#fetcher.run(signal)),
-      this.#chain.run(signal),
+      this.#runChain(signal),
       this.takeDowns.run(signal),
       this.custom.run(signal),
     ]);
@@ -242,7 +275,17 @@ export class Archive implements ArchiveView {
   async runForBackfill(signal: AbortSignal): Promise<void> {
     const keeps = !this.#replication.room.isCache;
     const placing = this.#adoption.adoptFolder(signal).then(() => (keeps ? this.#placer.run(signal) : undefined));
-    await Promise.all([placing, this.#replication.run(signal), this.#poller.run(signal), this.#chain.run(signal)]);
+    await Promise.all([placing, this.#replication.run(signal), this.#poller.run(signal), this.#runChain(signal)]);
+  }
+
+  async #runChain(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#chain.run(signal),
+      this.#losses.run(signal),
+      this.#recordKeeper.run(signal),
+      this.#evidence.run(signal),
+      this.#outages.run(signal),
+    ]);
   }
 
   async #placeWhatIsHere(withheldKnown: Promise<void>, signal: AbortSignal): Promise<void> {
@@ -271,16 +314,13 @@ export class Archive implements ArchiveView {
 
   /** What a planned stop is prepared with. */
   drainWith(jobs: ConstructorParameters<typeof Drain>[0]): Drain {
-    return new Drain(jobs, {
-      ...this.#modules,
-      replication: this.#replication,
-      poller: this.#poller,
-      fetcher: this.#fetcher,
-    });
+    const { catalog, conditions, clock } = this.#modules;
+    const [replication, poller, fetcher] = [this.#replication, this.#poller, this.#fetcher];
+    return new Drain(jobs, { catalog, replication, poller, fetcher, conditions, clock });
   }
 
   auditChain(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
-    return this.#chain.audit(range, signal);
+    return this.#audit.audit(range, signal);
   }
 
   /** What nobody had when its deadline passed, with who answered what. */
@@ -297,8 +337,14 @@ export class Archive implements ArchiveView {
     return {
       version: this.#options.version,
       emulated: this.#options.emulated,
-      node: nodeStatus(this.#node.name, this.#poller.state, this.#calls, conditions.has('node')),
-      chain: { genesis, network: tip?.network ?? null, ...this.#chain.status },
+      node: nodeStatus(this.#nodes.name, this.#poller.state, this.#calls, conditions.has('node')),
+      chain: {
+        genesis,
+        network: tip?.network ?? null,
+        ...this.#chain.status,
+        evidence: this.#evidence.status,
+        outage: this.#outages.report,
+      },
       list: { sweptAt: isoTime(sweptMs), entries },
       content: {
         ...catalog.totals(),
@@ -308,7 +354,7 @@ export class Archive implements ArchiveView {
       backends: this.#replication.status(),
       withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,
-      conditions: standingConditions(conditions, this.#chain, sweptMs !== null, this.#modules.nowMs()),
+      conditions: standingConditions(conditions, this.#chain, sweptMs !== null, this.#modules.clock.wallMs()),
     };
   }
 }

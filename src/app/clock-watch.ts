@@ -1,15 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { Site } from '../replication/site.ts';
 import type { Activity } from '../view/activity.ts';
-
-export interface ClockModules {
-  readonly catalog: Catalog;
-  readonly sites: readonly Site[];
-  readonly conditions: ConditionBoard;
-  readonly activity: Activity;
-  readonly nowMs: () => number;
-}
 
 /** A block may be two hours ahead of its time by the rules, and miners are never so far behind when they find one. */
 const MOST_BLOCK_SECONDS = 2 * 3_600 + 600;
@@ -23,19 +16,25 @@ const BLOCKS_IN_A_ROW = 3;
  * chain's clock and are right all the same; signatures, schedules and every time in a record are not.
  */
 export class ClockWatch {
-  readonly #modules: ClockModules;
+  readonly #catalog: Catalog;
+  readonly #sites: readonly Site[];
+  readonly #conditions: ConditionBoard;
+  readonly #clock: Clock;
   #blockOffsetSeconds: number | null = null;
   #wrongInARow = 0;
   #tips = 0;
   #lastSeenHeight: number | null = null;
 
-  constructor(modules: ClockModules) {
-    this.#modules = modules;
+  constructor(catalog: Catalog, sites: readonly Site[], conditions: ConditionBoard, activity: Activity, clock: Clock) {
+    this.#catalog = catalog;
+    this.#sites = sites;
+    this.#conditions = conditions;
+    this.#clock = clock;
     // The first tip may be of any age, and so may what a node that catches up shows.
-    modules.activity.on('tip', ({ syncing }) => {
+    activity.on('tip', ({ syncing }) => {
       this.#tips = syncing ? 0 : this.#tips + 1;
     });
-    modules.activity.on('walked', () => this.#look());
+    activity.on('walked', () => this.#look());
   }
 
   /** Time of the newest block that was found while we looked on, minus ours; null: there was none. */
@@ -44,22 +43,20 @@ export class ClockWatch {
   }
 
   #look(): void {
-    const { catalog, nowMs } = this.#modules;
-    const { tip } = catalog.chain.state;
+    const { tip } = this.#catalog.chain.state;
     if (tip === null || this.#tips < 2) return;
     // Of several that came at once, all but the last may be old.
     const isNext = this.#lastSeenHeight !== null && tip.height === this.#lastSeenHeight + 1;
     this.#lastSeenHeight = tip.height;
     if (!isNext) return;
-    this.#blockOffsetSeconds = tip.timeSeconds - nowMs() / 1_000;
+    this.#blockOffsetSeconds = tip.timeSeconds - this.#clock.wallMs() / 1_000;
     this.#wrongInARow = Math.abs(this.#blockOffsetSeconds) > MOST_BLOCK_SECONDS ? this.#wrongInARow + 1 : 0;
     this.#tell();
   }
 
   #tell(): void {
-    const { conditions } = this.#modules;
     const wrong = this.#wrongest();
-    conditions.set(
+    this.#conditions.set(
       'clock',
       wrong && {
         code: 'clock/wrong',
@@ -74,7 +71,7 @@ export class ClockWatch {
     if (this.#wrongInARow >= BLOCKS_IN_A_ROW && this.#blockOffsetSeconds !== null) {
       return { offsetSeconds: this.#blockOffsetSeconds, whose: 'blocks that were found just now' };
     }
-    for (const { id, store } of this.#modules.sites) {
+    for (const { id, store } of this.#sites) {
       const offsetSeconds = (store.clockOffsetMs ?? 0) / 1_000;
       if (Math.abs(offsetSeconds) > MOST_SERVER_SECONDS) return { offsetSeconds, whose: `that of the ${id} store` };
     }

@@ -12,6 +12,7 @@ import type { LevelSwitch, Logger } from '../core/observability/logger.ts';
 import { MetricsRegistry } from '../core/observability/metrics.ts';
 import { readRarely } from '../core/observability/read-rarely.ts';
 import { declareScheduleMetrics } from '../core/schedule/metrics.ts';
+import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { createNodeHasher, HashThread } from '../hashing/index.ts';
 import {
   BlobCache,
@@ -77,7 +78,6 @@ export interface Daemon {
 const REHASH_ENTRIES = 10_000;
 /** Scrapes that come faster read the same figures. */
 const FIGURES_MS = 1_000;
-const nowMs = Date.now;
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 
 interface Opened {
@@ -125,7 +125,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     localIsCache: mode === 'cache',
     replicasRequired: settings.replicasRequired,
     remakesDamaged: options.remakesDamagedCatalog ?? false,
-    nowMs,
+    nowMs: SYSTEM_CLOCK.wallMs,
   });
   closing.push(() => catalog.close());
 
@@ -135,7 +135,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const verifier = await HashThread.start(hasher);
   closing.push(() => verifier.stop());
   const watch = declareNodeMetrics(metrics);
-  const conditions = new ConditionBoard(log.child({ room: 'archive' }), nowMs);
+  const conditions = new ConditionBoard(log.child({ room: 'archive' }), SYSTEM_CLOCK.wallMs);
   const onBatches = tellsBatches(conditions);
   const opened = live.nodeOptions().map((options) => createBlobNode({ ...options, onBatches }));
   const [node, ...otherNodes] = opened.map((one) => watchedNode(one, watch));
@@ -178,10 +178,10 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       binding: folder,
       hasher,
       verifier,
-      rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs, steadyMs: () => performance.now() }),
+      rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs, steadyMs: SYSTEM_CLOCK.steadyMs }),
       conditions,
       log: log.child({ room: 'archive' }),
-      nowMs,
+      clock: SYSTEM_CLOCK,
     },
   );
   logActivity(archive.activity, log.child({ room: 'archive' }));
@@ -250,18 +250,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     declareVolumeMetrics(metrics, folder.path);
     declareArchiveMetrics(
       metrics,
-      readRarely(
-        () => archive.figures.read(),
-        FIGURES_MS,
-        () => performance.now(),
-      ),
+      readRarely(() => archive.figures.read(), FIGURES_MS, SYSTEM_CLOCK.steadyMs),
     );
     declareScheduleMetrics(metrics, () => work.schedule.states);
-    const jobs = new JobTable(jobKinds(archive, settings, null), { log: log.child({ room: 'jobs' }), nowMs });
+    const jobs = new JobTable(jobKinds(archive, settings, null), {
+      log: log.child({ room: 'jobs' }),
+      nowMs: SYSTEM_CLOCK.wallMs,
+    });
     const passage = openPassage(live, settings.httpFacadePassThrough);
     closing.push(() => passage?.close());
     const served: Omit<HttpOptions, 'host' | 'port'> = {
-      nowMs,
+      nowMs: SYSTEM_CLOCK.wallMs,
       words: publicWords([
         ...nodeNames.map((address, index) => ({ name: `node-${index + 1}`, addresses: [address] })),
         ...backendPlaces(settings),

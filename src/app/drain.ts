@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { JobTable } from '../core/jobs/job-table.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { isoTime } from '../reading/content-record.ts';
 import type { Replication } from '../replication/replication.ts';
 import type { DrainStatus } from '../view/drain-status.ts';
@@ -11,7 +12,7 @@ export interface DrainModules {
   readonly poller: { pause(isPaused: boolean): void };
   readonly fetcher: { readonly idle: boolean };
   readonly conditions: ConditionBoard;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 /**
@@ -30,8 +31,8 @@ export class Drain {
   }
 
   begin(): void {
-    const { poller, conditions, nowMs } = this.#modules;
-    this.#sinceMs ??= nowMs();
+    const { poller, conditions, clock } = this.#modules;
+    this.#sinceMs ??= clock.wallMs();
     poller.pause(true);
     this.#jobs.refuse('It is being drained.');
     conditions.set('drain', {

@@ -1,11 +1,12 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { ChainFollowing } from '../chain/chain-following.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
 import type { Replication } from '../replication/replication.ts';
 import type { Activity } from '../view/activity.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { Routine } from './routine.ts';
 
 /** Shares of the window, in percent, at which what is late is counted. */
@@ -14,13 +15,13 @@ export const LATE_PERCENT = [50, 75, 90] as const;
 export interface FigureModules {
   readonly catalog: Catalog;
   readonly poller: Poller;
-  readonly chain: ChainFollowing;
+  readonly chain: ChainState;
   readonly replication: Replication;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly routine: Routine;
   readonly activity: Activity;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 export type Figures = ReturnType<ArchiveFigures['read']>;
@@ -34,9 +35,9 @@ export class ArchiveFigures {
 
   constructor(modules: FigureModules) {
     this.#modules = modules;
-    const { activity, nowMs } = modules;
+    const { activity, clock } = modules;
     activity.on('tip', () => {
-      this.#tipSeenMs = nowMs();
+      this.#tipSeenMs = clock.wallMs();
     });
     activity.on('lost', () => {
       this.#losses += 1;
@@ -82,7 +83,7 @@ export class ArchiveFigures {
     return {
       startHeight,
       height: tip?.height ?? null,
-      lagBlocks: chain.status.lagBlocks,
+      lagBlocks: chain.lagBlocks,
       lagSeconds: nodeTime === null || tip === null ? null : Math.max(0, nodeTime - tip.medianTimeSeconds),
       finalHeight: final,
       finalMedianTimeSeconds: final === null ? null : (catalog.chain.blockAt(final)?.medianTimeSeconds ?? null),

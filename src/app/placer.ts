@@ -4,6 +4,7 @@ import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Pulse } from '../core/pulse.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
 import { examineLocal } from '../replication/local-copy.ts';
@@ -21,8 +22,8 @@ export interface PlacerModules {
   /** Rings when something was spooled. */
   readonly spooled: Pulse;
   /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. */
-  readonly isFetching: () => boolean;
-  readonly nowMs: () => number;
+  readonly fetcher: { readonly idle: boolean };
+  readonly clock: Clock;
 }
 
 const IDLE_MS = 1_000;
@@ -57,13 +58,13 @@ export class Placer {
   }
 
   #mayRead(): boolean {
-    const nowMs = performance.now();
-    if (!this.#modules.isFetching()) {
+    const atMs = this.#modules.clock.steadyMs();
+    if (this.#modules.fetcher.idle) {
       this.#deferredSinceMs = null;
       return true;
     }
-    this.#deferredSinceMs ??= nowMs;
-    if (nowMs - this.#deferredSinceMs < LONGEST_DEFERRAL_MS) return false;
+    this.#deferredSinceMs ??= atMs;
+    if (atMs - this.#deferredSinceMs < LONGEST_DEFERRAL_MS) return false;
     this.#deferredSinceMs = null;
     return true;
   }
@@ -97,7 +98,7 @@ export class Placer {
   }
 
   async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean | 'unread'> {
-    const { store, catalog, rehash, conditions, nowMs } = this.#modules;
+    const { store, catalog, rehash, conditions, clock } = this.#modules;
     try {
       const finding = await examineLocal(entry, { store, rehash }, signal);
       // Fetched again after a rest only: the disk may give it then, and the node is not asked for it without end.
@@ -109,7 +110,7 @@ export class Placer {
       this.#unread.add(entry.sequence);
       conditions.setError('disk', error, false);
       const code = codeOf(error) ?? 'archive/unexpected';
-      const failure = { code, message: messageOf(error), nextAttemptMs: nowMs() + FAULT_REST_MS };
+      const failure = { code, message: messageOf(error), nextAttemptMs: clock.wallMs() + FAULT_REST_MS };
       catalog.replicas.recordFailures(store.id, [{ sequence: entry.sequence, ...failure }]);
       return 'unread';
     }

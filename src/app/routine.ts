@@ -1,59 +1,35 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import { AuditWatch, type AuditWatchModules } from '../chain/audit-watch.ts';
+import type { ChainAudit } from '../chain/chain-audit.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
-import { Canary } from '../replication/canary.ts';
-import type { CustomUpkeep } from '../replication/custom/custom-upkeep.ts';
-import { DailyScrub, type ScrubOptions } from '../replication/daily-scrub.ts';
-import type { DamageWatch } from '../replication/damage-watch.ts';
-import { localHolding } from '../replication/holding.ts';
-import type { Replication } from '../replication/replication.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
-import type { Activity } from '../view/activity.ts';
-import { ClockWatch } from './clock-watch.ts';
+import type { Canary } from '../replication/canary.ts';
+import type { DailyScrub } from '../replication/daily-scrub.ts';
+import type { ClockWatch } from './clock-watch.ts';
 
 export interface RoutineModules {
-  readonly catalog: Catalog;
-  readonly store: LocalStore;
-  readonly rehash: RehashRule;
-  /** The data folder's own come first. */
-  readonly records: readonly ObjectStore[];
-  readonly damage: DamageWatch;
-  readonly replication: Replication;
-  readonly archiverId?: string;
-  readonly custom: CustomUpkeep;
+  readonly scrub: DailyScrub;
+  readonly canary: Canary;
+  readonly audit: ChainAudit;
+  readonly clock: ClockWatch;
+  readonly catalog: Pick<Catalog, 'bounded' | 'maintain'>;
   readonly conditions: ConditionBoard;
-  readonly activity: Activity;
-  readonly finalHeight: () => number | null;
-  readonly audit: AuditWatchModules['audit'];
   readonly log: Logger;
-  readonly nowMs: () => number;
 }
 
 /** What is looked after without anybody asking. When, its caller says. */
 export class Routine {
   readonly scrub: DailyScrub;
   readonly canary: Canary;
-  readonly audit: AuditWatch;
+  readonly audit: ChainAudit;
   readonly clock: ClockWatch;
   readonly #modules: RoutineModules;
 
-  constructor(scrub: ScrubOptions, modules: RoutineModules) {
+  constructor(modules: RoutineModules) {
     this.#modules = modules;
-    const { replication, store, rehash } = modules;
-    this.scrub = new DailyScrub(scrub, modules);
-    this.canary = new Canary({
-      ...modules,
-      holdings: () => [
-        ...(replication.room.isCache ? [] : [localHolding(store, rehash)]),
-        ...replication.holdings(({ isAdmitted }) => isAdmitted),
-      ],
-      random: Math.random,
-    });
-    this.audit = new AuditWatch(modules);
-    this.clock = new ClockWatch({ ...modules, sites: replication.sites });
+    this.scrub = modules.scrub;
+    this.canary = modules.canary;
+    this.audit = modules.audit;
+    this.clock = modules.clock;
   }
 
   /** Of the catalog: what would grow for ever, then its file. */

@@ -4,6 +4,7 @@ import { Heartbeat } from '../core/observability/heartbeat.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { Pulse } from '../core/pulse.ts';
 import { Schedule, type ScheduleModules } from '../core/schedule/schedule.ts';
+import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import type { Archive } from './archive.ts';
 
 export interface ScheduledWork {
@@ -16,7 +17,7 @@ export interface ScheduledWork {
 export type ScheduleTime = Pick<ScheduleModules, 'nowMs' | 'random' | 'wait'>;
 
 const sleep: ScheduleTime['wait'] = (ms, signal) => new Pulse().wait(ms, signal);
-const REAL_TIME: ScheduleTime = { nowMs: Date.now, random: Math.random, wait: sleep };
+const REAL_TIME: ScheduleTime = { nowMs: SYSTEM_CLOCK.wallMs, random: Math.random, wait: sleep };
 
 /** What a running archive does at its times: looks after what it holds, and says that it is alive. */
 export function scheduledWork(

@@ -3,6 +3,7 @@ import { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { declareBuild } from '../core/observability/build-metrics.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { MetricsRegistry } from '../core/observability/metrics.ts';
+import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { createNodeHasher, HashThread } from '../hashing/index.ts';
 import { createReaderServer, declareHttpMetrics, publicWords, readAccess, rereadTokens } from '../http/index.ts';
 import { ArchiverUpstream } from '../reading/stateless/archiver-upstream.ts';
@@ -47,7 +48,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     if (backends.length === 0) throw noBackend();
     const verifier = await HashThread.start(await createNodeHasher());
     closing.push(() => verifier.stop());
-    const sites = backends.map((backend) => new Site(backend, verifier, () => performance.now()));
+    const sites = backends.map((backend) => new Site(backend, verifier, SYSTEM_CLOCK.steadyMs));
     const named = sites.map(({ store }) => store.documents).filter((store) => store !== null);
     if (named.length === 0 && settings.withheldFile === null) throw noWithheldList();
     const withheld = new WithheldNames({ stores: named, file: settings.withheldFile });
@@ -56,7 +57,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
       archiverUrl === null ? null : new ArchiverUpstream({ url: archiverUrl, token: archiverToken }, verifier);
     if (archiver !== null) closing.push(() => archiver.close());
 
-    const conditions = new ConditionBoard(log.child({ room: 'reader' }), Date.now);
+    const conditions = new ConditionBoard(log.child({ room: 'reader' }), SYSTEM_CLOCK.wallMs);
     const watch = new StatelessWatch({ sites, withheld, archiver, conditions });
     declareStandingMetrics(metrics, () => ({
       backends: sites.map(({ id, isLeftAlone }) => ({ id, isUp: !isLeftAlone })),
@@ -91,7 +92,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
       {
         host: settings.httpHost,
         port: settings.httpPort,
-        nowMs: Date.now,
+        nowMs: SYSTEM_CLOCK.wallMs,
         words: publicWords([
           ...backendPlaces(settings),
           ...(archiverUrl === null ? [] : [{ name: 'the archiver', addresses: [archiverUrl] }]),

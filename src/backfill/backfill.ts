@@ -1,15 +1,17 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { ChainFollowing } from '../chain/chain-following.ts';
 import type { EvidenceKeeper } from '../chain/evidence-keeper.ts';
+import type { HistoryWalk } from '../chain/history.ts';
+import type { NodeGroup } from '../chain/node-group.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { HeightRange } from '../core/height-range.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
-import type { ArchiveNode } from '../node/chain-node.ts';
 import type { Site } from '../replication/site.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { HeldBytes } from '../view/held-bytes.ts';
 import { type BackfillEvent, type BackfillReport, exitCodeOf } from './backfill-report.ts';
 import { FetchMissing } from './fetch-missing.ts';
@@ -25,9 +27,7 @@ import { untilPlaced } from './until-placed.ts';
 import { walkRange } from './walk-range.ts';
 
 export interface BackfillModules {
-  readonly node: ArchiveNode;
-  /** Asked behind that one. */
-  readonly otherNodes?: readonly ArchiveNode[];
+  readonly nodes: NodeGroup;
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly sites: readonly Site[];
@@ -37,12 +37,13 @@ export interface BackfillModules {
   readonly verifier: Verifier;
   readonly held: HeldBytes;
   readonly poller: Poller;
-  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'finalHeight' | 'history'>;
+  readonly chain: ChainState;
+  readonly history: HistoryWalk;
   readonly conditions: ConditionBoard;
   /** What a run records as lost goes to every backend before the run ends. */
   readonly evidence: Pick<EvidenceKeeper, 'deliverNow' | 'status'>;
   readonly activity: Activity;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 /** Opens what `--source` names; null: the nodes of the archive itself. */
@@ -88,9 +89,9 @@ export class Backfill {
     const desks: SourceDesk[] = [];
     try {
       for (const text of sources.length === 0 ? DEFAULT_SOURCES : sources) {
-        const source = (await context.openSource(text)) ?? new NodeSource(this.#modules);
-        const { verifier } = this.#modules;
-        desks.push(new SourceDesk(source, { verifier, report: context.report, steadyMs: () => performance.now() }));
+        const { nodes, poller, catalog, verifier, clock } = this.#modules;
+        const source = (await context.openSource(text)) ?? new NodeSource(nodes, poller, catalog);
+        desks.push(new SourceDesk(source, verifier, context.report, clock));
       }
       return desks;
     } catch (error) {
@@ -115,8 +116,8 @@ export class Backfill {
     }
     const fetching = this.#fetching({ ...parameters, wanted, atRisk }, range, desks, report);
     await fetching.run(signal);
-    const finalHeight = () => this.#modules.chain.finalHeight;
-    const placed = await untilPlaced({ from, to }, { ...this.#modules, finalHeight }, report, signal);
+    const { catalog, chain } = this.#modules;
+    const placed = await untilPlaced({ from, to }, catalog, chain, report, signal);
     const evidenceWaiting = await this.#deliverEvidence(signal);
     return this.#result({ ...about, ...fetching.outcome, ...placed, evidenceWaiting }, desks);
   }
@@ -144,7 +145,6 @@ export class Backfill {
       losses,
       range,
       report,
-      steadyMs: () => performance.now(),
     });
   }
 

@@ -3,6 +3,7 @@ import type { SpooledContent } from '../catalog/content-table.ts';
 import type { MissingContent } from '../catalog/missing-contents.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import type { ContentName } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { pause } from '../core/time/run-loop.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import { Bandwidth } from '../replication/bandwidth.ts';
@@ -32,8 +33,7 @@ export interface FetchModules {
   readonly losses: LossRecord | null;
   readonly range: MissingInRange;
   readonly report: (event: BackfillEvent) => void;
-  readonly nowMs: () => number;
-  readonly steadyMs: () => number;
+  readonly clock: Clock;
 }
 
 /** What is asked again though somebody did not answer: so many at most, and so often. */
@@ -65,7 +65,7 @@ export class FetchMissing {
   constructor(options: FetchOptions, modules: FetchModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.steadyMs);
+    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.clock.steadyMs);
   }
 
   get outcome() {
@@ -179,7 +179,7 @@ export class FetchMissing {
 
   #rowOf(content: MissingContent): Omit<SpooledContent, 'sizeBytes'> {
     const { hashType, versionHash, txid, medianTimeSeconds } = content;
-    const name = { hashType, versionHash, txid, firstSeenMs: this.#modules.nowMs() };
+    const name = { hashType, versionHash, txid, firstSeenMs: this.#modules.clock.wallMs() };
     // Its time is over: it is not late, and nothing that has a deadline waits for it.
     if (!this.#modules.range.isAtRisk(content)) {
       return { ...name, medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + content.height };
@@ -202,7 +202,7 @@ export class FetchMissing {
   }
 
   #tell(isLast: boolean): void {
-    const nowMs = this.#modules.steadyMs();
+    const nowMs = this.#modules.clock.steadyMs();
     if (!isLast && nowMs - this.#toldMs < PROGRESS_MS) return;
     this.#toldMs = nowMs;
     const { fetched, fetchedBytes, foundHere, cameMeanwhile, missing, unasked, saved } = this.#count;

@@ -1,21 +1,22 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Loss } from '../catalog/loss-document.ts';
 import type { MissingContent } from '../catalog/missing-contents.ts';
-import type { ChainFollowing } from '../chain/chain-following.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Activity } from '../view/activity.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { SourceAnswered } from './backfill-report.ts';
 import type { OwnPlaces } from './own-places.ts';
 
 export interface LossRecordModules {
   readonly catalog: Catalog;
   readonly poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
-  readonly chain: Pick<ChainFollowing, 'isCurrent'>;
+  readonly chain: Pick<ChainState, 'isCurrent'>;
   readonly own: OwnPlaces;
   readonly activity: Activity;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 const GROUP_LIMIT = 64;
@@ -40,7 +41,7 @@ export class LossRecord {
 
   /** `answers`: of all the sources; the nodes are among them. */
   async judge(content: MissingContent, answers: readonly SourceAnswered[], signal: AbortSignal): Promise<void> {
-    const { catalog, own, nowMs } = this.#modules;
+    const { catalog, own, clock } = this.#modules;
     // Who withholds it, or did not answer, has not said that it has not got it.
     if (answers.some(({ answered }) => answered !== 'absent' && answered !== 'wrong-bytes')) return;
     const deadlineSeconds = this.#overdue(content);
@@ -48,7 +49,7 @@ export class LossRecord {
     if (deadlineSeconds === null || upToHeight === null) return;
     const ours = await own.absence(content, signal);
     if (ours === null) return;
-    const at = new Date(nowMs()).toISOString();
+    const at = new Date(clock.wallMs()).toISOString();
     const said = [...ours, ...answers].flatMap(({ source, answered }) =>
       answered === 'absent' || answered === 'wrong-bytes' ? [{ source, answered, at }] : [],
     );
@@ -60,7 +61,7 @@ export class LossRecord {
   #overdue({ hashType, versionHash }: MissingContent): number | null {
     const { catalog, poller, chain } = this.#modules;
     const { tip } = poller.state;
-    if (tip === null || !poller.isListCurrent() || !chain.isCurrent() || poller.isListed(versionHash)) return null;
+    if (tip === null || !poller.isListCurrent() || !chain.isCurrent || poller.isListed(versionHash)) return null;
     const last = catalog.chain.lastHeight({ hashType, versionHash });
     const block = last === null ? null : catalog.chain.blockAt(last);
     if (block === null || block.medianTimeSeconds + RETENTION_SECONDS >= tip.medianTimeSeconds) return null;

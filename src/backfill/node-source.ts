@@ -1,17 +1,10 @@
-import type { WantedBlob } from '../catalog/wanted-table.ts';
-import type { ContentName, VersionHash } from '../core/blob/ids.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { NodeGroup } from '../chain/node-group.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { pause } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
-import type { BlobNode } from '../node/blob-node.ts';
 import type { ByteSource, SourceAnswer, ToldSize } from './source/byte-source.ts';
-
-export interface NodeSourceModules {
-  readonly node: BlobNode;
-  readonly otherNodes?: readonly BlobNode[];
-  readonly poller: Pick<Poller, 'isListed' | 'isListCurrent'>;
-  readonly catalog: { findWanted(versionHash: VersionHash): WantedBlob | null };
-}
 
 /** A question costs the node 60 ms under its main lock: for history it gets three times as long for everything else. */
 const REST_FACTOR = 3;
@@ -19,12 +12,20 @@ const REST_FACTOR = 3;
 /** Every configured node, as a source: asked one blob at a time, for it is a guest's question. */
 export class NodeSource implements ByteSource {
   readonly name: string;
-  readonly #modules: NodeSourceModules;
+  readonly #nodes: NodeGroup;
+  readonly #poller: Pick<Poller, 'isListed' | 'isListCurrent'>;
+  readonly #catalog: Pick<Catalog, 'findWanted'>;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(modules: NodeSourceModules) {
-    this.name = `node ${modules.node.name}`;
-    this.#modules = modules;
+  constructor(
+    nodes: NodeGroup,
+    poller: Pick<Poller, 'isListed' | 'isListCurrent'>,
+    catalog: Pick<Catalog, 'findWanted'>,
+  ) {
+    this.name = `node ${nodes.name}`;
+    this.#nodes = nodes;
+    this.#poller = poller;
+    this.#catalog = catalog;
   }
 
   find(name: ContentName, signal: AbortSignal): Promise<SourceAnswer> {
@@ -35,9 +36,9 @@ export class NodeSource implements ByteSource {
 
   /** Its list names what it has, with the size. Of several nodes one alone is asked for its list. */
   async size({ versionHash }: ContentName): Promise<ToldSize> {
-    const { catalog, poller, otherNodes = [] } = this.#modules;
-    if (!poller.isListed(versionHash)) return poller.isListCurrent() && otherNodes.length === 0 ? null : 'untold';
-    const wanted = catalog.findWanted(versionHash);
+    const isAlone = this.#nodes.all.length === 1;
+    if (!this.#poller.isListed(versionHash)) return this.#poller.isListCurrent() && isAlone ? null : 'untold';
+    const wanted = this.#catalog.findWanted(versionHash);
     return wanted === null || wanted.sizeIsBound ? 'unknown' : wanted.sizeBytes;
   }
 
@@ -47,12 +48,11 @@ export class NodeSource implements ByteSource {
 
   async #find({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<SourceAnswer> {
     signal.throwIfAborted();
-    const { node, catalog } = this.#modules;
-    const wanted = catalog.findWanted(versionHash);
+    const wanted = this.#catalog.findWanted(versionHash);
     const asked = wanted ?? { versionHash, sizeBytes: MAX_BLOB_BYTES, medianTimeSeconds: null, txid: null };
     const begunMs = performance.now();
     const attempts = (wanted?.attempts ?? 0) + 1;
-    const [outcome] = await node.fetchBlobs([{ ...asked, versionHash, attempts }], signal);
+    const [outcome] = await this.#nodes.followed.fetchBlobs([{ ...asked, versionHash, attempts }], signal);
     if (wanted === null) await pause((performance.now() - begunMs) * REST_FACTOR, signal);
     switch (outcome?.kind) {
       case 'bytes':

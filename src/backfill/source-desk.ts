@@ -1,17 +1,11 @@
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ContentName } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { pause } from '../core/time/run-loop.ts';
 import { CircuitBreaker } from '../replication/circuit-breaker.ts';
 import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import type { BackfillEvent, EmptyAnswer, SourceTally } from './backfill-report.ts';
 import type { ByteSource, ToldSize } from './source/byte-source.ts';
-
-export interface DeskModules {
-  readonly verifier: Verifier;
-  readonly report: (event: BackfillEvent) => void;
-  /** By a clock that never steps. */
-  readonly steadyMs: () => number;
-}
 
 export type DeskAnswer =
   | { readonly kind: 'found'; readonly blob: VerifiedBlob }
@@ -26,14 +20,18 @@ const COPIES = 2;
 /** One source, as a backfill asks it: what it gives is verified, and how it did is counted. */
 export class SourceDesk {
   readonly #source: ByteSource;
-  readonly #modules: DeskModules;
+  readonly #verifier: Verifier;
+  readonly #report: (event: BackfillEvent) => void;
+  readonly #clock: Clock;
   readonly #breaker = new CircuitBreaker();
   readonly #count = { gave: 0, gaveBytes: 0, absent: 0, withheld: 0, wrongBytes: 0, noAnswer: 0 };
   #lastFault: string | null = null;
 
-  constructor(source: ByteSource, modules: DeskModules) {
+  constructor(source: ByteSource, verifier: Verifier, report: (event: BackfillEvent) => void, clock: Clock) {
     this.#source = source;
-    this.#modules = modules;
+    this.#verifier = verifier;
+    this.#report = report;
+    this.#clock = clock;
   }
 
   get name(): string {
@@ -46,7 +44,7 @@ export class SourceDesk {
 
   /** Milliseconds until it may be asked again; 0: now. */
   get restMs(): number {
-    const { steadyMs } = this.#modules;
+    const { steadyMs } = this.#clock;
     return this.#breaker.isOpen(steadyMs()) ? Math.max(1, this.#breaker.openUntilMs - steadyMs()) : 0;
   }
 
@@ -62,7 +60,7 @@ export class SourceDesk {
         this.#count[answer.answered === 'wrong-bytes' ? 'wrongBytes' : answer.answered] += 1;
         if (answer.answered === 'wrong-bytes') {
           const { hashType, versionHash } = name;
-          this.#modules.report({ event: 'wrong-bytes', source: this.name, hashType, versionHash });
+          this.#report({ event: 'wrong-bytes', source: this.name, hashType, versionHash });
         }
         break;
       case 'no-answer':
@@ -94,7 +92,7 @@ export class SourceDesk {
   }
 
   async #judged(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
-    const { steadyMs } = this.#modules;
+    const { steadyMs } = this.#clock;
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
       if (!this.#breaker.admits(steadyMs())) return { kind: 'no-answer', why: this.#lastFault ?? 'it is left alone' };
@@ -120,7 +118,7 @@ export class SourceDesk {
       const answer = await this.#source.find({ hashType, versionHash }, signal);
       if (answer.kind !== 'bytes') return { kind: 'empty', answered: answer.kind };
       for (const bytes of answer.candidates) {
-        const blob = await this.#modules.verifier.verify({ hashType, versionHash, bytes });
+        const blob = await this.#verifier.verify({ hashType, versionHash, bytes });
         if (blob !== null) return { kind: 'found', blob };
       }
     }
@@ -130,7 +128,7 @@ export class SourceDesk {
   /** Each thing that is wrong with it once, not once a blob. */
   #tellFault(error: unknown): void {
     const message = messageOf(error);
-    if (message !== this.#lastFault) this.#modules.report({ event: 'fault', source: this.name, message });
+    if (message !== this.#lastFault) this.#report({ event: 'fault', source: this.name, message });
     this.#lastFault = message;
   }
 }

@@ -1,12 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeightRange } from '../core/height-range.ts';
 import { pollUntil } from '../core/time/run-loop.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { BackfillEvent } from './backfill-report.ts';
-
-export interface PlacedModules {
-  readonly catalog: Catalog;
-  readonly finalHeight: () => number | null;
-}
 
 export interface Placed {
   readonly notStored: number;
@@ -25,7 +21,8 @@ const PATIENCE_MS = 60_000;
  */
 export async function untilPlaced(
   { from, to }: HeightRange,
-  { catalog, finalHeight }: PlacedModules,
+  catalog: Catalog,
+  chain: Pick<ChainState, 'finalHeight'>,
   report: (event: BackfillEvent) => void,
   signal: AbortSignal,
 ): Promise<Placed> {
@@ -36,7 +33,7 @@ export async function untilPlaced(
   const look = (): Placed | null => {
     const begunMs = performance.now();
     const notStored = catalog.missing.notStored(from, to);
-    const final = Math.min(to, finalHeight() ?? -1);
+    const final = Math.min(to, chain.finalHeight ?? -1);
     const recordsWaiting = final < from ? 0 : catalog.records.dueBetween(from, final);
     const nowMs = performance.now();
     const left = notStored + recordsWaiting;

@@ -1,15 +1,17 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { ChainFollowing } from '../chain/chain-following.ts';
+import type { HistoryWalk } from '../chain/history.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { assertUpright, type HeightRange } from '../core/height-range.ts';
 import { pollUntil } from '../core/time/run-loop.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { BackfillEvent } from './backfill-report.ts';
 import type { BackfillParameters } from './parameters.ts';
 
 export interface WalkModules {
   readonly catalog: Catalog;
-  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'history'>;
+  readonly chain: Pick<ChainState, 'isCurrent' | 'hasLookedForFinal'>;
+  readonly history: Pick<HistoryWalk, 'downTo'>;
   readonly conditions: Pick<ConditionBoard, 'all'>;
 }
 
@@ -40,7 +42,7 @@ export async function walkRange(
   if (lowestHeight !== null && from < lowestHeight) {
     report({ event: 'walking', height: lowestHeight, target: from });
     const progress = (height: number) => report({ event: 'walking', height, target: from });
-    await modules.chain.history.downTo(from, progress, signal);
+    await modules.history.downTo(from, progress, signal);
   }
   return { from, to };
 }
@@ -54,7 +56,7 @@ async function untilWalked(
   let lastHeight: number | null = null;
   let movedMs = performance.now();
   const look = (): true | null => {
-    if (chain.isCurrent() && chain.hasLookedForFinal && catalog.chain.state.tip !== null) return true;
+    if (chain.isCurrent && chain.hasLookedForFinal && catalog.chain.state.tip !== null) return true;
     const raised = conditions.all();
     const hopeless = raised.find(({ code }) => HOPELESS.has(code));
     if (hopeless !== undefined) throw notWalked(hopeless);

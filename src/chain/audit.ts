@@ -91,8 +91,7 @@ export async function auditChain(
     const findingCount = occurrences.pending + occurrences.lost;
     const unexamined = unexaminedIn(range, branch);
     const nowSeconds = chainsClock(branch, nodeTip);
-    const modules = { snapshot, catalog, nowSeconds };
-    const { findings, isOverdue } = await findingsIn(range, findingCount, modules, signal);
+    const { findings, isOverdue } = await findingsIn(snapshot, range, findingCount, catalog, nowSeconds, signal);
     return {
       range,
       startHeight,
@@ -170,23 +169,19 @@ function unexaminedIn({ from, to }: HeightRange, { lowestHeight, tipHeight }: Au
   return [below, above].filter((part) => part.from <= part.to);
 }
 
-interface FindingModules {
-  readonly snapshot: AuditSnapshot;
-  readonly catalog: Catalog;
-  /** Median time of the tip. */
-  readonly nowSeconds: number | null;
-}
-
 interface Findings {
   readonly findings: readonly AuditFinding[];
   /** One of all, listed or not, is not here though its window is over. */
   readonly isOverdue: boolean;
 }
 
+/** `nowSeconds`: the median time of the tip. */
 async function findingsIn(
+  snapshot: AuditSnapshot,
   { from, to }: HeightRange,
   count: number,
-  { snapshot, catalog, nowSeconds }: FindingModules,
+  catalog: Catalog,
+  nowSeconds: number | null,
   signal: AbortSignal,
 ): Promise<Findings> {
   const findings: AuditFinding[] = [];

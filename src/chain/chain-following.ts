@@ -1,29 +1,21 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { ChainPlace, PlacedOccurrence } from '../catalog/occurrence-table.ts';
-import type { ContentName, TxId } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Pulse } from '../core/pulse.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
-import type { Spooler } from '../ingest/spooler.ts';
-import type { ArchiveNode } from '../node/chain-node.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
-import type { Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
-import type { OccurrencePage, OccurrenceStatus } from '../view/archive-view.ts';
-import type { HeldBytes } from '../view/held-bytes.ts';
-import { type AuditRange, auditChain, type ChainAuditReport } from './audit.ts';
+import type { ChainState, NotCurrent } from '../view/chain-state.ts';
+import type { WalkedTip } from '../view/chain-view.ts';
 import { BlockWatch } from './block-watch.ts';
 import { ConflictWatch } from './conflict-watch.ts';
 import { DeadlineWatch } from './deadline-watch.ts';
-import { EvidenceKeeper } from './evidence-keeper.ts';
 import { describeFinality, Finality, type FinalityRule } from './finality.ts';
 import { Follower } from './follower.ts';
 import { HistoryWalk } from './history.ts';
 import { LagWatch } from './lag-watch.ts';
-import { type BytesSource, LossJudge } from './loss-judge.ts';
-import { OutageWatch } from './outage-watch.ts';
-import { RecordKeeper } from './record-keeper.ts';
+import type { NodeGroup } from './node-group.ts';
 
 export interface ChainOptions {
   /** null: the lowest height that can still be saved, at the very first start. */
@@ -36,132 +28,90 @@ export interface ChainOptions {
 }
 
 export interface ChainModules {
-  /** What is followed: one node, or a group of them. */
-  readonly node: ArchiveNode;
-  /** Every configured node, each by itself. */
-  readonly nodes: readonly ArchiveNode[];
+  readonly nodes: NodeGroup;
   readonly catalog: Catalog;
-  /** Names of the nodes that are to be asked after the others. */
-  readonly askLast: (names: ReadonlySet<string>) => void;
   readonly poller: Poller;
-  readonly spooler: Spooler;
-  readonly verifier: Verifier;
-  readonly held: HeldBytes;
-  readonly sources: readonly BytesSource[];
-  readonly records: readonly ObjectStore[];
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
-
-/** Why nothing may be called absent, or not final, now. */
-export type NotCurrent = 'walk-behind' | 'finality-unknown' | 'not-compared';
 
 /** How often it is looked whether history is to be walked. */
 const HISTORY_LOOK_MS = 5_000;
-/** Occurrences of a record, or of one page of them. */
-const PAGE = 16;
-/** Of an audit's findings, in the evidence of it; losses have evidence of their own. */
-const MOST_FINDINGS_KEPT = 1_000;
 
-/** Everything that knows what is on chain: the walk, its finality, deadlines, losses and records. */
-export class ChainFollowing {
+/** Walks the chain, compares the nodes, and publishes what is known of the chain: the walk, its finality, its conflicts. */
+export class ChainFollowing implements ChainState {
   readonly #options: ChainOptions;
   readonly #modules: ChainModules;
   readonly #follower: Follower;
   readonly #watch: BlockWatch;
-  readonly #judge: LossJudge;
-  readonly #keeper: RecordKeeper;
-  readonly #evidence: EvidenceKeeper;
   readonly #conflicts: ConflictWatch;
-  readonly #outages: OutageWatch;
   /** Of what is below the start height. */
   readonly history: HistoryWalk;
+  readonly moved: Pulse;
 
   constructor(options: ChainOptions, modules: ChainModules) {
     this.#options = options;
     this.#modules = modules;
-    const { node, catalog, poller, conditions, activity } = modules;
+    const { nodes, catalog, poller, conditions, activity, clock } = modules;
+    const node = nodes.followed;
     const finality = new Finality(options.finality, node, catalog);
-    const follower = new Follower(options.startHeight, { ...modules, finality });
+    const follower = new Follower(options.startHeight, { node, catalog, poller, finality, conditions, activity });
     this.#follower = follower;
+    this.moved = follower.moved;
     this.history = new HistoryWalk(catalog.chain, node);
     this.#watch = new BlockWatch(node, poller, conditions);
-    this.#judge = new LossJudge({ ...modules, follower });
-    const lag = new LagWatch({ ...modules, steadyMs: () => performance.now() });
-    this.#conflicts = new ConflictWatch({ ...modules, follower, lag });
-    this.#outages = new OutageWatch({
-      ...modules,
-      follower,
-      sources: [...modules.nodes.map(({ name }) => `node ${name}`), ...modules.sources.map(({ name }) => name)],
-      classesAt: async (from, to, signal) => (await this.#compare({ from, to }, signal)).occurrences,
-    });
-    this.#keeper = new RecordKeeper({
-      catalog,
-      stores: modules.records,
-      node,
-      conditions,
-      finalHeight: () => this.finalHeight,
-      news: follower.moved,
-      steadyMs: () => performance.now(),
-    });
-    this.#evidence = new EvidenceKeeper({
-      archiverId: options.archiverId,
-      catalog,
-      stores: modules.records,
-      conditions,
-      steadyMs: () => performance.now(),
-    });
+    const lag = new LagWatch(nodes, conditions, clock);
+    this.#conflicts = new ConflictWatch({ nodes: nodes.all, catalog, poller, follower, conditions, lag });
     const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);
     activity.on('walked', () => deadlines.look());
     // Where the walk stands still, time goes on.
     activity.on('tip', () => deadlines.look());
   }
 
-  get evidence(): Pick<EvidenceKeeper, 'deliverNow' | 'status'> {
-    return this.#evidence;
-  }
-
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([
       this.#follower.run(signal),
       this.#watch.run(signal),
-      this.#judge.run(signal),
-      this.#keeper.run(signal),
-      this.#evidence.run(signal),
-      this.#outages.run(signal),
       this.#conflicts.run(signal),
       this.#walkToRecords(signal),
     ]);
   }
 
-  /** Then what no block named is in no block, and what is final may be called so. */
-  isCurrent(): boolean {
+  get tip(): WalkedTip | null {
+    return this.#modules.catalog.chain.state.tip;
+  }
+
+  get isWalked(): boolean {
+    return this.#follower.isWalked;
+  }
+
+  get isCurrent(): boolean {
     return this.whyNotCurrent === null;
   }
 
   get whyNotCurrent(): NotCurrent | null {
-    if (this.#follower.isCurrent()) return this.#conflicts.isUnknown ? 'not-compared' : null;
+    if (this.isWalked) return this.#conflicts.isUnknown ? 'not-compared' : null;
     const isFinalityAlone = this.#follower.lastFailure?.at === 'finality' && !this.#follower.isFarBehind;
     return isFinalityAlone ? 'finality-unknown' : 'walk-behind';
   }
 
-  /** Configured nodes follow different branches, by what each of them said last. */
   get hasConflict(): boolean {
     return this.#conflicts.hasConflict;
   }
 
-  /** Records of blocks lie on the backends that this catalog, being new, has not walked: what is final there is not known. */
   get lacksHistory(): boolean {
     return this.#modules.catalog.chain.unwalkedFloor !== null;
   }
 
-  /** false: what is final may only not have been asked for yet. */
   get hasLookedForFinal(): boolean {
     return this.#follower.hasLookedForFinal;
   }
 
-  /** Up to here our branch is final, and may be called so now: not above the last block that all nodes have. */
+  get lagBlocks(): number | null {
+    return this.#follower.lagBlocks;
+  }
+
   get finalHeight(): number | null {
     if (this.#conflicts.isUnknown) return null;
     const { finalHeight, lowestHeight } = this.#modules.catalog.chain.state;
@@ -176,22 +126,20 @@ export class ChainFollowing {
     return {
       startHeight,
       height: tip?.height ?? null,
-      lagBlocks: this.#follower.lagBlocks,
+      lagBlocks: this.lagBlocks,
       finality: describeFinality(this.#options.finality),
       finalHeight: this.finalHeight,
       lost: losses.count(),
       unclearTransactions: chain.unclearCount(),
-      evidence: this.#evidence.status,
-      outage: this.#outages.report,
     };
   }
 
   /** A catalog that was made anew is walked down to the lowest height of which a record lies somewhere. */
   async #walkToRecords(signal: AbortSignal): Promise<void> {
     const { catalog, conditions } = this.#modules;
-    const { moved } = this.#follower;
+    const { moved } = this;
     const step = async (): Promise<Next> => {
-      const floor = this.#follower.isCurrent() ? catalog.chain.unwalkedFloor : null;
+      const floor = this.isWalked ? catalog.chain.unwalkedFloor : null;
       if (floor === null) return HISTORY_LOOK_MS;
       const progress = (height: number) => conditions.set('chain:history', walkingHistory(height, floor));
       progress(catalog.chain.state.lowestHeight ?? floor);
@@ -206,21 +154,6 @@ export class ChainFollowing {
       if (error !== null) conditions.setError('chain:history', error, false);
     };
     await runLoop('chain:history', step, { signal, backoff: BACKOFF.remote, wake: moved, tell });
-  }
-
-  /** Compares what is on chain with what is held; the result is evidence, and goes to every backend. */
-  async audit(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
-    const { catalog, nowMs } = this.#modules;
-    const report = await this.#compare(range, signal);
-    const at = new Date(nowMs()).toISOString();
-    const findings = report.findings.slice(0, MOST_FINDINGS_KEPT);
-    catalog.evidence.put(`audits/${at.replace(/[-:]/g, '')}.json`, { format: 1, at, ...report, findings });
-    return report;
-  }
-
-  #compare(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
-    const facts = { finalHeight: this.finalHeight, nodeTip: this.#modules.poller.state.tip };
-    return auditChain(this.#modules.catalog, range, facts, signal);
   }
 
   /** Raised while the walk is not where the node is: nothing may be called absent, and little is known to be final. */
@@ -240,25 +173,6 @@ export class ChainFollowing {
       since,
       blocksReadiness: true,
     };
-  }
-
-  /** One page of the occurrences of a content, in the order of the chain; what waits for a block comes last. */
-  occurrences(name: ContentName, listedTxid: TxId | null, after: string | null): OccurrencePage {
-    const { chain } = this.#modules.catalog;
-    const found = chain.occurrences(name, after === null ? null : parsePlace(after), PAGE + 1);
-    const page = found.slice(0, PAGE).map((occurrence) => this.#describe(occurrence));
-    const last = found[PAGE - 1];
-    if (found.length > PAGE && last !== undefined) return { occurrences: page, next: placeText(last) };
-    // Listed is not on chain: the transaction can wait, or its block was taken back.
-    const isHere = page.some(({ txid }) => txid === listedTxid);
-    if (listedTxid !== null && !isHere && chain.ofTransaction(listedTxid) === null) page.push(unconfirmed(listedTxid));
-    return { occurrences: page, next: null };
-  }
-
-  #describe({ txid, vout, height, blockHash, medianTimeSeconds }: PlacedOccurrence): OccurrenceStatus {
-    const final = this.finalHeight;
-    const state = final !== null && height <= final ? 'final' : 'mined';
-    return { state, txid, vout, height, blockHash, medianTimeSeconds };
   }
 }
 
@@ -290,18 +204,4 @@ function finalityUnknown(since: string, why: string) {
     since,
     blocksReadiness: true,
   };
-}
-
-function unconfirmed(txid: TxId): OccurrenceStatus {
-  return { state: 'unconfirmed', txid, vout: null, height: null, blockHash: null, medianTimeSeconds: null };
-}
-
-function placeText({ height, transactionIndex }: ChainPlace): string {
-  return `${height}-${transactionIndex}`;
-}
-
-/** What is no place begins at the beginning: the text comes from a page before. */
-function parsePlace(text: string): ChainPlace | null {
-  const match = /^(\d{1,10})-(\d{1,10})$/.exec(text);
-  return match === null ? null : { height: Number(match[1]), transactionIndex: Number(match[2]) };
 }

@@ -82,7 +82,7 @@ export class Follower {
   }
 
   /** Then what no block named is on no block, by this node. */
-  isCurrent(): boolean {
+  get isWalked(): boolean {
     return !this.isFarBehind && this.#lastFailure === null && !this.#modules.conditions.has('chain:branch');
   }
 

@@ -1,12 +1,6 @@
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-
-export interface LagModules {
-  /** Names of the nodes that are to be asked last. */
-  readonly askLast: (names: ReadonlySet<string>) => void;
-  readonly conditions: ConditionBoard;
-  /** By a clock that never steps. */
-  readonly steadyMs: () => number;
-}
+import type { Clock } from '../core/time/clock.ts';
+import type { NodeGroup } from './node-group.ts';
 
 /** Blocks that a node may be behind another one: they do not hear of a block in the same second. */
 const MOST_BEHIND = 2;
@@ -18,31 +12,34 @@ const PATIENCE_MS = 600_000;
 
 /** A node that stands still answers, and has nothing new: where another one of them goes on, that is followed. */
 export class LagWatch {
-  readonly #modules: LagModules;
+  readonly #nodes: Pick<NodeGroup, 'askLast'>;
+  readonly #conditions: ConditionBoard;
+  readonly #clock: Clock;
   /** Since when a node is behind, by its name. */
   readonly #sinceMs = new Map<string, number>();
 
-  constructor(modules: LagModules) {
-    this.#modules = modules;
+  constructor(nodes: Pick<NodeGroup, 'askLast'>, conditions: ConditionBoard, clock: Clock) {
+    this.#nodes = nodes;
+    this.#conditions = conditions;
+    this.#clock = clock;
   }
 
   /** Heights of those who answered and follow our branch, by name: those of others stay as they were. */
   note(heights: ReadonlyMap<string, number>): void {
-    const { askLast, steadyMs } = this.#modules;
-    const nowMs = steadyMs();
+    const nowMs = this.#clock.steadyMs();
     const best = Math.max(...heights.values());
     for (const [name, height] of heights) {
       if (height >= best - MOST_BEHIND) this.#sinceMs.delete(name);
       else if (!this.#sinceMs.has(name)) this.#sinceMs.set(name, nowMs);
     }
     const late = [...this.#sinceMs].filter(([, sinceMs]) => nowMs - sinceMs >= PATIENCE_MS).map(([name]) => name);
-    askLast(new Set(late));
+    this.#nodes.askLast(new Set(late));
     this.#tell(late, heights, best);
   }
 
   #tell(late: readonly string[], heights: ReadonlyMap<string, number>, best: number): void {
     const said = late.map((name) => `${name} (at height ${heights.get(name) ?? 'unknown'})`);
-    this.#modules.conditions.set(
+    this.#conditions.set(
       'chain:lag',
       said.length === 0
         ? null

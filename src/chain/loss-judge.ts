@@ -9,14 +9,15 @@ import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import type { BlobNode, ListedBlob } from '../node/blob-node.ts';
 import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { HeldBytes } from '../view/held-bytes.ts';
-import type { Follower } from './follower.ts';
 import { otherChain } from './node-group.ts';
 
 /** Somebody who may have bytes: a backend, a peer. `null` is its positive answer; a fault throws. */
@@ -29,9 +30,8 @@ export interface BytesSource {
 export interface LossModules {
   readonly catalog: Catalog;
   readonly poller: Poller;
-  readonly follower: Follower;
-  /** Every configured node. */
-  readonly nodes: readonly BlobNode[];
+  readonly chain: ChainState;
+  readonly nodes: { readonly all: readonly BlobNode[] };
   /** Every configured backend and peer. */
   readonly sources: readonly BytesSource[];
   readonly verifier: Verifier;
@@ -39,7 +39,7 @@ export interface LossModules {
   readonly spooler: Spooler;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 /** Rows that are looked at in one go: those that rest must not hide the others. */
@@ -85,7 +85,7 @@ export class LossJudge {
         name: source.name,
         ask: (wanted: Wanted, signal: AbortSignal) => this.#askSource(source, wanted, signal),
       })),
-      ...modules.nodes.map((node) => ({
+      ...modules.nodes.all.map((node) => ({
         name: `node ${node.name}`,
         ask: (wanted: Wanted, signal: AbortSignal) => this.#askNode(node, wanted, signal),
       })),
@@ -93,32 +93,33 @@ export class LossJudge {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { follower, conditions } = this.#modules;
+    const { chain, conditions } = this.#modules;
     const step = async (): Promise<Next> => {
-      const startedMs = performance.now();
+      const startedMs = this.#modules.clock.steadyMs();
       await this.#tellRevoked(signal);
       const judged = (await this.#judgeSome(signal)) || (await this.#askNewcomers(signal));
       this.#tell();
       if (judged === 0) return IDLE_MS;
       // However fast blocks come, the nodes have this time for everything else.
-      await pause((performance.now() - startedMs) * REST_FACTOR, signal);
+      await pause((this.#modules.clock.steadyMs() - startedMs) * REST_FACTOR, signal);
       return 0;
     };
-    await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: follower.moved, conditions });
+    await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: chain.moved, conditions });
   }
 
   /** What does not hold yet: a node that catches up has not got what it will have. */
   #mayJudge(): number | null {
-    const { poller, follower } = this.#modules;
+    const { poller, chain } = this.#modules;
     const { tip } = poller.state;
-    return tip !== null && poller.isListCurrent() && follower.isCurrent() ? tip.medianTimeSeconds : null;
+    return tip !== null && poller.isListCurrent() && chain.isWalked ? tip.medianTimeSeconds : null;
   }
 
   async #judgeSome(signal: AbortSignal): Promise<number> {
     const { catalog, poller, activity } = this.#modules;
     const tipSeconds = this.#mayJudge();
     if (tipSeconds === null) return 0;
-    for (const [hash, untilMs] of this.#resting) if (untilMs <= performance.now()) this.#resting.delete(hash);
+    for (const [hash, untilMs] of this.#resting)
+      if (untilMs <= this.#modules.clock.steadyMs()) this.#resting.delete(hash);
     const overdue = catalog.losses
       .overdue(tipSeconds, LOOK_AHEAD)
       .filter(({ versionHash }) => !poller.isListed(versionHash) && !this.#resting.has(versionHash))
@@ -201,20 +202,20 @@ export class LossJudge {
     wanted: Wanted,
     signal: AbortSignal,
   ): Promise<readonly AbsenceAnswer[] | null> {
-    const { nowMs } = this.#modules;
+    const { clock } = this.#modules;
     const { versionHash } = wanted;
     const answers: AbsenceAnswer[] = [];
     for (const { name, ask } of everybody) {
       const answer = await ask(wanted, signal);
       if (answer === 'no-answer') {
-        this.#resting.set(versionHash, performance.now() + UNANSWERED_REST_MS);
+        this.#resting.set(versionHash, this.#modules.clock.steadyMs() + UNANSWERED_REST_MS);
         return null;
       }
       if (typeof answer !== 'string') {
         await this.#save(answer, wanted, signal);
         return null;
       }
-      answers.push({ source: name, answered: answer, at: new Date(nowMs()).toISOString() });
+      answers.push({ source: name, answered: answer, at: new Date(clock.wallMs()).toISOString() });
     }
     return answers;
   }
@@ -235,7 +236,7 @@ export class LossJudge {
       await this.#modules.spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
     } catch (error) {
       if (!isForLater(error)) throw error;
-      this.#resting.set(wanted.versionHash, performance.now() + UNANSWERED_REST_MS);
+      this.#resting.set(wanted.versionHash, this.#modules.clock.steadyMs() + UNANSWERED_REST_MS);
     }
   }
 

@@ -28,6 +28,16 @@ export class NodeGroup implements ArchiveNode {
     this.#boundChain = boundChain;
   }
 
+  /** What is followed: the group, or the one node that there is. */
+  get followed(): ArchiveNode {
+    return this.#nodes.length === 1 ? this.#nodes[0] : this;
+  }
+
+  /** Every configured node, each by itself. */
+  get all(): readonly ArchiveNode[] {
+    return this.#nodes;
+  }
+
   get name(): string {
     return this.#inOrder()[0].name;
   }

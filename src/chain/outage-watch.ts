@@ -4,24 +4,25 @@ import { messageOf } from '../core/blob/errors.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import { describeOutage, OUTAGES, type OutageReport, outagePath, outageReport } from '../view/outage-report.ts';
-import type { Follower } from './follower.ts';
+import type { ChainAudit } from './chain-audit.ts';
 
 export interface OutageModules {
   readonly catalog: Catalog;
   readonly poller: Poller;
-  readonly follower: Follower;
+  readonly chain: ChainState;
   readonly activity: Activity;
   readonly conditions: ConditionBoard;
   /** Who is asked for bytes. */
   readonly sources: readonly string[];
-  /** What became of the occurrences at these heights. */
-  readonly classesAt: (from: number, to: number, signal: AbortSignal) => Promise<Readonly<Record<string, number>>>;
-  readonly nowMs: () => number;
+  readonly audit: Pick<ChainAudit, 'compare'>;
+  readonly clock: Clock;
 }
 
 /** So many blocks at once are a gap, half an hour of the real chain. */
@@ -50,7 +51,7 @@ export class OutageWatch {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { follower, conditions } = this.#modules;
+    const { chain, conditions } = this.#modules;
     this.#report ??= this.#unfinished();
     const step = async (): Promise<Next> => {
       await this.#look(signal);
@@ -60,12 +61,12 @@ export class OutageWatch {
       if (error !== null)
         conditions.note('chain:outage', `what an outage has cost cannot be told now: ${messageOf(error)}`);
     };
-    await runLoop('chain:outage', step, { signal, backoff: BACKOFF.local, wake: follower.moved, tell });
+    await runLoop('chain:outage', step, { signal, backoff: BACKOFF.local, wake: chain.moved, tell });
   }
 
   /** Before the walk goes on: what was missed is known from where it stands. */
   #notice(tip: ChainTip): void {
-    const { catalog, follower } = this.#modules;
+    const { catalog, chain } = this.#modules;
     const { tip: cursor } = catalog.chain.state;
     const isFirst = !this.#hasHeard;
     this.#hasHeard = true;
@@ -76,7 +77,7 @@ export class OutageWatch {
       return;
     }
     // A walk that is on its way through a long chain has missed nothing that came meanwhile.
-    if (!isFirst && !follower.hasLookedForFinal) return;
+    if (!isFirst && !chain.hasLookedForFinal) return;
     const sinceSeconds = cursor.medianTimeSeconds;
     this.#modules.conditions.note(
       'chain:outage',
@@ -90,18 +91,18 @@ export class OutageWatch {
   }
 
   #begun(kind: OutageReport['kind'], from: number, to: number, sinceSeconds: number, missedSeconds: number) {
-    const { nowMs, sources } = this.#modules;
+    const { clock, sources } = this.#modules;
     const nothing = { mayBeLost: null, savable: null, lacking: null, endedAt: null, outcome: null };
-    const noticedAt = new Date(nowMs()).toISOString();
+    const noticedAt = new Date(clock.wallMs()).toISOString();
     const about = { kind, noticedAt, from, to, sinceSeconds, missedSeconds, sources: [...sources] };
     return { format: 1 as const, ...about, ...nothing };
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { poller, follower, catalog } = this.#modules;
+    const { poller, chain, catalog } = this.#modules;
     const { tip } = poller.state;
     // While the walk or the list are behind, what is missing is not known.
-    if (tip === null || !follower.isCurrent() || !poller.isListCurrent()) return;
+    if (tip === null || !chain.isWalked || !poller.isListCurrent()) return;
     const windowStart = tip.medianTimeSeconds - RETENTION_SECONDS;
     const open = this.#openReport;
     const rows = catalog.losses.unsaved.since(Math.max(windowStart, open?.sinceSeconds ?? 0));
@@ -136,8 +137,9 @@ export class OutageWatch {
   }
 
   async #ended(report: OutageReport, signal: AbortSignal): Promise<OutageReport> {
-    const outcome = { ...(await this.#modules.classesAt(report.from, report.to, signal)) };
-    return { ...report, endedAt: new Date(this.#modules.nowMs()).toISOString(), outcome };
+    const { audit, clock } = this.#modules;
+    const { occurrences } = await audit.compare({ from: report.from, to: report.to }, signal);
+    return { ...report, endedAt: new Date(clock.wallMs()).toISOString(), outcome: { ...occurrences } };
   }
 
   #tell(report: OutageReport): void {

@@ -7,6 +7,7 @@ import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Pulse } from '../core/pulse.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { BlobNode, FetchOutcome } from '../node/blob-node.ts';
 import type { CustomKeeper } from '../replication/custom/custom-keeper.ts';
@@ -31,7 +32,7 @@ export interface FetcherModules {
   readonly custom: Pick<CustomKeeper, 'notice'>;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 /**
@@ -100,7 +101,7 @@ export class Fetcher {
     const { poller } = this.#modules;
     if (this.#requestsUnderWay >= this.#requests || this.#unspooledBytes >= UNSPOOLED.bytes) return null;
     if (this.#inFlight.size >= UNSPOOLED.blobs) return null;
-    if (!poller.mayFetch || performance.now() < this.#restUntilMs) return null;
+    if (!poller.mayFetch || this.#modules.clock.steadyMs() < this.#restUntilMs) return null;
     // News may be nearer to its deadline than what is queued here.
     if (this.#ringsSeen !== this.#wake.rings || this.#queue.isEmpty) {
       this.#ringsSeen = this.#wake.rings;
@@ -111,7 +112,7 @@ export class Fetcher {
   }
 
   #rest(error: unknown, blocksReadiness = true): void {
-    this.#restUntilMs = performance.now() + REQUEST_RETRY_MS;
+    this.#restUntilMs = this.#modules.clock.steadyMs() + REQUEST_RETRY_MS;
     this.#modules.conditions.setError('fetch', error, blocksReadiness);
   }
 
@@ -268,11 +269,11 @@ export class Fetcher {
 
   /** null: the node says that it has not got a blob past its deadline; the blob rests until a list names it again. */
   #whenAgain(wanted: WantedBlob, error: Error): number | null {
-    const { poller, nowMs } = this.#modules;
+    const { poller, clock } = this.#modules;
     if (this.#isPast(wanted) && isAbsentAtNode(error) && !poller.isListed(wanted.versionHash)) return null;
     const { tip } = poller.state;
     const leftMs = tip === null ? 0 : (wanted.medianTimeSeconds + RETENTION_SECONDS - tip.medianTimeSeconds) * 1_000;
-    return nextAttemptMs(wanted.attempts, nowMs(), leftMs, Math.random);
+    return nextAttemptMs(wanted.attempts, clock.wallMs(), leftMs, Math.random);
   }
 
   /** Is its deadline over, by the chain's clock? */

@@ -13,18 +13,18 @@ export class LeftOver {
   readonly #store: BlobStore;
   readonly #hasher: BlobHasher;
   readonly #openedMs: number;
-  readonly #isRebuilding: () => boolean;
+  readonly #adoption: { readonly isDone: boolean };
 
-  /** `openedMs`: of the catalog, which sees to it that no row it had then is younger. */
-  constructor(store: BlobStore, hasher: BlobHasher, openedMs: number, isRebuilding: () => boolean) {
+  /** `openedMs`: of the catalog, which sees to it that no row it had then is younger. `adoption`: not done while it is made anew. */
+  constructor(store: BlobStore, hasher: BlobHasher, openedMs: number, adoption: { readonly isDone: boolean }) {
     this.#store = store;
     this.#hasher = hasher;
     this.#openedMs = openedMs;
-    this.#isRebuilding = isRebuilding;
+    this.#adoption = adoption;
   }
 
   mayHave(wanted: WantedBlob): boolean {
-    return wanted.firstSeenMs < this.#openedMs || this.#isRebuilding();
+    return wanted.firstSeenMs < this.#openedMs || !this.#adoption.isDone;
   }
 
   /** null: there is none, or it is not what its name says. */

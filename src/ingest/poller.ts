@@ -6,6 +6,7 @@ import type { BlockHash, VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { BlobNode, ChainTip, ListedBlob } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
@@ -34,7 +35,7 @@ export interface PollerModules {
   readonly binding: ChainBinding;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 /** The genesis block is asked for with every new tip, and after this, in case another node answers at the address. */
@@ -125,7 +126,7 @@ export class Poller {
     const { pollMs, sweepMs } = this.#options;
     if (this.#sweepEndedMs === null || !this.#isWhole || this.#chainCheckedMs === null || this.#tip?.syncing !== false)
       return false;
-    return performance.now() - this.#sweepEndedMs < Math.max(15_000, 3 * (pollMs + sweepMs));
+    return this.#modules.clock.steadyMs() - this.#sweepEndedMs < Math.max(15_000, 3 * (pollMs + sweepMs));
   }
 
   /**
@@ -151,7 +152,7 @@ export class Poller {
   }
 
   #readAgainInMs(): number {
-    return Math.max(0, this.#sweepBegunMs + READ_AGAIN_MS - performance.now());
+    return Math.max(0, this.#sweepBegunMs + READ_AGAIN_MS - this.#modules.clock.steadyMs());
   }
 
   /** Until the next round; a nudge ends the pause early. */
@@ -201,10 +202,10 @@ export class Poller {
   }
 
   async #round(signal: AbortSignal): Promise<void> {
-    const { node, activity, nowMs } = this.#modules;
+    const { node, activity, clock } = this.#modules;
     await this.#checkChain(signal);
     const tip = await node.tip(signal);
-    this.#lastAnswerMs = nowMs();
+    this.#lastAnswerMs = clock.wallMs();
     const moved = tip.hash !== this.#tip?.hash;
     if (moved && this.#tip !== null) {
       this.#isChainDoubtful = true;
@@ -213,7 +214,8 @@ export class Poller {
     this.#tip = tip;
     if (moved) activity.emit('tip', tip);
     this.#isSweepDue ||= moved;
-    const isStale = this.#sweepEndedMs === null || performance.now() - this.#sweepEndedMs >= this.#options.sweepMs;
+    const isStale =
+      this.#sweepEndedMs === null || this.#modules.clock.steadyMs() - this.#sweepEndedMs >= this.#options.sweepMs;
     const isAsked = this.#questions.length > 0 && this.#readAgainInMs() === 0;
     const isThorough = isStale || isAsked;
     if (isThorough || this.#isSweepDue) await this.#sweep(tip, isThorough, signal);
@@ -221,7 +223,8 @@ export class Poller {
 
   async #checkChain(signal: AbortSignal): Promise<void> {
     const { node, binding } = this.#modules;
-    const isRecent = this.#chainCheckedMs !== null && performance.now() - this.#chainCheckedMs < CHAIN_CHECK_MS;
+    const isRecent =
+      this.#chainCheckedMs !== null && this.#modules.clock.steadyMs() - this.#chainCheckedMs < CHAIN_CHECK_MS;
     if (isRecent && !this.#isChainDoubtful) return;
     const genesis = await node.genesisHash(signal);
     const bound = await binding.boundChain();
@@ -230,7 +233,7 @@ export class Poller {
       throw otherChain(node.name, genesis, bound);
     }
     this.#genesis = genesis;
-    this.#chainCheckedMs = performance.now();
+    this.#chainCheckedMs = this.#modules.clock.steadyMs();
     this.#isChainDoubtful = false;
     this.news.ring();
   }
@@ -240,7 +243,7 @@ export class Poller {
     const limits = { mostEntries: MOST_LISTED, ...this.#options, isThorough };
     // A question that comes while the list is being read may be for a blob that its first page was too early for.
     const questions = isThorough ? this.#questions.splice(0) : [];
-    if (isThorough) this.#sweepBegunMs = performance.now();
+    if (isThorough) this.#sweepBegunMs = this.#modules.clock.steadyMs();
     try {
       await this.#readList(tip, limits, signal);
       for (const tell of questions) tell(true);
@@ -250,11 +253,11 @@ export class Poller {
   }
 
   async #readList(tip: ChainTip, limits: SweepLimits, signal: AbortSignal): Promise<void> {
-    const { node, nowMs, conditions } = this.#modules;
+    const { node, clock, conditions } = this.#modules;
     const { isThorough } = limits;
     const sweep = await sweepList(node, limits, (page) => this.#note(page, tip), signal);
     this.#isSweepDue = false;
-    this.#sweptMs = nowMs();
+    this.#sweptMs = clock.wallMs();
     const condition = sweepCondition(sweep);
     if (isThorough || condition !== null) {
       this.#isWhole = condition === null;
@@ -262,13 +265,13 @@ export class Poller {
     }
     if (isThorough) {
       this.#listed = sweep.found;
-      this.#sweepEndedMs = performance.now();
+      this.#sweepEndedMs = this.#modules.clock.steadyMs();
     } else for (const [versionHash, time] of sweep.found) this.#listed.set(versionHash, time);
   }
 
   #note(page: readonly ListedBlob[], tip: ChainTip): void {
-    const { catalog, activity, nowMs } = this.#modules;
-    this.#lastAnswerMs = nowMs();
+    const { catalog, activity, clock } = this.#modules;
+    this.#lastAnswerMs = clock.wallMs();
     const changed = page.filter(({ versionHash, medianTimeSeconds }) => {
       const known = this.#listed.get(versionHash);
       return known === undefined || known !== medianTimeSeconds;

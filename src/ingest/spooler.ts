@@ -13,23 +13,22 @@ import type { Activity } from '../view/activity.ts';
 
 const GROUP_LIMIT = 512;
 
-export interface SpoolerModules {
-  readonly home: Home;
-  readonly catalog: Catalog;
-  readonly conditions: ConditionBoard;
-  readonly activity: Activity;
-}
-
 /** Makes verified bytes durable first, and only then says so in the catalog. */
 export class Spooler {
-  readonly #modules: SpoolerModules;
+  readonly #home: Home;
+  readonly #catalog: Catalog;
+  readonly #conditions: ConditionBoard;
+  readonly #activity: Activity;
   readonly #commits: GroupCommit<SpooledContent>;
   /** Rings when something was spooled. */
   readonly news = new Pulse();
 
-  constructor(modules: SpoolerModules) {
-    this.#modules = modules;
-    this.#commits = new GroupCommit((contents) => modules.catalog.recordSpooled(contents), GROUP_LIMIT);
+  constructor(home: Home, catalog: Catalog, conditions: ConditionBoard, activity: Activity) {
+    this.#home = home;
+    this.#catalog = catalog;
+    this.#conditions = conditions;
+    this.#activity = activity;
+    this.#commits = new GroupCommit((contents) => catalog.recordSpooled(contents), GROUP_LIMIT);
   }
 
   /**
@@ -40,22 +39,22 @@ export class Spooler {
   async spool(blob: VerifiedBlob, seen: Omit<SpooledContent, 'hashType' | 'versionHash'>, signal: AbortSignal) {
     const { hashType, versionHash } = blob;
     // Taken down while it was on its way here.
-    if (this.#modules.catalog.withheld.has(blob)) return;
+    if (this.#catalog.withheld.has(blob)) return;
     const isUnmined = seen.isUnmined === true;
-    const where = await this.#insist(() => this.#modules.home.put(blob, signal, isUnmined), signal);
+    const where = await this.#insist(() => this.#home.put(blob, signal, isUnmined), signal);
     const content = { ...seen, hashType, versionHash };
     await this.#insist(async () => {
       if (where === SPOOL) await this.#commits.add(content);
       // There was no room here: a backend took it, and gave it back whole.
-      else this.#modules.catalog.replicas.recordFound(where, [content]);
+      else this.#catalog.replicas.recordFound(where, [content]);
     }, signal);
-    this.#modules.activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
+    this.#activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
     this.news.ring();
   }
 
   /** A blob that has no place here while others have one (`isForLater`) is given up at once: the others must not wait behind it. */
   #insist<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { conditions } = this.#modules;
-    return retryUntil('store', write, { signal, backoff: BACKOFF.local, isFinal: isForLater, conditions });
+    const policy = { signal, backoff: BACKOFF.local, isFinal: isForLater, conditions: this.#conditions };
+    return retryUntil('store', write, policy);
   }
 }

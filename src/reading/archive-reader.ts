@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
-import type { ChainFollowing } from '../chain/chain-following.ts';
 import { type ContentName, HASH_TYPES, type NamedHash, type VersionHash } from '../core/blob/ids.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
 import type { Poller } from '../ingest/poller.ts';
@@ -15,6 +14,7 @@ import type { LocalStore } from '../storage/local/local-store.ts';
 import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
 import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from '../view/archive-view.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import { ProvenFile } from './proven-file.ts';
 
 export interface ReaderModules {
@@ -29,7 +29,7 @@ export interface ReaderModules {
   /** Of every configured node. */
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: Adoption;
-  readonly chain: Pick<ChainFollowing, 'isCurrent' | 'hasConflict'>;
+  readonly chain: Pick<ChainState, 'isCurrent' | 'hasConflict'>;
 }
 
 /** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
@@ -155,7 +155,7 @@ export class ArchiveReader {
         10,
       );
     }
-    if (!chain.isCurrent()) {
+    if (!chain.isCurrent) {
       return unavailable(
         'cannot-tell',
         'The chain is not walked to its end, so it is not known whether this is on it.',

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { OccurrenceRow, PlacedOccurrence } from '../catalog/occurrence-table.ts';
-import type { NotCurrent } from '../chain/chain-following.ts';
 import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import {
   type BlockHash,
@@ -15,6 +14,7 @@ import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
 import type { ChainNode, HeaderMembers } from '../node/chain-node.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
+import type { ChainState, NotCurrent } from '../view/chain-state.ts';
 import type {
   BlockLookup,
   ChainUnavailable,
@@ -42,12 +42,7 @@ export interface ChainQuestionModules {
   readonly poller: { isListCurrent(): boolean };
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: { readonly isDone: boolean };
-  readonly chain: {
-    readonly whyNotCurrent: NotCurrent | null;
-    readonly hasConflict: boolean;
-    readonly lacksHistory: boolean;
-    readonly finalHeight: number | null;
-  };
+  readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
   readonly nowMs: () => number;
   /** Of `lastBlock`: what may be looked up in one go. */
   readonly mostLookUps?: number;

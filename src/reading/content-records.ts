@@ -1,29 +1,32 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { WantedBlob } from '../catalog/wanted-table.ts';
-import type { ChainFollowing } from '../chain/chain-following.ts';
+import { occurrencePage } from '../chain/occurrence-page.ts';
 import type { ContentName, NamedHash, TxId } from '../core/blob/ids.ts';
 import type { ContentRecord, ListingPage, ListingQuery, RecordLookup } from '../view/archive-view.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { ArchiveReader } from './archive-reader.ts';
 import { describeWanted, failureOf, isoTime } from './content-record.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 
-export interface ContentRecordModules {
-  readonly catalog: Catalog;
-  readonly reader: Pick<ArchiveReader, 'entriesOf' | 'absence' | 'refusal'>;
-  readonly chain: Pick<ChainFollowing, 'occurrences'>;
-}
-
 /** What is known of contents, one of them or page by page: everything but the bytes. */
 export class ContentRecords {
-  readonly #modules: ContentRecordModules;
+  readonly #catalog: Catalog;
+  readonly #reader: Pick<ArchiveReader, 'entriesOf' | 'absence' | 'refusal'>;
+  readonly #chain: Pick<ChainState, 'finalHeight'>;
 
-  constructor(modules: ContentRecordModules) {
-    this.#modules = modules;
+  constructor(
+    catalog: Catalog,
+    reader: Pick<ArchiveReader, 'entriesOf' | 'absence' | 'refusal'>,
+    chain: Pick<ChainState, 'finalHeight'>,
+  ) {
+    this.#catalog = catalog;
+    this.#reader = reader;
+    this.#chain = chain;
   }
 
   async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null): Promise<RecordLookup> {
-    const { reader, catalog } = this.#modules;
+    const [reader, catalog] = [this.#reader, this.#catalog];
     const [entry] = reader.entriesOf(name);
     const wanted = catalog.findWanted(name.versionHash);
     if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted, occurrencesAfter) };
@@ -34,7 +37,7 @@ export class ContentRecords {
   /** Throws `ArchiveError` `archive/bad-cursor`. */
   list(query: ListingQuery): ListingPage {
     const after = query.after === null ? null : decodeCursor(query.after, query.order);
-    const entries = this.#modules.catalog.page(query.order, after, query.limit + 1);
+    const entries = this.#catalog.page(query.order, after, query.limit + 1);
     const shown = entries.slice(0, query.limit);
     const last = shown.at(-1);
     const more = entries.length > shown.length && last !== undefined;
@@ -45,7 +48,7 @@ export class ContentRecords {
   }
 
   #describe(entry: ContentEntry, wanted: WantedBlob | null, after: string | null): ContentRecord {
-    const { catalog } = this.#modules;
+    const catalog = this.#catalog;
     const replicas = catalog.placementsOf(entry);
     return {
       versionHash: entry.versionHash,
@@ -72,8 +75,9 @@ export class ContentRecords {
     };
   }
 
-  #occurrencesOf(name: ContentName, txid: TxId | null, after: string | null) {
-    const { occurrences, next } = this.#modules.chain.occurrences(name, txid, after);
+  #occurrencesOf(name: ContentName, listedTxid: TxId | null, after: string | null) {
+    const { finalHeight } = this.#chain;
+    const { occurrences, next } = occurrencePage(this.#catalog.chain, name, { finalHeight, listedTxid, after });
     return { occurrences, nextOccurrences: next };
   }
 }

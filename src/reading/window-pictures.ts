@@ -3,6 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { WindowPlacement, WindowRow } from '../catalog/window-rows.ts';
 import { countAtRisk, isAtRisk } from '../chain/deadline-watch.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type {
   BackendTally,
   BlobColumn,
@@ -15,7 +16,7 @@ import type {
 
 export interface WindowPictureModules {
   readonly catalog: Catalog;
-  readonly chain: { readonly finalHeight: number | null };
+  readonly chain: Pick<ChainState, 'finalHeight'>;
   readonly nowMs: () => number;
 }
 

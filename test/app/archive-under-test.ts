@@ -84,7 +84,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => performance.now() }),
       conditions,
       log: logger,
-      nowMs,
+      clock: { wallMs: nowMs, steadyMs: () => performance.now() },
     },
   );
   let released = false;

@@ -2,11 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { ClockWatch } from '../../src/app/clock-watch.ts';
 import { Routine } from '../../src/app/routine.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { ChainAudit } from '../../src/chain/chain-audit.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
 import { Canary } from '../../src/replication/canary.ts';
+import { DailyScrub } from '../../src/replication/daily-scrub.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { Holding } from '../../src/replication/holding.ts';
 import { Activity } from '../../src/view/activity.ts';
@@ -29,17 +31,15 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
   const { catalog } = scene;
   const lines: string[] = [];
   const log = createLogger('info', { write: (line) => void lines.push(line) });
-  const routine = new Routine(
-    { days: 1 },
-    {
-      ...scene,
-      log,
-      records: [],
-      finalHeight: () => null,
-      audit: () => Promise.reject(new Error('not asked here')),
-      nowMs: () => scene.clock.wallMs,
-    },
-  );
+  const { conditions, activity, damage } = scene;
+  const clock = { wallMs: () => scene.clock.wallMs, steadyMs: () => scene.clock.steadyMs };
+  const routine = new Routine({
+    scrub: new DailyScrub({ days: 1 }, { ...scene, log, records: [] }),
+    canary: new Canary({ catalog, damage, conditions, holdings: () => [], random: () => 0 }),
+    audit: new ChainAudit(catalog, { state: { tip: null } }, { finalHeight: null }, conditions, clock),
+    clock: new ClockWatch(catalog, [], conditions, activity, clock),
+    ...{ catalog, conditions, log },
+  });
   const dropped = sighting('dropped', { medianTimeSeconds: 1_767_000_000 });
   catalog.noteListed([dropped]);
   const failure = { code: 'archive/absent-at-node', message: 'It has not got it.', nextAttemptMs: null };
@@ -124,7 +124,7 @@ describe('the clock', () => {
     const clock = new HandClock();
     const activity = new Activity();
     const conditions = new ConditionBoard(silent, clock.nowMs);
-    const watch = new ClockWatch({ catalog, sites: [], conditions, activity, nowMs: clock.nowMs });
+    const watch = new ClockWatch(catalog, [], conditions, activity, { wallMs: clock.nowMs, steadyMs: () => 0 });
     catalog.chain.recordStart(1);
     let previousHash = hashAt(0);
     for (const [index, offset] of offsets.entries()) {

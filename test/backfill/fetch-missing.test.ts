@@ -10,6 +10,7 @@ import { SourceError } from '../../src/backfill/source/errors.ts';
 import { SourceDesk } from '../../src/backfill/source-desk.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import type { Spooler } from '../../src/ingest/spooler.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -105,16 +106,15 @@ async function scene(afterEach: () => void = () => {}): Promise<Scene> {
     events,
     async run(sources, signal = NEVER) {
       const report = (event: BackfillEvent) => void events.push(event);
-      const steadyMs = () => performance.now();
       const range = new MissingInRange({ from: START - 2, to: START }, catalog);
       const { wanted, atRisk } = await range.count(signal);
       const fetching = new FetchMissing(
         { requests: 3, bytesPerSecond: null, wanted, atRisk },
         {
-          ...{ catalog, range, report, steadyMs, losses: null, nowMs: Date.now },
+          ...{ catalog, range, report, losses: null, clock: SYSTEM_CLOCK },
           spooler,
           own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
-          desks: sources.map((source) => new SourceDesk(source, { verifier, report, steadyMs })),
+          desks: sources.map((source) => new SourceDesk(source, verifier, report, SYSTEM_CLOCK)),
         },
       );
       await fetching.run(signal);

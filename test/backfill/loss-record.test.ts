@@ -51,10 +51,10 @@ async function scene() {
       isListCurrent: () => true,
       isListed: () => false,
     },
-    chain: { isCurrent: () => true },
+    chain: { isCurrent: true },
     own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
     activity: new Activity(),
-    nowMs: () => 1_790_000_000_000,
+    clock: { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 },
   });
   const content: MissingContent = { ...place, height: 7, medianTimeSeconds: 1_000 };
   return { catalog, losses, content };

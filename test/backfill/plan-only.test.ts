@@ -27,11 +27,9 @@ async function planned(...told: readonly ToldSize[]) {
   const block = { height: 5, ...hashes, timeSeconds: 1, medianTimeSeconds: 1, occurrences: [occurrence], unclear: [] };
   catalog.chain.recordBlocks([block], () => true);
   const report: BackfillEvent[] = [];
-  const modules = {
-    verifier: { verify: async () => null },
-    report: (event: BackfillEvent) => void report.push(event),
-    steadyMs: () => 0,
-  };
+  const verifier = { verify: async () => null };
+  const tell = (event: BackfillEvent) => void report.push(event);
+  const clock = { wallMs: () => 0, steadyMs: () => 0 };
   const desks = told.map((size, index) => {
     const source = {
       name: `source ${index}`,
@@ -39,10 +37,10 @@ async function planned(...told: readonly ToldSize[]) {
       size: async () => size,
       close: async () => {},
     };
-    return new SourceDesk(source, modules);
+    return new SourceDesk(source, verifier, tell, clock);
   });
   const range = new MissingInRange({ from: 5, to: 5 }, catalog);
-  const { fetched, missingCount, unaskedCount, unasked } = await planOnly(range, desks, 1, modules.report, NEVER);
+  const { fetched, missingCount, unaskedCount, unasked } = await planOnly(range, desks, 1, tell, NEVER);
   return { fetched, missingCount, unaskedCount, why: unasked[0]?.answers.at(-1)?.why };
 }
 

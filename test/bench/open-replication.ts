@@ -72,7 +72,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
       knowsWhatIsMined: () => true,
     },
   );
-  const spooler = new Spooler({ ...modules, home: replication.home });
+  const spooler = new Spooler(replication.home, catalog, conditions, modules.activity);
   return {
     async admit(signal: AbortSignal): Promise<void> {
       const [fault] = await replication.admit(signal);

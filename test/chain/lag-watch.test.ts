@@ -22,7 +22,7 @@ function watched() {
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
   const group = new NodeGroup([new NamedNode('first', 100), new NamedNode('second', 103)], async () => null);
   const clock = { nowMs: 5 };
-  const lag = new LagWatch({ askLast: (names) => group.askLast(names), conditions, steadyMs: () => clock.nowMs });
+  const lag = new LagWatch(group, conditions, { wallMs: () => 0, steadyMs: () => clock.nowMs });
   const followed = async () => (await group.tip(NEVER)).height;
   const note = (first: number, second: number) =>
     lag.note(

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { NotCurrent } from '../../src/chain/chain-following.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { ChainQuestions } from '../../src/reading/chain-questions.ts';
+import type { NotCurrent } from '../../src/view/chain-state.ts';
 import { type CatalogSetup, openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
 
 const sha = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { SpooledContent } from '../../catalog/content-table.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
 import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
@@ -13,7 +14,7 @@ export interface FindAgainModules {
   readonly sites: readonly Site[];
   readonly rehash: RehashRule;
   readonly custom: CustomUpkeep;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 /**
@@ -21,14 +22,14 @@ export interface FindAgainModules {
  * was found. A place that does not answer has it queued, and its replicator finds out.
  */
 export async function findAgain(name: ContentName, modules: FindAgainModules, signal: AbortSignal): Promise<string[]> {
-  const { catalog, store, sites, rehash, custom, nowMs } = modules;
+  const { catalog, store, sites, rehash, custom, clock } = modules;
   const entry = catalog.find(name.versionHash).find(({ hashType }) => hashType === name.hashType);
   const content = (sizeBytes: number): SpooledContent => ({
     ...name,
     sizeBytes,
     txid: entry?.txid ?? null,
     medianTimeSeconds: entry?.medianTimeSeconds ?? null,
-    firstSeenMs: entry?.firstSeenMs ?? nowMs(),
+    firstSeenMs: entry?.firstSeenMs ?? clock.wallMs(),
   });
   const lookHere = async () => {
     const copy = await store.copy(name, signal);

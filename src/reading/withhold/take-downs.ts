@@ -1,14 +1,13 @@
 import type { Catalog } from '../../catalog/catalog.ts';
-import { withheldPath } from '../../catalog/withheld-document.ts';
 import type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
 import { ArchiveError } from '../../core/archive-errors.ts';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import type { Logger } from '../../core/observability/logger.ts';
 import { BACKOFF } from '../../core/time/backoff.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import { type Next, runLoop } from '../../core/time/run-loop.ts';
 import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
-import type { DamageWatch } from '../../replication/damage-watch.ts';
 import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
@@ -16,12 +15,13 @@ import type { RehashRule } from '../../verify/verified-blob.ts';
 import { findAgain } from './find-again.ts';
 import { type PurgeOutcome, purgeEverywhere } from './purge.ts';
 import { namesListedIn } from './withheld-file.ts';
-import { type WithheldRecordStore, withheldRecordsIn } from './withheld-records.ts';
+import type { WithheldRecordStore } from './withheld-records.ts';
+import type { WithheldSayings } from './withheld-sayings.ts';
 
 export type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
 
 export interface TakeDownModules {
-  readonly archiverId: string;
+  readonly sayings: WithheldSayings;
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly replication: { readonly sites: readonly Site[]; admit(signal: AbortSignal): Promise<unknown> };
@@ -33,11 +33,10 @@ export interface TakeDownModules {
   readonly withheldFile: string | null;
   readonly rehash: RehashRule;
   readonly custom: CustomUpkeep;
-  readonly damage: Pick<DamageWatch, 'forget'>;
   readonly poller: { forget(versionHash: ContentName['versionHash']): void };
   readonly conditions: ConditionBoard;
   readonly log: Logger;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 export interface TakeDownReport {
@@ -86,11 +85,11 @@ export class TakeDowns {
   }
 
   get status(): TakeDownStatus {
-    const { catalog, archiverId } = this.#modules;
+    const { catalog, sayings } = this.#modules;
     const archivers = catalog.withheld.list().map(({ archiver }) => archiver);
     return {
       count: catalog.withheld.count,
-      others: [...new Set(archivers)].filter((archiver) => archiver !== archiverId),
+      others: [...new Set(archivers)].filter((archiver) => archiver !== sayings.archiverId),
       readAt: this.#readAtMs === null ? null : new Date(this.#readAtMs).toISOString(),
     };
   }
@@ -102,12 +101,13 @@ export class TakeDowns {
 
   /** Nothing of it is served, fetched, mended or replicated from the moment this is recorded. */
   async withhold(name: NamedHash, reason: string, purge: boolean, signal: AbortSignal): Promise<TakeDownReport> {
-    const { catalog, archiverId: archiver, nowMs, evidence, replication, log } = this.#modules;
+    const { catalog, sayings, clock, evidence, replication, log } = this.#modules;
+    const archiver = sayings.archiverId;
     const { versionHash } = name;
     const onChain = HASH_TYPES.filter((hashType) => catalog.chain.lastHeight({ hashType, versionHash }) !== null);
     const types = catalog.withheld.typesOf(name, onChain);
-    const entries = types.map((hashType) => ({ hashType, versionHash, archiver, reason, atMs: nowMs(), purge }));
-    this.#record(entries, true);
+    const entries = types.map((hashType) => ({ hashType, versionHash, archiver, reason, atMs: clock.wallMs(), purge }));
+    this.#modules.sayings.record(entries, true);
     await replication.admit(signal);
     log.warn({ versionHash, reason, purge }, 'a blob is withheld');
     const withheld = catalog.withheld.find(name).filter((entry) => entry.archiver === archiver);
@@ -121,12 +121,13 @@ export class TakeDowns {
   }
 
   async #revoke(name: NamedHash, signal: AbortSignal): Promise<RevocationReport> {
-    const { catalog, archiverId, nowMs, evidence, replication, poller, log } = this.#modules;
+    const { catalog, sayings, clock, evidence, replication, poller, log } = this.#modules;
+    const { archiverId } = sayings;
     const all = catalog.withheld.find(name);
     const own = all.filter(({ archiver }) => archiver === archiverId);
     const stillWithheldBy = [...new Set(all.map(({ archiver }) => archiver))].filter((one) => one !== archiverId);
     if (own.length === 0) throw notWithheld(name, stillWithheldBy);
-    const left = catalog.withheld.revoke(own, true, nowMs());
+    const left = catalog.withheld.revoke(own, true, clock.wallMs());
     log.warn({ versionHash: name.versionHash }, 'a blob is withheld no more');
     await replication.admit(signal);
     const found: string[] = [];
@@ -170,7 +171,7 @@ export class TakeDowns {
 
   /** Reads the records of every archiver. false: some backend could not be read, and what it said last goes on counting. */
   async refresh(signal: AbortSignal): Promise<boolean> {
-    const { catalog, nowMs, conditions } = this.#modules;
+    const { catalog, clock, conditions } = this.#modules;
     const said = new Map<string, WithheldEntry>();
     const faults: StorageError[] = [];
     for (const read of this.#sources()) {
@@ -178,7 +179,7 @@ export class TakeDowns {
         const entries = await read(signal);
         for (const entry of entries) said.set(keyOf(entry), entry);
         // At once: the next source may not answer for long.
-        this.#recordNew(entries);
+        this.#modules.sayings.recordNew(entries);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof StorageError)) throw error;
@@ -191,64 +192,29 @@ export class TakeDowns {
       return false;
     }
     conditions.set('withheld', null);
-    const ended = this.list().filter((entry) => entry.archiver !== this.#modules.archiverId && !said.has(keyOf(entry)));
-    for (const name of catalog.withheld.revoke(ended, false, nowMs())) {
+    const ended = this.list().filter(
+      (entry) => entry.archiver !== this.#modules.sayings.archiverId && !said.has(keyOf(entry)),
+    );
+    for (const name of catalog.withheld.revoke(ended, false, clock.wallMs())) {
       this.#modules.poller.forget(name.versionHash);
       await findAgain(name, { ...this.#modules, sites: this.#modules.replication.sites }, signal);
     }
-    this.#readAtMs = nowMs();
+    this.#readAtMs = clock.wallMs();
     return true;
   }
 
-  /** Before a backend is used for the first time: nothing that may not lie there is put there. Throws `StorageError`. */
-  async readFrom(site: Site, signal: AbortSignal): Promise<void> {
-    const store = site.store.documents;
-    if (store === null) return;
-    this.#recordNew(await this.#saidBy(store, signal));
-  }
-
   #sources(): ((signal: AbortSignal) => Promise<WithheldEntry[]>)[] {
-    const { records, replication, withheldFile, nowMs } = this.#modules;
+    const { records, replication, withheldFile, clock } = this.#modules;
     const named = replication.sites.map(({ store }) => store.documents).filter((store) => store !== null);
-    const stores = [...records, ...named].map((store) => (signal: AbortSignal) => this.#saidBy(store, signal));
+    const stores = [...records, ...named].map(
+      (store) => (signal: AbortSignal) => this.#modules.sayings.saidBy(store, signal),
+    );
     if (withheldFile === null) return stores;
     const fromFile = async () =>
       (await namesListedIn(withheldFile)).map((name) => {
-        return { ...name, archiver: FILE, reason: 'listed by the operator', atMs: nowMs(), purge: false };
+        return { ...name, archiver: FILE, reason: 'listed by the operator', atMs: clock.wallMs(), purge: false };
       });
     return [...stores, fromFile];
-  }
-
-  async #saidBy(store: WithheldRecordStore, signal: AbortSignal): Promise<WithheldEntry[]> {
-    const records = await withheldRecordsIn(store, signal);
-    return records
-      .filter(({ revokedAt, archiver, ...name }) => revokedAt === null && !this.#isRevokedHere(name, archiver))
-      .map(({ hashType, versionHash, archiver, reason, at }) => {
-        return { hashType, versionHash, archiver, reason, atMs: Date.parse(at), purge: false };
-      });
-  }
-
-  #isKnown(entry: WithheldEntry): boolean {
-    return this.#modules.catalog.withheld.find(entry).some(({ archiver }) => archiver === entry.archiver);
-  }
-
-  /** This archiver's own record on a backend that has not got the revocation yet. */
-  #isRevokedHere(name: ContentName, archiver: string): boolean {
-    const { archiverId, catalog } = this.#modules;
-    return archiver === archiverId && catalog.evidence.find(withheldPath(name)) !== null;
-  }
-
-  #recordNew(said: readonly WithheldEntry[]): void {
-    this.#record(
-      said.filter((entry) => !this.#isKnown(entry)),
-      false,
-    );
-  }
-
-  #record(entries: readonly WithheldEntry[], evidence: boolean): void {
-    const { catalog, damage } = this.#modules;
-    catalog.withheld.record(entries, evidence);
-    for (const entry of entries) damage.forget(entry);
   }
 
   async #purge(entries: readonly WithheldEntry[], signal: AbortSignal): Promise<PurgeOutcome[]> {

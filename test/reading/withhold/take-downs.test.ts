@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/core/observability/logger.ts';
 import { TakeDowns } from '../../../src/reading/withhold/take-downs.ts';
 import type { WithheldRecordStore } from '../../../src/reading/withhold/withheld-records.ts';
+import { WithheldSayings } from '../../../src/reading/withhold/withheld-sayings.ts';
 import { parseRecordPath } from '../../../src/storage/record-path.ts';
 import { MemoryBackend, refusal } from '../../replication/memory-backend.ts';
 import { replicationScene } from '../../replication/replication-scene.ts';
@@ -19,13 +20,14 @@ async function scene(records: readonly WithheldRecordStore[] = []) {
   await scene.spool(BLOB);
   await replication.drain(['s3'], NEVER);
   const takeDowns = new TakeDowns({
-    ...{ archiverId: 'aa'.repeat(8), catalog, store, replication, rehash, custom, damage, conditions },
+    ...{ catalog, store, replication, rehash, custom, conditions },
+    sayings: new WithheldSayings('aa'.repeat(8), catalog, damage),
     withheldFile: null,
     records,
     evidence: { deliverNow: async () => new Map() },
     poller: { forget: () => {} },
     log: createLogger('fatal', { write: () => {} }),
-    nowMs: () => clock.wallMs,
+    clock: { wallMs: () => clock.wallMs, steadyMs: () => clock.steadyMs },
   });
   const state = () => catalog.find(BLOB.versionHash).map((entry) => entry.state);
   return { backend, takeDowns, clock, state, catalog, damage, conditions };

@@ -1,0 +1,71 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Clock } from '../core/time/clock.ts';
+import type { Poller } from '../ingest/poller.ts';
+import type { ChainState } from '../view/chain-state.ts';
+import { type AuditRange, auditChain, type ChainAuditReport, type OccurrenceClass } from './audit.ts';
+
+/** Of an audit's findings, in the evidence of it; losses have evidence of their own. */
+const MOST_FINDINGS_KEPT = 1_000;
+
+/** Compares what is on chain with what is held: for whoever asks, and at its times. */
+export class ChainAudit {
+  readonly #catalog: Catalog;
+  readonly #poller: { readonly state: Pick<Poller['state'], 'tip'> };
+  readonly #chain: Pick<ChainState, 'finalHeight'>;
+  readonly #conditions: ConditionBoard;
+  readonly #clock: Clock;
+  /** Occurrences by what became of them, at the last audit; null: there was none in this process. */
+  tally: Readonly<Record<OccurrenceClass, number>> | null = null;
+
+  constructor(
+    catalog: Catalog,
+    poller: { readonly state: Pick<Poller['state'], 'tip'> },
+    chain: Pick<ChainState, 'finalHeight'>,
+    conditions: ConditionBoard,
+    clock: Clock,
+  ) {
+    this.#catalog = catalog;
+    this.#poller = poller;
+    this.#chain = chain;
+    this.#conditions = conditions;
+    this.#clock = clock;
+  }
+
+  /** Everything final, from the lowest height that was walked. When, its caller says. */
+  async run(signal: AbortSignal): Promise<void> {
+    const to = this.#chain.finalHeight;
+    if (to === null) return;
+    const report = await this.audit({ from: null, to }, signal);
+    this.tally = report.occurrences;
+    this.#tell(report);
+  }
+
+  /** The result is evidence, and goes to every backend. */
+  async audit(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
+    const report = await this.compare(range, signal);
+    const at = new Date(this.#clock.wallMs()).toISOString();
+    const findings = report.findings.slice(0, MOST_FINDINGS_KEPT);
+    this.#catalog.evidence.put(`audits/${at.replace(/[-:]/g, '')}.json`, { format: 1, at, ...report, findings });
+    return report;
+  }
+
+  compare(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
+    const facts = { finalHeight: this.#chain.finalHeight, nodeTip: this.#poller.state.tip };
+    return auditChain(this.#catalog, range, facts, signal);
+  }
+
+  #tell({ findingCount, occurrences: { pending, lost }, spooled }: ChainAuditReport): void {
+    this.#conditions.set(
+      'audit',
+      findingCount === 0
+        ? null
+        : {
+            code: 'audit/incomplete',
+            message: `Of what is final on chain, ${pending - spooled} occurrences are not here, ${spooled} are not on enough backends, ${lost} are lost.`,
+            hint: '`holdfast check --chain` lists them. What is below the start height is archived by `holdfast backfill`.',
+            blocksReadiness: false,
+          },
+    );
+  }
+}

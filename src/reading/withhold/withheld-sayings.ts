@@ -1,0 +1,58 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import { withheldPath } from '../../catalog/withheld-document.ts';
+import type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
+import type { ContentName } from '../../core/blob/ids.ts';
+import type { DamageWatch } from '../../replication/damage-watch.ts';
+import type { Site } from '../../replication/site.ts';
+import { type WithheldRecordStore, withheldRecordsIn } from './withheld-records.ts';
+
+/** What archivers say that they withhold, taken over into the catalog: nothing of it is served from then on. */
+export class WithheldSayings {
+  readonly archiverId: string;
+  readonly #catalog: Catalog;
+  readonly #damage: Pick<DamageWatch, 'forget'>;
+
+  constructor(archiverId: string, catalog: Catalog, damage: Pick<DamageWatch, 'forget'>) {
+    this.archiverId = archiverId;
+    this.#catalog = catalog;
+    this.#damage = damage;
+  }
+
+  /** Before a backend is used for the first time: nothing that may not lie there is put there. Throws `StorageError`. */
+  async readFrom(site: Site, signal: AbortSignal): Promise<void> {
+    const store = site.store.documents;
+    if (store === null) return;
+    this.recordNew(await this.saidBy(store, signal));
+  }
+
+  async saidBy(store: WithheldRecordStore, signal: AbortSignal): Promise<WithheldEntry[]> {
+    const records = await withheldRecordsIn(store, signal);
+    return records
+      .filter(({ revokedAt, archiver, ...name }) => revokedAt === null && !this.#isRevokedHere(name, archiver))
+      .map(({ hashType, versionHash, archiver, reason, at }) => {
+        return { hashType, versionHash, archiver, reason, atMs: Date.parse(at), purge: false };
+      });
+  }
+
+  recordNew(said: readonly WithheldEntry[]): void {
+    this.record(
+      said.filter((entry) => !this.#isKnown(entry)),
+      false,
+    );
+  }
+
+  /** `evidence`: this archiver says it, and every backend is to get the record. */
+  record(entries: readonly WithheldEntry[], evidence: boolean): void {
+    this.#catalog.withheld.record(entries, evidence);
+    for (const entry of entries) this.#damage.forget(entry);
+  }
+
+  #isKnown(entry: WithheldEntry): boolean {
+    return this.#catalog.withheld.find(entry).some(({ archiver }) => archiver === entry.archiver);
+  }
+
+  /** This archiver's own record on a backend that has not got the revocation yet. */
+  #isRevokedHere(name: ContentName, archiver: string): boolean {
+    return archiver === this.archiverId && this.#catalog.evidence.find(withheldPath(name)) !== null;
+  }
+}

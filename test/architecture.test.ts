@@ -174,7 +174,6 @@ const LOOPS: readonly string[] = [
   'src/chain/record-keeper.ts',
   'src/replication/admission.ts',
   'src/replication/local-mender.ts',
-  'src/replication/moved-backend.ts',
   'src/replication/replicator.ts',
   'src/replication/row-salvage.ts',
 ];

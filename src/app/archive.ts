@@ -230,7 +230,7 @@ export class Archive implements ArchiveView {
       scrub: new DailyScrub(options.scrub, {
         ...{ catalog, store, rehash, records, damage, replication, archiverId, custom, conditions, log },
       }),
-      canary: new Canary({ catalog, damage, conditions, holdings, random: Math.random }),
+      canary: new Canary(catalog, damage, conditions, holdings, Math.random),
       audit: this.#audit,
       clock: new ClockWatch(catalog, sites, conditions, activity, clock),
       ...{ catalog, conditions, log },
@@ -250,7 +250,7 @@ export class Archive implements ArchiveView {
     });
     this.#records = new ContentRecords(catalog, this.#reader, chain);
     this.chainView = new ChainQuestions({ node, catalog, records: stores, poller, lists, adoption, chain, nowMs });
-    this.windowView = new WindowPictures({ catalog, chain, nowMs });
+    this.windowView = new WindowPictures(catalog, chain, nowMs);
     this.inventory = new Inventories({ catalog, hasher, chain, adoption, boundChain });
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, activity, clock },

@@ -45,11 +45,9 @@ export function scheduledWork(
       ? null
       : new Heartbeat(
           { url: settings.heartbeatUrl, everyMs: settings.heartbeatSeconds * 1_000 },
-          {
-            isHealthy: () => archive.status().conditions.every(({ blocksReadiness }) => !blocksReadiness),
-            told: (failure) => routine.heartbeatTold(failure),
-            wait: sleep,
-          },
+          () => archive.status().conditions.every(({ blocksReadiness }) => !blocksReadiness),
+          (failure) => routine.heartbeatTold(failure),
+          sleep,
         );
   return {
     schedule,

@@ -58,7 +58,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     if (archiver !== null) closing.push(() => archiver.close());
 
     const conditions = new ConditionBoard(log.child({ room: 'reader' }), SYSTEM_CLOCK.wallMs);
-    const watch = new StatelessWatch({ sites, withheld, archiver, conditions });
+    const watch = new StatelessWatch(sites, withheld, archiver, conditions);
     declareStandingMetrics(metrics, () => ({
       backends: sites.map(({ id, isLeftAlone }) => ({ id, isUp: !isLeftAlone })),
       conditions: conditions.all(),
@@ -71,7 +71,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     });
     await settled;
     refuseOtherChain(conditions);
-    const reader = new StatelessReader({ sites, withheld, archiver });
+    const reader = new StatelessReader(sites, withheld, archiver);
     const http = await createReaderServer(
       {
         read: reader.read.bind(reader),

@@ -82,7 +82,7 @@ export class ChainQuestions implements ChainView {
 
   constructor(modules: ChainQuestionModules) {
     this.#modules = modules;
-    this.#lastSaved = new LastSavedBlock(modules);
+    this.#lastSaved = new LastSavedBlock(modules.catalog, modules.nowMs, modules.mostLookUps);
     this.#proofs = new OccurrenceProofs(modules.catalog, modules.records);
   }
 

@@ -2,13 +2,6 @@ import { setImmediate as letOthersWork } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 
-export interface LastSavedBlockModules {
-  readonly catalog: Catalog;
-  readonly nowMs: () => number;
-  /** What may be looked up in one go; more is searched for in steps. */
-  readonly mostLookUps?: number;
-}
-
 export type LastSaved =
   /** From the start up to this height everything is saved; below the start: nothing is. */
   | { readonly kind: 'saved'; readonly upTo: number }
@@ -34,13 +27,18 @@ const LEAST_MS = 500;
  * over a new block or lock, where it is found at once.
  */
 export class LastSavedBlock {
-  readonly #modules: LastSavedBlockModules;
+  readonly #catalog: Catalog;
+  readonly #nowMs: () => number;
+  /** What may be looked up in one go; more is searched for in steps. */
+  readonly #mostLookUps: number | undefined;
   #known: Remembered | null = null;
   #search: Promise<void> | null = null;
   #failure: unknown = null;
 
-  constructor(modules: LastSavedBlockModules) {
-    this.#modules = modules;
+  constructor(catalog: Catalog, nowMs: () => number, mostLookUps?: number) {
+    this.#catalog = catalog;
+    this.#nowMs = nowMs;
+    this.#mostLookUps = mostLookUps;
   }
 
   /** Resolves when no search is under way. */
@@ -63,7 +61,7 @@ export class LastSavedBlock {
   #standing(finalHeight: number): Remembered | null {
     const known = this.#known;
     if (known === null) return null;
-    const { chain } = this.#modules.catalog;
+    const { chain } = this.#catalog;
     if (known.asked === null) {
       const isOurs = known.hash === null || chain.blockAt(known.upTo)?.hash === known.hash;
       return isOurs ? known : null;
@@ -74,29 +72,28 @@ export class LastSavedBlock {
 
   /** A clock that stepped back makes nothing last longer. */
   #isFresh({ atMs, lastsMs }: Remembered): boolean {
-    const age = this.#modules.nowMs() - atMs;
+    const age = this.#nowMs() - atMs;
     return age >= 0 && age < lastsMs;
   }
 
   /** null: it would take too long. */
   #atOnce(startHeight: number, finalHeight: number): LastSaved | null {
-    const { catalog, nowMs, mostLookUps } = this.#modules;
     const begun = performance.now();
-    const unsaved = catalog.answers.firstUnsavedHeight(startHeight, mostLookUps);
+    const unsaved = this.#catalog.answers.firstUnsavedHeight(startHeight, this.#mostLookUps);
     if (unsaved === 'too-many') {
       if (this.#failure === null) return null;
       const failure = this.#failure;
       this.#failure = null;
       throw failure;
     }
-    const { tip } = catalog.chain.state;
+    const { tip } = this.#catalog.chain.state;
     const upTo = unsaved === null ? finalHeight : Math.min(finalHeight, unsaved - 1);
     const lastsMs = Math.max(LEAST_MS, (performance.now() - begun) / SHARE);
     const asked = { finalHeight, tip: tip?.hash };
     this.#known =
       asked.tip === undefined
         ? null
-        : { upTo, hash: null, asked: { finalHeight, tip: asked.tip }, atMs: nowMs(), lastsMs };
+        : { upTo, hash: null, asked: { finalHeight, tip: asked.tip }, atMs: this.#nowMs(), lastsMs };
     return { kind: 'saved', upTo };
   }
 
@@ -105,7 +102,7 @@ export class LastSavedBlock {
     try {
       const found = await this.#lookThrough(startHeight, finalHeight);
       const lastsMs = Math.max(LEAST_MS, (performance.now() - begun) / SHARE);
-      if (found !== null) this.#known = { ...found, asked: null, atMs: this.#modules.nowMs(), lastsMs };
+      if (found !== null) this.#known = { ...found, asked: null, atMs: this.#nowMs(), lastsMs };
     } catch (error) {
       // Whoever asks next is told.
       this.#failure = error;
@@ -119,7 +116,7 @@ export class LastSavedBlock {
     startHeight: number,
     finalHeight: number,
   ): Promise<{ upTo: number; hash: BlockHash | null } | null> {
-    const { catalog } = this.#modules;
+    const catalog = this.#catalog;
     const snapshot = catalog.snapshot();
     try {
       let upTo = finalHeight;

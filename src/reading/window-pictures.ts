@@ -14,12 +14,6 @@ import type {
   WindowView,
 } from '../view/window-view.ts';
 
-export interface WindowPictureModules {
-  readonly catalog: Catalog;
-  readonly chain: Pick<ChainState, 'finalHeight'>;
-  readonly nowMs: () => number;
-}
-
 /** Two windows of a main network; where blocks come faster, the newest are drawn. */
 const MOST_BLOCKS = 320;
 /** So far behind its deadline is a block still drawn. */
@@ -57,24 +51,27 @@ interface DrawnBlock {
 
 /** Draws the window out of the catalog, without keeping anybody else waiting. */
 export class WindowPictures implements WindowView {
-  readonly #modules: WindowPictureModules;
+  readonly #catalog: Catalog;
+  readonly #chain: Pick<ChainState, 'finalHeight'>;
+  readonly #nowMs: () => number;
   /** By block hash. */
   #drawn = new Map<string, DrawnBlock>();
   #askedMs = 0;
   #last: { readonly key: string; readonly picture: WindowPicture } | null = null;
 
-  constructor(modules: WindowPictureModules) {
-    this.#modules = modules;
+  constructor(catalog: Catalog, chain: Pick<ChainState, 'finalHeight'>, nowMs: () => number) {
+    this.#catalog = catalog;
+    this.#chain = chain;
+    this.#nowMs = nowMs;
   }
 
   picture(): WindowPicture {
-    const { catalog, chain } = this.#modules;
-    const changes = catalog.window.changes();
-    const nowMs = this.#modules.nowMs();
+    const changes = this.#catalog.window.changes();
+    const nowMs = this.#nowMs();
     const isComplete = [...this.#drawn.values()].every(({ read }) => read.changes === changes);
     if (!isComplete && Math.abs(nowMs - this.#askedMs) > FORGET_MS) this.#drawn.clear();
     this.#askedMs = nowMs;
-    const key = `${changes} ${catalog.chain.state.tip?.hash} ${chain.finalHeight}`;
+    const key = `${changes} ${this.#catalog.chain.state.tip?.hash} ${this.#chain.finalHeight}`;
     if (this.#last?.key === key && isComplete) return this.#last.picture;
     const picture = this.#draw(changes);
     this.#last = { key, picture };
@@ -82,26 +79,26 @@ export class WindowPictures implements WindowView {
   }
 
   #draw(changes: number): WindowPicture {
-    const { catalog } = this.#modules;
-    const { tip } = catalog.chain.state;
+    const { tip } = this.#catalog.chain.state;
     const nowSeconds = tip?.medianTimeSeconds ?? 0;
     const sinceSeconds = nowSeconds - RETENTION_SECONDS;
-    const found = tip === null ? [] : catalog.window.blocks(tip.height, sinceSeconds - BEHIND_SECONDS, MOST_BLOCKS);
+    const found =
+      tip === null ? [] : this.#catalog.window.blocks(tip.height, sinceSeconds - BEHIND_SECONDS, MOST_BLOCKS);
     const due = this.#due(found, changes);
     const drawn = found.map((block) => this.#drawBlock(block, nowSeconds, due.has(block.hash) ? changes : null));
     this.#drawn = new Map(drawn.map((one) => [one.block.hash, one]));
     const blocks = drawn.map(({ block }) => block);
-    const waiting = catalog.window.waiting(sinceSeconds, LATEST_ARRIVALS, MOST_BLOBS + 1);
+    const waiting = this.#catalog.window.waiting(sinceSeconds, LATEST_ARRIVALS, MOST_BLOBS + 1);
     const arrived = waiting.flatMap(({ sequence }) => (sequence === null ? [] : [sequence]));
-    const { copies } = tallyOf(catalog.window.placementsOfContents(arrived));
-    const stateOf = (row: WindowRow) => (catalog.withheld.has(row) ? 'withheld' : row.state);
+    const { copies } = tallyOf(this.#catalog.window.placementsOfContents(arrived));
+    const stateOf = (row: WindowRow) => (this.#catalog.withheld.has(row) ? 'withheld' : row.state);
     return {
       retentionSeconds: RETENTION_SECONDS,
       tip: tip && { height: tip.height, medianTimeSeconds: tip.medianTimeSeconds },
       blocks,
       blocksNotDrawn: this.#notDrawn(blocks[0] ?? null, sinceSeconds),
       waiting: columnOf(waiting, stateOf, copies),
-      atRisk: countAtRisk(catalog, nowSeconds),
+      atRisk: countAtRisk(this.#catalog, nowSeconds),
       backends: sumOf(drawn.flatMap(({ read }) => read.tallies)),
     };
   }
@@ -121,13 +118,13 @@ export class WindowPictures implements WindowView {
 
   /** `changes`: it is to be read as of then; null: what was read is good. */
   #drawBlock(found: BlockRow, nowSeconds: number, changes: number | null): DrawnBlock {
-    const { catalog, chain } = this.#modules;
     const { height, hash, timeSeconds, medianTimeSeconds } = found;
     const before = this.#drawn.get(hash);
     const read = before === undefined || changes !== null ? this.#read(height, changes ?? -1) : before.read;
-    const isFinal = chain.finalHeight !== null && height <= chain.finalHeight;
+    const isFinal = this.#chain.finalHeight !== null && height <= this.#chain.finalHeight;
     const states = read.rows.map(
-      (row): WindowBlobState => (catalog.withheld.has(row) ? 'withheld' : stateIn(row, medianTimeSeconds, nowSeconds)),
+      (row): WindowBlobState =>
+        this.#catalog.withheld.has(row) ? 'withheld' : stateIn(row, medianTimeSeconds, nowSeconds),
     );
     const essence = `${isFinal} ${states.join()}`;
     if (before?.read === read && before.essence === essence) return before;
@@ -136,16 +133,15 @@ export class WindowPictures implements WindowView {
   }
 
   #read(height: number, changes: number): ReadBlock {
-    const { window } = this.#modules.catalog;
+    const { window } = this.#catalog;
     const rows = window.ofBlock(height, MOST_BLOBS + 1);
     return { changes, rows, ...tallyOf(window.placementsOf(height, MOST_BLOBS)) };
   }
 
   #notDrawn(lowest: WindowBlock | null, sinceSeconds: number): number {
-    const { catalog } = this.#modules;
-    const { startHeight } = catalog.chain.state;
+    const { startHeight } = this.#catalog.chain.state;
     if (lowest === null || startHeight === null || lowest.medianTimeSeconds < sinceSeconds) return 0;
-    return lowest.height - 1 - (catalog.window.highestBelow(lowest.height, sinceSeconds) ?? startHeight - 1);
+    return lowest.height - 1 - (this.#catalog.window.highestBelow(lowest.height, sinceSeconds) ?? startHeight - 1);
   }
 }
 

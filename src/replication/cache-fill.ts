@@ -6,26 +6,26 @@ import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { LocalRoom } from './local-room.ts';
 
-export interface CacheFillModules {
-  readonly store: LocalStore;
-  readonly room: LocalRoom;
-  readonly catalog: Catalog;
-  readonly rehash: RehashRule;
-  readonly conditions: ConditionBoard;
-}
-
 /** Bytes on their way into the cache; what is read beyond it is served and not kept. */
 const MOST_BYTES_UNDER_WAY = 8_388_608;
 
 /** Keeps what was read from a backend in the cache, so that it is near when it is asked for again. */
 export class CacheFill {
-  readonly #modules: CacheFillModules;
+  readonly #store: LocalStore;
+  readonly #room: LocalRoom;
+  readonly #catalog: Catalog;
+  readonly #rehash: RehashRule;
+  readonly #conditions: ConditionBoard;
   readonly #underWay = new Map<number, Promise<void>>();
   #bytesUnderWay = 0;
   #signal: AbortSignal | null = null;
 
-  constructor(modules: CacheFillModules) {
-    this.#modules = modules;
+  constructor(store: LocalStore, room: LocalRoom, catalog: Catalog, rehash: RehashRule, conditions: ConditionBoard) {
+    this.#store = store;
+    this.#room = room;
+    this.#catalog = catalog;
+    this.#rehash = rehash;
+    this.#conditions = conditions;
   }
 
   /** Takes what is offered until the signal aborts; resolves when nothing is under way any more. */
@@ -42,12 +42,12 @@ export class CacheFill {
   offer(entry: ContentEntry, blob: VerifiedBlob): void {
     const { sequence, sizeBytes } = entry;
     const signal = this.#signal;
-    if (!this.#modules.room.isCache || signal === null || signal.aborted || this.#underWay.has(sequence)) return;
+    if (!this.#room.isCache || signal === null || signal.aborted || this.#underWay.has(sequence)) return;
     if (this.#bytesUnderWay + sizeBytes > MOST_BYTES_UNDER_WAY) return;
     this.#bytesUnderWay += sizeBytes;
     const work = this.#keep(entry, blob, signal)
       .catch((error: unknown) => {
-        if (!signal.aborted) this.#modules.conditions.note('disk', `a blob was not cached: ${messageOf(error)}`);
+        if (!signal.aborted) this.#conditions.note('disk', `a blob was not cached: ${messageOf(error)}`);
       })
       .finally(() => {
         this.#bytesUnderWay -= sizeBytes;
@@ -57,17 +57,16 @@ export class CacheFill {
   }
 
   async #keep(entry: ContentEntry, blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
-    const { store, room, catalog, rehash } = this.#modules;
-    if (!(await room.claimSpare(entry.sizeBytes, signal))) return;
+    if (!(await this.#room.claimSpare(entry.sizeBytes, signal))) return;
     let isKept = false;
     try {
-      await store.put(blob, signal);
-      const copy = await store.copy(entry, signal);
-      isKept = copy !== null && rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
-      if (isKept) isKept = catalog.replicas.cached.recordCached(entry);
+      await this.#store.put(blob, signal);
+      const copy = await this.#store.copy(entry, signal);
+      isKept = copy !== null && this.#rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+      if (isKept) isKept = this.#catalog.replicas.cached.recordCached(entry);
     } finally {
-      room.settle(entry.sizeBytes);
-      if (!isKept) room.giveBack(entry.sizeBytes);
+      this.#room.settle(entry.sizeBytes);
+      if (!isKept) this.#room.giveBack(entry.sizeBytes);
     }
   }
 }

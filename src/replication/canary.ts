@@ -5,15 +5,6 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Holding } from './holding.ts';
 
-export interface CanaryModules {
-  readonly catalog: Catalog;
-  readonly damage: DamageWatch;
-  readonly conditions: ConditionBoard;
-  readonly holdings: () => readonly Holding[];
-  /** 0 to 1: which old blob. */
-  readonly random: () => number;
-}
-
 /** What fetching one blob through one backend came to. */
 export interface CanaryResult {
   readonly backend: string;
@@ -27,16 +18,31 @@ export interface CanaryResult {
  * is written to all day and read from never is trusted for nothing.
  */
 export class Canary {
-  readonly #modules: CanaryModules;
+  readonly #catalog: Catalog;
+  readonly #damage: DamageWatch;
+  readonly #conditions: ConditionBoard;
+  readonly #holdings: () => readonly Holding[];
+  /** 0 to 1: which old blob. */
+  readonly #random: () => number;
   /** Of the last run, by backend and age. */
   readonly results = new Map<string, CanaryResult>();
 
-  constructor(modules: CanaryModules) {
-    this.#modules = modules;
+  constructor(
+    catalog: Catalog,
+    damage: DamageWatch,
+    conditions: ConditionBoard,
+    holdings: () => readonly Holding[],
+    random: () => number,
+  ) {
+    this.#catalog = catalog;
+    this.#damage = damage;
+    this.#conditions = conditions;
+    this.#holdings = holdings;
+    this.#random = random;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { conditions, holdings } = this.#modules;
+    const holdings = this.#holdings;
     const failures: string[] = [];
     for (const holding of holdings()) {
       for (const [age, entry] of this.#chosen(holding.id)) {
@@ -44,7 +50,7 @@ export class Canary {
         if (failure !== null) failures.push(failure);
       }
     }
-    conditions.set(
+    this.#conditions.set(
       'canary',
       failures.length === 0
         ? null
@@ -59,11 +65,10 @@ export class Canary {
 
   /** Of what is proven to be there: the newest, and one from anywhere. */
   #chosen(backend: string): (readonly ['old' | 'new', ContentEntry])[] {
-    const { catalog, random } = this.#modules;
-    const newest = catalog.replicas.newestGood(backend);
+    const newest = this.#catalog.replicas.newestGood(backend);
     if (newest === null) return [];
-    const from = Math.floor(random() * newest.sequence);
-    const [old = newest] = catalog.replicas.goodAfter(backend, from, 1);
+    const from = Math.floor(this.#random() * newest.sequence);
+    const [old = newest] = this.#catalog.replicas.goodAfter(backend, from, 1);
     return [
       ['old', old],
       ['new', newest],
@@ -71,7 +76,6 @@ export class Canary {
   }
 
   async #fetch(holding: Holding, age: 'old' | 'new', entry: ContentEntry, signal: AbortSignal): Promise<string | null> {
-    const { damage } = this.#modules;
     const begunMs = performance.now();
     const note = (isGood: boolean) => {
       const seconds = (performance.now() - begunMs) / 1_000;
@@ -81,7 +85,7 @@ export class Canary {
       const kind = await holding.look(entry, signal);
       note(kind === 'good');
       if (kind === 'good') return null;
-      damage.report(holding.id, entry);
+      this.#damage.report(holding.id, entry);
       return `The ${holding.id} copy of ${entry.versionHash} is ${kind}.`;
     } catch (error) {
       signal.throwIfAborted();

@@ -7,14 +7,6 @@ import { type Attempt, firstGood } from './first-good.ts';
 import { examineLocal, findingOf } from './local-copy.ts';
 import type { Site } from './site.ts';
 
-export interface CopiesModules {
-  readonly store: LocalStore;
-  readonly rehash: RehashRule;
-  readonly verifier: Verifier;
-  readonly sites: readonly Site[];
-  readonly held: HeldBytes;
-}
-
 /** A place that answered without giving the right bytes. */
 export interface BadCopy {
   readonly backend: string;
@@ -34,22 +26,29 @@ const HEDGE_MS = 500;
 
 /** All the places that can hold a content, as one: nearest first, every byte verified. */
 export class Copies {
-  readonly #modules: CopiesModules;
+  readonly #store: LocalStore;
+  readonly #rehash: RehashRule;
+  readonly #verifier: Verifier;
+  readonly #sites: readonly Site[];
+  readonly #held: HeldBytes;
 
-  constructor(modules: CopiesModules) {
-    this.#modules = modules;
+  constructor(store: LocalStore, rehash: RehashRule, verifier: Verifier, sites: readonly Site[], held: HeldBytes) {
+    this.#store = store;
+    this.#rehash = rehash;
+    this.#verifier = verifier;
+    this.#sites = sites;
+    this.#held = held;
   }
 
   /** `except`: a backend that is not asked, because it is the one to be filled. */
   async find(name: ContentName, signal: AbortSignal, except: string | null = null): Promise<CopySearch> {
-    const { store, sites } = this.#modules;
     const bad: BadCopy[] = [];
     const faults: StorageError[] = [];
-    if (except !== store.id) {
+    if (except !== this.#store.id) {
       const blob = await this.#local(name, bad, faults, signal);
-      if (blob !== null) return { found: { blob, from: store.id }, bad, faults };
+      if (blob !== null) return { found: { blob, from: this.#store.id }, bad, faults };
     }
-    const attempts = sites
+    const attempts = this.#sites
       .filter(({ id }) => id !== except)
       .toSorted((a, b) => a.expectedMs - b.expectedMs)
       .map((site) => this.#attempt(site, name, bad, faults));
@@ -59,16 +58,17 @@ export class Copies {
 
   /** What was brought from here came out wrong: a file can rot without being touched. */
   doubt(name: ContentName): void {
-    this.#modules.rehash.doubt(name);
+    this.#rehash.doubt(name);
   }
 
   async #local(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
-    const { store, rehash, verifier } = this.#modules;
+    const store = this.#store;
+    const rehash = this.#rehash;
     try {
       const finding = await examineLocal(name, { store, rehash }, signal, async () => {
         const copy = await store.copy(name, signal);
         if (copy === null) return { kind: 'missing' };
-        return findingOf(await rehash.admit(name, copy.blob.bytes, copy.identity, verifier));
+        return findingOf(await rehash.admit(name, copy.blob.bytes, copy.identity, this.#verifier));
       });
       if (finding.kind === 'good') return finding.blob;
       bad.push({ backend: store.id, kind: finding.kind });
@@ -81,9 +81,8 @@ export class Copies {
 
   /** No place has it any more, and this process serves it still: that is a copy to mend from. */
   async #inMemory(name: ContentName): Promise<{ blob: VerifiedBlob; from: string } | null> {
-    const { held, verifier } = this.#modules;
-    const copy = held.copyOf(name);
-    const blob = copy === null ? null : await verifier.verify(copy);
+    const copy = this.#held.copyOf(name);
+    const blob = copy === null ? null : await this.#verifier.verify(copy);
     return blob === null ? null : { blob, from: MEMORY };
   }
 

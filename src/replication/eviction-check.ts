@@ -4,12 +4,6 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Site } from './site.ts';
 
-export interface EvictionCheckModules {
-  readonly catalog: Catalog;
-  readonly sites: readonly Site[];
-  readonly damage: DamageWatch;
-}
-
 export interface Confirmed {
   /** A backend said just now that it holds each of these. */
   readonly there: readonly HeldCopy[];
@@ -28,15 +22,19 @@ const AT_A_TIME = 8;
  * has the bytes is read whole, for its power may have failed since; any other is asked whether it has the blob.
  */
 export class EvictionCheck {
-  readonly #modules: EvictionCheckModules;
+  readonly #catalog: Catalog;
+  readonly #sites: readonly Site[];
+  readonly #damage: DamageWatch;
 
-  constructor(modules: EvictionCheckModules) {
-    this.#modules = modules;
+  constructor(catalog: Catalog, sites: readonly Site[], damage: DamageWatch) {
+    this.#catalog = catalog;
+    this.#sites = sites;
+    this.#damage = damage;
   }
 
   /** Backends that are in use now. The word of any other is no reason to delete bytes. */
   answering(): string[] {
-    return this.#modules.sites.filter(({ isAdmitted, isLeftAlone }) => isAdmitted && !isLeftAlone).map(({ id }) => id);
+    return this.#sites.filter(({ isAdmitted, isLeftAlone }) => isAdmitted && !isLeftAlone).map(({ id }) => id);
   }
 
   /** Rejects only when the signal aborts. A backend that does not answer is asked no more for any of these. */
@@ -50,7 +48,7 @@ export class EvictionCheck {
     const there: HeldCopy[] = [];
     let bad = 0;
     const confirmOne = async (entry: ContentEntry) => {
-      for (const backend of this.#modules.catalog.replicas.cached.safeAt(entry, safety, backends)) {
+      for (const backend of this.#catalog.replicas.cached.safeAt(entry, safety, backends)) {
         if (silent.has(backend)) continue;
         const found = await this.#look(backend, entry, safety, signal);
         if (found === 'good') {
@@ -58,7 +56,7 @@ export class EvictionCheck {
           return;
         }
         if (found === 'silent') silent.add(backend);
-        else if (this.#modules.damage.report(backend, entry)) bad += 1;
+        else if (this.#damage.report(backend, entry)) bad += 1;
       }
     };
     // The first alone: a backend that hangs is asked once, and not for eight blobs.
@@ -73,7 +71,7 @@ export class EvictionCheck {
   }
 
   async #look(backend: string, entry: ContentEntry, safety: EvictionSafety, signal: AbortSignal) {
-    const site = this.#modules.sites.find(({ id }) => id === backend);
+    const site = this.#sites.find(({ id }) => id === backend);
     if (site === undefined) return 'silent';
     try {
       site.admit();

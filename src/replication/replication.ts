@@ -77,15 +77,16 @@ export class Replication {
     const { backends, verifier, steadyMs = () => performance.now() } = modules;
     const { news } = this;
     this.sites = backends.map((backend) => new Site(backend, verifier, steadyMs));
-    this.copies = new Copies({ ...modules, sites: this.sites });
-    const eviction = new EvictionCheck({ ...modules, sites: this.sites });
+    const { store, catalog, rehash, held, damage, conditions, activity, poller } = modules;
+    this.copies = new Copies(store, rehash, verifier, this.sites, held);
+    const eviction = new EvictionCheck(catalog, this.sites, damage);
     this.room = new LocalRoom(options.local, { ...modules, steadyMs, eviction });
     this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
     this.rowSalvage = new RowSalvage(modules);
     this.orphans = new OrphanSweep({ ...modules, room: this.room });
-    this.cacheFill = new CacheFill({ ...modules, room: this.room });
-    this.#expiry = new UnminedExpiry({ ...modules, room: this.room });
+    this.cacheFill = new CacheFill(store, this.room, catalog, rehash, conditions);
+    this.#expiry = new UnminedExpiry(catalog, this.room, poller, conditions, activity);
     const places = new OnePlace(this.sites, modules.catalog, modules.conditions);
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, places, admitted: news }));
     this.#replicators = this.sites.map(
@@ -102,7 +103,9 @@ export class Replication {
     this.#isRunning = true;
     await Promise.all([
       this.#expiry.run(signal),
-      ...this.#modules.catalog.moved.map((moved) => tellOfMove(moved, this.#modules, signal)),
+      ...this.#modules.catalog.moved.map((moved) =>
+        tellOfMove(moved, this.#modules.catalog, this.#modules.conditions, signal),
+      ),
       ...this.#admissions.map((admission) => admission.run(signal)),
       ...this.#replicators.map((replicator) => replicator.run(signal)),
       this.mender.run(signal),

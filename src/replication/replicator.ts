@@ -86,7 +86,7 @@ export class Replicator {
     this.#options = options;
     this.#modules = modules;
     this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.steadyMs);
-    this.#failing = new FailingCopies({ ...modules, backend: modules.site.id });
+    this.#failing = new FailingCopies(modules.site.id, modules.catalog, modules.conditions);
     this.#commits = new GroupCommit((proofs) => this.#record(proofs), GROUP_LIMIT, LINGER_MS);
   }
 

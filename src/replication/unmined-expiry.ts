@@ -14,14 +14,6 @@ export interface NodeListing {
   isListed(versionHash: VersionHash): boolean;
 }
 
-export interface UnminedExpiryModules {
-  readonly catalog: Catalog;
-  readonly room: LocalRoom;
-  readonly poller: NodeListing;
-  readonly conditions: ConditionBoard;
-  readonly activity: Activity;
-}
-
 /** On the chain's clock, since it was listed. A node forgets a transaction that nobody mines after 14 days (its `mempoolexpiry`). */
 export const UNMINED_KEPT_SECONDS = 15 * 86_400;
 const IDLE_MS = 5_000;
@@ -29,16 +21,22 @@ const GROUP_ENTRIES = 64;
 
 /** Lets go of what nobody mined in time and the node lists no more; the catalog keeps that it was here. */
 export class UnminedExpiry {
-  readonly #modules: UnminedExpiryModules;
+  readonly #catalog: Catalog;
+  readonly #room: LocalRoom;
+  readonly #poller: NodeListing;
+  readonly #conditions: ConditionBoard;
   readonly #walked = new Pulse();
 
-  constructor(modules: UnminedExpiryModules) {
-    this.#modules = modules;
-    modules.activity.on('walked', () => this.#walked.ring());
+  constructor(catalog: Catalog, room: LocalRoom, poller: NodeListing, conditions: ConditionBoard, activity: Activity) {
+    this.#catalog = catalog;
+    this.#room = room;
+    this.#poller = poller;
+    this.#conditions = conditions;
+    activity.on('walked', () => this.#walked.ring());
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { conditions } = this.#modules;
+    const conditions = this.#conditions;
     const step = async (): Promise<Next> => {
       await this.#expire(signal);
       return IDLE_MS;
@@ -48,13 +46,12 @@ export class UnminedExpiry {
   }
 
   async #expire(signal: AbortSignal): Promise<void> {
-    const { catalog, room, poller } = this.#modules;
-    const { tip } = poller.state;
-    for (let skip = 0; tip !== null && room.knowsWhatIsMined(); ) {
-      const old = catalog.unmined.before(tip.medianTimeSeconds - UNMINED_KEPT_SECONDS, GROUP_ENTRIES, skip);
+    const { tip } = this.#poller.state;
+    for (let skip = 0; tip !== null && this.#room.knowsWhatIsMined(); ) {
+      const old = this.#catalog.unmined.before(tip.medianTimeSeconds - UNMINED_KEPT_SECONDS, GROUP_ENTRIES, skip);
       if (old.length === 0) return;
-      const gone = await room.expire(
-        old.filter(({ versionHash }) => !poller.isListed(versionHash)),
+      const gone = await this.#room.expire(
+        old.filter(({ versionHash }) => !this.#poller.isListed(versionHash)),
         signal,
       );
       // What is still listed, or held elsewhere, stays where it is in this order.

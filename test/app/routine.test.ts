@@ -35,7 +35,13 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
   const clock = { wallMs: () => scene.clock.wallMs, steadyMs: () => scene.clock.steadyMs };
   const routine = new Routine({
     scrub: new DailyScrub({ days: 1 }, { ...scene, log, records: [] }),
-    canary: new Canary({ catalog, damage, conditions, holdings: () => [], random: () => 0 }),
+    canary: new Canary(
+      catalog,
+      damage,
+      conditions,
+      () => [],
+      () => 0,
+    ),
     audit: new ChainAudit(catalog, { state: { tip: null } }, { finalHeight: null }, conditions, clock),
     clock: new ClockWatch(catalog, [], conditions, activity, clock),
     ...{ catalog, conditions, log },
@@ -72,7 +78,13 @@ describe('the canary', () => {
         return look(name, signal);
       },
     };
-    const canary = new Canary({ catalog, damage, conditions, holdings: () => [holding], random: () => 0 });
+    const canary = new Canary(
+      catalog,
+      damage,
+      conditions,
+      () => [holding],
+      () => 0,
+    );
     return { canary, conditions, asked };
   }
 

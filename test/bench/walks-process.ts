@@ -141,7 +141,7 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
     return judged + catalog.losses.count();
   },
   window: async () => {
-    const pictures = new WindowPictures({ catalog, chain: { finalHeight: null }, nowMs: Date.now });
+    const pictures = new WindowPictures(catalog, { finalHeight: null }, Date.now);
     let blobs = 0;
     for (let look = 0; look < 20; look += 1) {
       blobs += pictures.picture().blocks.reduce((sum, block) => sum + block.blobs.length, 0);

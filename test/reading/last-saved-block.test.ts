@@ -34,7 +34,7 @@ function scene() {
   };
   catalog.chain.recordStart(START);
   walk(START, START + BLOCKS - 1);
-  const look = new LastSavedBlock({ catalog, nowMs: () => clock.ms, mostLookUps: 0 });
+  const look = new LastSavedBlock(catalog, () => clock.ms, 0);
   const find = (final = START + BLOCKS - 1) => {
     const found = look.find(START, final);
     return found.kind === 'saved' ? found.upTo : found.kind;

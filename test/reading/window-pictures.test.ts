@@ -19,7 +19,7 @@ function scene(setup: CatalogSetup = {}) {
   catalog.chain.recordStart(START);
   const chain = { finalHeight: null as number | null };
   const clock = { ms: 1_767_225_600_000 };
-  const pictures = new WindowPictures({ catalog, chain, nowMs: () => clock.ms });
+  const pictures = new WindowPictures(catalog, chain, () => clock.ms);
   let height = START - 1;
   /** The next block, with these contents in it. */
   function mine(...labels: string[]): void {

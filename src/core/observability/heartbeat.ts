@@ -1,4 +1,5 @@
 import { EnvHttpProxyAgent, request } from 'undici';
+import type { Pulse } from '../pulse.ts';
 import { BACKOFF } from '../time/backoff.ts';
 import { type Next, runLoop } from '../time/run-loop.ts';
 import { messageOfChain } from './message-of-chain.ts';
@@ -9,41 +10,43 @@ export interface HeartbeatOptions {
   readonly everyMs: number;
 }
 
-export interface HeartbeatModules {
-  /** Is everything as it should be? Otherwise nothing is sent, and whoever listens raises the alarm. */
-  readonly isHealthy: () => boolean;
-  /** Told of each try: null where it was taken. The sentence names no address. */
-  readonly told: (failure: string | null) => void;
-  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
-}
-
 const ANSWER_MS = 10_000;
 
 /** Says "alive, and getting on" to somebody outside, who notices when it stops: a dead machine raises no alarm itself. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  readonly #modules: HeartbeatModules;
+  /** Is everything as it should be? Otherwise nothing is sent, and whoever listens raises the alarm. */
+  readonly #isHealthy: () => boolean;
+  /** Told of each try: null where it was taken. The sentence names no address. */
+  readonly #told: (failure: string | null) => void;
+  readonly #wait: Pulse['wait'];
 
-  constructor(options: HeartbeatOptions, modules: HeartbeatModules) {
+  constructor(
+    options: HeartbeatOptions,
+    isHealthy: () => boolean,
+    told: (failure: string | null) => void,
+    wait: Pulse['wait'],
+  ) {
     this.#options = options;
-    this.#modules = modules;
+    this.#isHealthy = isHealthy;
+    this.#told = told;
+    this.#wait = wait;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { isHealthy, told, wait } = this.#modules;
     const dispatcher = new EnvHttpProxyAgent();
     try {
       const step = async (): Promise<Next> => {
-        if (isHealthy()) {
+        if (this.#isHealthy()) {
           const failure = await this.#beat(dispatcher, signal);
-          if (!signal.aborted) told(failure);
+          if (!signal.aborted) this.#told(failure);
         }
         return this.#options.everyMs;
       };
       const tell = (error: unknown) => {
-        if (error !== null) told(messageOfChain(error, this.#options.url));
+        if (error !== null) this.#told(messageOfChain(error, this.#options.url));
       };
-      await runLoop('heartbeat', step, { signal, backoff: BACKOFF.remote, wake: { rings: 0, wait }, tell });
+      await runLoop('heartbeat', step, { signal, backoff: BACKOFF.remote, wake: { rings: 0, wait: this.#wait }, tell });
     } finally {
       await dispatcher.destroy();
     }

@@ -12,13 +12,6 @@ import type { ArchiverUpstream, RecordAnswer } from './archiver-upstream.ts';
 import { isProven, proofsByPrefix } from './prefix-proofs.ts';
 import type { WithheldNames } from './withheld-names.ts';
 
-export interface StatelessModules {
-  readonly sites: readonly Site[];
-  readonly withheld: WithheldNames;
-  /** Asked for what no backend has; null: none is configured. */
-  readonly archiver: ArchiverUpstream | null;
-}
-
 /** A backend that has not answered by then gets company. */
 const HEDGE_MS = 500;
 /** Names under way to the backends at a time: anybody can make names up. */
@@ -35,12 +28,17 @@ interface Search {
 
 /** Bytes by derived key and proofs by prefix, of backends alone: no catalog, no data folder, nothing written. */
 export class StatelessReader {
-  readonly #modules: StatelessModules;
+  readonly #sites: readonly Site[];
+  readonly #withheld: WithheldNames;
+  /** Asked for what no backend has; null: none is configured. */
+  readonly #archiver: ArchiverUpstream | null;
   readonly #missedUntilMs = new LRUCache<string, number>({ max: MISSES });
   readonly #underWay = new Map<string, Promise<Search>>();
 
-  constructor(modules: StatelessModules) {
-    this.#modules = modules;
+  constructor(sites: readonly Site[], withheld: WithheldNames, archiver: ArchiverUpstream | null) {
+    this.#sites = sites;
+    this.#withheld = withheld;
+    this.#archiver = archiver;
   }
 
   async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
@@ -55,7 +53,7 @@ export class StatelessReader {
       isDamaged ||= search.isDamaged;
       fault ??= search.fault;
     }
-    const upstream = (await this.#modules.archiver?.read(name, signal)) ?? null;
+    const upstream = (await this.#archiver?.read(name, signal)) ?? null;
     // A backend that did not answer, or has a damaged copy under that name, contradicts "absent", whoever says it.
     const isDoubtful = upstream?.kind === 'absent' && (fault !== null || isDamaged);
     if (upstream !== null && !isDoubtful) return upstream;
@@ -66,10 +64,9 @@ export class StatelessReader {
 
   /** Before anything is served, from memory or elsewhere; null: nothing forbids it. */
   refusal(name: NamedHash): Exclude<BlobLookup, { kind: 'found' }> | null {
-    const { withheld } = this.#modules;
-    const found = withheld.find(name);
+    const found = this.#withheld.find(name);
     if (found !== null) return { kind: 'withheld', at: found.at };
-    const [unread] = withheld.unread;
+    const [unread] = this.#withheld.unread;
     if (unread === undefined) return null;
     return unavailable('cannot-tell', 'It is not known yet what may not be served.', 5);
   }
@@ -82,7 +79,7 @@ export class StatelessReader {
     const { blob } = lookup;
     const records = new Map<string, OccurrenceRecord>();
     let fault: StorageError | null = null;
-    for (const site of this.#modules.sites) {
+    for (const site of this.#sites) {
       const store = site.store.documents;
       if (store === null) continue;
       try {
@@ -95,18 +92,17 @@ export class StatelessReader {
       }
     }
     if (records.size > 0) return { kind: 'found', records: inOrder([...records.values()]) };
-    if (this.#modules.archiver !== null) return await this.#provenUpstream(this.#modules.archiver, blob, signal);
+    if (this.#archiver !== null) return await this.#provenUpstream(this.#archiver, blob, signal);
     if (fault !== null) return notProven('store-fault', 'A backend does not answer, and no other has a record.', 10);
     return notProven('not-final', 'No backend has a record of it; it may not be final yet.', 60);
   }
 
   /** What the archiver says of it; null: there is none to ask. */
   async record(name: NamedHash, after: string | undefined, signal: AbortSignal): Promise<RecordAnswer | null> {
-    const { archiver } = this.#modules;
     const refusal = this.refusal(name);
     if (refusal?.kind === 'withheld') return refusal;
-    if (archiver === null) return null;
-    const answer = await archiver.record(name, after, signal);
+    if (this.#archiver === null) return null;
+    const answer = await this.#archiver.record(name, after, signal);
     if (answer.kind !== 'absent') return answer;
     // Absent is what the backends say as well, or it is not said.
     const lookup = await this.read(name, signal);
@@ -146,7 +142,7 @@ export class StatelessReader {
   async #search(name: ContentName, signal: AbortSignal): Promise<Search> {
     let isDamaged = false;
     let fault: StorageError | null = null;
-    const attempts = this.#modules.sites
+    const attempts = this.#sites
       .toSorted((a, b) => a.expectedMs - b.expectedMs)
       .map((site) => async (stopped: AbortSignal) => {
         try {

@@ -8,13 +8,6 @@ import { StorageError } from '../../storage/errors.ts';
 import type { ArchiverUpstream } from './archiver-upstream.ts';
 import type { WithheldNames } from './withheld-names.ts';
 
-export interface WatchModules {
-  readonly sites: readonly Site[];
-  readonly withheld: WithheldNames;
-  readonly archiver: ArchiverUpstream | null;
-  readonly conditions: ConditionBoard;
-}
-
 const EVERY_MS = 10_000;
 const ASK_MS = 8_000;
 /** How long a start waits for backends, to refuse what belongs to another chain; later that is a condition. */
@@ -24,10 +17,21 @@ const NOBODY = { hashType: 'keccak256', versionHash: parseVersionHash('0'.repeat
 
 /** Whether the backends answer, belong to one chain, and what they withhold: asked again and again. */
 export class StatelessWatch {
-  readonly #modules: WatchModules;
+  readonly #sites: readonly Site[];
+  readonly #withheld: WithheldNames;
+  readonly #archiver: ArchiverUpstream | null;
+  readonly #conditions: ConditionBoard;
 
-  constructor(modules: WatchModules) {
-    this.#modules = modules;
+  constructor(
+    sites: readonly Site[],
+    withheld: WithheldNames,
+    archiver: ArchiverUpstream | null,
+    conditions: ConditionBoard,
+  ) {
+    this.#sites = sites;
+    this.#withheld = withheld;
+    this.#archiver = archiver;
+    this.#conditions = conditions;
   }
 
   /**
@@ -42,7 +46,7 @@ export class StatelessWatch {
   async #settled(looked: Promise<void>): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
-      this.#modules.conditions.set('node', {
+      this.#conditions.set('node', {
         code: 'reader/not-asked-yet',
         message: 'Not every backend has answered yet.',
         hint: 'Wait some seconds; then the status names the backend that does not answer.',
@@ -63,17 +67,17 @@ export class StatelessWatch {
       await this.look(signal);
       return 0;
     };
-    await runLoop('chain:reader-look', step, { signal, backoff: BACKOFF.remote, conditions: this.#modules.conditions });
+    await runLoop('chain:reader-look', step, { signal, backoff: BACKOFF.remote, conditions: this.#conditions });
   }
 
   /** Everything once. Never throws for what backends do. */
   async look(signal: AbortSignal): Promise<void> {
-    const { sites, withheld, archiver, conditions } = this.#modules;
+    const sites = this.#sites;
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
     // Side by side: one backend that is silent until the deadline keeps no other from saying what it withholds.
     const [asked] = await Promise.all([
       Promise.all(sites.map((site) => this.#ask(site, deadline))),
-      this.#readWithheld(withheld, deadline),
+      this.#readWithheld(this.#withheld, deadline),
     ]);
     // Whoever stops gets no answers, and that says nothing about the backends.
     if (signal.aborted) return;
@@ -81,13 +85,13 @@ export class StatelessWatch {
     const none = asked.every((answer) => answer instanceof StorageError);
     for (const [index, { id }] of sites.entries()) {
       const answer = asked[index];
-      if (answer instanceof StorageError) conditions.setError(`backend:${id}`, answer, none);
-      else conditions.set(`backend:${id}`, null);
+      if (answer instanceof StorageError) this.#conditions.setError(`backend:${id}`, answer, none);
+      else this.#conditions.set(`backend:${id}`, null);
     }
     this.#compareChains(asked);
-    conditions.set(
+    this.#conditions.set(
       'node',
-      archiver?.isAway === true
+      this.#archiver?.isAway === true
         ? {
             code: 'reader/archiver-away',
             message: 'The archiver does not answer; what no backend has is refused.',
@@ -105,10 +109,10 @@ export class StatelessWatch {
     });
     const [fault] = faults.values();
     const [unread] = withheld.unread;
-    if (fault !== undefined) this.#modules.conditions.setError('list', fault, unread !== undefined);
-    else if (unread === undefined) this.#modules.conditions.set('list', null);
+    if (fault !== undefined) this.#conditions.setError('list', fault, unread !== undefined);
+    else if (unread === undefined) this.#conditions.set('list', null);
     else {
-      this.#modules.conditions.set('list', {
+      this.#conditions.set('list', {
         code: 'reader/withheld-unknown',
         message: `What ${unread} withholds has not been read yet, so nothing is served.`,
         hint: 'Let this reader list and read audit/ there.',
@@ -140,7 +144,7 @@ export class StatelessWatch {
     const chains = new Set(asked.filter((answer) => typeof answer === 'string'));
     const [one, other] = chains;
     const differ = one !== undefined && other !== undefined;
-    this.#modules.conditions.set(
+    this.#conditions.set(
       'chain:reader',
       differ
         ? {
@@ -151,7 +155,7 @@ export class StatelessWatch {
           }
         : null,
     );
-    for (const [index, site] of this.#modules.sites.entries()) {
+    for (const [index, site] of this.#sites.entries()) {
       const answer = asked[index];
       if (typeof answer === 'string' || answer === null) site.isAdmitted = !differ;
     }

@@ -27,12 +27,10 @@ async function beat(url: string, healthy: readonly boolean[]): Promise<(string |
   const states = [...healthy];
   const heartbeat = new Heartbeat(
     { url, everyMs: 60_000 },
-    {
-      isHealthy: () => states.shift() ?? false,
-      told: (failure) => told.push(failure),
-      wait: async () => {
-        if (states.length === 0) stopping.abort();
-      },
+    () => states.shift() ?? false,
+    (failure) => told.push(failure),
+    async () => {
+      if (states.length === 0) stopping.abort();
     },
   );
   await heartbeat.run(stopping.signal);

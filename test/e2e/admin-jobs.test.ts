@@ -8,14 +8,23 @@ import type { Devnode } from '../../src/devnode/index.ts';
 import { atEndOfTest, beforeAllSharing } from '../cleanup.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type ArchiveProcess, environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import {
+  environmentOf,
+  type RunningArchive,
+  startArchive,
+  startArchiveHere,
+  startNode,
+  stop,
+  untilStored,
+} from './archive-process.ts';
 import { eventually } from './eventually.ts';
+import { holdfastHere } from './holdfast-here.ts';
 import { holdfast } from './holdfast-process.ts';
 
 const TOKEN = 'operators-only-4711';
 
 let node: Devnode;
-let daemon: ArchiveProcess;
+let daemon: RunningArchive;
 let env: Record<string, string>;
 let dataDir: string;
 
@@ -29,7 +38,7 @@ beforeAllSharing(async (atEnd) => {
     node,
     env: { HOLDFAST_HTTP_ADMIN_TOKENS_FILE: tokens, HOLDFAST_HTTP_READ_TOKENS_FILE: tokens },
   };
-  daemon = await startArchive({ ...setup, atEnd });
+  daemon = await startArchiveHere({ ...setup, atEnd });
   env = environmentOf(setup);
   await overSocket(async (ask) => {
     await eventually(async () => expect((await ask('/v1/status')).text).toMatch(/"stored":22/), 30_000);
@@ -70,18 +79,18 @@ const eventsOf = ({ text }: Said) =>
 
 describe('commands beside a daemon', () => {
   test('check looks, says what it says alone, and is exit code 0', async () => {
-    const { code, stdout, stderr } = await holdfast(['check', '--read-data'], { env });
+    const { code, stdout, stderr } = await holdfastHere(['check', '--read-data'], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('local: reading') });
     expect(stdout).toContain('local: 22 listed, 22 read, 0 missing, 0 damaged, 0 not in the catalog');
     expect(stdout).toContain('Everything is as the catalog says.');
   });
 
   test('check --chain and rebuild too', async () => {
-    const chain = await holdfast(['check', '--chain', '--json'], { env });
+    const chain = await holdfastHere(['check', '--chain', '--json'], { env });
     expect(JSON.parse(chain.stdout)).toMatchObject({ findings: [], occurrences: { lost: 0 } });
-    const nothing = await holdfast(['check', '--chain', '--from', '9', '--to', '3'], { env });
+    const nothing = await holdfastHere(['check', '--chain', '--from', '9', '--to', '3'], { env });
     expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining('does not go from height 9 to 3') });
-    const rebuilt = await holdfast(['rebuild', '--json'], { env });
+    const rebuilt = await holdfastHere(['rebuild', '--json'], { env });
     expect(rebuilt.code).toBe(0);
     expect(JSON.parse(rebuilt.stdout)).toEqual({
       folder: 22,
@@ -92,16 +101,18 @@ describe('commands beside a daemon', () => {
   });
 
   test('a backend that there is not is exit code 2, with those that there are', async () => {
-    const { code, stderr } = await holdfast(['check', '--backend', 's4'], { env });
+    const { code, stderr } = await holdfastHere(['check', '--backend', 's4'], { env });
     expect(code).toBe(2);
     expect(stderr).toContain('no backend is named s4; there is local');
   });
 
   test('get and status need no token on the machine itself', async () => {
-    const said = await holdfast(['status'], { env });
+    const said = await holdfastHere(['status'], { env });
     expect(said).toMatchObject({ code: 0, stderr: '' });
     expect(said.stdout).toContain(`at ${daemon.client.url}`);
-    const blob = await holdfast(['get', '4e41dd47d89096a2eaaff50b2c2f987d441e4d826969046f400488bd02cc3cc7'], { env });
+    const blob = await holdfastHere(['get', '4e41dd47d89096a2eaaff50b2c2f987d441e4d826969046f400488bd02cc3cc7'], {
+      env,
+    });
     expect(blob).toMatchObject({
       code: 0,
       stderr: '',
@@ -111,15 +122,15 @@ describe('commands beside a daemon', () => {
 
   test('elsewhere they take one, by a file or by HOLDFAST_TOKEN, and never repeat it', async () => {
     const url = ['--url', daemon.client.url];
-    expect(await holdfast(['status', ...url], { env })).toMatchObject({
+    expect(await holdfastHere(['status', ...url], { env })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('This takes a token.'),
     });
-    expect((await holdfast(['status', ...url], { env: { ...env, HOLDFAST_TOKEN: TOKEN } })).code).toBe(0);
+    expect((await holdfastHere(['status', ...url], { env: { ...env, HOLDFAST_TOKEN: TOKEN } })).code).toBe(0);
     const file = join(temporaryFolder(), 'token');
     writeFileSync(file, `${TOKEN}\n`);
-    expect((await holdfast(['status', ...url, '--token-file', file], { env })).code).toBe(0);
-    const wrong = await holdfast(['status', ...url], { env: { ...env, HOLDFAST_TOKEN: `${TOKEN}x` } });
+    expect((await holdfastHere(['status', ...url, '--token-file', file], { env })).code).toBe(0);
+    const wrong = await holdfastHere(['status', ...url], { env: { ...env, HOLDFAST_TOKEN: `${TOKEN}x` } });
     expect(wrong).toMatchObject({ code: 1 });
     expect(wrong.stderr).not.toContain(TOKEN);
     expect(daemon.output).not.toContain(TOKEN);
@@ -185,13 +196,13 @@ describe('/admin', () => {
 
   test('without tokens of operators is closed over the port, and open over the socket', async () => {
     const other = { dataDir: temporaryFolder(), node };
-    const closed = await startArchive(other);
+    const closed = await startArchiveHere(other);
     await untilStored(closed, 22);
     for (const headers of [{}, { authorization: `Bearer ${TOKEN}` }]) {
       const answer = await closed.client.get('/admin/jobs', headers);
       expect([answer.status, JSON.parse(answer.body.toString())]).toMatchObject([403, { code: 'http/admin-closed' }]);
     }
-    expect((await holdfast(['check'], { env: environmentOf(other) })).code).toBe(0);
+    expect((await holdfastHere(['check'], { env: environmentOf(other) })).code).toBe(0);
   });
 });
 
@@ -217,10 +228,10 @@ describe('the local socket', () => {
 
   test('is elsewhere where the path of the folder is too long for one', async () => {
     const setup = { dataDir: join(temporaryFolder(), 'x'.repeat(120)), node };
-    const archive = await startArchive(setup);
+    const archive = await startArchiveHere(setup);
     await untilStored(archive, 22);
     expect(existsSync(join(setup.dataDir, 'admin.sock'))).toBe(false);
-    expect((await holdfast(['check'], { env: environmentOf(setup) })).code).toBe(0);
+    expect((await holdfastHere(['check'], { env: environmentOf(setup) })).code).toBe(0);
     expect((await stop(archive)).stderr).toBe('');
   });
 });

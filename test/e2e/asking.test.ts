@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest';
 import { beforeAllSharing } from '../cleanup.ts';
 import { cli } from '../cli/cli-in-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type ArchiveProcess, environmentOf, startArchive, startNode, untilStored } from './archive-process.ts';
+import { environmentOf, type RunningArchive, startArchiveHere, startNode, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
-import { holdfast } from './holdfast-process.ts';
+import { holdfastHere } from './holdfast-here.ts';
 
-let daemon: ArchiveProcess;
+let daemon: RunningArchive;
 
 beforeAllSharing(async (atEnd) => {
   const node = await startNode({ seedRecordedBlobs: true }, atEnd);
-  daemon = await startArchive({ dataDir: temporaryFolder(atEnd), node, atEnd });
+  daemon = await startArchiveHere({ dataDir: temporaryFolder(atEnd), node, atEnd });
   await untilStored(daemon, 22);
 });
 
@@ -90,18 +90,20 @@ describe('a port that cannot be had', () => {
     const address = server.address();
     const port = String(address === null || typeof address === 'string' ? '' : address.port);
     const setup = { dataDir: temporaryFolder(), node: { url: 'http://127.0.0.1:9' } };
-    const refused = await holdfast(['run'], { env: environmentOf({ ...setup, env: { HOLDFAST_HTTP_PORT: port } }) });
+    const refused = await holdfastHere(['run'], {
+      env: environmentOf({ ...setup, env: { HOLDFAST_HTTP_PORT: port } }),
+    });
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain(`Cannot listen on 127.0.0.1 port ${port}: the port is in use.`);
     expect(refused.stderr).toContain('HOLDFAST_HTTP_PORT');
     await new Promise((resolve) => server.close(resolve));
-    await startArchive(setup);
+    await startArchiveHere(setup);
   });
 
   test('an address that this machine has not got: exit code 2, with what to do', async () => {
     const setup = { dataDir: temporaryFolder(), node: { url: 'http://127.0.0.1:9' } };
     const env = environmentOf({ ...setup, env: { HOLDFAST_HTTP_HOST: '192.0.2.1' } });
-    const { code, stderr } = await holdfast(['run'], { env });
+    const { code, stderr } = await holdfastHere(['run'], { env });
     expect(code).toBe(2);
     expect(stderr).toContain('this machine has no such address');
     expect(stderr).toContain('HOLDFAST_HTTP_HOST');

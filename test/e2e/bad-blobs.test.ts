@@ -4,7 +4,7 @@ import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { beforeAllSharing } from '../cleanup.ts';
 import { NEVER, sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type ArchiveProcess, PASSWORD, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { PASSWORD, type RunningArchive, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
 
 const GIB = 1_073_741_824;
@@ -39,7 +39,7 @@ interface Sick {
 }
 
 let node: Devnode;
-let daemon: ArchiveProcess;
+let daemon: RunningArchive;
 let dataDir: string;
 let sick: Sick[];
 const GOOD = 40;
@@ -64,7 +64,7 @@ beforeAllSharing(async (atEnd) => {
     node.submitLabelled({ label: `good ${index}`, sizeBytes, hashType: 'blake2s256' });
   }
   node.mine(2);
-  daemon = await startArchive({ dataDir, node, atEnd });
+  daemon = await startArchiveHere({ dataDir, node, atEnd });
 });
 
 describe('blobs that do not come as they should', () => {

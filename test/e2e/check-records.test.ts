@@ -2,9 +2,9 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { environmentOf, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
-import { holdfast } from './holdfast-process.ts';
+import { holdfastHere } from './holdfast-here.ts';
 
 // Several processes one after the other.
 vi.setConfig({ testTimeout: 120_000 });
@@ -16,12 +16,12 @@ test('check without a daemon ends with 3 as long as records are missing, not onl
   const setup = { dataDir: temporaryFolder(), node };
   const records = join(setup.dataDir, 'occurrences', 'keccak256');
   const recorded = () => eventually(() => expect(readdirSync(records)).toHaveLength(1));
-  const first = await startArchive(setup);
+  const first = await startArchiveHere(setup);
   await untilStored(first, 1);
   await recorded();
   await stop(first);
   const env = environmentOf(setup);
-  const check = () => holdfast(['check'], { env });
+  const check = () => holdfastHere(['check'], { env });
   expect(await check()).toMatchObject({ code: 0 });
 
   rmSync(records, { recursive: true });
@@ -29,10 +29,10 @@ test('check without a daemon ends with 3 as long as records are missing, not onl
   expect(await check()).toMatchObject({ code: 3, stdout: verdict });
   expect(await check()).toMatchObject({ code: 3, stdout: verdict });
 
-  const again = await startArchive(setup);
+  const again = await startArchiveHere(setup);
   await recorded();
   // Beside a daemon, settings of the command's own would say nothing: they are refused.
-  expect(await holdfast(['check', '--s3-bucket', 'another'], { env })).toMatchObject({
+  expect(await holdfastHere(['check', '--s3-bucket', 'another'], { env })).toMatchObject({
     code: 2,
     stdout: '',
     stderr: expect.stringContaining('with its own settings: --s3-bucket would say nothing'),

@@ -13,10 +13,10 @@ import { type S3Server, startS3Server } from '../servers/s3-server.ts';
 import { customName } from '../storage/custom-store-conformance.ts';
 import { damage } from '../storage/s3/s3-fixture.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop } from './archive-process.ts';
+import { environmentOf, startArchiveHere, startNode, stop } from './archive-process.ts';
 import { s3Environment } from './backends/real-backends.ts';
 import { eventually } from './eventually.ts';
-import { holdfast } from './holdfast-process.ts';
+import { holdfastHere } from './holdfast-here.ts';
 
 const BYTES = sampleBytes('committed to by a hash that no dialect knows', 900);
 const NAME = customName(parseVersionHash(createHash('sha512-256').update(BYTES).digest('hex')), BYTES);
@@ -36,12 +36,12 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
     const store = await S3Store.open(options);
     atEndOfTest(() => store.close());
     const setup = { dataDir: temporaryFolder(), node, env: { ...env, HOLDFAST_NODE_DIALECT: 'svc' } };
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     node.submitBlob(BYTES, { hashType: 'keccak256', versionHash: NAME.versionHash });
     node.mine(3);
     await eventually(async () => expect((await daemon.client.get(ROUTE)).status).toBe(200), 30_000);
     await eventually(async () => expect((await store.getCustom(NAME, NEVER))?.length).toBe(BYTES.length));
-    const run = (...words: string[]) => holdfast(words, { env: environmentOf(setup) });
+    const run = (...words: string[]) => holdfastHere(words, { env: environmentOf(setup) });
     const file = join(setup.dataDir, customPath(NAME));
     const rot = () => damage(s3, options.bucket, customPath(NAME), sampleBytes('rotten', 900));
     return { node, store, setup, daemon, run, file, rot };
@@ -76,7 +76,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
       expect((await run('check', '--repair')).code).toBe(0);
       expect(existsSync(file)).toBe(true);
 
-      const again = await startArchive(setup);
+      const again = await startArchiveHere(setup);
       await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200));
       const down = await run('withhold', NAME.versionHash, '--reason', 'court order 18', '--purge');
       expect([down.code, down.stdout]).toEqual([0, expect.stringContaining('local: custom commitments deleted')]);
@@ -106,7 +106,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
         expect.stringContaining(`LOST    local custom ${NAME.versionHash}/${NAME.keccak}`),
       ]);
       expect(repaired.stdout).toContain('holdfast run');
-      const again = await startArchive(setup);
+      const again = await startArchiveHere(setup);
       await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200), 30_000);
       await eventually(async () => expect(await store.getCustom(NAME, NEVER)).toHaveLength(BYTES.length), 30_000);
       expect((await run('check', '--read-data')).code).toBe(0);

@@ -6,7 +6,7 @@ import type { Devnode } from '../../src/devnode/index.ts';
 import { beforeAllSharing } from '../cleanup.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type ArchiveProcess, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { type RunningArchive, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
 import { countGets } from './counted-gets.ts';
 import { eventually } from './eventually.ts';
 
@@ -48,7 +48,7 @@ const DAMAGES: readonly (readonly [name: string, sizeBytes: number, damage: Dama
 const pathOf = (hash: string) => join(dataDir, 'blobs', 'keccak256', hash.slice(0, 2), hash);
 
 let node: Devnode;
-let daemon: ArchiveProcess;
+let daemon: RunningArchive;
 let dataDir: string;
 let hashes: string[];
 
@@ -60,7 +60,7 @@ beforeAllSharing(async (atEnd) => {
   );
   node.mine();
   // Without memory for what is asked for often: every answer comes from the copy.
-  daemon = await startArchive({ dataDir, node, env: { HOLDFAST_HTTP_CACHE_BYTES: '0' }, atEnd });
+  daemon = await startArchiveHere({ dataDir, node, env: { HOLDFAST_HTTP_CACHE_BYTES: '0' }, atEnd });
   await untilStored(daemon, DAMAGES.length);
   // Served once: whoever remembers that a file was proven has to see that it changed since.
   for (const hash of hashes) expect((await daemon.client.blob(hash)).status).toBe(200);
@@ -110,7 +110,7 @@ describe('a copy that is not what its name says', () => {
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `catalog.sqlite${suffix}`), { force: true });
     flipBit(pathOf(hashes[0] ?? ''), 1);
     const gets = countGets(node);
-    const again = await startArchive({ dataDir, node });
+    const again = await startArchiveHere({ dataDir, node });
     await untilStored(again, DAMAGES.length);
     expect((await again.client.blob(hashes[0] ?? '')).body).toHaveLength(LARGE);
     expect(gets.count).toBe(1);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { startArchive, startNode, untilStored } from './archive-process.ts';
+import { startArchiveHere, startNode, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
 
 const BLOCKS = 80;
@@ -17,7 +17,7 @@ test.each(['invalid-request', 'too-large', 'empty-list', 'closed'] as const)(
     }
     const { remove } = node.faults.add({ fault: { kind: 'no-batches', how } });
     const env = { HOLDFAST_START_HEIGHT: '1' };
-    const daemon = await startArchive({ dataDir: temporaryFolder(), node, env });
+    const daemon = await startArchiveHere({ dataDir: temporaryFolder(), node, env });
     await untilStored(daemon, 2 * BLOCKS);
     const { conditions } = await eventually(async () => {
       const readiness = await daemon.client.readiness();

@@ -6,9 +6,9 @@ import { z } from 'zod';
 import { HASH_TYPES } from '../../src/core/blob/ids.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type ArchiveProcess, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { type RunningArchive, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
 import { countGets } from './counted-gets.ts';
-import { holdfast } from './holdfast-process.ts';
+import { holdfastHere } from './holdfast-here.ts';
 
 /** Origin: a real node, release 5.1.1 in regtest (test/vectors/chain-5.1.json.gz). Bytes are SHAKE256(label). */
 const recorded = z
@@ -22,7 +22,7 @@ const recorded = z
   ).blobs;
 const BLOBS = [...new Map(recorded.map((blob) => [blob.versionhash, blob])).values()];
 
-async function expectAllServed({ client }: ArchiveProcess): Promise<void> {
+async function expectAllServed({ client }: RunningArchive): Promise<void> {
   for (const { label, size, versionhash } of BLOBS) {
     const bytes = Buffer.from(sampleBytes(label, size));
     const raw = await client.blob(versionhash);
@@ -38,7 +38,7 @@ test('the blobs of a real chain go in, and come out byte for byte under the name
   const node = await startNode({ seedRecordedBlobs: true });
   const gets = countGets(node);
   const dataDir = temporaryFolder();
-  const daemon = await startArchive({ dataDir, node });
+  const daemon = await startArchiveHere({ dataDir, node });
   await untilStored(daemon, 22);
   await expectAllServed(daemon);
   expect(gets.count).toBe(22);
@@ -77,13 +77,13 @@ test('the blobs of a real chain go in, and come out byte for byte under the name
 test('a catalog that was lost is made again from the folder: nothing is fetched, everything is served', async () => {
   const node = await startNode({ seedRecordedBlobs: true });
   const dataDir = temporaryFolder();
-  const first = await startArchive({ dataDir, node });
+  const first = await startArchiveHere({ dataDir, node });
   await untilStored(first, 22);
   expect((await stop(first)).code).toBe(143);
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `catalog.sqlite${suffix}`), { force: true });
 
   const gets = countGets(node);
-  const second = await startArchive({ dataDir, node });
+  const second = await startArchiveHere({ dataDir, node });
   await untilStored(second, 22);
   await expectAllServed(second);
   expect(gets.count).toBe(0);
@@ -93,18 +93,18 @@ test('a catalog that was lost is made again from the folder: nothing is fetched,
 test('what was archived is served though the node is gone, and a command without a daemon reads the folder', async () => {
   const node = await startNode({ seedRecordedBlobs: true });
   const dataDir = temporaryFolder();
-  const first = await startArchive({ dataDir, node });
+  const first = await startArchiveHere({ dataDir, node });
   await untilStored(first, 22);
   await stop(first);
   await node.close();
-  const second = await startArchive({ dataDir, node });
+  const second = await startArchiveHere({ dataDir, node });
   await expectAllServed(second);
   expect((await second.client.blob('ab'.repeat(32))).status).toBe(503);
   await stop(second);
 
   const [blob] = BLOBS;
   const output = join(temporaryFolder(), 'blob');
-  const ended = await holdfast([
+  const ended = await holdfastHere([
     'get',
     blob?.versionhash ?? '',
     '-o',

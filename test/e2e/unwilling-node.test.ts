@@ -3,16 +3,16 @@ import { describe, expect, test } from 'vitest';
 import type { Devnode, FaultRule } from '../../src/devnode/index.ts';
 import { beforeAllSharing } from '../cleanup.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type ArchiveProcess, PASSWORD, startArchive, startNode, untilStored } from './archive-process.ts';
+import { PASSWORD, type RunningArchive, startArchiveHere, startNode, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
 
 let node: Devnode;
-let daemon: ArchiveProcess;
+let daemon: RunningArchive;
 let stored = 0;
 
 beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
-  daemon = await startArchive({ dataDir: temporaryFolder(atEnd), node, atEnd });
+  daemon = await startArchiveHere({ dataDir: temporaryFolder(atEnd), node, atEnd });
 });
 
 /** A blob that is published while something is wrong: it has to come when nothing is any more. */
@@ -78,7 +78,7 @@ test('nothing it said repeats the password, and every line of the log is JSON wi
 describe('a node that is not there', () => {
   test('unreachable at the start: the daemon runs, says so, and goes on when it comes', async () => {
     const port = await freePort();
-    const waiting = await startArchive({ dataDir: temporaryFolder(), node: { url: `http://127.0.0.1:${port}` } });
+    const waiting = await startArchiveHere({ dataDir: temporaryFolder(), node: { url: `http://127.0.0.1:${port}` } });
     const { conditions } = await eventually(async () => {
       const readiness = await waiting.client.readiness();
       expect(readiness).toMatchObject({ status: 503, conditions: [{ code: 'node/unreachable' }] });
@@ -92,7 +92,7 @@ describe('a node that is not there', () => {
   test('a wrong password in the configuration is told with what to set, and never repeated', async () => {
     const wrong = 'another-secret-4711';
     const own = await startNode();
-    const refused = await startArchive({
+    const refused = await startArchiveHere({
       dataDir: temporaryFolder(),
       node: own,
       env: { HOLDFAST_NODE_PASSWORD: wrong },

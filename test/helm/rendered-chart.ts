@@ -29,7 +29,17 @@ const manifest = z.looseObject({
 export type Manifest = z.output<typeof manifest>;
 export type Values = Readonly<Record<string, unknown>>;
 
-async function helm(words: readonly string[], values: Values): Promise<CommandEnd> {
+/** What Helm made so far: the same words and values make the same again. */
+const made = new Map<string, Promise<CommandEnd>>();
+
+function helm(words: readonly string[], values: Values): Promise<CommandEnd> {
+  const key = JSON.stringify([words, values]);
+  const known = made.get(key) ?? runHelm(words, values);
+  made.set(key, known);
+  return known;
+}
+
+async function runHelm(words: readonly string[], values: Values): Promise<CommandEnd> {
   const file = join(temporaryFolder(), 'values.yaml');
   writeFileSync(file, stringify(values));
   return await runCommand(await goBinary('helm'), [...words, '--values', file, ...KUBERNETES]);
@@ -49,8 +59,8 @@ export async function render(values: Values, release?: string): Promise<Manifest
   if (code !== 0) throw new Error(stderr);
   return parseAllDocuments(stdout)
     .map((document) => document.toJS())
-    .filter((made) => made !== null)
-    .map((made) => manifest.parse(made));
+    .filter((document) => document !== null)
+    .map((document) => manifest.parse(document));
 }
 
 /** What Helm says against these values. */

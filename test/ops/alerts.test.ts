@@ -101,12 +101,22 @@ const CASES: Readonly<
   HoldfastScrapeIncomplete: { series: { 'holdfast_scrape_faults_total{family="x"}': `0+0x5 4+0x${STEPS}` }, at: '8m' },
 };
 
-/** One test of promtool: these series, and how many of this alert fire then. */
-function promtoolTest(series: Readonly<Record<string, string | null>>, expectations: object[]) {
+interface Expectation {
+  readonly expr: string;
+  readonly eval_time: string;
+  readonly exp_samples: readonly object[];
+}
+
+/** One test of promtool: these series, and how many of this alert fire then. Series end soon after the last look. */
+function promtoolTest(series: Readonly<Record<string, string | null>>, expectations: readonly Expectation[]) {
+  const minutes = expectations.map(
+    ({ eval_time }) => Number.parseInt(eval_time, 10) * (eval_time.endsWith('h') ? 60 : 1),
+  );
+  const needed = Math.min(STEPS, Math.max(...minutes) + 5);
   return {
     interval: '1m',
     input_series: Object.entries(series).flatMap(([name, values]) =>
-      values === null ? [] : [{ series: name, values }],
+      values === null ? [] : [{ series: name, values: values.replaceAll(`x${STEPS}`, `x${needed}`) }],
     ),
     promql_expr_test: expectations,
   };

@@ -13,9 +13,11 @@ function random(seed: number): (below: number) => number {
 
 /**
  * Full blocks: as many blobs as one takes, small ones (64 bytes, now and then 100 KB), because hours are to pass in
- * milliseconds. `HOLDFAST_TEST_BLOBS` makes them emptier.
+ * milliseconds. They are full where the archive was away, and has a backlog to fetch before the node prunes it.
  */
-const FULL = Number(process.env['HOLDFAST_TEST_BLOBS'] ?? 32);
+const FULL = 32;
+/** Blobs of a block while the archive looks on. `HOLDFAST_TEST_BLOBS=32` fills those blocks too. */
+const USUAL = Number(process.env['HOLDFAST_TEST_BLOBS'] ?? 6);
 const LARGE_BYTES = 100_000;
 
 /** Some hours of blocks, with what happens to real chains; we look on. */
@@ -23,7 +25,7 @@ async function hours(scene: Scene, count: number, below: (most: number) => numbe
   const { node } = scene;
   for (let block = 0; block < count * HOUR_BLOCKS; block += 4) {
     if (below(12) === 0) scene.submit(LARGE_BYTES);
-    scene.mine(4, FULL);
+    scene.mine(4, USUAL);
     const above = node.chain.tip.height - (node.chain.locks.bestBlock?.height ?? 0);
     if (below(6) === 0) node.setChainLocks({ kind: 'none' });
     if (below(4) === 0) node.setChainLocks({ kind: 'follow', lagBlocks: 1 });

@@ -2,8 +2,15 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { type ArchiveSetup, environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
-import { holdfast } from '../holdfast-process.ts';
+import {
+  type ArchiveSetup,
+  environmentOf,
+  startArchiveHere,
+  startNode,
+  stop,
+  untilStored,
+} from '../archive-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 import { LyingServer } from './lying-server.ts';
 import { expectAll, publish, untilDrained } from './real-backends.ts';
 
@@ -16,7 +23,7 @@ async function storedAt(server: LyingServer) {
     return { dataDir, node, env: { ...environment, HOLDFAST_LOCAL_MODE: 'cache' } };
   };
   const dataDir = temporaryFolder();
-  const daemon = await startArchive(at(server));
+  const daemon = await startArchiveHere(at(server));
   const published = publish(node, 'another place', BLOBS);
   await untilStored(daemon, BLOBS);
   await untilDrained(daemon, ['s3']);
@@ -30,7 +37,7 @@ test(
     const [first, second] = [await LyingServer.start(), await LyingServer.start()];
     const { at, published } = await storedAt(first);
     second.lie = '500';
-    const moved = await startArchive(at(second));
+    const moved = await startArchiveHere(at(second));
     const { content, conditions } = await moved.client.status();
     expect(content).toMatchObject({ stored: 0, spooled: BLOBS });
     expect(conditions.map(({ code }) => code)).toContain('backend/another-place');
@@ -51,7 +58,7 @@ test(
     const { dataDir, at, published } = await storedAt(first);
     for (const [key, bytes] of first.objects) second.objects.set(key, bytes);
     await rm(join(dataDir, 'blobs'), { recursive: true });
-    const daemon = await startArchive(at(second));
+    const daemon = await startArchiveHere(at(second));
     await untilStored(daemon, BLOBS, 30_000);
     await expectAll(daemon, published);
     expect(second.puts).toBe(0);
@@ -65,7 +72,7 @@ test('two names for one place are refused: its copy would count twice', async ()
   await writeFile(path, JSON.stringify({ backends: [{ kind: 's3', id: 's3:again', endpoint, bucket: 'one' }] }));
   const env = { HOLDFAST_S3_ENDPOINT: 'http://127.0.0.1:9', HOLDFAST_S3_BUCKET: 'one', HOLDFAST_CONFIG: path };
   const setup = { dataDir: temporaryFolder(), node: { url: 'http://127.0.0.1:9' }, env };
-  const { code, stderr } = await holdfast(['run'], { env: environmentOf(setup) });
+  const { code, stderr } = await holdfastHere(['run'], { env: environmentOf(setup) });
   expect(code).toBe(2);
   expect(stderr).toContain('The backends s3 and s3:again are one place: http://127.0.0.1:9/one.');
 });

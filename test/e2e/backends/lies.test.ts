@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, untilStored } from '../archive-process.ts';
+import { environmentOf, startArchiveHere, startNode, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
-import { holdfast } from '../holdfast-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 import { LIES, LyingServer } from './lying-server.ts';
 import { expectAll, publish } from './real-backends.ts';
 
@@ -21,7 +21,7 @@ test.each(LIES)(
       HOLDFAST_REPLICAS_REQUIRED: '2',
       HOLDFAST_CONFIG: await configFor(honest),
     };
-    const daemon = await startArchive({ dataDir: temporaryFolder(), node, env });
+    const daemon = await startArchiveHere({ dataDir: temporaryFolder(), node, env });
     liar.lie = lie;
     const published = publish(node, `lie ${lie}`, 6);
     const goodAt = async (backend: string) => {
@@ -61,11 +61,11 @@ test('a backend whose listing is late: nothing is called missing that it gives, 
     },
   };
   server.listsOnly = new Set();
-  const daemon = await startArchive(setup);
+  const daemon = await startArchiveHere(setup);
   const published = publish(node, 'late', 6);
   await untilStored(daemon, 6);
   // Through the running daemon: what is not listed is asked for by name.
-  const late = await holdfast(['check'], { env: environmentOf(setup) });
+  const late = await holdfastHere(['check'], { env: environmentOf(setup) });
   expect(late, late.stdout + late.stderr).toMatchObject({ code: 0 });
   expect(await daemon.client.status()).toMatchObject({ content: { stored: 6 } });
   // Listed, and not there any more.
@@ -75,7 +75,7 @@ test('a backend whose listing is late: nothing is called missing that it gives, 
   server.stillLists.set(key, 100);
   // Else it could be back before the check ends.
   server.takesNothing = true;
-  const lied = await holdfast(['check', '--read-data'], { env: environmentOf(setup) });
+  const lied = await holdfastHere(['check', '--read-data'], { env: environmentOf(setup) });
   expect(lied, lied.stdout).toMatchObject({ code: 3 });
   server.takesNothing = false;
   await eventually(() => expect(server.objects.has(key)).toBe(true));

@@ -5,7 +5,7 @@ import { describeWithServers, SERVER_START_MS } from '../../servers/availability
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
+import { startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
 import { expectAll, ipfsEnvironment, publish, s3Environment, untilDrained } from './real-backends.ts';
 
@@ -27,7 +27,7 @@ describeWithServers('backends that come and go', () => {
       const node = await startNode();
       const { options, env } = await s3Environment(s3);
       const dataDir = temporaryFolder();
-      const daemon = await startArchive({ dataDir, node, env: { ...env, ...ipfsEnvironment(kubo) } });
+      const daemon = await startArchiveHere({ dataDir, node, env: { ...env, ...ipfsEnvironment(kubo) } });
       const before = publish(node, 'before the outage', 20);
       await untilStored(daemon, 20);
       await s3.kill();
@@ -60,7 +60,7 @@ describeWithServers('backends that come and go', () => {
       const node = await startNode();
       const { env } = await s3Environment(s3);
       const dataDir = temporaryFolder();
-      const first = await startArchive({ dataDir, node, env });
+      const first = await startArchiveHere({ dataDir, node, env });
       const published = publish(node, 'requirements', 12);
       await untilStored(first, 12);
       await untilDrained(first, ['s3']);
@@ -68,7 +68,7 @@ describeWithServers('backends that come and go', () => {
 
       await kubo.kill();
       const required = { ...env, ...ipfsEnvironment(kubo), HOLDFAST_REPLICAS_REQUIRED: '2' };
-      const second = await startArchive({ dataDir, node, env: required });
+      const second = await startArchiveHere({ dataDir, node, env: required });
       expect(await second.client.status()).toMatchObject({ content: { stored: 0, spooled: 12 } });
       await expectAll(second, published);
       await kubo.resume();
@@ -78,10 +78,10 @@ describeWithServers('backends that come and go', () => {
       expect(replicas.filter(({ state }) => state === 'good').map(({ backend }) => backend)).toEqual(['ipfs', 's3']);
       await stop(second);
 
-      const without = await startArchive({ dataDir, node, env: ipfsEnvironment(kubo) });
+      const without = await startArchiveHere({ dataDir, node, env: ipfsEnvironment(kubo) });
       expect(await without.client.status()).toMatchObject({ content: { stored: 12, spooled: 0 } });
       await stop(without);
-      const both = await startArchive({ dataDir, node, env: required });
+      const both = await startArchiveHere({ dataDir, node, env: required });
       expect(await both.client.status()).toMatchObject({ content: { stored: 12 } });
     },
     TEST_MS,
@@ -94,7 +94,7 @@ describeWithServers('backends that come and go', () => {
       const { env } = await s3Environment(s3);
       const limits = { HOLDFAST_REPLICAS_REQUIRED: '2', HOLDFAST_LOCAL_MODE: 'cache', HOLDFAST_LOCAL_BYTES: '1048576' };
       await kubo.kill();
-      const daemon = await startArchive({
+      const daemon = await startArchiveHere({
         dataDir: temporaryFolder(),
         node,
         env: { ...env, ...ipfsEnvironment(kubo), ...limits },

@@ -9,9 +9,9 @@ import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { damage, newBucket } from '../../storage/s3/s3-fixture.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
+import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
-import { holdfast } from '../holdfast-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 import { expectAll, ipfsEnvironment, publish, s3Environment, untilDrained } from './real-backends.ts';
 
 const BLOBS = 40;
@@ -48,11 +48,11 @@ describeWithServers('an archive that lost its catalog, a backend, and the rest h
       node,
       env: { ...env, ...ipfsEnvironment(kubo), HOLDFAST_CONFIG: config, HOLDFAST_REPLICAS_REQUIRED: '2' },
     };
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     const published = publish(node, 'rebuild', BLOBS);
     await untilStored(daemon, BLOBS, 60_000);
     await untilDrained(daemon, ['s3', 's3:second', 'ipfs']);
-    const check = (...words: string[]) => holdfast(['check', '--json', ...words], { env: environmentOf(setup) });
+    const check = (...words: string[]) => holdfastHere(['check', '--json', ...words], { env: environmentOf(setup) });
     const beside = await check();
     expect([beside.code, beside.stderr]).toEqual([0, '']);
     expect(report.parse(JSON.parse(beside.stdout))).toMatchObject({ left: [], leftCount: 0 });
@@ -76,7 +76,7 @@ describeWithServers('an archive that lost its catalog, a backend, and the rest h
       await rm(join(setup.dataDir, name), { recursive: true, force: true });
     }
 
-    const rebuilt = await holdfast(['rebuild'], { env: environmentOf(setup) });
+    const rebuilt = await holdfastHere(['rebuild'], { env: environmentOf(setup) });
     expect(rebuilt, rebuilt.stderr).toMatchObject({ code: 0 });
     const repaired = await check('--read-data', '--repair');
     expect(repaired, `${repaired.stdout}${repaired.stderr}`).toMatchObject({ code: 0 });
@@ -103,7 +103,7 @@ describeWithServers('an archive that lost its catalog, a backend, and the rest h
       expect([id, count]).toEqual([id, BLOBS]);
     }
     const again = await startNode();
-    const served = await startArchive({ ...setup, node: again });
+    const served = await startArchiveHere({ ...setup, node: again });
     // 503 until each backend is let in.
     await eventually(() => expectAll(served, published));
   }, 240_000);
@@ -112,7 +112,7 @@ describeWithServers('an archive that lost its catalog, a backend, and the rest h
     const node = await startNode();
     const { options, env } = await s3Environment(s3);
     const setup = { dataDir: temporaryFolder(), node, env: { ...env, HOLDFAST_LOCAL_MODE: 'cache' } };
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     const [first] = publish(node, 'lost', 5);
     await untilStored(daemon, 5, 30_000);
     await stop(daemon);
@@ -122,17 +122,17 @@ describeWithServers('an archive that lost its catalog, a backend, and the rest h
       if (entry.versionHash === first?.versionHash) await store.delete(entry, NEVER);
     }
     await store.close();
-    const found = await holdfast(['check'], { env: environmentOf(setup) });
+    const found = await holdfastHere(['check'], { env: environmentOf(setup) });
     expect(found).toMatchObject({ code: 3 });
     expect(found.stdout).toContain('Next: holdfast check --repair');
-    const repaired = await holdfast(['check', '--repair'], { env: environmentOf(setup) });
+    const repaired = await holdfastHere(['check', '--repair'], { env: environmentOf(setup) });
     expect(repaired, repaired.stdout).toMatchObject({ code: 3 });
     expect(repaired.stdout).toContain(`LOST    s3 blake2s256 ${first?.versionHash}`);
     expect(repaired.stdout).toContain('holdfast run');
     // The node still has it: the daemon brings it back.
-    const again = await startArchive(setup);
+    const again = await startArchiveHere(setup);
     await untilStored(again, 5, 30_000);
     await stop(again);
-    expect(await holdfast(['check', '--read-data'], { env: environmentOf(setup) })).toMatchObject({ code: 0 });
+    expect(await holdfastHere(['check', '--read-data'], { env: environmentOf(setup) })).toMatchObject({ code: 0 });
   }, 120_000);
 });

@@ -4,8 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { parseBlockHash } from '../../../src/core/blob/ids.ts';
 import { markerText } from '../../../src/storage/chain-binding.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
-import { type Ended, holdfast } from '../holdfast-process.ts';
+import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
+import type { Ended } from '../holdfast-process.ts';
 import { LyingServer } from './lying-server.ts';
 import { publish, untilDrained } from './real-backends.ts';
 
@@ -26,7 +27,7 @@ function backend(server: LyingServer, id = 's3:one', more: Readonly<Record<strin
 const NO_NODE = { url: 'http://127.0.0.1:9' };
 
 async function refusal(env: Record<string, string>, words = ['run'], dataDir = temporaryFolder()): Promise<Ended> {
-  return await holdfast(words, { env: environmentOf({ dataDir, node: NO_NODE, env }) });
+  return await holdfastHere(words, { env: environmentOf({ dataDir, node: NO_NODE, env }) });
 }
 
 describe('a configuration of backends that cannot work ends with exit code 2 and a sentence', () => {
@@ -63,7 +64,7 @@ describe('a configuration of backends that cannot work ends with exit code 2 and
   test('a backend of another chain than the data folder, for every command', async () => {
     const [server, node] = [await LyingServer.start(), await startNode()];
     const dataDir = temporaryFolder();
-    const first = await startArchive({ dataDir, node });
+    const first = await startArchiveHere({ dataDir, node });
     publish(node, 'bound', 1);
     await untilStored(first, 1);
     await stop(first);
@@ -94,7 +95,7 @@ test('a secret of the list comes from its file', async () => {
   const secretAccessKeyFile = join(folder, 'secret');
   await writeFile(secretAccessKeyFile, 'secret-of-the-file\n');
   const one = backend(server, 's3:one', { secretAccessKey: null, secretAccessKeyFile });
-  const daemon = await startArchive({
+  const daemon = await startArchiveHere({
     dataDir: temporaryFolder(),
     node,
     env: { HOLDFAST_CONFIG: await configured({ backends: [one] }, folder) },

@@ -6,7 +6,7 @@ import { sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startArchive, startNode, untilStored } from '../archive-process.ts';
+import { startArchiveHere, startNode, untilStored } from '../archive-process.ts';
 import { ipfsEnvironment } from './real-backends.ts';
 
 const LARGEST = 2_097_152;
@@ -32,7 +32,7 @@ describeWithServers('two Kubo nodes', () => {
     'the largest blob, archived by us, is fetched by the other by the CID that follows from its %s',
     async (hashType) => {
       const node = await startNode();
-      const daemon = await startArchive({ dataDir: temporaryFolder(), node, env: ipfsEnvironment(ours) });
+      const daemon = await startArchiveHere({ dataDir: temporaryFolder(), node, env: ipfsEnvironment(ours) });
       const label = `two kubos ${hashType}`;
       const { versionHash } = node.submitLabelled({ label, sizeBytes: LARGEST, hashType });
       node.mine(1);

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, untilStored } from '../archive-process.ts';
+import { environmentOf, startArchiveHere, startNode, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
-import { holdfast } from '../holdfast-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 import { LyingServer } from './lying-server.ts';
 import { publish, untilDrained } from './real-backends.ts';
 
 test('a bucket that was wiped gets all of it back: blobs, records, evidence, and whose chain it is', async () => {
   const [bucket, node] = [await LyingServer.start(), await startNode()];
   const setup = { dataDir: temporaryFolder(), node, env: { ...bucket.environment, HOLDFAST_LOCAL_MODE: 'keep' } };
-  const daemon = await startArchive(setup);
+  const daemon = await startArchiveHere(setup);
   const [first] = publish(node, 'wiped', 6);
   await untilStored(daemon, 6);
   await untilDrained(daemon, ['s3']);
   const env = environmentOf(setup);
-  expect(await holdfast(['withhold', first?.versionHash ?? '', '--reason', 'an order'], { env })).toMatchObject({
+  expect(await holdfastHere(['withhold', first?.versionHash ?? '', '--reason', 'an order'], { env })).toMatchObject({
     code: 0,
   });
   const before = [...bucket.objects.keys()].filter(
@@ -22,8 +22,8 @@ test('a bucket that was wiped gets all of it back: blobs, records, evidence, and
   );
   expect(before.map((key) => key.split('/')[0])).toEqual(expect.arrayContaining(['holdfast.json', 'audit', 'blobs']));
   bucket.objects.clear();
-  await holdfast(['check'], { env });
+  await holdfastHere(['check'], { env });
   await eventually(() => expect([...bucket.objects.keys()].sort()).toEqual(before.sort()));
-  const after = await holdfast(['check', '--read-data'], { env });
+  const after = await holdfastHere(['check', '--read-data'], { env });
   expect(after, after.stdout).toMatchObject({ code: 0 });
 }, 60_000);

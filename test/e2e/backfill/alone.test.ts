@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
-import { holdfast } from '../holdfast-process.ts';
+import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 import { backfill, folderOf, passTime, publishBlocks } from './history.ts';
 
 // Each of these starts several processes one after the other.
@@ -36,7 +36,7 @@ describe('alone on a folder', () => {
     );
     expect(again.report).toMatchObject({ exitCode: 0, wanted: 0, fetched: 0, unaskedCount: 0 });
     // The archive itself goes on from there, where it would have begun without.
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     await untilStored(daemon, 20);
     for (const { versionHash, bytes } of blobs)
       expect((await daemon.client.blob(versionHash)).body.equals(bytes)).toBe(true);
@@ -45,7 +45,7 @@ describe('alone on a folder', () => {
     const record = JSON.parse((await daemon.client.get(`/v1/blobs/${blobs[0]?.versionHash}/record`)).body.toString());
     expect(record.occurrences).toMatchObject([{ state: 'final', height: blobs[0]?.height }]);
     await stop(daemon);
-    const checked = await holdfast(['check', '--chain', '--from', from, '--data-dir', setup.dataDir]);
+    const checked = await holdfastHere(['check', '--chain', '--from', from, '--data-dir', setup.dataDir]);
     expect(checked).toMatchObject({ code: 0 });
   });
 
@@ -84,11 +84,11 @@ describe('alone on a folder', () => {
     const evidence = readdirSync(join(setup.dataDir, 'audit', archiver), { recursive: true }).map(String);
     expect(evidence.filter((path) => path.includes(blobs[0]?.versionHash ?? 'none'))).not.toEqual([]);
     // History that was walked belongs to the verdict, named or not.
-    const whole = await holdfast(['check', '--chain', '--data-dir', setup.dataDir]);
+    const whole = await holdfastHere(['check', '--chain', '--data-dir', setup.dataDir]);
     expect(whole.code).toBe(3);
     expect(whole.stdout).toContain('1 lost');
     expect(whole.stdout).not.toContain('complete');
-    const checked = await holdfast([
+    const checked = await holdfastHere([
       'check',
       '--chain',
       '--from',
@@ -144,22 +144,24 @@ describe('alone on a folder', () => {
 describe('what cannot be', () => {
   test('without a node, with a strange source, upside down: a wrong use', async () => {
     const env = { HOLDFAST_DATA_DIR: temporaryFolder() };
-    expect(await holdfast(['backfill'], { env })).toMatchObject({
+    expect(await holdfastHere(['backfill'], { env })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('HOLDFAST_NODE_URL'),
     });
     const node = await startNode();
     const withNode = { ...env, HOLDFAST_NODE_URL: node.url.replace('//', `//${node.username}:${node.password}@`) };
-    expect(await holdfast(['backfill', '--source', 'ftp=x'], { env: withNode })).toMatchObject({ code: 2 });
-    expect(await holdfast(['backfill', '--from-height', '9', '--to-height', '3'], { env: withNode })).toMatchObject({
-      code: 2,
-    });
-    expect(await holdfast(['backfill', '--requests', '99'], { env: withNode })).toMatchObject({ code: 2 });
+    expect(await holdfastHere(['backfill', '--source', 'ftp=x'], { env: withNode })).toMatchObject({ code: 2 });
+    expect(await holdfastHere(['backfill', '--from-height', '9', '--to-height', '3'], { env: withNode })).toMatchObject(
+      {
+        code: 2,
+      },
+    );
+    expect(await holdfastHere(['backfill', '--requests', '99'], { env: withNode })).toMatchObject({ code: 2 });
   });
 
   test('a range beyond the tip is told', async () => {
     const node = await startNode();
-    const ended = await holdfast(['backfill', '--to-height', '100000'], {
+    const ended = await holdfastHere(['backfill', '--to-height', '100000'], {
       env: {
         HOLDFAST_DATA_DIR: temporaryFolder(),
         HOLDFAST_NODE_URL: node.url.replace('//', `//${node.username}:${node.password}@`),
@@ -180,7 +182,7 @@ describe('what cannot be', () => {
       hash: thrownAway?.hash ?? '',
     });
     const env = environmentOf({ node, dataDir: temporaryFolder() });
-    const ended = await holdfast(['backfill', '--from-height', String(blob?.height)], { env });
+    const ended = await holdfastHere(['backfill', '--from-height', String(blob?.height)], { env });
     expect(ended).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`has thrown block ${thrownAway?.height} away`),
@@ -192,7 +194,7 @@ describe('what cannot be', () => {
     const setup = { node, dataDir: temporaryFolder() };
     await backfill(setup, '--source', 'node');
     const other = await startNode({ seed: 'another chain' });
-    const ended = await holdfast(['backfill'], {
+    const ended = await holdfastHere(['backfill'], {
       env: {
         HOLDFAST_DATA_DIR: setup.dataDir,
         HOLDFAST_NODE_URL: other.url.replace('//', `//${other.username}:${other.password}@`),

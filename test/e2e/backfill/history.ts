@@ -6,7 +6,8 @@ import type { Devnode } from '../../../src/devnode/index.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf } from '../archive-process.ts';
-import { type Ended, HoldfastProcess, holdfast } from '../holdfast-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
+import { type Ended, HoldfastProcess } from '../holdfast-process.ts';
 
 const BLOCK_SECONDS = 150;
 const WINDOW_BLOCKS = 160;
@@ -97,7 +98,7 @@ export interface BackfillEnd extends Ended {
 
 /** `holdfast backfill --json`, to its end. */
 export async function backfill(setup: BackfillSetup, ...words: string[]): Promise<BackfillEnd> {
-  const ended = await holdfast(['backfill', '--json', ...words], { env: environmentOf(setup) });
+  const ended = await holdfastHere(['backfill', '--json', ...words], { env: environmentOf(setup) });
   const events = eventsIn(ended.stdout);
   const last = report.safeParse(events.at(-1));
   if (!last.success)

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { fakeSentinel, lyingPeer, PEER_LIES } from '../../backfill/source/imitations.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
-import { holdfast } from '../holdfast-process.ts';
+import { startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 import { backfill, folderOf, passTime, publishBlocks } from './history.ts';
 
 /** Each of these takes several processes one after the other. */
@@ -13,16 +13,16 @@ describe('sources', () => {
     'another Holdfast that kept it all, then a Sentinel for what that one has not got',
     async () => {
       const node = await startNode();
-      const peer = await startArchive({ node, dataDir: temporaryFolder() });
+      const peer = await startArchiveHere({ node, dataDir: temporaryFolder() });
       const blobs = publishBlocks(node, 'peer', 3, 4);
       await untilStored(peer, 12);
       // What only Sentinel has: the peer was not there when it was published.
       await stop(peer);
       const later = publishBlocks(node, 'later', 1, 3);
       passTime(node);
-      const again = await startArchive({ node, dataDir: temporaryFolder() });
+      const again = await startArchiveHere({ node, dataDir: temporaryFolder() });
       await stop(again);
-      const serving = await startArchive({ node, dataDir: peerFolder(peer.output) });
+      const serving = await startArchiveHere({ node, dataDir: peerFolder(peer.output) });
       const sentinel = await fakeSentinel(new Map(later.map(({ versionHash, bytes }) => [versionHash, bytes])));
       const setup = { node, dataDir: temporaryFolder() };
       const from = String(blobs[0]?.height);
@@ -79,7 +79,7 @@ describe('sources', () => {
         HOLDFAST_NODE_URL: node.url.replace('//', `//${node.username}:${node.password}@`),
       };
       const words = ['backfill', '--from-height', String(blobs[0]?.height), '--source', `peer=${liar.endpoint}`];
-      const { code, stdout } = await holdfast(words, { env });
+      const { code, stdout } = await holdfastHere(words, { env });
       expect(code).toBe(3);
       expect(stdout).toContain(
         `LIES     peer ${liar.endpoint} gives other bytes than keccak256 ${blobs[0]?.versionHash}`,

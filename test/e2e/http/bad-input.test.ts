@@ -4,7 +4,7 @@ import { beforeAllSharing } from '../../cleanup.ts';
 import { RawClient } from '../../http/raw-client.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { type ArchiveProcess, startArchive, startNode, untilStored } from '../archive-process.ts';
+import { type RunningArchive, startArchiveHere, startNode, untilStored } from '../archive-process.ts';
 
 const LABEL = 'asked for between nonsense';
 const SIZE_BYTES = 3_000;
@@ -16,14 +16,14 @@ const PROBLEM = z.looseObject({
   hint: z.string().min(1),
 });
 
-let daemon: ArchiveProcess;
+let daemon: RunningArchive;
 let hash: string;
 
 beforeAllSharing(async (atEnd) => {
   const node = await startNode({}, atEnd);
   hash = node.submitLabelled({ label: LABEL, sizeBytes: SIZE_BYTES, hashType: 'keccak256' }).versionHash;
   node.mine(2);
-  daemon = await startArchive({ dataDir: temporaryFolder(atEnd), node, atEnd });
+  daemon = await startArchiveHere({ dataDir: temporaryFolder(atEnd), node, atEnd });
   await untilStored(daemon, 1);
 });
 

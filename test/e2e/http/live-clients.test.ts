@@ -5,10 +5,18 @@ import type { Devnode } from '../../../src/devnode/index.ts';
 import { beliefsOf, expectNotBelieved, expectNotGivenUp } from '../../http/live-clients.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { type ArchiveProcess, environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
+import {
+  environmentOf,
+  type RunningArchive,
+  startArchive,
+  startArchiveHere,
+  startNode,
+  stop,
+  untilStored,
+} from '../archive-process.ts';
 import { LIES, LyingServer } from '../backends/lying-server.ts';
 import { eventually } from '../eventually.ts';
-import { holdfast } from '../holdfast-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 
 const LABEL = 'what a rollup is built of';
 const SIZE_BYTES = 200_000;
@@ -24,11 +32,11 @@ interface Scene {
   readonly hash: string;
   /** Where its bytes lie here. */
   readonly file: string;
-  daemon: ArchiveProcess;
+  daemon: RunningArchive;
 }
 
 /** A blob that is final, in the folder and in a bucket. */
-async function archived(): Promise<Scene> {
+async function archived(start: typeof startArchiveHere = startArchiveHere): Promise<Scene> {
   const [node, bucket] = [await startNode(), await LyingServer.start()];
   const env = {
     ...bucket.environment,
@@ -39,7 +47,7 @@ async function archived(): Promise<Scene> {
   const setup = { dataDir: temporaryFolder(), node, env };
   const hash = node.submitLabelled({ label: LABEL, sizeBytes: SIZE_BYTES, hashType: 'keccak256' }).versionHash;
   node.mine(4);
-  const daemon = await startArchive(setup);
+  const daemon = await start(setup);
   await untilStored(daemon, 1);
   const file = join(setup.dataDir, 'blobs', 'keccak256', hash.slice(0, 2), hash);
   const scene = { node, bucket, setup, hash, file, daemon };
@@ -106,7 +114,7 @@ test('the node is gone, and comes back', async () => {
 }, 120_000);
 
 test('the process is killed, its catalog lost, and made anew', async () => {
-  const scene = await archived();
+  const scene = await archived(startArchive);
   await stop(scene.daemon, 'SIGKILL');
   for (const name of ['catalog.sqlite', 'catalog.sqlite-wal', 'catalog.sqlite-shm']) {
     rmSync(join(scene.setup.dataDir, name), { force: true });
@@ -124,10 +132,10 @@ test('the process is killed, its catalog lost, and made anew', async () => {
 test('the operator takes it down, and gives it back', async () => {
   const scene = await archived();
   const env = environmentOf(scene.setup);
-  expect((await holdfast(['withhold', scene.hash, '--reason', 'an order'], { env })).code).toBe(0);
+  expect((await holdfastHere(['withhold', scene.hash, '--reason', 'an order'], { env })).code).toBe(0);
   const beliefs = await beliefsOf(scene.daemon.client.url, scene.hash);
   expectNotGivenUp(beliefs, BYTES);
   expect(beliefs).toMatchObject({ rollux: { kind: 'retried' }, isSafe: false, known: 'error' });
-  expect((await holdfast(['withhold', scene.hash, '--revoke'], { env })).code).toBe(0);
+  expect((await holdfastHere(['withhold', scene.hash, '--revoke'], { env })).code).toBe(0);
   await allIsWell(scene);
 }, 120_000);

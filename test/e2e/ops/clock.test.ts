@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startArchive, startNode, untilStored } from '../archive-process.ts';
+import { startArchiveHere, startNode, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
 
 const HOURS = 5;
 
 test('a clock that is hours off what blocks say is told; the archive goes on by the clock of the chain', async () => {
   const node = await startNode();
-  const daemon = await startArchive({ dataDir: temporaryFolder(), node });
+  const daemon = await startArchiveHere({ dataDir: temporaryFolder(), node });
   await eventually(async () => expect((await daemon.client.readiness()).status).toBe(200));
   // To the daemon it is the same as if its own machine were so much behind.
   node.advanceSeconds(HOURS * 3_600);

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { openDurableDatabase } from '../../../src/core/sqlite/durable-database.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop, untilStored } from '../archive-process.ts';
-import { holdfast } from '../holdfast-process.ts';
+import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 
 const BEFORE = readFileSync(fileURLToPath(new URL('../../vectors/catalog/before-0.1.0.sql', import.meta.url)), 'utf8');
 
@@ -21,24 +21,24 @@ function putOldCatalog(dataDir: string): void {
 test('a catalog from before the first release is refused with two commands, which make it anew without the node', async () => {
   const node = await startNode({ seedRecordedBlobs: true });
   const dataDir = temporaryFolder();
-  const first = await startArchive({ dataDir, node });
+  const first = await startArchiveHere({ dataDir, node });
   await untilStored(first, 22);
   expect(await stop(first)).toMatchObject({ code: 143 });
   putOldCatalog(dataDir);
 
   const env = environmentOf({ dataDir, node });
   for (const verb of ['run', 'check', 'rebuild']) {
-    const refused = await holdfast([verb], { env });
+    const refused = await holdfastHere([verb], { env });
     expect([verb, refused.code]).toEqual([verb, 2]);
     expect(refused.stderr).toContain('from before the first release');
   }
-  const { stderr } = await holdfast(['run'], { env });
+  const { stderr } = await holdfastHere(['run'], { env });
   // As an operator would copy it from the terminal.
   const [move = '', rebuild = ''] = (/Type: (.*)$/m.exec(stderr)?.[1] ?? '').split(' && holdfast ');
   execFileSync('sh', ['-c', move]);
-  expect(await holdfast(rebuild.split(' '), { env })).toMatchObject({ code: 0 });
+  expect(await holdfastHere(rebuild.split(' '), { env })).toMatchObject({ code: 0 });
 
-  const second = await startArchive({ dataDir, node });
+  const second = await startArchiveHere({ dataDir, node });
   await untilStored(second, 22, 40_000);
 });
 
@@ -61,7 +61,7 @@ test.each([
   ['an address that is none', { HOLDFAST_HEARTBEAT_URL: 'ping me' }, /HOLDFAST_HEARTBEAT_URL must be an http/],
 ])('%s: exit code 2, and a sentence', async (_name, env, sentence) => {
   const node = await startNode();
-  const ended = await holdfast(['run'], { env: environmentOf({ dataDir: temporaryFolder(), node, env }) });
+  const ended = await holdfastHere(['run'], { env: environmentOf({ dataDir: temporaryFolder(), node, env }) });
   expect(ended).toMatchObject({ code: 2, stdout: expect.not.stringContaining('listening') });
   expect(ended.stderr).toMatch(sentence);
 });

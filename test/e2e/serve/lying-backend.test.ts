@@ -2,10 +2,10 @@ import { beforeEach, expect, test } from 'vitest';
 import { beliefsOf, expectNotBelieved, expectNotGivenUp } from '../../http/live-clients.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { type ArchiveProcess, startArchive, startNode, untilStored } from '../archive-process.ts';
+import { type RunningArchive, startArchiveHere, startNode, untilStored } from '../archive-process.ts';
 import { LIES, LyingServer } from '../backends/lying-server.ts';
 import { eventually } from '../eventually.ts';
-import { startReader } from './reader-process.ts';
+import { startReaderHere } from './reader-process.ts';
 
 const LABEL = 'read without a catalog, out of a bucket that lies';
 const SIZE_BYTES = 200_000;
@@ -24,17 +24,17 @@ beforeEach(async () => {
   hash = node.submitLabelled({ label: LABEL, sizeBytes: SIZE_BYTES, hashType: 'keccak256' }).versionHash;
   node.mine(2);
   const env = { ...bucket.environment, HOLDFAST_LOCAL_MODE: 'cache' };
-  const archiver = await startArchive({ dataDir: temporaryFolder(), node, env });
+  const archiver = await startArchiveHere({ dataDir: temporaryFolder(), node, env });
   await untilStored(archiver, 1);
   archiver.kill('SIGTERM');
   await archiver.ended;
 });
 
 /** An honest one that follows another chain of the same kind: it has never heard of the blob. */
-async function ignorantArchiver(): Promise<ArchiveProcess> {
+async function ignorantArchiver(): Promise<RunningArchive> {
   const node = await startNode();
   node.mine(2);
-  const archiver = await startArchive({ dataDir: temporaryFolder(), node });
+  const archiver = await startArchiveHere({ dataDir: temporaryFolder(), node });
   await eventually(async () => {
     expect((await archiver.client.get(`/v1/blobs/${ABSENT}`)).status).toBe(404);
   });
@@ -44,7 +44,7 @@ async function ignorantArchiver(): Promise<ArchiveProcess> {
 test.each(ANSWERED)(
   'a bucket that does this is never believed, and misleads nobody: %s',
   async (lie) => {
-    const reader = await startReader(bucket.environment);
+    const reader = await startReaderHere(bucket.environment);
     const read = () => reader.client.blob(hash);
     await eventually(async () => expect((await read()).body.equals(BYTES)).toBe(true));
     bucket.lie = lie;
@@ -64,7 +64,7 @@ test.each(ANSWERED)(
 
 test('an archiver that says "absent" is not believed while a copy under that name is damaged, or a bucket does not answer', async () => {
   const archiver = await ignorantArchiver();
-  const reader = await startReader({ ...bucket.environment, HOLDFAST_ARCHIVER_URL: archiver.client.url });
+  const reader = await startReaderHere({ ...bucket.environment, HOLDFAST_ARCHIVER_URL: archiver.client.url });
   await eventually(async () => expect((await reader.client.blob(hash)).status).toBe(200));
   expect((await reader.client.get(`/v1/blobs/${ABSENT}`)).status).toBe(404);
   for (const lie of ['corrupt', '500'] as const) {

@@ -14,11 +14,11 @@ import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { bareClient, damage } from '../../storage/s3/s3-fixture.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { type ArchiveProcess, startArchive, startNode, untilStored } from '../archive-process.ts';
+import { type RunningArchive, startArchiveHere, startNode, untilStored } from '../archive-process.ts';
 import { ipfsEnvironment, type Published, publish, s3Environment, untilDrained } from '../backends/real-backends.ts';
 import { eventually } from '../eventually.ts';
 import { HoldfastProcess } from '../holdfast-process.ts';
-import { type ReaderProcess, startReader } from './reader-process.ts';
+import { type RunningReader, startReader, startReaderHere } from './reader-process.ts';
 
 const TEST_MS = 90_000;
 const ABSENT = 'ab'.repeat(32);
@@ -28,8 +28,8 @@ describeWithServers('holdfast serve, on real backends', () => {
   let s3: S3Server;
   let kubo: KuboServer;
   let node: Devnode;
-  let archiver: ArchiveProcess;
-  let reader: ReaderProcess;
+  let archiver: RunningArchive;
+  let reader: RunningReader;
   let published: Published[];
   let bucket: S3Options;
   let both: Record<string, string>;
@@ -43,7 +43,7 @@ describeWithServers('holdfast serve, on real backends', () => {
     bucket = options;
     s3Only = env;
     both = { ...env, ...ipfsEnvironment(kubo) };
-    archiver = await startArchive({
+    archiver = await startArchiveHere({
       dataDir: temporaryFolder(atEnd),
       node,
       env: { ...both, HOLDFAST_FINALITY: 'depth:2', HOLDFAST_START_HEIGHT: '1' },
@@ -53,7 +53,7 @@ describeWithServers('holdfast serve, on real backends', () => {
     node.mine(3);
     await untilStored(archiver, 8);
     await untilDrained(archiver, ['s3', 'ipfs']);
-    reader = await startReader(both, atEnd);
+    reader = await startReaderHere(both, atEnd);
   }, SERVER_START_MS);
 
   const contentOf = async (): Promise<string[]> => {
@@ -168,7 +168,7 @@ describeWithServers('holdfast serve, on real backends', () => {
   test('a miss goes to the archiver where there is one: what only it has, and what it proves absent', async () => {
     // Another bucket: nothing is in it, as when the archiver has not replicated yet.
     const { env } = await s3Environment(s3);
-    const behind = await startReader({ ...env, HOLDFAST_ARCHIVER_URL: archiver.client.url });
+    const behind = await startReaderHere({ ...env, HOLDFAST_ARCHIVER_URL: archiver.client.url });
     for (const blob of published) {
       expect((await behind.client.blob(blob.versionHash)).body.equals(bytesOf(blob))).toBe(true);
     }
@@ -183,7 +183,7 @@ describeWithServers('holdfast serve, on real backends', () => {
       status: 404,
       code: 'blob/absent',
     });
-    const lonely = await startReader({ ...env, HOLDFAST_ARCHIVER_URL: 'http://127.0.0.1:9' });
+    const lonely = await startReaderHere({ ...env, HOLDFAST_ARCHIVER_URL: 'http://127.0.0.1:9' });
     for (const path of ['', '/record']) {
       expect(await lonely.client.problem(`/v1/blobs/${one?.versionHash}${path}`)).toMatchObject({ status: 503 });
     }
@@ -231,7 +231,7 @@ describeWithServers('holdfast serve, on real backends', () => {
     wrong.writeUInt8(wrong.readUInt8(0) ^ 1);
     await damage(s3, bucket.bucket, `blobs/${hashType}/${blob.versionHash}`, wrong);
     expect((await reader.client.blob(blob.versionHash)).body.equals(bytesOf(blob))).toBe(true);
-    const alone = await startReader(s3Only);
+    const alone = await startReaderHere(s3Only);
     expect(await alone.client.problem(`/v1/blobs/${blob.versionHash}`)).toMatchObject({
       status: 503,
       code: 'blob/damaged',
@@ -255,7 +255,7 @@ describeWithServers('holdfast serve, on real backends', () => {
     async () => {
       const ready = await reader.client.readiness();
       expect([ready.status, ready.conditions]).toEqual([200, []]);
-      const lone = await startReader({ ...s3Only });
+      const lone = await startReaderHere({ ...s3Only });
       await s3.kill();
       const last = published.at(-1);
       if (last === undefined) throw new Error('no blob');
@@ -267,7 +267,7 @@ describeWithServers('holdfast serve, on real backends', () => {
       }, 40_000);
       expect((await reader.client.readiness()).status).toBe(200);
       // A reader that starts now cannot know what it may not serve.
-      const late = await startReader(both);
+      const late = await startReaderHere(both);
       expect((await late.client.blob(last.versionHash)).status).toBe(503);
       await s3.resume();
       await eventually(async () => expect((await late.client.blob(last.versionHash)).status).toBe(200), 40_000);

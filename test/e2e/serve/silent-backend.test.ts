@@ -6,7 +6,7 @@ import { describeWithServers, SERVER_START_MS } from '../../servers/availability
 import { startS3Server } from '../../servers/s3-server.ts';
 import { s3Environment } from '../backends/real-backends.ts';
 import { eventually } from '../eventually.ts';
-import { startReader } from './reader-process.ts';
+import { startReaderHere } from './reader-process.ts';
 
 /** A Kubo that takes every connection and never says a word: what a firewall or a stuck process looks like. */
 async function silentKubo(): Promise<Record<string, string>> {
@@ -28,7 +28,7 @@ test.each([
   ['refuses connections', async () => ({ HOLDFAST_IPFS_API_URL: 'http://127.0.0.1:9' })],
   ['never answers', silentKubo],
 ])('a reader whose only backend %s listens, and says that it is not ready', async (_, backend) => {
-  const reader = await startReader({ HOLDFAST_WITHHELD_FILE: '/dev/null', ...(await backend()) });
+  const reader = await startReaderHere({ HOLDFAST_WITHHELD_FILE: '/dev/null', ...(await backend()) });
   const first = await reader.client.readiness();
   expect(first.status).toBe(503);
   expect(['reader/not-asked-yet', 'storage/unreachable']).toContain(first.conditions[0]?.code);
@@ -42,7 +42,7 @@ test.each([
 });
 
 test('it listens before a silent backend has used up the time that it has to answer', async () => {
-  const reader = await startReader(await silentKubo());
+  const reader = await startReaderHere(await silentKubo());
   const logged = reader.stdout.toString('utf8');
   expect(logged).toContain('reader/not-asked-yet');
   expect(logged).not.toContain('storage/timeout');
@@ -54,7 +54,7 @@ describeWithServers('beside a silent backend', () => {
     async () => {
       const s3 = await startS3Server();
       onTestFinished(async () => s3.stop());
-      const reader = await startReader({ ...(await s3Environment(s3)).env, ...(await silentKubo()) });
+      const reader = await startReaderHere({ ...(await s3Environment(s3)).env, ...(await silentKubo()) });
       await eventually(async () => {
         const { status, conditions } = await reader.client.readiness();
         expect([status, conditions.map(({ code }) => code)]).toEqual([200, ['storage/timeout']]);

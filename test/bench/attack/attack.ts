@@ -1,6 +1,6 @@
 /**
  * The assembled daemon under all attacks of a bounded load generator at once: `npm run bench -- attack`. A well-behaved client
- * measures it quiet and attacked, under 384 and 512 MiB where a memory control group can be made.
+ * measures it quiet and attacked, under 384 and 512 MiB where a memory control group can be made, and nginx beside it.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,11 +11,12 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { NODE_FLAGS } from '../../../src/node-flags.mjs';
+import { MALLOC_ENVIRONMENT, NODE_FLAGS } from '../../../src/node-flags.mjs';
 import { MemoryGroup } from '../../ops/memory-group.ts';
 import type { Figure } from '../figure.ts';
 import { startAndReadLine, stopProcess } from '../process-line.ts';
 import { BehavedClient, type Observed } from './behaved-client.ts';
+import { benchCeiling } from './ceiling.ts';
 import { refusedPlaces } from './places.ts';
 
 const MIB = 1_048_576;
@@ -55,7 +56,7 @@ export async function benchAttack(): Promise<Figure[]> {
     const group = MemoryGroup.make(`holdfast-bench-${process.pid}-${limitMib}`, limitMib * MIB);
     if (group === null) {
       process.stderr.write('skipped: limits of memory, for this user may not make a memory control group\n');
-      return await attackWithin(null);
+      return [...(await attackWithin(null)), ...(await benchCeiling())];
     }
     try {
       figures.push(...(await attackWithin({ group, limitMib })));
@@ -63,7 +64,7 @@ export async function benchAttack(): Promise<Figure[]> {
       group.remove();
     }
   }
-  return figures;
+  return [...figures, ...(await benchCeiling())];
 }
 
 interface Limit {
@@ -93,6 +94,7 @@ function startDaemon(limit: Limit | null, nodeUrl: string, dataDir: string): Chi
   const [program = '', ...words] = limit === null ? command : limit.group.around(command);
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
   const env = {
+    ...MALLOC_ENVIRONMENT,
     ...Object.fromEntries(inherited),
     HOLDFAST_DATA_DIR: dataDir,
     HOLDFAST_NODE_URL: nodeUrl,

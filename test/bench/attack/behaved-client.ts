@@ -69,6 +69,14 @@ export class BehavedClient {
     return times;
   }
 
+  /** Bytes a second of the large blobs, and of nothing else. */
+  async readFor(seconds: number): Promise<number> {
+    const refused: string[] = [];
+    const rate = await this.#read(performance.now() + seconds * 1_000, refused);
+    if (refused[0] !== undefined) throw new Error(`A read was refused: ${refused[0]}`);
+    return rate;
+  }
+
   async #read(endMs: number, refused: string[]): Promise<number> {
     const begunMs = performance.now();
     let bytes = 0;

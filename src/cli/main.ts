@@ -11,12 +11,14 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE_MAJOR) {
 }
 // Loaded only now: an older Node fails in the midst of it, with a stack for an answer.
 const { weighOutsideMemory } = await import('./outside-memory.ts');
+const { collectWhenIdle } = await import('./idle-memory.ts');
 const { runCli } = await import('./run-cli.ts');
 
 /** A terminal, npm and the launcher may each pass the same key press on: repeats within this time are one. */
 const SAME_SIGNAL_MS = 1_000;
 
 weighOutsideMemory();
+collectWhenIdle();
 
 const stopping = new AbortController();
 let firstSignalAt: number | null = null;

@@ -33,7 +33,11 @@ const SCRIPTS = {
   ],
   test: CHECKS,
   bench: [['test/bench/main.ts']],
-  build: [['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json'], ['config/build-page.ts']],
+  build: [
+    ['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json'],
+    ['config/build-page.ts'],
+    ['config/build-packages.ts'],
+  ],
 };
 
 function fail(sentence) {

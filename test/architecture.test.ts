@@ -58,7 +58,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
     'src/node/method-table.ts',
     // How numbers of a command line keep their digits; programs have bigint and text for that.
     'src/node/asset-guid.ts',
-    'src/node/decimal.ts',
+    'src/node/decimal-field.ts',
     'src/node/lossless-json.ts',
   ],
   'cli→devnode': ['src/devnode/index.ts'],

@@ -1,6 +1,4 @@
-import { z } from 'zod';
 import { invalidArgument } from './errors.ts';
-import { JsonNumber } from './lossless-json.ts';
 
 declare const brand: unique symbol;
 
@@ -56,13 +54,8 @@ export function parseFeeRate(text: string): Decimal {
   throw invalidArgument(`A fee rate is sat/vB with at most 3 decimals; not ${shown(text)}.`, 'feeRate', shown(text));
 }
 
-/** A number or numeric string of an answer, as the node wrote it; an exponent is written out. */
-export const decimal = z
-  .union([z.int(), z.string(), z.instanceof(JsonNumber)])
-  .transform((value) => plain(value instanceof JsonNumber ? value.source : String(value)))
-  .refine((text): text is Decimal => text !== null, 'a decimal number is expected');
-
-function plain(written: string): Decimal | null {
+/** Text of a number, with its exponent written out; null: it is none. */
+export function plainDecimal(written: string): Decimal | null {
   const match = WRITTEN.exec(written);
   if (match === null) return null;
   const [, sign = '', whole = '', places = '', exponent = '0'] = match;

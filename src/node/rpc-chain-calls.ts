@@ -15,12 +15,18 @@ export interface NodeHeader {
   readonly timeSeconds: number;
   readonly medianTimeSeconds: number;
   /** Members that never change, as the node spells them; what a release does not tell is undefined. */
-  readonly shown: Readonly<
-    Pick<
-      z.output<typeof header>,
-      'version' | 'versionHex' | 'merkleroot' | 'nonce' | 'bits' | 'difficulty' | 'chainwork' | 'nTx'
-    >
-  >;
+  readonly shown: ShownHeader;
+}
+
+interface ShownHeader {
+  readonly version?: number | undefined;
+  readonly versionHex?: string | undefined;
+  readonly merkleroot?: string | undefined;
+  readonly nonce?: number | undefined;
+  readonly bits?: string | undefined;
+  readonly difficulty?: number | undefined;
+  readonly chainwork?: string | undefined;
+  readonly nTx?: number | undefined;
 }
 
 /** What following the chain asks of a node; has the form of the archive's `ChainNode`. The same in every dialect. */

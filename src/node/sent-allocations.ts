@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { TxId } from '../core/blob/ids.ts';
 import { assetGuid } from './asset-guid.ts';
-import { type Decimal, decimal } from './decimal.ts';
+import type { Decimal } from './decimal.ts';
+import { decimal } from './decimal-field.ts';
 import { decode, txId } from './decode.ts';
 
 /** What one transaction sent of one token, all recipients together. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { decodeHex } from '../core/blob/hex.ts';
 import type { NamedHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
@@ -7,7 +7,7 @@ import type { BlobSource, Given, SourceAccess } from './source.ts';
 
 const REPLY = z.looseObject({
   result: z.unknown(),
-  error: z.looseObject({ code: z.int(), message: z.string() }).nullish(),
+  error: z.nullish(z.looseObject({ code: z.int(), message: z.string() })),
 });
 const BLOB = z.looseObject({ versionhash: z.string(), data: z.string() });
 const ENVELOPE_BYTES = 65_536;

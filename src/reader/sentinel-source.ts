@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { decodeHex } from '../core/blob/hex.ts';
 import type { NamedHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';

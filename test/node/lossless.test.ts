@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseBoundedJson } from '../../src/core/blob/bounded-json.ts';
 import { assetGuid, checkedGuid, wireGuid } from '../../src/node/asset-guid.ts';
-import { decimal, parseAmount, parseFeeRate } from '../../src/node/decimal.ts';
+import { parseAmount, parseFeeRate } from '../../src/node/decimal.ts';
+import { decimal } from '../../src/node/decimal-field.ts';
 import { JsonNumber, parseLossless, rawNumber, writeLossless } from '../../src/node/lossless-json.ts';
 
 /** A JSON number of any form, as text. */

@@ -1,12 +1,25 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { createDevnode } from '../../src/devnode/index.ts';
+import { SharedByTests } from '../cleanup.ts';
+import { describeInBrowser, launchChromium } from '../page/chromium.ts';
+import {
+  bundleFor,
+  bytesUnder,
+  exampleIn,
+  IN_BROWSER,
+  installedUnder,
+  LIMITS,
+  SMALL_PACKAGES,
+  type SmallPackage,
+} from './small-packages.ts';
 
 /** What another program gets: packed, installed into an empty project from the registry, compiled and run there. */
 
@@ -24,7 +37,7 @@ const npm = (words: readonly string[], cwd: string) =>
   run('npm', [...words, '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'], { cwd });
 const node = (words: readonly string[], cwd: string) => run(process.execPath, words, { cwd });
 
-function compile(file: string, more: readonly string[]) {
+function compile(file: string, more: readonly string[], cwd = folder) {
   const words = [
     file,
     '--strict',
@@ -37,7 +50,7 @@ function compile(file: string, more: readonly string[]) {
     ...NODE_TYPES,
     ...more,
   ];
-  return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words], folder);
+  return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words], cwd);
 }
 
 const PROGRAM = `
@@ -67,6 +80,54 @@ registerHooks({ resolve(name, context, next) { const found = next(name, context)
 await import(process.argv[2]);
 console.log(JSON.stringify(loaded));
 `;
+
+/** The daemon that the package installs, over an emulated chain, once it listens. */
+async function startPackaged(): Promise<{ url: string; stop: () => Promise<void> }> {
+  const main = join(folder, 'node_modules/holdfast/dist/cli/main.js');
+  const env = {
+    ...process.env,
+    HOLDFAST_HTTP_PORT: '0',
+    HOLDFAST_DATA_DIR: join(folder, 'data'),
+    HOLDFAST_LOG_LEVEL: 'info',
+  };
+  const daemon = spawn(process.execPath, [main, 'run', '--dev'], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const stop = async () => {
+    if (daemon.exitCode !== null) return;
+    daemon.kill('SIGTERM');
+    await once(daemon, 'exit');
+  };
+  const url = await new Promise<string>((resolve, reject) => {
+    let said = '';
+    const look = (chunk: Buffer) => {
+      said += chunk.toString();
+      const found = /listens at (http:\S+)/.exec(said)?.[1];
+      if (found !== undefined) resolve(found);
+    };
+    daemon.stdout.on('data', look);
+    daemon.stderr.on('data', look);
+    daemon.once('exit', () => reject(new Error(said)));
+  });
+  return { url, stop };
+}
+
+/** Runs in the browser, on a page of the archive. Text: an import in a function would be rewritten for the tests. */
+const inPage = (verify: string, reader: string) => `(async () => {
+  const { nobleHasher, parseVersionHash, verifyBlob } = await import('${verify}');
+  const { createArchiveReader } = await import('${reader}');
+  const versionHash = parseVersionHash('1c8aff950685c2ed4bc3174f3472287b56d9517b9c948127319a09a7a36deac8');
+  const check = (text) => verifyBlob({ versionHash, hashType: null, bytes: new TextEncoder().encode(text) }, nobleHasher);
+  const reader = createArchiveReader({ sources: [{ kind: 'holdfast', url: location.origin }] });
+  let read = false;
+  for await (const { versionHash: name } of reader.list()) {
+    read = (await reader.read(name)) !== null;
+    break;
+  }
+  return { right: check('hello')?.hashType, wrong: check('hullo'), read };
+})()`;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'holdfast-package-'));
@@ -158,35 +219,12 @@ describe('the packed package', () => {
   test(
     'the page comes built, and the daemon of the package serves it',
     async () => {
-      const main = join(folder, 'node_modules/holdfast/dist/cli/main.js');
-      const env = {
-        ...process.env,
-        HOLDFAST_HTTP_PORT: '0',
-        HOLDFAST_DATA_DIR: join(folder, 'data'),
-        HOLDFAST_LOG_LEVEL: 'info',
-      };
-      const daemon = spawn(process.execPath, [main, 'run', '--dev'], {
-        cwd: folder,
-        env,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
+      const { url, stop } = await startPackaged();
       try {
-        const url = await new Promise<string>((resolve, reject) => {
-          let said = '';
-          const look = (chunk: Buffer) => {
-            said += chunk.toString();
-            const found = /listens at (http:\S+)/.exec(said)?.[1];
-            if (found !== undefined) resolve(found);
-          };
-          daemon.stdout.on('data', look);
-          daemon.stderr.on('data', look);
-          daemon.once('exit', () => reject(new Error(said)));
-        });
         const answer = await fetch(url);
         expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/"page\/main-\w+\.js"/)]);
       } finally {
-        daemon.kill('SIGTERM');
-        await once(daemon, 'exit');
+        await stop();
       }
     },
     SLOW_MS,
@@ -201,4 +239,103 @@ describe('the packed package', () => {
     },
     SLOW_MS,
   );
+});
+
+describe('the packages for programs that run no archive', () => {
+  const projects = new Map<SmallPackage, string>();
+  const projectOf = (name: SmallPackage) => projects.get(name) ?? '';
+  const { atEnd, close } = new SharedByTests();
+  let archive: string;
+
+  beforeAll(async () => {
+    for (const name of SMALL_PACKAGES) {
+      const project = join(folder, `with-${name}`);
+      await mkdir(project);
+      await writeFile(join(project, 'package.json'), '{"name":"empty","private":true,"type":"module"}');
+      await npm(['pack', '--pack-destination', project, join(ROOT, 'dist/packages', name)], project);
+      await npm(['install', `./holdfast-${name}-${(await manifestOf(name)).version}.tgz`], project);
+      projects.set(name, project);
+    }
+    const { url, stop } = await startPackaged();
+    atEnd(stop);
+    archive = url;
+  }, SLOW_MS);
+  afterAll(close);
+
+  const manifestOf = async (name: SmallPackage) =>
+    z
+      .looseObject({ name: z.string(), version: z.string() })
+      .parse(JSON.parse(await readFile(join(ROOT, 'dist/packages', name, 'package.json'), 'utf8')));
+
+  test.each(SMALL_PACKAGES)('@holdfast/%s brings few packages and few bytes', (name) => {
+    const modules = join(projectOf(name), 'node_modules');
+    const others = installedUnder(modules).filter((one) => one !== `@holdfast/${name}`);
+    expect(others.length).toBeLessThanOrEqual(LIMITS[name].dependencies);
+    expect(bytesUnder(modules)).toBeLessThanOrEqual(LIMITS[name].bytes);
+  });
+
+  test.each(SMALL_PACKAGES)(
+    'the example of @holdfast/%s compiles under strict and runs',
+    async (name) => {
+      const devnode = await createDevnode({ port: 0, username: 'devnode', password: 'devnode', blocksEveryMs: null });
+      try {
+        const project = projectOf(name);
+        const readme = join(project, 'node_modules/@holdfast', name, 'README.md');
+        const addresses = { 'http://127.0.0.1:18370': devnode.url, 'http://127.0.0.1:8080': archive };
+        await writeFile(join(project, 'example.ts'), exampleIn(readme, addresses));
+        await compile('example.ts', [], project);
+        const { stdout } = await run(process.execPath, ['example.js'], { cwd: project });
+        expect(stdout).toMatch(/^(keccak256, 5 bytes|listed [0-9a-f]{64} 5|\d+ verified bytes)\n$/);
+      } finally {
+        await devnode.close();
+      }
+    },
+    SLOW_MS,
+  );
+
+  test('@holdfast/client says on an older Node which one it needs, and loads nothing before that', async () => {
+    const older = 'Object.defineProperty(process.versions,"node",{value:"20.20.2"})';
+    const words = [
+      '--import',
+      `data:text/javascript,${older}`,
+      '--input-type=module',
+      '-e',
+      "import '@holdfast/client'",
+    ];
+    const refused = await run(process.execPath, words, { cwd: projectOf('client') }).catch((error) => error);
+    expect(refused.stderr).toContain('This is Node 20.20.2, and holdfast needs Node 24 or newer.');
+  });
+
+  test.each(SMALL_PACKAGES)(
+    'publint and are-the-types-wrong find nothing in @holdfast/%s',
+    async (name) => {
+      const packed = join(projectOf(name), `holdfast-${name}-${(await manifestOf(name)).version}.tgz`);
+      await node([join(ROOT, 'node_modules/publint/src/cli.js'), 'run', packed, '--strict'], ROOT);
+      const attw = join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+      await node([attw, packed, '--profile', 'esm-only'], ROOT);
+    },
+    SLOW_MS,
+  );
+
+  test.each(IN_BROWSER)('a browser loads for %s no more than it promises', async (_what, exports, mostBytes) => {
+    const project = projectOf(exports.includes('reader') ? 'reader' : 'verify');
+    expect((await bundleFor(exports, project)).gzipBytes).toBeLessThanOrEqual(mostBytes);
+  });
+
+  describeInBrowser('in Chromium', () => {
+    test(
+      'bytes are verified, and an archive is read and verified',
+      async () => {
+        const browser = await launchChromium(atEnd);
+        const page = await browser.newPage({ bypassCSP: true });
+        await page.goto(archive);
+        const address = async (exports: string, name: SmallPackage) =>
+          `data:text/javascript;base64,${Buffer.from((await bundleFor(exports, projectOf(name))).code).toString('base64')}`;
+        const [verify, reader] = [await address(IN_BROWSER[0][1], 'verify'), await address(IN_BROWSER[2][1], 'reader')];
+        const found: unknown = await page.evaluate(inPage(verify, reader));
+        expect(found).toEqual({ right: 'keccak256', wrong: null, read: true });
+      },
+      SLOW_MS,
+    );
+  });
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseBlockHash, parseTxId, parseVersionHash } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { assetGuid } from '../../node/asset-guid.ts';
-import { decimal } from '../../node/decimal.ts';
+import { decimal } from '../../node/decimal-field.ts';
 import {
   assetAllocationBalanceCall,
   assetAllocationSendCall,

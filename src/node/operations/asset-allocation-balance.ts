@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { checkAddress } from '../arguments.ts';
 import { checkedGuid, wireGuid } from '../asset-guid.ts';
 import type { NodeClient } from '../client.ts';
-import { type Decimal, decimal } from '../decimal.ts';
+import type { Decimal } from '../decimal.ts';
+import { decimal } from '../decimal-field.ts';
 import { decode } from '../decode.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
 

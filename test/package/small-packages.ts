@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+export const SMALL_PACKAGES = ['client', 'verify', 'reader'] as const;
+export type SmallPackage = (typeof SMALL_PACKAGES)[number];
+
+/** What may be installed with each: packages besides it, and bytes in all. */
+export const LIMITS: Readonly<Record<SmallPackage, { readonly dependencies: number; readonly bytes: number }>> = {
+  client: { dependencies: 5, bytes: 3_000_000 },
+  verify: { dependencies: 1, bytes: 1_000_000 },
+  reader: { dependencies: 0, bytes: 500_000 },
+};
+
+/** What a browser uses of each, and how much of it comes over the wire (gzip). */
+export const IN_BROWSER = [
+  ['the check of bytes', "export { nobleHasher, parseVersionHash, verifyBlob } from '@holdfast/verify'", 10_000],
+  ['every check', "export * from '@holdfast/verify'", 20_000],
+  ['the reader', "export * from '@holdfast/reader'", 60_000],
+] as const;
+
+/** Packages under a `node_modules`, by their folders. */
+export function installedUnder(modules: string): string[] {
+  return readdirSync(modules)
+    .filter((name) => !name.startsWith('.'))
+    .flatMap((name) =>
+      name.startsWith('@') ? readdirSync(join(modules, name)).map((one) => `${name}/${one}`) : [name],
+    );
+}
+
+export function bytesUnder(folder: string): number {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+}
+
+/** The code that a browser would load for these exports, minified. */
+export async function bundleFor(exports: string, folder: string): Promise<{ code: string; gzipBytes: number }> {
+  const { outputFiles } = await build({
+    stdin: { contents: exports, resolveDir: folder },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2024',
+    legalComments: 'none',
+    write: false,
+  });
+  const code = outputFiles.map(({ text }) => text).join('');
+  return { code, gzipBytes: gzipSync(code).length };
+}
+
+/** The example of a package's own README, with the addresses that are meant here. */
+export function exampleIn(readme: string, addresses: Readonly<Record<string, string>>): string {
+  const [, code = ''] = /^```ts\n(.*?)^```$/ms.exec(readFileSync(readme, 'utf8')) ?? [];
+  return Object.entries(addresses).reduce((text, [shown, meant]) => text.replaceAll(shown, meant), code);
+}

@@ -40,9 +40,7 @@ import { DamageWatch } from '../replication/damage-watch.ts';
 import { localHolding } from '../replication/holding.ts';
 import { Replication, type ReplicationOptions } from '../replication/replication.ts';
 import { Upkeep } from '../replication/upkeep.ts';
-import type { CustomStore } from '../storage/custom-store.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
 import { Activity } from '../view/activity.ts';
@@ -85,11 +83,8 @@ export interface ArchiveModules {
   readonly node: ArchiveNode;
   /** Asked when that one does not answer, or has not got something. */
   readonly otherNodes?: readonly ArchiveNode[];
-  /** Backends with names: they get the occurrence records. */
-  readonly records: readonly ObjectStore[];
   readonly catalog: Catalog;
   readonly store: LocalStore;
-  readonly customFolder: CustomStore;
   readonly backends: readonly Backend[];
   readonly binding: ChainBinding;
   readonly hasher: BlobHasher;
@@ -176,13 +171,11 @@ export class Archive implements ArchiveView {
     });
     const replication = this.#replication;
     const { home, copies, cacheFill, sites } = replication;
-    const { customFolder } = modules;
-    const custom = new CustomUpkeep({ catalog, hasher, store, customFolder, sites, conditions });
+    const custom = new CustomUpkeep({ catalog, hasher, store, sites, conditions });
     const { places, mender } = custom;
     this.custom = new CustomKeeper({ catalog, hasher, places, mender, conditions });
-    const { records } = modules;
     const adoption = new Adoption({
-      ...{ store, catalog, rehash, conditions, sites, records, custom, damage, log, nowMs },
+      ...{ store, catalog, rehash, conditions, sites, custom, damage, log, nowMs },
       isNewFolder: options.isNewFolder ?? false,
       found: poller.news,
     });
@@ -201,7 +194,7 @@ export class Archive implements ArchiveView {
     this.#placer = new Placer({ store, catalog, rehash, damage, conditions, activity, spooled, fetcher, clock });
 
     // What is told to every backend, and what nobody has.
-    const stores = recordStores(records, sites);
+    const stores = recordStores([store], sites);
     const sources = bytesSources(store, sites);
     this.#recordKeeper = new RecordKeeper({
       ...{ catalog, stores, node, conditions, steadyMs },
@@ -220,7 +213,7 @@ export class Archive implements ArchiveView {
 
     // What operators, schedules and commands ask for.
     this.upkeep = new Upkeep({
-      ...{ catalog, store, rehash, records, damage, adoption, replication, custom, archiverId, nowMs },
+      ...{ catalog, store, rehash, damage, adoption, replication, custom, archiverId, nowMs },
     });
     const holdings = () => [
       ...(replication.room.isCache ? [] : [localHolding(store, rehash)]),
@@ -228,7 +221,7 @@ export class Archive implements ArchiveView {
     ];
     this.routine = new Routine({
       scrub: new DailyScrub(options.scrub, {
-        ...{ catalog, store, rehash, records, damage, replication, archiverId, custom, conditions, log },
+        ...{ catalog, store, rehash, damage, replication, archiverId, custom, conditions, log },
       }),
       canary: new Canary(catalog, damage, conditions, holdings, Math.random),
       audit: this.#audit,
@@ -236,7 +229,20 @@ export class Archive implements ArchiveView {
       ...{ catalog, conditions, log },
     });
     this.takeDowns = new TakeDowns({
-      ...{ sayings, catalog, store, replication, records, evidence, rehash, custom, poller, conditions, log, clock },
+      ...{
+        sayings,
+        catalog,
+        store,
+        replication,
+        records: [store],
+        evidence,
+        rehash,
+        custom,
+        poller,
+        conditions,
+        log,
+        clock,
+      },
       withheldFile: options.withheldFile ?? null,
     });
     this.backfill = new Backfill({

@@ -32,10 +32,8 @@ import type { Backend } from '../replication/backend.ts';
 import type { Upkeep } from '../replication/upkeep.ts';
 import { upkeepJobs } from '../replication/upkeep-jobs.ts';
 import { archiverIdIn } from '../storage/local/archiver-id.ts';
-import { CustomFolder } from '../storage/local/custom-folder.ts';
 import { DataFolder } from '../storage/local/data-folder.ts';
 import { LocalStore } from '../storage/local/local-store.ts';
-import { RecordFolder } from '../storage/local/record-folder.ts';
 import { declareBackendMetrics, declareVolumeMetrics } from '../storage/metrics.ts';
 import { RehashRule } from '../verify/verified-blob.ts';
 import { logActivity } from './activity-log.ts';
@@ -170,10 +168,8 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       node,
       otherNodes,
       held: cache,
-      records: [await RecordFolder.open(folder.path)],
       catalog,
       store,
-      customFolder: new CustomFolder(folder.path),
       backends,
       binding: folder,
       hasher,

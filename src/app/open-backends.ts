@@ -1,19 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import {
-  addressWithCredentials,
-  type BackendSettings,
-  ConfigError,
-  type IpfsBackendSettings,
-  type S3BackendSettings,
-  type SettingValues,
-} from '../config/index.ts';
+import { addressWithCredentials, type BackendSettings, ConfigError, type SettingValues } from '../config/index.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
-import type { Backend, RemoteStore } from '../replication/backend.ts';
+import type { Backend } from '../replication/backend.ts';
+import { boundChain } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
 import { type BackendWatch, watchedStore } from '../storage/metrics.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { S3Credentials, S3Options } from '../storage/s3/s3-options.ts';
+
+type S3BackendSettings = Extract<BackendSettings, { readonly kind: 's3' }>;
+type IpfsBackendSettings = Extract<BackendSettings, { readonly kind: 'ipfs' }>;
 
 /** Every backend that is configured: the one of each kind that plain settings name, and the list of more. */
 export function backendSettings(settings: SettingValues): BackendSettings[] {
@@ -129,12 +127,12 @@ export async function refuseOtherChains(backends: readonly Backend[], genesis: B
   const deadline = AbortSignal.timeout(BINDING_CHECK_MS);
   await Promise.all(
     backends.map(async ({ id, store }) => {
-      const bound = await store.boundChain?.(deadline).catch((error: unknown) => {
+      const bound = await boundChain(store, deadline).catch((error: unknown) => {
         // What is decided by settings alone is said now; what a server does is a condition later.
         if (error instanceof StorageError && error.code === 'storage/other-layout') throw error;
         return null;
       });
-      if (bound === undefined || bound === null || bound === genesis) return;
+      if (bound === null || bound === genesis) return;
       throw new StorageError(
         'storage/other-chain',
         `The ${id} store belongs to the chain whose first block is ${bound}; the data folder's begins with ${genesis}.`,
@@ -150,7 +148,7 @@ export async function refuseOtherChains(backends: readonly Backend[], genesis: B
 
 interface Opener {
   readonly place: string;
-  readonly open: () => Promise<RemoteStore>;
+  readonly open: () => Promise<ObjectStore>;
 }
 
 /** Libraries are loaded for what is configured only: they cost a third of a second and dozens of MiB. */
@@ -178,7 +176,7 @@ async function opener(backend: BackendSettings, keys: LiveKeys): Promise<Opener>
 }
 
 /** A bucket that is only read, over the address and credentials of a configured backend, or of the plain settings. */
-export async function openBucket(settings: SettingValues, words: BucketWords): Promise<RemoteStore> {
+export async function openBucket(settings: SettingValues, words: BucketWords): Promise<ObjectStore> {
   const { backend, bucket, prefix, layout } = words;
   const like = backend === null ? s3FromSettings(settings) : backendSettings(settings).find(({ id }) => id === backend);
   if (like?.kind !== 's3') {

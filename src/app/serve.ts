@@ -49,7 +49,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     const verifier = await HashThread.start(await createNodeHasher());
     closing.push(() => verifier.stop());
     const sites = backends.map((backend) => new Site(backend, verifier, SYSTEM_CLOCK.steadyMs));
-    const named = sites.map(({ store }) => store.documents).filter((store) => store !== null);
+    const named = sites.map(({ store }) => store).filter(({ properties }) => properties.holds.has('evidence'));
     if (named.length === 0 && settings.withheldFile === null) throw noWithheldList();
     const withheld = new WithheldNames({ stores: named, file: settings.withheldFile });
     const { archiverUrl, archiverToken } = settings;

@@ -75,8 +75,8 @@ export class OwnPlaces {
     const { store, verifier, held } = this.#modules;
     const name = { hashType, versionHash };
     try {
-      const found = held.copyOf(name) ?? (await store.get(name, signal));
-      return found === null ? null : await verifier.verify({ ...name, bytes: found.bytes });
+      const bytes = held.copyOf(name)?.bytes ?? (await store.get(name, signal));
+      return bytes === null ? null : await verifier.verify({ ...name, bytes });
     } catch (error) {
       signal.throwIfAborted();
       // A disk that does not give it is no reason not to fetch it: writing says then what is wrong.

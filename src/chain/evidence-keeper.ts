@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
-import { type ObjectStore, readText } from '../storage/object-store.ts';
+import { listDocuments, type ObjectStore, readText } from '../storage/object-store.ts';
 import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import { RefusedRecords } from './refused-records.ts';
 
@@ -93,7 +93,7 @@ export class EvidenceKeeper {
     if (catalog.evidence.deliveredTo(store.id) !== null) return;
     const prefix = `audit/${archiverId}/`;
     let group: { path: string; document: string }[] = [];
-    for await (const { path } of store.list({ below: prefix }, signal)) {
+    for await (const { path } of listDocuments(store, prefix, signal)) {
       const read = async () => {
         const document = await readText(store, path, signal);
         if (document !== null) group.push({ path: path.slice(prefix.length), document });

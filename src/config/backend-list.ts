@@ -49,11 +49,9 @@ const ipfsBackend = z
   })
   .refine(({ apiUrl, apiUrlFile }) => (apiUrl === null) !== (apiUrlFile === null), 'must have apiUrl or apiUrlFile');
 
-export type S3BackendSettings = z.output<typeof s3Backend>;
-export type IpfsBackendSettings = z.output<typeof ipfsBackend>;
-export type BackendSettings = S3BackendSettings | IpfsBackendSettings;
-
 /** More backends than the one of each kind that plain settings name. */
 export const backendList = z
   .array(z.discriminatedUnion('kind', [s3Backend, ipfsBackend], 'must have a kind: s3 or ipfs'), 'must be a list')
   .max(16, 'names more than 16 backends');
+
+export type BackendSettings = z.output<typeof backendList>[number];

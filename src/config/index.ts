@@ -1,4 +1,4 @@
-export type { BackendSettings, IpfsBackendSettings, S3BackendSettings } from './backend-list.ts';
+export type { BackendSettings } from './backend-list.ts';
 export { ConfigError } from './errors.ts';
 export { addressWithoutCredentials, type Config, type ConfigSources, loadConfig } from './load-config.ts';
 export { nodeCredentials } from './node-credentials.ts';

@@ -1,6 +1,6 @@
 import type { WantedBlob } from '../catalog/wanted-table.ts';
 import { HASH_TYPES } from '../core/blob/ids.ts';
-import type { BlobStore } from '../storage/blob-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
 
@@ -10,13 +10,13 @@ import { type VerifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
  * while the catalog is made anew.
  */
 export class LeftOver {
-  readonly #store: BlobStore;
+  readonly #store: ObjectStore;
   readonly #hasher: BlobHasher;
   readonly #openedMs: number;
   readonly #adoption: { readonly isDone: boolean };
 
   /** `openedMs`: of the catalog, which sees to it that no row it had then is younger. `adoption`: not done while it is made anew. */
-  constructor(store: BlobStore, hasher: BlobHasher, openedMs: number, adoption: { readonly isDone: boolean }) {
+  constructor(store: ObjectStore, hasher: BlobHasher, openedMs: number, adoption: { readonly isDone: boolean }) {
     this.#store = store;
     this.#hasher = hasher;
     this.#openedMs = openedMs;
@@ -30,9 +30,10 @@ export class LeftOver {
   /** null: there is none, or it is not what its name says. */
   async find(wanted: WantedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
     for (const hashType of HASH_TYPES) {
-      const found = await this.#store.get({ hashType, versionHash: wanted.versionHash }, signal);
-      if (found === null) continue;
-      const verified = verifyBlob(found, this.#hasher);
+      const { versionHash } = wanted;
+      const bytes = await this.#store.get({ hashType, versionHash }, signal);
+      if (bytes === null) continue;
+      const verified = verifyBlob({ hashType, versionHash, bytes }, this.#hasher);
       if (verified !== null) return verified;
     }
     return null;

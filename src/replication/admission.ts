@@ -5,6 +5,7 @@ import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { Pulse } from '../core/pulse.ts';
+import { bindTo, boundChain } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { ProbeFinding } from '../storage/probe.ts';
 import type { OnePlace } from './one-place.ts';
@@ -88,7 +89,7 @@ export class Admission {
   async boundChain(signal: AbortSignal): Promise<BlockHash | null> {
     const { site } = this.#modules;
     try {
-      return (await site.store.boundChain?.(signal)) ?? null;
+      return await boundChain(site.store, signal);
     } catch (error) {
       signal.throwIfAborted();
       this.#note(error);
@@ -99,7 +100,7 @@ export class Admission {
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
     const { site, catalog, conditions, welcome, admitted, places } = this.#modules;
     try {
-      if (genesis !== null) await site.store.bindTo?.(genesis, signal);
+      if (genesis !== null) await bindTo(site.store, genesis, signal);
       const findings = await site.store.probe(signal);
       this.#tell(findings);
       const unreachable = findings.find(({ check, grade }) => check === 'reachable' && grade === 'fault');

@@ -1,8 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
 import { type ContentName, HASH_TYPES } from '../core/blob/ids.ts';
-import type { StoredEntry } from '../storage/blob-store.ts';
 import { StorageError } from '../storage/errors.ts';
+import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
 import { forgetBytes } from '../verify/verified-blob.ts';
 import type { Site } from './site.ts';
 
@@ -15,14 +15,11 @@ export interface AdoptingModules {
 
 export interface Adopted {
   readonly adopted: number;
-  /** Listed there, and did not hash to their names: as if they were not there. */
+  /** ListedBlob there, and did not hash to their names: as if they were not there. */
   readonly damaged: number;
-  /** Listed there, and not given when they were asked for. */
+  /** ListedBlob there, and not given when they were asked for. */
   readonly unread: number;
 }
-
-/** As a listing names it. */
-export type Listed = StoredEntry | ContentName;
 
 const AT_A_TIME = 8;
 const GROUP_ENTRIES = 128;
@@ -37,18 +34,18 @@ const MOST_UNREAD = 100_000;
  */
 export async function adoptCopies(
   site: Site,
-  unread: Map<string, Listed>,
+  unread: Map<string, ListedBlob>,
   modules: AdoptingModules,
   signal: AbortSignal,
 ): Promise<Adopted> {
   const adopting = new Adopting(site, unread, modules, signal);
-  return await adopting.all(site.store.names?.(signal) ?? site.store.list(signal), (entry) => unread.has(keyOf(entry)));
+  return await adopting.all(listBlobs(site.store, signal), (entry) => unread.has(keyOf(entry)));
 }
 
 /** Tries again what could not be read; `unread` keeps what still cannot. */
 export async function adoptUnread(
   site: Site,
-  unread: Map<string, Listed>,
+  unread: Map<string, ListedBlob>,
   modules: AdoptingModules,
   signal: AbortSignal,
 ): Promise<Adopted> {
@@ -57,7 +54,7 @@ export async function adoptUnread(
 
 class Adopting {
   readonly #site: Site;
-  readonly #unread: Map<string, Listed>;
+  readonly #unread: Map<string, ListedBlob>;
   readonly #modules: AdoptingModules;
   readonly #signal: AbortSignal;
   readonly #count = { adopted: 0, damaged: 0 };
@@ -66,7 +63,7 @@ class Adopting {
   /** What ends it: no fault of one blob does. */
   #failure: { readonly error: unknown } | null = null;
 
-  constructor(site: Site, unread: Map<string, Listed>, modules: AdoptingModules, signal: AbortSignal) {
+  constructor(site: Site, unread: Map<string, ListedBlob>, modules: AdoptingModules, signal: AbortSignal) {
     this.#site = site;
     this.#unread = unread;
     this.#modules = modules;
@@ -74,8 +71,8 @@ class Adopting {
   }
 
   async all(
-    entries: Iterable<Listed> | AsyncIterable<Listed>,
-    isPassedOver: (entry: Listed) => boolean,
+    entries: Iterable<ListedBlob> | AsyncIterable<ListedBlob>,
+    isPassedOver: (entry: ListedBlob) => boolean,
   ): Promise<Adopted> {
     const underWay = new Set<Promise<void>>();
     try {
@@ -106,11 +103,11 @@ class Adopting {
     if (this.#failure !== null) throw this.#failure.error;
   }
 
-  #isWithheld(entry: Listed): boolean {
+  #isWithheld(entry: ListedBlob): boolean {
     return namesOf(entry).some((name) => this.#modules.catalog.withheld.has(name));
   }
 
-  #isKnown(entry: Listed): boolean {
+  #isKnown(entry: ListedBlob): boolean {
     const isKnown = this.#modules.catalog.replicas
       .known(this.#site.id, entry, 'hashTypeUnsaid' in entry)
       .some(({ state }) => state === 'good');
@@ -118,7 +115,7 @@ class Adopting {
     return isKnown;
   }
 
-  async #take(entry: Listed): Promise<void> {
+  async #take(entry: ListedBlob): Promise<void> {
     try {
       const found = await this.#firstProven(namesOf(entry));
       this.#faultsInARow = 0;
@@ -170,11 +167,11 @@ class Adopting {
   }
 }
 
-function keyOf({ hashType, versionHash }: Listed): string {
+function keyOf({ hashType, versionHash }: ListedBlob): string {
   return `${hashType}/${versionHash}`;
 }
 
-function namesOf(entry: Listed): ContentName[] {
+function namesOf(entry: ListedBlob): ContentName[] {
   const { versionHash } = entry;
   if (!('hashTypeUnsaid' in entry)) return [{ hashType: entry.hashType, versionHash }];
   return HASH_TYPES.map((hashType) => ({ hashType, versionHash }));

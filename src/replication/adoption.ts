@@ -4,12 +4,11 @@ import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { Pulse } from '../core/pulse.ts';
-import type { StoredEntry } from '../storage/blob-store.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
-import { type Adopted, adoptCopies, adoptUnread, type Listed } from './adopt-copies.ts';
+import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
+import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
+import { type Adopted, adoptCopies, adoptUnread } from './adopt-copies.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { noteRecordedFloor } from './recorded-floor.ts';
@@ -21,8 +20,6 @@ export interface AdoptionModules {
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly sites: readonly Site[];
-  /** The data folder's own, for the heights of which records lie there. */
-  readonly records: readonly Pick<ObjectStore, 'list'>[];
   readonly custom: CustomUpkeep;
   readonly damage: DamageWatch;
   /** Bound to no chain when this process took it. */
@@ -53,9 +50,9 @@ export class Adoption {
   readonly #modules: AdoptionModules;
   readonly #pause = new Pulse();
   /** What lies in the folder and the disk does not give: tried again, while everything else goes on. */
-  #unread: StoredEntry[] = [];
+  #unread: ListedBlob[] = [];
   /** The same of each backend. */
-  readonly #unreadAt = new Map<Site, Map<string, Listed>>();
+  readonly #unreadAt = new Map<Site, Map<string, ListedBlob>>();
   /** Places whose custom commitments could not be read, or not all, and why. */
   readonly #customUnread = new Map<string, string>();
   /** Why the data folder could not be listed to its end; null: it was. */
@@ -117,7 +114,7 @@ export class Adoption {
   async adoptBackends(signal: AbortSignal): Promise<void> {
     const { sites, catalog, found, conditions, isNewFolder } = this.#modules;
     // A node of IPFS may hold the blocks of others: a folder that never had a catalog has lost nothing to it.
-    const chosen = sites.filter(({ store }) => !isNewFolder || store.bindTo !== undefined);
+    const chosen = sites.filter(({ store }) => !isNewFolder || store.properties.holds.has('binding'));
     await Promise.all(chosen.map((site) => this.#insist(() => this.#adoptFrom(site, signal), signal)));
     if (this.#isDone || signal.aborted) return;
     // The next process looks again, as long as something could not be read.
@@ -179,12 +176,11 @@ export class Adoption {
       if (adopted > 0) this.#tell(adopted, site.id);
     };
     // Over a listing that broke off: what was not given then is not asked for again before everything else was.
-    const unread = this.#unreadAt.get(site) ?? new Map<string, Listed>();
+    const unread = this.#unreadAt.get(site) ?? new Map<string, ListedBlob>();
     this.#unreadAt.set(site, unread);
     await adoptCopies(site, unread, { ...this.#modules, progress }, signal);
     await this.#adoptCustom(site.id, signal);
-    const records = site.store.documents;
-    if (records !== null) await noteRecordedFloor(records, this.#modules.catalog, signal);
+    await noteRecordedFloor(site.store, this.#modules.catalog, signal);
   }
 
   async #adoptCustom(place: string, signal: AbortSignal): Promise<void> {
@@ -196,7 +192,7 @@ export class Adoption {
     this.#unread = [];
     this.#folderFault = null;
     try {
-      await this.#adopt(this.#modules.store.list(signal), signal);
+      await this.#adopt(listBlobs(this.#modules.store, signal), signal);
     } catch (error) {
       signal.throwIfAborted();
       // What could be listed is indexed; the rest is listed again later, and everything else goes on.
@@ -204,10 +200,10 @@ export class Adoption {
       this.#folderFault = error.message;
     }
     await this.#adoptCustom(this.#modules.store.id, signal);
-    for (const records of this.#modules.records) await noteRecordedFloor(records, this.#modules.catalog, signal);
+    await noteRecordedFloor(this.#modules.store, this.#modules.catalog, signal);
   }
 
-  async #adopt(entries: Iterable<StoredEntry> | AsyncIterable<StoredEntry>, signal: AbortSignal): Promise<void> {
+  async #adopt(entries: Iterable<ListedBlob> | AsyncIterable<ListedBlob>, signal: AbortSignal): Promise<void> {
     const { catalog } = this.#modules;
     let adopted = 0;
     let group: SpooledContent[] = [];
@@ -220,7 +216,8 @@ export class Adoption {
     try {
       for await (const entry of entries) {
         if (catalog.withheld.has(entry)) continue;
-        if (await this.#isGood(entry, signal)) group.push(this.#row(entry, entry.sizeBytes));
+        const good = await this.#provenHere(entry, signal);
+        if (good !== null) group.push(this.#row(good, good.bytes.length));
         if (group.length >= GROUP_ENTRIES) commit();
       }
     } finally {
@@ -228,22 +225,22 @@ export class Adoption {
     }
   }
 
-  /** One that cannot be read holds up no others. */
-  async #isGood(entry: StoredEntry, signal: AbortSignal): Promise<boolean> {
+  /** null: its bytes are others, or cannot be read now. One that cannot be read holds up no others. */
+  async #provenHere(entry: ListedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
     const { store, rehash, log, damage } = this.#modules;
     try {
       const copy = await store.copy(entry, signal);
-      if (copy === null) return false;
-      if (rehash.prove(entry, copy.blob.bytes, copy.identity) !== null) return true;
-      damage.report(store.id, entry);
-      return false;
+      if (copy === null) return null;
+      const proven = rehash.prove(entry, copy.blob.bytes, copy.identity);
+      if (proven === null) damage.report(store.id, entry);
+      return proven;
     } catch (error) {
       signal.throwIfAborted();
       // A disk that gives nothing: it is begun anew, and no list of all that it holds is kept.
       if (this.#unread.length >= MAX_UNREAD) throw error;
       log.warn({ error, versionHash: entry.versionHash }, 'a blob in the data folder cannot be read');
       this.#unread.push(entry);
-      return false;
+      return null;
     }
   }
 

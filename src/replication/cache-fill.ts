@@ -60,7 +60,7 @@ export class CacheFill {
     if (!(await this.#room.claimSpare(entry.sizeBytes, signal))) return;
     let isKept = false;
     try {
-      await this.#store.put(blob, signal);
+      await this.#store.put(blob, 'create', signal);
       const copy = await this.#store.copy(entry, signal);
       isKept = copy !== null && this.#rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
       if (isKept) isKept = this.#catalog.replicas.cached.recordCached(entry);

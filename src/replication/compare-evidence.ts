@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import { type ObjectStore, readText } from '../storage/object-store.ts';
+import { listDocuments, type ObjectStore, readText } from '../storage/object-store.ts';
 import { parseRecordPath } from '../storage/record-path.ts';
 
 const PAGE_DOCUMENTS = 500;
@@ -17,7 +17,7 @@ export async function compareEvidence(
   const { evidence } = catalog;
   const prefix = `audit/${archiverId}/`;
   const delivered = evidence.deliveredTo(store.id) ?? 0;
-  const listing = store.list({ below: prefix }, signal)[Symbol.asyncIterator]();
+  const listing = listDocuments(store, prefix, signal)[Symbol.asyncIterator]();
   const nextListed = async () => {
     const { done, value } = await listing.next();
     return done === true ? null : value.path.slice(prefix.length);

@@ -1,8 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
-import type { ContentName } from '../core/blob/ids.ts';
-import type { BlobStore, StoredEntry } from '../storage/blob-store.ts';
+import { type ListedBlob, listBlobs, type ObjectStore } from '../storage/object-store.ts';
 
 export interface ListingComparison {
   /** Blobs that the backend lists. */
@@ -23,7 +22,7 @@ const PAGE_ENTRIES = 1_000;
  * one page of doubtful ones, whatever the listing leaves out: ten million blobs cost 1.2 MiB.
  */
 export async function compareListing(
-  store: Pick<BlobStore, 'id' | 'list' | 'names'>,
+  store: Pick<ObjectStore, 'id' | 'list'>,
   catalog: Catalog,
   progress: (listed: number) => void,
   askByName: AskByName,
@@ -32,7 +31,7 @@ export async function compareListing(
   const seen = new SequenceSet(catalog.replicas.lastSequence());
   let listed = 0;
   let unknown = 0;
-  for await (const entry of store.names?.(signal) ?? store.list(signal)) {
+  for await (const entry of listBlobs(store, signal)) {
     // Not purged, or not to be: nobody's business here.
     if (catalog.withheld.has('hashTypeUnsaid' in entry ? { ...entry, hashType: null } : entry)) continue;
     listed += 1;
@@ -57,12 +56,12 @@ export async function compareListing(
 }
 
 /** false: the catalog does not know that this backend has it. */
-function mark(backend: string, entry: StoredEntry | ContentName, catalog: Catalog, seen: SequenceSet): boolean {
+function mark(backend: string, entry: ListedBlob, catalog: Catalog, seen: SequenceSet): boolean {
   const known = catalog.replicas.known(backend, entry, 'hashTypeUnsaid' in entry);
   let isKnown = false;
   for (const { sequence, sizeBytes, state } of known) {
     isKnown ||= state !== null;
-    if (!('sizeBytes' in entry) || entry.sizeBytes === sizeBytes) seen.add(sequence);
+    if (entry.sizeBytes === null || entry.sizeBytes === sizeBytes) seen.add(sequence);
   }
   return isKnown;
 }

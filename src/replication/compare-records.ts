@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { RECORDED_OCCURRENCES } from '../catalog/chain-index.ts';
 import { HASH_TYPES, type VersionHash } from '../core/blob/ids.ts';
-import { type ObjectStore, readText } from '../storage/object-store.ts';
+import { listDocuments, type ObjectStore, readText } from '../storage/object-store.ts';
 import { parseRecordPath } from '../storage/record-path.ts';
 import { occurrenceKey } from '../verify/occurrence-record.ts';
 
@@ -57,7 +57,7 @@ class RecordListing {
   #isBegun = false;
 
   constructor(store: ObjectStore, prefix: string, signal: AbortSignal) {
-    this.#entries = store.list({ below: prefix }, signal)[Symbol.asyncIterator]();
+    this.#entries = listDocuments(store, prefix, signal)[Symbol.asyncIterator]();
   }
 
   /** The paths of this content. Only ever asked for one that sorts behind the last. */

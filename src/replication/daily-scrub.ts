@@ -3,7 +3,6 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
@@ -21,7 +20,6 @@ export interface DailyScrubModules {
   readonly store: LocalStore;
   readonly rehash: RehashRule;
   /** The data folder's own come first. */
-  readonly records: readonly ObjectStore[];
   readonly damage: DamageWatch;
   readonly replication: Replication;
   /** Whose evidence lies on the backends. */
@@ -45,8 +43,8 @@ export class DailyScrub {
 
   /** @throws what kept a place from being looked at, after all others were. */
   async slice(signal: AbortSignal): Promise<void> {
-    const { replication, store, rehash, records, conditions, custom, log } = this.#modules;
-    const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
+    const { replication, store, rehash, conditions, custom, log } = this.#modules;
+    const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
     // A backend that is away is looked at another day.
     const sites = replication.holdings(({ isAdmitted }) => isAdmitted);
     let failure: unknown = null;

@@ -1,5 +1,4 @@
 import type { ContentName } from '../core/blob/ids.ts';
-import type { BlobStore } from '../storage/blob-store.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
@@ -10,7 +9,7 @@ import type { CopyFinding, Site } from './site.ts';
 /** A place whose copies are checked: a backend, or a local store that keeps. */
 export interface Holding {
   readonly id: string;
-  readonly store: BlobStore;
+  readonly store: ObjectStore;
   /** Where its occurrence records lie; null: it has none (IPFS). */
   readonly records: ObjectStore | null;
   /** Sees that it belongs to our chain, and says so there again where that is gone. Absent: it has no place to say it. */
@@ -29,11 +28,11 @@ export function siteHolding(site: Site, bind?: Holding['bind']): Holding {
   };
 }
 
-export function localHolding(store: LocalStore, rehash: RehashRule, records: ObjectStore | null = null): Holding {
+export function localHolding(store: LocalStore, rehash: RehashRule): Holding {
   return {
     id: store.id,
     store,
-    records,
+    records: store,
     look: async (name, signal) => (await examineLocal(name, { store, rehash }, signal)).kind,
   };
 }

@@ -137,14 +137,13 @@ export class Home {
     return { by: null, refusal };
   }
 
-  /** What lay there already and is not it is read again on a fresh connection and set aside before it is replaced. */
+  /** What lay there already and is not it is read again on a fresh connection before it is replaced. */
   async #put(site: Site, blob: VerifiedBlob, signal: AbortSignal): Promise<CopyFinding['kind']> {
     const { store } = site;
-    await site.judged(() => (store.putUnseen ?? store.put).call(store, blob, signal), signal);
+    await site.judged(() => store.put(blob, 'create', signal), signal);
     const { kind } = await site.examine(blob, signal);
-    if (kind !== 'damaged' || store.putUnseen === undefined) return kind;
-    await site.setAside(blob, signal);
-    await site.judged(() => store.put(blob, signal), signal);
+    if (kind !== 'damaged') return kind;
+    await site.judged(() => store.put(blob, 'replace', signal), signal);
     return (await site.read(blob, signal)).kind;
   }
 }

@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { StorageError } from '../storage/errors.ts';
+import { type MarkPath, type ObjectStore, readText } from '../storage/object-store.ts';
 import type { Site } from './site.ts';
 
 const PAGE_ENTRIES = 1_000;
@@ -56,16 +57,17 @@ export class OnePlace {
 
   async #twinOf(site: Site, signal: AbortSignal): Promise<Site | null> {
     const others = this.#sites.filter((other) => other !== site && other.isAdmitted);
-    const { marks } = site.store;
-    if (marks === undefined || !others.some(({ store }) => store.marks !== undefined)) return null;
-    const mark = randomBytes(16).toString('hex');
-    await marks.leave(mark, signal);
+    const { store } = site;
+    const asked = others.filter((other) => holdsMarks(other.store));
+    if (!holdsMarks(store) || asked.length === 0) return null;
+    const path: MarkPath = `probe/place-${randomBytes(16).toString('hex')}`;
+    await store.put({ path, text: path }, 'create', signal);
     try {
-      for (const other of others) if ((await other.store.marks?.has(mark, signal)) === true) return other;
+      for (const other of asked) if ((await readText(other.store, path, signal)) === path) return other;
       return null;
     } finally {
       // A bucket that permits no deletes keeps the mark, as it keeps the objects of a probe.
-      await marks.remove(mark, signal).catch(() => signal.throwIfAborted());
+      await store.delete(path, signal).catch(() => signal.throwIfAborted());
     }
   }
 
@@ -94,4 +96,8 @@ function samePlace(backend: string, other: string): StorageError {
       hint: `Name another bucket, prefix or server for ${backend}, or leave it out and set HOLDFAST_REPLICAS_REQUIRED to what is left.`,
     },
   );
+}
+
+function holdsMarks({ properties }: ObjectStore): boolean {
+  return properties.holds.has('mark');
 }

@@ -2,8 +2,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
-import type { StoredEntry } from '../storage/blob-store.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
+import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import { examineLocal } from './local-copy.ts';
 import type { LocalRoom } from './local-room.ts';
@@ -36,7 +36,7 @@ export class OrphanSweep {
     if (!room.isCache || !catalog.isRebuilt()) return;
     let found = 0;
     try {
-      for await (const entry of store.list(signal)) {
+      for await (const entry of listBlobs(store, signal)) {
         if (await this.#settle(entry, signal)) found += 1;
       }
       if (found > 0) await store.reclaim(signal);
@@ -47,7 +47,7 @@ export class OrphanSweep {
     if (found > 0) log.info({ found }, 'copies that were in no books were found in the cache');
   }
 
-  async #settle(listed: StoredEntry, signal: AbortSignal): Promise<boolean> {
+  async #settle(listed: ListedBlob, signal: AbortSignal): Promise<boolean> {
     const { store, catalog, room } = this.#modules;
     const { hashType, versionHash } = listed;
     const known = catalog.find(versionHash).find((entry) => entry.hashType === hashType);

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
+import { listDocuments, type ObjectStore } from '../storage/object-store.ts';
 
 /** `occurrences/<hash type>/<version hash>/<height>-<txid>-<vout>.json` */
 const RECORD = /^occurrences\/[a-z0-9]+\/[0-9a-f]{64}\/(\d{1,10})-/;
@@ -9,12 +9,13 @@ const RECORD = /^occurrences\/[a-z0-9]+\/[0-9a-f]{64}\/(\d{1,10})-/;
  * to be walked before the catalog knows what is final. Reads names only, and holds one of them at a time.
  */
 export async function noteRecordedFloor(
-  store: Pick<ObjectStore, 'list'>,
+  store: Pick<ObjectStore, 'properties' | 'list'>,
   catalog: { readonly chain: Pick<Catalog['chain'], 'recordFloor'> },
   signal: AbortSignal,
 ): Promise<void> {
+  if (!store.properties.holds.has('record')) return;
   let lowest: number | null = null;
-  for await (const { path } of store.list({ below: 'occurrences/' }, signal)) {
+  for await (const { path } of listDocuments(store, 'occurrences/', signal)) {
     const height = RECORD.exec(path)?.[1];
     if (height !== undefined) lowest = Math.min(lowest ?? Number.POSITIVE_INFINITY, Number(height));
   }

@@ -4,6 +4,7 @@ import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { Pulse } from '../core/pulse.ts';
+import { bindTo } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
@@ -157,10 +158,10 @@ export class Replication {
   /** The backends as places whose copies are checked. */
   holdings(which: (site: Site) => boolean = () => true): Holding[] {
     return this.sites.filter(which).map((site) => {
-      if (site.store.bindTo === undefined) return siteHolding(site);
+      if (!site.store.properties.holds.has('binding')) return siteHolding(site);
       return siteHolding(site, async (signal) => {
         const genesis = await this.#modules.chain(signal);
-        if (genesis !== null) await site.judged(async () => site.store.bindTo?.(genesis, signal), signal);
+        if (genesis !== null) await site.judged(() => bindTo(site.store, genesis, signal), signal);
       });
     });
   }

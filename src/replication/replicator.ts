@@ -220,21 +220,16 @@ export class Replicator {
       throw noSource(entry, site.id, faults);
     }
     await this.#bandwidth.take(entry.sizeBytes, signal);
-    if (state === 'damaged') await site.setAside(entry, signal);
     // Taken down since it was queued: nothing is recorded of it either.
     if (catalog.withheld.has(entry)) return;
     // What is not known to be there is not replaced; if something wrong is there, the read-back says so.
-    const put = state !== 'damaged' && store.putUnseen !== undefined ? store.putUnseen : store.put;
-    await site.judged(() => put.call(store, blob, signal), signal);
+    const mode = state === 'damaged' ? 'replace' : 'create';
+    await site.judged(() => store.put(blob, mode, signal), signal);
     // Not after a failure: a request that was given up may still be sending them.
     forgetBytes(blob);
     // Purged while these bytes were on their way: the purge came before they did.
     if (catalog.withheld.find(entry).some(({ purge }) => purge)) {
-      const purge = async () => {
-        if (store.purge === undefined) await store.delete(entry, signal);
-        else await store.purge(entry, signal);
-      };
-      await site.judged(purge, signal);
+      await site.judged(() => store.purge(entry, signal), signal);
       return;
     }
     await this.#readBack(entry, attempts, signal);
@@ -246,7 +241,7 @@ export class Replicator {
     if (finding.kind !== 'good') return false;
     const { blob } = finding;
     if (!(await site.isKept(blob, signal))) {
-      await site.judged(() => site.store.put(blob, signal), signal);
+      await site.judged(() => site.store.put(blob, 'replace', signal), signal);
       if (!(await site.isKept(blob, signal))) return false;
     }
     forgetBytes(blob);

@@ -1,8 +1,9 @@
 import type { ContentName } from '../core/blob/ids.ts';
 import { isOfTheStore, mayBeOneObject, StorageError } from '../storage/errors.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import { type ProbeFinding, takesAndGives } from '../storage/probe.ts';
 import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
-import type { Backend, RemoteStore } from './backend.ts';
+import type { Backend } from './backend.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
 /** What a backend's copy turned out to be. `missing` is what it answered; a fault is an error, and thrown. */
@@ -31,7 +32,7 @@ const PROBE_HOLDS_MS = { goOn: 10_000, damaged: 1_000 } as const;
 /** One backend as the archive works with it: what it holds is verified, and how it does is known. */
 export class Site {
   readonly id: string;
-  readonly store: RemoteStore;
+  readonly store: ObjectStore;
   readonly breaker = new CircuitBreaker();
   readonly #backend: Backend;
   readonly #verifier: Verifier;
@@ -81,7 +82,7 @@ export class Site {
   }
 
   /** Fetches and hashes what it holds. */
-  async read(name: ContentName, signal: AbortSignal, store: RemoteStore = this.store): Promise<CopyFinding> {
+  async read(name: ContentName, signal: AbortSignal, store: ObjectStore = this.store): Promise<CopyFinding> {
     const begunMs = this.#steadyMs();
     const found = await this.judged(() => store.get(name, signal), signal).catch((error: unknown) => {
       // Stopped because another was faster, or failed: it takes that long at least.
@@ -91,7 +92,7 @@ export class Site {
     this.#expectedMs += SMOOTHING * (this.#steadyMs() - begunMs - this.#expectedMs);
     if (found === null) return { kind: 'missing' };
     const { hashType, versionHash } = name;
-    const blob = await this.#verifier.verify({ hashType, versionHash, bytes: found.bytes });
+    const blob = await this.#verifier.verify({ hashType, versionHash, bytes: found });
     return blob === null ? { kind: 'damaged' } : { kind: 'good', blob };
   }
 
@@ -100,7 +101,7 @@ export class Site {
     return await this.afresh((store) => this.read(name, signal, store));
   }
 
-  async afresh<T>(ask: (store: RemoteStore) => Promise<T>): Promise<T> {
+  async afresh<T>(ask: (store: ObjectStore) => Promise<T>): Promise<T> {
     const store = await this.#backend.openAgain();
     try {
       return await ask(store);
@@ -134,15 +135,6 @@ export class Site {
     throw finding.error;
   }
 
-  /** Where the store can, copies what lies there beside it. What it has and does not give, it cannot copy either. */
-  async setAside(name: ContentName, signal: AbortSignal): Promise<void> {
-    try {
-      await this.judged(async () => this.store.setAside?.(name, signal), signal);
-    } catch (error) {
-      if (!mayBeOneObject(error)) throw error;
-    }
-  }
-
   async #orUnreadable(read: () => Promise<CopyFinding>, signal: AbortSignal): Promise<CopyFinding | Unreadable> {
     try {
       return await read();
@@ -153,10 +145,10 @@ export class Site {
     }
   }
 
-  /** Does it hold it as it is meant to (Kubo: pinned)? Asked where having the bytes is not all of it. */
+  /** Is what it holds also kept for good? Asked only where having the bytes is not all of it. */
   async isKept(name: ContentName, signal: AbortSignal): Promise<boolean> {
     const { store } = this;
-    return store.isKept === undefined || (await this.judged(async () => store.isKept?.(name, signal), signal)) === true;
+    return !store.properties.pins || (await this.judged(() => store.stat(name, signal), signal)) !== null;
   }
 
   /** So many questions went to the backend: whoever was let through and asked nothing gives its try back. */

@@ -2,7 +2,6 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import { type Adopted, adoptCopies } from './adopt-copies.ts';
 import type { Adoption } from './adoption.ts';
@@ -22,7 +21,6 @@ export interface UpkeepModules {
   readonly store: LocalStore;
   readonly rehash: RehashRule;
   /** The data folder's own come first. */
-  readonly records: readonly ObjectStore[];
   readonly damage: DamageWatch;
   readonly adoption: Adoption;
   readonly replication: Replication;
@@ -218,8 +216,7 @@ export class Upkeep {
       try {
         const found = await adoptCopies(site, new Map(), modules, signal);
         backends[site.id] = found;
-        const records = site.store.documents;
-        if (records !== null) await noteRecordedFloor(records, catalog, signal);
+        await noteRecordedFloor(site.store, catalog, signal);
         if (found.unread > 0) faults[site.id] = `${found.unread} of its blobs could not be read.`;
       } catch (error) {
         signal.throwIfAborted();
@@ -261,8 +258,8 @@ export class Upkeep {
   }
 
   #holdings(): Holding[] {
-    const { replication, store, rehash, records } = this.#modules;
-    const local = replication.room.isCache ? [] : [localHolding(store, rehash, records[0] ?? null)];
+    const { replication, store, rehash } = this.#modules;
+    const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
     return [...local, ...replication.holdings()];
   }
 

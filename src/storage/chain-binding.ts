@@ -1,20 +1,7 @@
 import { z } from 'zod';
 import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
 import { StorageError } from './errors.ts';
-
-export const LAYOUTS = ['holdfast', 'sentinel'] as const;
-/** How blobs are named and written: raw bytes under a template, or Sentinel's hex text under the bare version hash. */
-export type Layout = (typeof LAYOUTS)[number];
-
-/** A backend that belongs to one chain for good, as `holdfast.json` at its root says. */
-export interface ChainBinding {
-  /** null: not bound yet. */
-  boundChain(signal: AbortSignal): Promise<BlockHash | null>;
-  /** Binds it, or sees that it is bound to this chain. Throws `storage/other-chain` where it is bound to another. */
-  bindTo(genesis: BlockHash, signal: AbortSignal): Promise<void>;
-}
-
-export const MARKER = 'holdfast.json';
+import { BINDING, LAYOUTS, type Layout, type ObjectStore, readText } from './object-store.ts';
 
 const marker = z.object({
   format: z.literal('holdfast'),
@@ -22,19 +9,45 @@ const marker = z.object({
   layout: z.enum(LAYOUTS),
   chain: z.object({ genesis: z.string().transform((text) => parseBlockHash(text)) }),
 });
-export type Marker = z.infer<typeof marker>;
+type Marker = z.infer<typeof marker>;
+
+/** The chain that a store says it belongs to; null: none yet, or the store has no place to say it (IPFS). */
+export async function boundChain(store: ObjectStore, signal: AbortSignal): Promise<BlockHash | null> {
+  if (!store.properties.holds.has('binding')) return null;
+  const text = await readText(store, BINDING, signal);
+  if (text === null) return null;
+  const { layout, where } = store.properties;
+  const found = parseMarker(text, where);
+  refuseOtherBinding(found, layout, null, where);
+  return found.chain.genesis;
+}
+
+/**
+ * Binds a store to this chain for good, or sees that it is bound to it. Throws `storage/other-chain` where it is bound to
+ * another. A store that has no place to say it is left as it is.
+ */
+export async function bindTo(store: ObjectStore, genesis: BlockHash, signal: AbortSignal): Promise<void> {
+  if (!store.properties.holds.has('binding')) return;
+  const { layout, where } = store.properties;
+  if ((await readText(store, BINDING, signal)) === null) {
+    await store.put({ path: BINDING, text: markerText(layout, genesis) }, 'create', signal);
+  }
+  // Read again also after writing: of two archivers of two chains that bind at one moment, one must see the other.
+  const text = await readText(store, BINDING, signal);
+  refuseOtherBinding(parseMarker(text ?? '', where), layout, genesis, where);
+}
 
 export function markerText(layout: Layout, genesis: BlockHash): string {
   return `${JSON.stringify({ format: 'holdfast', version: 1, layout, chain: { genesis } }, null, 2)}\n`;
 }
 
-export function parseMarker(text: string, where: string): Marker {
+function parseMarker(text: string, where: string): Marker {
   try {
     return marker.parse(JSON.parse(text));
   } catch (cause) {
     throw new StorageError(
       'storage/unknown-format',
-      `${MARKER} in ${where} does not say what a store of this version says.`,
+      `${BINDING} in ${where} does not say what a store of this version says.`,
       {
         details: { where },
         retryable: false,
@@ -46,7 +59,7 @@ export function parseMarker(text: string, where: string): Marker {
 }
 
 /** Refuses a backend that is bound to another chain, or written in another layout. */
-export function refuseOtherBinding(found: Marker, layout: Layout, genesis: BlockHash | null, where: string): void {
+function refuseOtherBinding(found: Marker, layout: Layout, genesis: BlockHash | null, where: string): void {
   if (genesis !== null && found.chain.genesis !== genesis) {
     throw new StorageError(
       'storage/other-chain',

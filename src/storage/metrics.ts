@@ -2,9 +2,8 @@ import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../core/blob/errors.ts';
 import type { MetricsRegistry } from '../core/observability/metrics.ts';
-import { aroundStore } from './around-store.ts';
-import type { BlobStore } from './blob-store.ts';
-import type { ObjectStore } from './object-store.ts';
+import { StoreAround } from './around-store.ts';
+import type { ObjectKind, ObjectStore } from './object-store.ts';
 
 /** Notes what one question to a backend came to. `code` of an error: stable, from a closed list. */
 export interface BackendWatch {
@@ -36,72 +35,36 @@ export function declareBackendMetrics(metrics: MetricsRegistry): BackendWatch {
   };
 }
 
-/** What each is counted as: a put is one whether it looks first or not. */
-const WATCHED: ReadonlyMap<string, string> = new Map([
-  ['put', 'put'],
-  ['putUnseen', 'put'],
-  ['get', 'get'],
-  ['stat', 'stat'],
-  ['delete', 'delete'],
-  ['purge', 'delete'],
-  ['setAside', 'setAside'],
-  ['boundChain', 'boundChain'],
-  ['bindTo', 'bindTo'],
-]);
+/** What a question is counted as, behind its operation. */
+const COUNTED_AS: Readonly<Record<ObjectKind, string>> = {
+  blob: '',
+  custom: 'Custom',
+  record: 'Record',
+  evidence: 'Record',
+  binding: 'Binding',
+  mark: 'Mark',
+};
 
-/** The same store, each question of which is noted. Listings, which come in pages, are not. */
-export function watchedStore<Store extends BlobStore & { readonly documents: ObjectStore | null }>(
-  store: Store,
-  watch: BackendWatch,
-): Store {
-  const documents =
-    store.documents === null
-      ? null
-      : aroundStore(store.documents, ({ operation }, ask, signal) =>
-          noted(store.id, `${operation}Record`, [signal], ask, watch),
-        );
-  return new Proxy(store, {
-    get(target, key) {
-      const member: unknown = Reflect.get(target, key, target);
-      if (key === 'documents') return documents;
-      if (typeof member !== 'function') return member;
-      // Bound: private fields are those of the store, not of what stands before it.
-      const ask = (...words: unknown[]): unknown => Reflect.apply(member, target, words);
-      const operation = typeof key === 'string' ? WATCHED.get(key) : undefined;
-      if (operation === undefined) return ask;
-      return (...words: unknown[]) => noted(target.id, operation, words, ask, watch);
-    },
-  });
-}
-
-async function noted<T>(
-  backend: string,
-  operation: string,
-  words: unknown[],
-  ask: (...words: unknown[]) => T | Promise<T>,
-  watch: BackendWatch,
-): Promise<T> {
-  const begunMs = performance.now();
-  const end = () => watch.asked(backend, operation, (performance.now() - begunMs) / 1_000);
-  try {
-    const answer = await ask(...words);
-    end();
-    if (operation === 'put') watch.moved(backend, 'sent', bytesIn(words[0]));
-    if (operation === 'get') watch.moved(backend, 'received', bytesIn(answer));
-    return answer;
-  } catch (error) {
-    const signal = words.at(-1);
-    if (!(signal instanceof AbortSignal && signal.aborted)) {
+/** The same store, each question of which is noted; one that was given up is not. */
+export function watchedStore(store: ObjectStore, watch: BackendWatch): ObjectStore {
+  return new StoreAround(store, async ({ operation, kind, sentBytes }, ask, signal) => {
+    const counted = `${operation}${COUNTED_AS[kind]}`;
+    const begunMs = performance.now();
+    const end = () => watch.asked(store.id, counted, (performance.now() - begunMs) / 1_000);
+    try {
+      const answer = await ask();
       end();
-      watch.failed(backend, operation, codeOf(error) ?? 'unexpected');
+      if (counted === 'put') watch.moved(store.id, 'sent', sentBytes);
+      if (counted === 'get' && answer instanceof Uint8Array) watch.moved(store.id, 'received', answer.length);
+      return answer;
+    } catch (error) {
+      if (!signal.aborted) {
+        end();
+        watch.failed(store.id, counted, codeOf(error) ?? 'unexpected');
+      }
+      throw error;
     }
-    throw error;
-  }
-}
-
-function bytesIn(blob: unknown): number {
-  if (typeof blob !== 'object' || blob === null || !('bytes' in blob)) return 0;
-  return blob.bytes instanceof Uint8Array ? blob.bytes.length : 0;
+  });
 }
 
 /** The volume of the data folder, looked at when it is asked for. */

@@ -1,24 +1,63 @@
+import { type ContentName, parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { ProbeFinding } from './probe.ts';
 import type { RecordPath } from './record-path.ts';
 
-/** What an object is, and by that how its bytes are verified: the caller does that, never the store. */
-export type ObjectKind = 'record' | 'evidence';
+/**
+ * What an object is, and by that how its bytes are verified: the caller does that, never the store. `binding` says which
+ * chain a store belongs to; a `mark` lies there for as long as it takes to tell two addresses of one place from two places.
+ */
+export type ObjectKind = 'blob' | 'custom' | 'record' | 'evidence' | 'binding' | 'mark';
 
-/** A small document under a path of its own: an occurrence record below `occurrences/`, evidence below `audit/`. */
+/** Bytes that match neither hash of their version hash: named by it, and by the hash that they do have. */
+export interface CustomName {
+  readonly versionHash: VersionHash;
+  /** Keccak256 of the bytes. */
+  readonly keccak: VersionHash;
+}
+
+export interface CustomBytes extends CustomName {
+  readonly bytes: Uint8Array;
+}
+
+export const BINDING = 'holdfast.json';
+export type MarkPath = `probe/place-${string}`;
+export type DocumentPath = RecordPath | typeof BINDING | MarkPath;
+
+/** A small text under a path of its own: an occurrence record below `occurrences/`, evidence below `audit/`. */
 export interface Document {
-  readonly path: RecordPath;
+  readonly path: DocumentPath;
   readonly text: string;
 }
 
-/** Names one object. The key says of which kind the object is. */
-export type ObjectKey = RecordPath;
+/** Names one object: a blob, custom bytes, or a document. */
+export type ObjectKey = ContentName | CustomName | DocumentPath;
 
-/** Bytes that may be put, each with the key that it lies under. */
-export type NewObject = Document;
+/** What may be put, each with the key that it lies under. Bytes of a blob were hashed, or they are no `VerifiedBlob`. */
+export type NewObject = VerifiedBlob | CustomBytes | Document;
+
+/** The custom bytes of one version hash, or of all (null). */
+export interface CustomRange {
+  readonly customOf: VersionHash | null;
+}
 
 /** Documents whose path begins with `below`, which ends in `/`: `occurrences/keccak256/<version hash>/`. */
 export interface DocumentRange {
   readonly below: string;
+}
+
+export type ObjectRange = 'blobs' | CustomRange | DocumentRange;
+
+/** What a store says it holds; nothing is proven until the bytes are fetched and hashed. */
+export interface ListedBlob extends ContentName {
+  /** null: the listing has no sizes, and each would cost a question of its own (Kubo). */
+  readonly sizeBytes: number | null;
+  /** The layout names the hash only (Sentinel's): `hashType` is the likely one; join on the version hash alone. */
+  readonly hashTypeUnsaid?: true;
+}
+
+export interface ListedCustom extends CustomName {
+  readonly sizeBytes: number;
 }
 
 export interface ListedDocument {
@@ -26,9 +65,15 @@ export interface ListedDocument {
   readonly sizeBytes: number;
 }
 
+export type ListedObject = ListedBlob | ListedCustom | ListedDocument;
+
+/** All that a purge can be told to delete: one blob, or every custom bytes of one version hash. */
+export type PurgeTarget = ContentName | { readonly customOf: VersionHash };
+
 /**
- * `create` writes where nothing is, and leaves alone what lies there, right or wrong. `replace` makes sure that these bytes
- * lie there, and writes nothing where they do.
+ * `create` writes where nothing is, and leaves alone what lies there, right or wrong: the read-back tells. `replace` makes
+ * sure that these bytes lie there. Of other bytes of a blob or custom bytes it keeps a copy aside where the store has names
+ * to do so, and the key is never absent meanwhile.
  */
 export type PutMode = 'create' | 'replace';
 
@@ -36,7 +81,17 @@ export type PutMode = 'create' | 'replace';
 export interface StoreProperties {
   /** Kinds that the store takes. It is never asked for another kind. */
   readonly holds: ReadonlySet<ObjectKind>;
+  /** An object can be there without being kept for good (Kubo: not pinned). `stat` has null for it then. */
+  readonly pins: boolean;
+  /** How blobs are named and written, as `holdfast.json` says it. */
+  readonly layout: Layout;
+  /** Where the store is, for messages: never has credentials. */
+  readonly where: string;
 }
+
+export const LAYOUTS = ['holdfast', 'sentinel'] as const;
+/** Raw bytes under a template, or Sentinel's hex text under the bare version hash. */
+export type Layout = (typeof LAYOUTS)[number];
 
 /**
  * One place where objects lie: a bucket, a Kubo, the data folder. Every call may throw `StorageError`; an abort rejects with
@@ -47,31 +102,87 @@ export interface ObjectStore {
   /** Stable name, for records and messages: `local`, `s3`. */
   readonly id: string;
   readonly properties: StoreProperties;
-  /** Resolves when the object is durable. Repeating it is harmless. */
+  /** The clock of the server as its last answer told it, minus ours; null where no answer told it. */
+  readonly clockOffsetMs: number | null;
+  /** Resolves when the object is durable: neither `kill -9` nor power loss takes it back. Repeating it is harmless. */
   put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void>;
   get(key: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null>;
-  /** In the order of paths. */
-  list(range: DocumentRange, signal: AbortSignal): AsyncIterable<ListedDocument>;
+  /** null also for what is there and not kept for good: see `pins`. */
+  stat(key: ObjectKey, signal: AbortSignal): Promise<{ readonly sizeBytes: number } | null>;
+  /** Objects of the kind that the range names, and no others: see `listBlobs` and its like. Custom bytes and documents come in the order of paths. */
+  list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject>;
   /** Deleting what is not there is no error. `storage/locked` where an object lock forbids it. */
   delete(key: ObjectKey, signal: AbortSignal): Promise<void>;
+  /**
+   * Deletes also what `delete` leaves where a store keeps more: older versions, copies set aside. false: there was nothing.
+   * `storage/locked` where a lock forbids it; what is not locked is deleted all the same.
+   */
+  purge(target: PurgeTarget, signal: AbortSignal): Promise<boolean>;
   /** Never throws for what the backend does; an abort rejects with the signal's reason. Leaves nothing behind. */
   probe(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
+  close(): Promise<void>;
 }
 
-/** Enough to look for documents. */
-export type DocumentReader = Pick<ObjectStore, 'id' | 'get' | 'list'>;
+/** Enough to look for objects. */
+export type ObjectReader = Pick<ObjectStore, 'id' | 'get' | 'list'>;
 
-export const DOCUMENT_KINDS: ReadonlySet<ObjectKind> = new Set(['record', 'evidence']);
+export function keyOf(object: NewObject): ObjectKey {
+  return 'path' in object ? object.path : object;
+}
 
 /** The kind that a key names. */
 export function kindOf(key: ObjectKey): ObjectKind {
+  if (typeof key !== 'string') return isCustom(key) ? 'custom' : 'blob';
+  if (key === BINDING) return 'binding';
+  if (isMark(key)) return 'mark';
   return key.startsWith('occurrences/') ? 'record' : 'evidence';
+}
+
+export function isCustom(key: ContentName | CustomName): key is CustomName {
+  return 'keccak' in key;
+}
+
+export function isMark(path: DocumentPath): path is MarkPath {
+  return path.startsWith('probe/place-');
+}
+
+const CUSTOM_PATH = /^custom\/([0-9a-f]{64})\/([0-9a-f]{64})$/;
+
+/** Where custom bytes lie below the root of a folder or a bucket. */
+export function customPath({ versionHash, keccak }: CustomName): string {
+  return `custom/${versionHash}/${keccak}`;
+}
+
+/** null: what else lies there is not ours. */
+export function customNameOf(path: string): CustomName | null {
+  const [, versionHash, keccak] = CUSTOM_PATH.exec(path) ?? [];
+  if (versionHash === undefined || keccak === undefined) return null;
+  return { versionHash: parseVersionHash(versionHash), keccak: parseVersionHash(keccak) };
+}
+
+type Lister = Pick<ObjectStore, 'list'>;
+
+export async function* listBlobs(store: Lister, signal: AbortSignal): AsyncIterable<ListedBlob> {
+  for await (const entry of store.list('blobs', signal)) if ('hashType' in entry) yield entry;
+}
+
+export async function* listCustom(
+  store: Lister,
+  customOf: VersionHash | null,
+  signal: AbortSignal,
+): AsyncIterable<ListedCustom> {
+  for await (const entry of store.list({ customOf }, signal)) if ('keccak' in entry) yield entry;
+}
+
+/** Below a path that ends in `/`: `occurrences/keccak256/<version hash>/`. */
+export async function* listDocuments(store: Lister, below: string, signal: AbortSignal): AsyncIterable<ListedDocument> {
+  for await (const entry of store.list({ below }, signal)) if ('path' in entry) yield entry;
 }
 
 /** The text of one document; null: the store has not got it. */
 export async function readText(
   store: Pick<ObjectStore, 'get'>,
-  path: RecordPath,
+  path: DocumentPath,
   signal: AbortSignal,
 ): Promise<string | null> {
   const bytes = await store.get(path, signal);

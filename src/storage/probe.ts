@@ -10,13 +10,7 @@ export interface ProbeFinding {
   readonly hint: string | null;
 }
 
-export interface ProbedStore {
-  readonly id: string;
-  /** Never throws for what the backend does; an abort rejects with the signal's reason. Leaves nothing behind. */
-  probe(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
-}
-
-/** Of S3 and of Kubo: something new was written, and read back. */
+/** Something new was written, and read back. */
 const READ_BACK: ReadonlySet<string> = new Set(['readable', 'large-block']);
 
 /** Does a backend take something new, and give it back? */

@@ -3,7 +3,6 @@ import { Archive } from '../../src/app/archive.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { CustomFolder } from '../../src/storage/local/custom-folder.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -73,11 +72,10 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
     },
     {
       node,
-      records: [],
+
       backends: [],
       catalog,
       store,
-      customFolder: new CustomFolder(folder.path),
       binding: folder,
       hasher: nobleHasher,
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },

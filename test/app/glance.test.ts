@@ -107,6 +107,6 @@ test('before the catalog is whole nothing is: what it does not know may be withh
   const scene = await archiveScene();
   const [blob] = small;
   if (blob === undefined) throw new Error('no blob');
-  await scene.store.put(blob, NEVER);
+  await scene.store.put(blob, 'replace', NEVER);
   expect(scene.archive.glance(blob.versionHash)).toBeNull();
 });

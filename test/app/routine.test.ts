@@ -34,7 +34,7 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
   const { conditions, activity, damage } = scene;
   const clock = { wallMs: () => scene.clock.wallMs, steadyMs: () => scene.clock.steadyMs };
   const routine = new Routine({
-    scrub: new DailyScrub({ days: 1 }, { ...scene, log, records: [] }),
+    scrub: new DailyScrub({ days: 1 }, { ...scene, log }),
     canary: new Canary(
       catalog,
       damage,

@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { encodeHex } from '../../src/core/blob/hex.ts';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
-import type { BlobStore } from '../../src/storage/blob-store.ts';
+import type { ObjectStore } from '../../src/storage/object-store.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import type { Figure } from './figure.ts';
 
@@ -66,13 +66,13 @@ export async function oneBlobMaker(): Promise<(buffer: Uint8Array) => VerifiedBl
 const MEMORY_ROUNDS = 12;
 
 /** What the process holds after a while of 2 MiB blobs going in and out of one store, before anything else ran. */
-export async function memoryOf(name: string, store: BlobStore): Promise<Figure> {
+export async function memoryOf(name: string, store: ObjectStore): Promise<Figure> {
   const { signal } = new AbortController();
   const newBlobs = await blobMaker(12, 2_097_152);
   let mostBytes = 0;
   for (let round = 0; round < MEMORY_ROUNDS; round += 1) {
     await timed(newBlobs(), 4, async (blob) => {
-      await store.put(blob, signal);
+      await store.put(blob, 'replace', signal);
       await store.get(blob, signal);
     });
     mostBytes = Math.max(mostBytes, process.memoryUsage().rss);

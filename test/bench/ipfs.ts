@@ -1,5 +1,6 @@
 import { create } from 'kubo-rpc-client';
 import { blobCid } from '../../src/core/blob/cid.ts';
+import { listBlobs } from '../../src/storage/object-store.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { startKubo } from '../servers/kubo-server.ts';
 import { emptyStore } from '../storage/ipfs/kubo-fixture.ts';
@@ -25,12 +26,12 @@ export async function benchIpfs(): Promise<Figure[]> {
     for (const { name, sizeBytes, count, atOnce } of SIZES) {
       const newBlobs = await blobMaker(count, sizeBytes);
       const putBare = (blob: VerifiedBlob) => bare.block.put(blob.bytes, { mhtype: 'keccak-256', pin: true });
-      const ours = () => timed(newBlobs(), atOnce, (blob) => store.put(blob, signal));
+      const ours = () => timed(newBlobs(), atOnce, (blob) => store.put(blob, 'replace', signal));
       const limit = () => timed(newBlobs(), atOnce, putBare);
       share(`ipfs: put of ${name}`, await shareOf(ours, limit));
 
       const blobs = newBlobs();
-      await timed(blobs, atOnce, (blob) => store.put(blob, signal));
+      await timed(blobs, atOnce, (blob) => store.put(blob, 'replace', signal));
       const read = await shareOf(
         () => timed(blobs, atOnce, (blob) => store.get(blob, signal)),
         () => timed(blobs, atOnce, (blob) => bare.block.get(blobCid(blob))),
@@ -38,7 +39,7 @@ export async function benchIpfs(): Promise<Figure[]> {
       share(`ipfs: get of ${name}`, read);
     }
     const listed = await shareOf(
-      () => drained(store.names(signal)),
+      () => drained(listBlobs(store, signal)),
       () => drained(bare.pin.ls({ type: 'recursive' })),
     );
     share('ipfs: listing of names', listed);

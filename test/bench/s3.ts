@@ -1,4 +1,5 @@
 import { GetObjectCommand, PutObjectCommand, paginateListObjectsV2 } from '@aws-sdk/client-s3';
+import { listBlobs } from '../../src/storage/object-store.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { startS3Server } from '../servers/s3-server.ts';
@@ -32,12 +33,12 @@ export async function benchS3(): Promise<Figure[]> {
       const putBare = async (blob: VerifiedBlob) => bare.send(new PutObjectCommand({ ...key(blob), Body: blob.bytes }));
       const getBare = async (blob: VerifiedBlob) =>
         (await bare.send(new GetObjectCommand(key(blob)))).Body?.transformToByteArray();
-      const ours = () => timed(newBlobs(), atOnce, (blob) => store.put(blob, signal));
+      const ours = () => timed(newBlobs(), atOnce, (blob) => store.put(blob, 'replace', signal));
       const limit = () => timed(newBlobs(), atOnce, putBare);
       share(`s3: put of ${name}`, await shareOf(ours, limit));
 
       const blobs = newBlobs();
-      await timed(blobs, atOnce, async (blob) => Promise.all([store.put(blob, signal), putBare(blob)]));
+      await timed(blobs, atOnce, async (blob) => Promise.all([store.put(blob, 'replace', signal), putBare(blob)]));
       const read = await shareOf(
         () => timed(blobs, atOnce, (blob) => store.get(blob, signal)),
         () => timed(blobs, atOnce, getBare),
@@ -48,11 +49,11 @@ export async function benchS3(): Promise<Figure[]> {
 
     const options = await newBucket(server);
     const store = await S3Store.open(options);
-    await timed((await blobMaker(LISTED, 64))(), 16, (blob) => store.put(blob, signal));
+    await timed((await blobMaker(LISTED, 64))(), 16, (blob) => store.put(blob, 'replace', signal));
     const listOurs = async () => {
       const start = performance.now();
       let seen = 0;
-      for await (const _ of store.list(signal)) seen += 1;
+      for await (const _ of listBlobs(store, signal)) seen += 1;
       if (seen !== LISTED) throw new Error(`${seen} listed`);
       return performance.now() - start;
     };

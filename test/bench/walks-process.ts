@@ -19,10 +19,10 @@ import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { Holding } from '../../src/replication/holding.ts';
 import { Scrub } from '../../src/replication/scrub.ts';
 import { Site } from '../../src/replication/site.ts';
-import type { StoredEntry } from '../../src/storage/blob-store.ts';
-import { DOCUMENT_KINDS, type ObjectStore } from '../../src/storage/object-store.ts';
+import type { ListedBlob, ListedObject, ObjectRange, ObjectStore } from '../../src/storage/object-store.ts';
 import { parseRecordPath } from '../../src/storage/record-path.ts';
 import { MemoryBackend } from '../replication/memory-backend.ts';
+import { MemoryStore } from '../storage/memory-store.ts';
 import { open } from './chain-catalog.ts';
 
 const NEVER = new AbortController().signal;
@@ -53,31 +53,28 @@ function* rows(sql: string): Generator<readonly unknown[]> {
 
 const hex = (value: unknown) => z.instanceof(Buffer).parse(value).toString('hex');
 
-async function* listing(): AsyncIterable<StoredEntry> {
+async function* listing(): AsyncIterable<ListedBlob> {
   const sql = 'SELECT version_hash, size_bytes FROM content WHERE state > 0 ORDER BY version_hash';
   for (const [hash, size] of rows(sql)) {
     yield { hashType: 'keccak256', versionHash: parseVersionHash(hex(hash)), sizeBytes: Number(size) };
   }
 }
 
-const records: ObjectStore = {
-  id: BACKEND,
-  properties: { holds: DOCUMENT_KINDS },
-  put: async () => {},
-  get: async () => new Uint8Array(2),
-  delete: async () => {},
-  probe: async () => [],
-  async *list({ below }) {
-    if (below !== 'occurrences/keccak256/') return;
-    const sql =
-      'SELECT version_hash, height, txid, vout FROM occurrence INDEXED BY occurrence_by_content ORDER BY version_hash, height';
-    for (const [hash, height, txid, vout] of rows(sql)) {
-      yield { path: parseRecordPath(`${below}${hex(hash)}/${height}-${hex(txid)}-${vout}.json`), sizeBytes: 1 };
-    }
-  },
-};
+async function* recordListing(range: ObjectRange): AsyncIterable<ListedObject> {
+  if (range === 'blobs' || !('below' in range) || range.below !== 'occurrences/keccak256/') return;
+  const sql =
+    'SELECT version_hash, height, txid, vout FROM occurrence INDEXED BY occurrence_by_content ORDER BY version_hash, height';
+  for (const [hash, height, txid, vout] of rows(sql)) {
+    yield { path: parseRecordPath(`${range.below}${hex(hash)}/${height}-${hex(txid)}-${vout}.json`), sizeBytes: 1 };
+  }
+}
 
-function holding(list: () => AsyncIterable<StoredEntry>): Holding {
+const records: ObjectStore = Object.assign(new MemoryStore(BACKEND), {
+  get: async () => new Uint8Array(2),
+  list: recordListing,
+});
+
+function holding(list: () => AsyncIterable<ListedBlob>): Holding {
   const backend = new MemoryBackend(BACKEND);
   return { id: BACKEND, store: Object.assign(backend, { list }), records: null, look: async () => 'good' };
 }

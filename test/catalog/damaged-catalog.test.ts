@@ -30,7 +30,7 @@ async function archiveFolder(): Promise<string> {
   const store = await LocalStore.open(folder);
   const catalog = open(folder, false);
   for (const blob of BLOBS) {
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     const { hashType, versionHash, bytes } = blob;
     catalog.recordSpooled([
       { hashType, versionHash, sizeBytes: bytes.length, txid: null, medianTimeSeconds: 1, firstSeenMs: 1 },

@@ -7,18 +7,20 @@ import { EvidenceKeeper } from '../../src/chain/evidence-keeper.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { StorageError } from '../../src/storage/errors.ts';
-import { RecordFolder } from '../../src/storage/local/record-folder.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
 import {
-  DOCUMENT_KINDS,
-  type Document,
-  type DocumentRange,
+  keyOf,
+  type NewObject,
+  type ObjectKey,
   type ObjectStore,
+  type PutMode,
   readText,
 } from '../../src/storage/object-store.ts';
-import { good, type ProbeFinding } from '../../src/storage/probe.ts';
+import type { ProbeFinding } from '../../src/storage/probe.ts';
 import { parseRecordPath } from '../../src/storage/record-path.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { MemoryStore } from '../storage/memory-store.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const ID = 'ab'.repeat(8);
@@ -26,32 +28,25 @@ const NEVER = new AbortController().signal;
 const at = (path: string) => parseRecordPath(`audit/${ID}/${path}`);
 
 /** A store in memory that tells what is written, and can be away. */
-class WatchedStore implements ObjectStore {
-  readonly id: string;
-  readonly properties = { holds: DOCUMENT_KINDS };
-  readonly documents = new Map<string, string>();
+class WatchedStore extends MemoryStore {
   isAway = false;
   /** The store neither takes nor gives these, and takes others. */
   readonly poisoned = new Set<string>();
   #tell = () => {};
 
-  constructor(id: string) {
-    this.id = id;
-  }
-
-  async put({ path, text }: Document): Promise<void> {
+  override async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
     this.#tell();
     if (this.isAway) throw new StorageError('storage/unreachable', 'Away.', { retryable: true, hint: 'Wait.' });
-    this.#refuse(path);
-    this.documents.set(path, text);
+    this.#refuse(keyOf(object));
+    await super.put(object, mode, signal);
   }
 
-  async probe(): Promise<readonly ProbeFinding[]> {
-    return this.isAway ? [] : [good('readable', 'The store takes and gives others.')];
+  override async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+    return this.isAway ? [] : await super.probe(signal);
   }
 
-  #refuse(path: string): void {
-    if (this.poisoned.has(path))
+  #refuse(key: ObjectKey): void {
+    if (typeof key === 'string' && this.poisoned.has(key))
       throw new StorageError('storage/fault', 'Refused.', { retryable: true, hint: 'Look.' });
   }
 
@@ -62,21 +57,9 @@ class WatchedStore implements ObjectStore {
     });
   }
 
-  async get(path: string): Promise<Uint8Array | null> {
-    this.#refuse(path);
-    const text = this.documents.get(path);
-    return text === undefined ? null : Buffer.from(text);
-  }
-
-  async *list({ below }: DocumentRange) {
-    for (const text of this.documents.keys()) {
-      const path = parseRecordPath(text);
-      if (path.startsWith(below)) yield { path, sizeBytes: 0 };
-    }
-  }
-
-  async delete(path: string): Promise<void> {
-    this.documents.delete(path);
+  override async get(key: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null> {
+    this.#refuse(key);
+    return await super.get(key, signal);
   }
 }
 
@@ -121,7 +104,7 @@ test('a backend that is away holds up no other, is told, and gets it when it is 
 });
 
 test('a catalog that is made again takes over what the data folder holds, before anything is written', async () => {
-  const folder = await RecordFolder.open(temporaryFolder());
+  const folder = await LocalStore.open(temporaryFolder());
   await folder.put({ path: at('withheld/keccak256/x.json'), text: '{"reason":"kept"}' }, 'replace', NEVER);
   const catalog = openCatalog();
   const bucket = new WatchedStore('s3');
@@ -139,11 +122,11 @@ test('an older state that is slow on its way does not arrive after a later one',
   const { put } = store;
   const asked = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  store.put = async (document) => {
-    const isFirst = document.text.includes('before');
+  store.put = async (object, ...rest) => {
+    const isFirst = 'text' in object && object.text.includes('before');
     if (isFirst) asked.resolve();
     if (isFirst) await goOn.promise;
-    await put.call(store, document);
+    await put.call(store, object, ...rest);
   };
   catalog.evidence.put('withheld/keccak256/x.json', { state: 'before' });
   const { keeper, stop } = keep(catalog, [store]);
@@ -187,7 +170,7 @@ test('a document that a backend refuses keeps none of the others, is told, and c
 
 test('a document that the data folder does not give keeps a new catalog from none of the others, and is told', async () => {
   const local = new WatchedStore('local');
-  for (const name of ['1', '2', '3']) local.documents.set(at(`audits/${name}.json`), `{"name":"${name}"}`);
+  for (const name of ['1', '2', '3']) local.objects.set(at(`audits/${name}.json`), Buffer.from(`{"name":"${name}"}`));
   local.poisoned.add(at('audits/2.json'));
   const catalog = openCatalog();
   const { conditions, told } = keep(catalog, [local]);
@@ -204,7 +187,7 @@ test('a document that the data folder does not give keeps a new catalog from non
 test('a folder that lies where a document should lie keeps the data folder from none of the others', async () => {
   const root = temporaryFolder();
   mkdirSync(join(root, at('audits/1.json')), { recursive: true });
-  const folder = await RecordFolder.open(root);
+  const folder = await LocalStore.open(root);
   const catalog = openCatalog();
   for (const name of ['1', '2']) catalog.evidence.put(`audits/${name}.json`, { name });
   const { keeper, conditions } = keep(catalog, [folder]);

@@ -6,21 +6,14 @@ import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
 import { StorageError } from '../../src/storage/errors.ts';
-import {
-  DOCUMENT_KINDS,
-  type Document,
-  type DocumentRange,
-  type ListedDocument,
-  type ObjectStore,
-} from '../../src/storage/object-store.ts';
-import { good, type ProbeFinding } from '../../src/storage/probe.ts';
-import { type RecordPath, recordPathOrNull } from '../../src/storage/record-path.ts';
+import { keyOf, type NewObject, type ObjectKey, type PutMode } from '../../src/storage/object-store.ts';
 import { parseOccurrenceRecord } from '../../src/verify/decode-occurrence-record.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { occurrenceKey } from '../../src/verify/occurrence-record.ts';
 import { FakeBlobNode } from '../app/fake-blob-node.ts';
 import { HandClock, openCatalog } from '../catalog/catalog-in-folder.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { MemoryStore, pathOf } from '../storage/memory-store.ts';
 import { commitment, craftBlock, craftTransaction, doubleSha } from '../verify/craft.ts';
 
 const HEIGHT = 7;
@@ -47,10 +40,7 @@ function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-class MemoryRecords implements ObjectStore {
-  readonly id = 'local';
-  readonly properties = { holds: DOCUMENT_KINDS };
-  readonly documents = new Map<RecordPath, string>();
+class MemoryRecords extends MemoryStore {
   puts = 0;
   /** Steps in before the document lies there. */
   beforePut: () => void = () => {};
@@ -58,34 +48,27 @@ class MemoryRecords implements ObjectStore {
   readonly poisoned = new Set<string>();
   readonly changes: string[] = [];
 
-  async probe(): Promise<readonly ProbeFinding[]> {
-    return [good('readable', 'The store takes and gives others.')];
+  constructor() {
+    super('local');
   }
-  #change(change: 'put' | 'delete', path: RecordPath): void {
+
+  #change(change: 'put' | 'delete', key: ObjectKey): void {
+    const path = pathOf(key);
     if (this.poisoned.has(path))
       throw new StorageError('storage/fault', 'Refused.', { retryable: true, hint: 'Look.' });
     this.changes.push(`${change} ${path}`);
   }
 
-  async put({ path, text }: Document): Promise<void> {
+  override async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
     this.puts += 1;
     this.beforePut();
-    this.#change('put', path);
-    this.documents.set(path, text);
+    this.#change('put', keyOf(object));
+    await super.put(object, mode, signal);
   }
-  async get(path: RecordPath): Promise<Uint8Array | null> {
-    const text = this.documents.get(path);
-    return text === undefined ? null : Buffer.from(text);
-  }
-  async *list({ below }: DocumentRange): AsyncIterable<ListedDocument> {
-    for (const path of this.documents.keys()) {
-      const named = recordPathOrNull(path);
-      if (named?.startsWith(below)) yield { path: named, sizeBytes: 0 };
-    }
-  }
-  async delete(path: RecordPath): Promise<void> {
-    this.#change('delete', path);
-    this.documents.delete(path);
+
+  override async delete(key: ObjectKey, signal: AbortSignal): Promise<void> {
+    this.#change('delete', key);
+    await super.delete(key, signal);
   }
 }
 

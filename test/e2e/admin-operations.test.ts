@@ -152,7 +152,7 @@ describe('an operator', () => {
     const blob = sampleBlob('put back by hand', 400_000);
     const elsewhere = temporaryFolder();
     const store = await LocalStore.open(elsewhere);
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     await store.close();
     cpSync(join(elsewhere, 'blobs'), join(setup.dataDir, 'blobs'), { recursive: true });
     expect(readdirSync(join(setup.dataDir, 'blobs', blob.hashType))).not.toEqual([]);

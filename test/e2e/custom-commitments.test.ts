@@ -4,13 +4,13 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
-import { customPath } from '../../src/storage/custom-store.ts';
+import { customPath } from '../../src/storage/object-store.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { atEndOfTest } from '../cleanup.ts';
 import { NEVER, sampleBytes } from '../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../servers/availability.ts';
 import { type S3Server, startS3Server } from '../servers/s3-server.ts';
-import { customName } from '../storage/custom-store-conformance.ts';
+import { customName } from '../storage/custom-conformance.ts';
 import { damage } from '../storage/s3/s3-fixture.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { environmentOf, startArchiveHere, startNode, stop } from './archive-process.ts';
@@ -40,7 +40,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
     node.submitBlob(BYTES, { hashType: 'keccak256', versionHash: NAME.versionHash });
     node.mine(3);
     await eventually(async () => expect((await daemon.client.get(ROUTE)).status).toBe(200), 30_000);
-    await eventually(async () => expect((await store.getCustom(NAME, NEVER))?.length).toBe(BYTES.length));
+    await eventually(async () => expect((await store.get(NAME, NEVER))?.length).toBe(BYTES.length));
     const run = (...words: string[]) => holdfastHere(words, { env: environmentOf(setup) });
     const file = join(setup.dataDir, customPath(NAME));
     const rot = () => damage(s3, options.bucket, customPath(NAME), sampleBytes('rotten', 900));
@@ -66,7 +66,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
       ]);
       const mended = await run('check', '--read-data', '--repair');
       expect([mended.code, mended.stdout]).toEqual([0, expect.stringContaining('1 copy was brought back')]);
-      expect(await store.getCustom(NAME, NEVER)).toHaveLength(BYTES.length);
+      expect(await store.get(NAME, NEVER)).toHaveLength(BYTES.length);
 
       // Gone from the folder, and the catalog with it.
       await rm(file);
@@ -82,7 +82,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
       expect([down.code, down.stdout]).toEqual([0, expect.stringContaining('local: custom commitments deleted')]);
       expect(down.stdout).toContain('s3: custom commitments deleted');
       expect((await again.client.get(ROUTE)).status).toBe(451);
-      expect([existsSync(file), await store.getCustom(NAME, NEVER)]).toEqual([false, null]);
+      expect([existsSync(file), await store.get(NAME, NEVER)]).toEqual([false, null]);
       expect((await run('check', '--read-data')).code).toBe(0);
       const back = await run('withhold', NAME.versionHash, '--revoke');
       expect(back.stdout).toContain('No good copy was found');
@@ -98,7 +98,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
       const { store, setup, daemon, run, file } = await scene();
       await stop(daemon);
       await rm(file);
-      await store.purgeCustom(NAME.versionHash, NEVER);
+      await store.purge({ customOf: NAME.versionHash }, NEVER);
       expect((await run('check')).code).toBe(3);
       const repaired = await run('check', '--repair');
       expect([repaired.code, repaired.stdout]).toEqual([
@@ -108,7 +108,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
       expect(repaired.stdout).toContain('holdfast run');
       const again = await startArchiveHere(setup);
       await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200), 30_000);
-      await eventually(async () => expect(await store.getCustom(NAME, NEVER)).toHaveLength(BYTES.length), 30_000);
+      await eventually(async () => expect(await store.get(NAME, NEVER)).toHaveLength(BYTES.length), 30_000);
       expect((await run('check', '--read-data')).code).toBe(0);
     },
     TEST_MS,

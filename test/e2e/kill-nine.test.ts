@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { HashType } from '../../src/core/blob/ids.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { listBlobs } from '../../src/storage/object-store.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
 import { NEVER, sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -25,9 +26,9 @@ async function durableIn(dataDir: string): Promise<Set<string>> {
   const hasher = await createNodeHasher();
   const durable = new Set<string>();
   try {
-    for await (const entry of store.list(NEVER)) {
-      const found = await store.get(entry, NEVER);
-      expect(found === null ? null : verifyBlob(found, hasher)).not.toBeNull();
+    for await (const entry of listBlobs(store, NEVER)) {
+      const bytes = await store.get(entry, NEVER);
+      expect(bytes === null ? null : verifyBlob({ ...entry, bytes }, hasher)).not.toBeNull();
       durable.add(entry.versionHash);
     }
   } finally {

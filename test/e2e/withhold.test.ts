@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Devnode } from '../../src/devnode/index.ts';
-import { readText } from '../../src/storage/object-store.ts';
+import { listBlobs, listDocuments, readText } from '../../src/storage/object-store.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { atEndOfTest } from '../cleanup.ts';
 import { NEVER, sampleBytes } from '../sample-blobs.ts';
@@ -199,7 +199,7 @@ describeWithServers('a take-down on a shared bucket', () => {
     expect(said.purged).toMatchObject([{ place: 'local' }, { place: 's3', outcome: 'deleted' }]);
     const archiver = z.string().parse(said.withheld[0].archiver);
     const name = { hashType: 'keccak256', versionHash: z.string().parse(said.withheld[0].versionHash) } as const;
-    const record = await Array.fromAsync(store.documents.list({ below: `audit/${archiver}/withheld/` }, NEVER));
+    const record = await Array.fromAsync(listDocuments(store, `audit/${archiver}/withheld/`, NEVER));
     expect(record.map(({ path }) => path)).toEqual([`audit/${archiver}/withheld/${name.hashType}/${taken}.json`]);
 
     const second = { dataDir: temporaryFolder(), node, env };
@@ -212,7 +212,7 @@ describeWithServers('a take-down on a shared bucket', () => {
     await eventually(async () =>
       expect(await codes(reader, [`/v1/blobs/${taken}`, `/v1/blobs/${other}`])).toEqual([451, 200]),
     );
-    expect((await Array.fromAsync(store.list(NEVER))).map(({ versionHash }) => versionHash)).toEqual([other]);
+    expect((await Array.fromAsync(listBlobs(store, NEVER))).map(({ versionHash }) => versionHash)).toEqual([other]);
 
     const back = await holdfastHere(['withhold', taken, '--revoke'], { env: environmentOf(first) });
     expect(back.code).toBe(0);
@@ -222,7 +222,7 @@ describeWithServers('a take-down on a shared bucket', () => {
     await stop(standby);
     const again = await startArchiveHere(second);
     await eventually(async () => expect((await again.client.blob(taken)).status).toBe(200));
-    const revoked = await readText(store.documents, record[0]?.path ?? raise(), NEVER);
+    const revoked = await readText(store, record[0]?.path ?? raise(), NEVER);
     expect(JSON.parse(revoked ?? '')).toMatchObject({ revokedAt: expect.stringMatching(/Z$/) });
   });
 

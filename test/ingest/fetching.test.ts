@@ -172,7 +172,7 @@ describe('fetching', () => {
     const before = await archiveScene({ node, dataDir });
     before.catalog.noteListed([{ ...node.publish(blob), medianTimeSeconds: NOW_SECONDS }]);
     before.catalog.recordRebuilt();
-    await before.store.put(blob, NEVER);
+    await before.store.put(blob, 'replace', NEVER);
     await pause(2);
     const { archive, catalog } = await reopened(before, dataDir);
     await eventually(() => expect(catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));

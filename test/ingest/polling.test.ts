@@ -267,7 +267,7 @@ describe('what may be said of a name that nobody knows', () => {
     const blob = sampleBlob('without a row', 50);
     const name = { versionHash: blob.versionHash, hashType: null };
     await eventually(async () => expect(await scene.archive.read(name, NEVER)).toEqual({ kind: 'absent' }));
-    await scene.store.put(blob, NEVER);
+    await scene.store.put(blob, 'replace', NEVER);
     expect(await scene.archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
   });
 

@@ -54,7 +54,7 @@ test('a left-over blob that cannot be read is fetched', async () => {
 test('one that cannot be read keeps no other from being indexed, is not called absent, and comes when the disk mends', async () => {
   const dataDir = temporaryFolder();
   const before = await archiveScene({ dataDir });
-  for (const blob of [bad, ...good]) await before.store.put(blob, NEVER);
+  for (const blob of [bad, ...good]) await before.store.put(blob, 'replace', NEVER);
   await before.release();
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `catalog.sqlite${suffix}`), { force: true });
 

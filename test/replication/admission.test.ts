@@ -16,7 +16,7 @@ const OTHER = parseBlockHash('22'.repeat(32));
 test('a backend that cannot say which chain it belongs to is not let in', async () => {
   const backend = new MemoryBackend('s3');
   backend.before = (operation) => {
-    if (operation === 'read the marker') throw refusal('s3', 'storage/denied');
+    if (operation === 'bind') throw refusal('s3', 'storage/denied');
   };
   const { replication, conditions } = await replicationScene({ backends: [backend] });
   expect(await replication.admit(NEVER)).toEqual(new Map([['s3', 'The s3 store refuses.']]));

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { adoptCopies, adoptUnread, type Listed } from '../../src/replication/adopt-copies.ts';
+import { adoptCopies, adoptUnread } from '../../src/replication/adopt-copies.ts';
 import { Site } from '../../src/replication/site.ts';
+import type { ListedBlob } from '../../src/storage/object-store.ts';
 import { fault } from '../../src/storage/probe.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
@@ -18,7 +19,7 @@ function scene() {
     verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
   };
   const site = new Site(backend, verifier, () => 0);
-  const unread = new Map<string, Listed>();
+  const unread = new Map<string, ListedBlob>();
   const modules = { catalog, nowMs: () => 1, progress: () => {} };
   return {
     backend,

@@ -12,7 +12,7 @@ const blobs = Array.from({ length: 12 }, (_, index) => sampleBlob(`kept ${index}
 async function orphanedFolder(): Promise<string> {
   const dataDir = temporaryFolder();
   const scene = await archiveScene({ dataDir });
-  for (const blob of blobs) await scene.store.put(blob, NEVER);
+  for (const blob of blobs) await scene.store.put(blob, 'replace', NEVER);
   await scene.release();
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `catalog.sqlite${suffix}`), { force: true });
   return dataDir;

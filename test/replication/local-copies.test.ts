@@ -37,7 +37,7 @@ describe.each(['keep', 'cache'] as const)('a damaged copy in a local store that 
       expect.objectContaining({ backend: 'local', state: 'damaged' }),
     );
     expect(await replication.mender.mendSome(NEVER)).toBe(true);
-    expect((await store.get(LARGE, NEVER))?.bytes).toEqual(Buffer.from(LARGE.bytes));
+    expect(await store.get(LARGE, NEVER)).toEqual(Buffer.from(LARGE.bytes));
     expect(existsSync(join(folder, 'blobs', 'damaged', LARGE.hashType, LARGE.versionHash))).toBe(true);
     expect(catalog.placementsOf(entry())).toContainEqual(expect.objectContaining({ backend: 'local', state: 'good' }));
     expect(conditions.has('damage')).toBe(false);

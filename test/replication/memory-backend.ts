@@ -1,19 +1,32 @@
 import { type BlockHash, type ContentName, parseVersionHash } from '../../src/core/blob/ids.ts';
-import type { Backend, RemoteStore } from '../../src/replication/backend.ts';
-import type { StoredEntry } from '../../src/storage/blob-store.ts';
+import type { Backend } from '../../src/replication/backend.ts';
+import { boundChain, markerText } from '../../src/storage/chain-binding.ts';
 import { StorageError } from '../../src/storage/errors.ts';
+import {
+  BINDING,
+  isCustom,
+  type ListedObject,
+  type NewObject,
+  type ObjectKey,
+  type ObjectRange,
+  type ObjectStore,
+  type PurgeTarget,
+  type PutMode,
+  type StoreProperties,
+} from '../../src/storage/object-store.ts';
 import { good, type ProbeFinding } from '../../src/storage/probe.ts';
-import type { UnverifiedBlob, VerifiedBlob } from '../../src/verify/verified-blob.ts';
 
-/** A backend in memory whose every answer a test can change: what no server can be made to do on demand. */
-export class MemoryBackend implements RemoteStore, Backend {
+/** A backend in memory whose every answer a test can change: what no server can be made to do on demand. It holds blobs. */
+export class MemoryBackend implements ObjectStore, Backend {
   readonly id: string;
-  readonly documents = null;
+  readonly clockOffsetMs = null;
   readonly blobs = new Map<string, Uint8Array>();
   /** Each question, in its order: `get keccak256/…`. */
   readonly asked: string[] = [];
   readonly setAsideNames: string[] = [];
   chain: BlockHash | null = null;
+  /** Whether blobs are kept for good; null: a backend that pins nothing. */
+  isPinned: (() => boolean) | null = null;
   /** Throws, or waits, before a question is answered. */
   before: (operation: string, name: ContentName | null, signal: AbortSignal) => Promise<void> | void = () => {};
   /** The listing fails behind so many entries. */
@@ -26,41 +39,61 @@ export class MemoryBackend implements RemoteStore, Backend {
     this.id = id;
   }
 
+  get properties(): StoreProperties {
+    const holds = new Set(['blob', 'binding'] as const);
+    return { holds, pins: this.isPinned !== null, layout: 'holdfast', where: this.place };
+  }
+
   get place(): string {
     return `memory ${this.id}`;
   }
 
-  get store(): RemoteStore {
+  get store(): ObjectStore {
     return this;
   }
 
   readonly openAgain = async () => this;
 
-  async put(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
-    await this.#asking('put', blob, signal);
-    this.blobs.set(keyOf(blob), Uint8Array.from(blob.bytes));
+  async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
+    if ('path' in object) {
+      await this.#asking('bind', null, signal);
+      this.chain = await boundChain(
+        Object.assign(new MemoryBackend(this.id), { get: async () => Buffer.from(object.text) }),
+        signal,
+      );
+      return;
+    }
+    const name = blobNameOf(object);
+    await this.#asking(mode === 'create' ? 'putNew' : 'put', name, signal);
+    const there = this.blobs.get(keyOf(name));
+    if (there !== undefined && mode === 'create') return;
+    if (there !== undefined && Buffer.compare(there, object.bytes) !== 0) {
+      await this.#asking('set aside', name, signal);
+      this.setAsideNames.push(keyOf(name));
+    }
+    this.blobs.set(keyOf(name), Uint8Array.from(object.bytes));
   }
 
-  async putUnseen(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
-    await this.#asking('putUnseen', blob, signal);
-    if (!this.blobs.has(keyOf(blob))) this.blobs.set(keyOf(blob), Uint8Array.from(blob.bytes));
-  }
-
-  async get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null> {
+  async get(key: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null> {
+    if (key === BINDING) {
+      await this.#asking('bind', null, signal);
+      return this.chain === null ? null : Buffer.from(markerText('holdfast', this.chain));
+    }
+    const name = blobNameOf(key);
     await this.#asking('get', name, signal);
     const bytes = this.blobs.get(keyOf(name));
-    const { hashType, versionHash } = name;
-    return bytes === undefined ? null : { hashType, versionHash, bytes: Uint8Array.from(bytes) };
+    return bytes === undefined ? null : Uint8Array.from(bytes);
   }
 
-  async stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null> {
+  async stat(key: ObjectKey, signal: AbortSignal): Promise<{ readonly sizeBytes: number } | null> {
+    const name = blobNameOf(key);
     await this.#asking('stat', name, signal);
     const bytes = this.blobs.get(keyOf(name));
-    const { hashType, versionHash } = name;
-    return bytes === undefined ? null : { hashType, versionHash, sizeBytes: bytes.length };
+    return bytes === undefined || this.isPinned?.() === false ? null : { sizeBytes: bytes.length };
   }
 
-  async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
+  async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
+    if (range !== 'blobs') return;
     await this.#asking('list', null, signal);
     for (const [index, [key, { length }]] of [...this.blobs].entries()) {
       if (index === this.breaksOffAfter) throw refusal(this.id);
@@ -74,25 +107,16 @@ export class MemoryBackend implements RemoteStore, Backend {
     }
   }
 
-  async delete(name: ContentName, signal: AbortSignal): Promise<void> {
+  async delete(key: ObjectKey, signal: AbortSignal): Promise<void> {
+    const name = blobNameOf(key);
     await this.#asking('delete', name, signal);
     this.blobs.delete(keyOf(name));
   }
 
-  async setAside(name: ContentName, signal: AbortSignal): Promise<string | null> {
-    await this.#asking('set aside', name, signal);
-    this.setAsideNames.push(keyOf(name));
-    return `damaged/${keyOf(name)}`;
-  }
-
-  async boundChain(signal: AbortSignal): Promise<BlockHash | null> {
-    await this.#asking('read the marker', null, signal);
-    return this.chain;
-  }
-
-  async bindTo(genesis: BlockHash, signal: AbortSignal): Promise<void> {
-    await this.#asking('bind', null, signal);
-    this.chain = genesis;
+  async purge(target: PurgeTarget, signal: AbortSignal): Promise<boolean> {
+    if ('customOf' in target) return false;
+    await this.#asking('delete', target, signal);
+    return this.blobs.delete(keyOf(target));
   }
 
   async probe(): Promise<readonly ProbeFinding[]> {
@@ -107,6 +131,11 @@ export class MemoryBackend implements RemoteStore, Backend {
   }
 }
 
+function blobNameOf(key: ObjectKey): ContentName {
+  if (typeof key === 'string' || isCustom(key)) throw new TypeError('a backend in memory holds blobs alone');
+  return key;
+}
+
 export function keyOf({ hashType, versionHash }: ContentName): string {
   return `${hashType}/${versionHash}`;
 }
@@ -117,7 +146,7 @@ export function losePart(backend: MemoryBackend, name: ContentName): void {
   let isLost = true;
   backend.before = (operation, asked) => {
     if (asked === null || keyOf(asked) !== keyOf(name)) return;
-    if (operation === 'putUnseen') return;
+    if (operation === 'putNew') return;
     if (operation === 'put') isLost = false;
     if (isLost) throw refusal(backend.id, 'storage/unreadable');
   };

@@ -75,7 +75,7 @@ test('a new catalog is whole without the second address: nothing waits for a bac
   const adoption = new Adoption({
     ...scene,
     sites,
-    records: [],
+
     isNewFolder: false,
     found: new Pulse(),
     log: createLogger('fatal', { write: () => {} }),

@@ -10,7 +10,6 @@ import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { LocalRoomOptions } from '../../src/replication/local-room.ts';
 import { Replication } from '../../src/replication/replication.ts';
-import { CustomFolder } from '../../src/storage/local/custom-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { RehashRule, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
@@ -82,8 +81,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     },
   );
   const { sites } = replication;
-  const customFolder = new CustomFolder(folder);
-  const custom = new CustomUpkeep({ catalog, hasher: nobleHasher, store, customFolder, sites, conditions });
+  const custom = new CustomUpkeep({ catalog, hasher: nobleHasher, store, sites, conditions });
   /** As the fetcher does: durable here, or where it was written through, and then in the catalog. */
   const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {
     const { hashType, versionHash } = blob;

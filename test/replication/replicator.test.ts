@@ -50,24 +50,23 @@ describe('a copy counts when it was read back, and only then', () => {
     await made.spool(BLOB);
     backend.asked.length = 0;
     await made.drain('s3');
-    expect(backend.asked).toEqual([`putUnseen ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`]);
+    expect(backend.asked).toEqual([`putNew ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`]);
   });
 
   test('whether it is kept is asked while its bytes come, and both must be so', async () => {
     const backend = new MemoryBackend('ipfs');
     let isPinned = false;
     const asked = Promise.withResolvers<void>();
-    const isKept = async () => {
-      backend.asked.push('is kept');
-      asked.resolve();
-      return isPinned;
+    backend.isPinned = () => isPinned;
+    const made = await scene([backend]);
+    backend.before = (operation) => {
+      if (operation === 'stat') asked.resolve();
+      return operation === 'get' ? asked.promise : undefined;
     };
-    const made = await scene([Object.assign(backend, { isKept })]);
-    backend.before = (operation) => (operation === 'get' ? asked.promise : undefined);
     await made.spool(BLOB);
     backend.asked.length = 0;
     await made.drain('ipfs');
-    expect(backend.asked).toEqual([`putUnseen ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`, 'is kept']);
+    expect(backend.asked).toEqual([`putNew ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`, `stat ${keyOf(BLOB)}`]);
     expect(stateAt(made, 'ipfs')).toBe('wanted');
     expect(made.conditions.all().map(({ code }) => code)).toContain('archive/not-kept');
     isPinned = true;
@@ -117,7 +116,7 @@ describe('what lies under the name of a blob that comes for the first time', () 
     made.backend.get = async (name, signal) => {
       const found = await honest(name, signal);
       lines += 1;
-      return found === null || lines > 1 ? found : { ...found, bytes: new Uint8Array(1_000) };
+      return found === null || lines > 1 ? found : new Uint8Array(1_000);
     };
     const before = made.backend.blobs.get(keyOf(BLOB));
     await made.drain('s3');
@@ -214,8 +213,8 @@ describe('a damaged copy', () => {
 test('what lies at a backend without being kept there, and nowhere else, is kept from then on', async () => {
   const backend = new MemoryBackend('ipfs');
   let isPinned = true;
-  const pinning = Object.assign(backend, { isKept: async () => isPinned });
-  const made = await scene([pinning]);
+  backend.isPinned = () => isPinned;
+  const made = await scene([backend]);
   await made.spool(BLOB);
   await made.drain('ipfs');
   await made.store.delete(BLOB, NEVER);
@@ -238,7 +237,7 @@ test('a copy that is found damaged after it was read back, and before that is re
   const isLost = Promise.withResolvers<void>();
   backend.before = async (operation, name) => {
     if (operation === 'get' && name?.versionHash === BLOB.versionHash) isReadBack.resolve();
-    if (operation === 'putUnseen' && name?.versionHash === slow.versionHash) await isLost.promise;
+    if (operation === 'putNew' && name?.versionHash === slow.versionHash) await isLost.promise;
   };
   const drained = made.drain('s3');
   await isReadBack.promise;
@@ -273,7 +272,7 @@ test('a try after a pause that asked nothing is given back: a blob taken down me
   made.catalog.withheld.has = (name) =>
     name.versionHash === takenDown.versionHash || has.call(made.catalog.withheld, name);
   await made.drain('s3');
-  expect(s3.asked).not.toContain(`putUnseen ${keyOf(takenDown)}`);
+  expect(s3.asked).not.toContain(`putNew ${keyOf(takenDown)}`);
   expect(site?.breaker.admits(made.clock.steadyMs)).toBe(true);
 });
 
@@ -284,7 +283,7 @@ test('a blob that is purged while it is put does not stay at the backend', async
   const { hashType, versionHash } = BLOB;
   const entry = { hashType, versionHash, archiver: 'ours', reason: 'an order', atMs: 1, purge: true };
   s3.before = (operation) => {
-    if (operation === 'putUnseen') made.catalog.withheld.record([entry], false);
+    if (operation === 'putNew') made.catalog.withheld.record([entry], false);
   };
   await made.drain('s3');
   expect([...s3.blobs.keys()]).toEqual([]);

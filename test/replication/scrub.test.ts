@@ -143,7 +143,7 @@ test('a backend that may not be listed has its daily part read, and that its lis
     if (operation === 'list') throw refusal('s3', 'storage/denied');
   };
   const log = createLogger('silent', { write: () => {} });
-  const daily = new DailyScrub({ days: 1 }, { ...scene, records: [], log });
+  const daily = new DailyScrub({ days: 1 }, { ...scene, log });
   await expect(daily.slice(NEVER)).rejects.toThrow('What s3 holds could not be compared with the catalog');
   expect(scene.conditions.has('scrub')).toBe(true);
   expect(reads()).toHaveLength(BLOBS.length);

@@ -26,7 +26,7 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   const shared = { catalog, store, rehash, damage, conditions, custom, log, nowMs: () => clock.wallMs };
   const about = { sites: replication.sites, records: [], isNewFolder: false, found: new Pulse() };
   const adoption = new Adoption({ ...shared, ...about });
-  const upkeep = new Upkeep({ ...shared, records: [], adoption, replication });
+  const upkeep = new Upkeep({ ...shared, adoption, replication });
   const jobs = upkeepJobs({ upkeep, auditChain: () => Promise.reject(new Error('not asked here')) });
   const job = async (kind: string, parameters: object) => {
     const found = jobs.find((one) => one.kind === kind);
@@ -187,7 +187,7 @@ describe('rebuild', () => {
     const { upkeep, s3, second, catalog, adoption, store } = await scene();
     for (const blob of BLOBS.slice(0, 8)) s3.blobs.set(keyOf(blob), blob.bytes);
     for (const blob of BLOBS.slice(4)) second.blobs.set(keyOf(blob), blob.bytes);
-    await store.put(sampleBlob('in the folder', 70), NEVER);
+    await store.put(sampleBlob('in the folder', 70), 'replace', NEVER);
     unreadable(s3);
     const told: string[] = [];
     const heard = (text: string) => {

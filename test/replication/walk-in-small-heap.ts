@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { compareListing } from '../../src/replication/compare-listing.ts';
-import type { StoredEntry } from '../../src/storage/blob-store.ts';
+import type { ListedBlob } from '../../src/storage/object-store.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 
 /** Run by its test in a process of its own, with a small heap: `<folder> <blobs>`. */
@@ -32,7 +32,7 @@ database.close();
 
 const catalog = open();
 /** A bucket that was emptied, or whose prefix is another one now. */
-const store = { id: 's3', async *list(): AsyncIterable<StoredEntry> {} };
+const store = { id: 's3', async *list(): AsyncIterable<ListedBlob> {} };
 let asked = 0;
 let turns = 0;
 const beating = setInterval(() => {

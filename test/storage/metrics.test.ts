@@ -1,34 +1,43 @@
 import { expect, test } from 'vitest';
 import { watchedStore } from '../../src/storage/metrics.ts';
-import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
-import { MemoryBackend } from '../replication/memory-backend.ts';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { parseRecordPath } from '../../src/storage/record-path.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
+import { MemoryStore } from './memory-store.ts';
 
-test('a put that does not look first is counted as a put, and a purge as a deletion', async () => {
+test('counts each question by its operation and kind, bytes of blobs, and what fails by its code', async () => {
   const told: string[] = [];
-  const plain = new MemoryBackend('ipfs');
-  const backend = Object.assign(plain, {
-    putUnseen: (blob: VerifiedBlob, signal: AbortSignal) => plain.put(blob, signal),
-    purge: async () => true,
-  });
-  const store = watchedStore(backend, {
+  let isAway = false;
+  const plain = new (class extends MemoryStore {
+    override async put(...words: Parameters<MemoryStore['put']>): Promise<void> {
+      if (isAway) throw new TypeError('away');
+      await super.put(...words);
+    }
+  })('memory');
+  const store = watchedStore(plain, {
     asked: (id, operation) => told.push(`${id} asked ${operation}`),
     failed: (id, operation, code) => told.push(`${id} failed ${operation} ${code}`),
     moved: (id, direction, bytes) => told.push(`${id} ${direction} ${bytes}`),
   });
   const blob = sampleBlob('counted', 100);
-  await store.putUnseen(blob, NEVER);
-  await store.purge();
-  backend.before = () => {
-    throw new TypeError('away');
-  };
-  await expect(store.putUnseen(blob, NEVER)).rejects.toThrow('away');
+  const path = parseRecordPath('audit/a/1.json');
+  for (const mode of ['create', 'replace'] as const) await store.put(blob, mode, NEVER);
+  await store.get(nameOf(blob), NEVER);
+  await store.purge(nameOf(blob), NEVER);
+  await store.put({ path, text: '{}' }, 'replace', NEVER);
   expect(told).toEqual([
-    'ipfs asked put',
-    'ipfs sent 100',
-    'ipfs asked delete',
-    'ipfs asked put',
-    'ipfs failed put unexpected',
+    'memory asked put',
+    'memory sent 100',
+    'memory asked put',
+    'memory sent 100',
+    'memory asked get',
+    'memory received 100',
+    'memory asked delete',
+    'memory asked putRecord',
   ]);
-  expect(plain.blobs.size).toBe(1);
+  told.length = 0;
+  isAway = true;
+  await expect(store.put(blob, 'create', NEVER)).rejects.toThrow('away');
+  const aborted = AbortSignal.abort(new Error('enough'));
+  await expect(store.put(blob, 'create', aborted)).rejects.toThrow('away');
+  expect(told).toEqual(['memory asked put', 'memory failed put unexpected']);
 });

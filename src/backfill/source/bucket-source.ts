@@ -1,14 +1,14 @@
 import type { ContentName } from '../../core/blob/ids.ts';
-import type { BlobStore } from '../../storage/blob-store.ts';
+import type { ObjectStore } from '../../storage/object-store.ts';
 import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
 
 /** A bucket; where its layout is not known, in each of them in turn. What lies there is read, never written. */
 export class BucketSource implements ByteSource {
   readonly name: string;
-  readonly #stores: readonly BlobStore[];
+  readonly #stores: readonly ObjectStore[];
 
   /** One store for each layout that it can have. */
-  constructor(name: string, stores: readonly BlobStore[]) {
+  constructor(name: string, stores: readonly ObjectStore[]) {
     this.name = name;
     this.#stores = stores;
   }
@@ -17,7 +17,7 @@ export class BucketSource implements ByteSource {
     const candidates: Uint8Array[] = [];
     for (const store of this.#stores) {
       const found = await store.get(name, signal);
-      if (found !== null) candidates.push(found.bytes);
+      if (found !== null) candidates.push(found);
     }
     return candidates.length === 0 ? { kind: 'absent' } : { kind: 'bytes', candidates };
   }

@@ -121,9 +121,10 @@ async function fromFolder(path: string, name: NamedHash, signal: AbortSignal): P
     const store = await LocalStore.open(path);
     try {
       for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
-        const found = await store.get({ hashType, versionHash: name.versionHash }, signal);
-        if (found === null) continue;
-        const verified = verifyBlob(found, await createNodeHasher());
+        const { versionHash } = name;
+        const bytes = await store.get({ hashType, versionHash }, signal);
+        if (bytes === null) continue;
+        const verified = verifyBlob({ hashType, versionHash, bytes }, await createNodeHasher());
         if (verified !== null) return verified;
         throw new CliError('cli/wrong-bytes', `The copy of ${name.versionHash} in ${path} is damaged.`, {
           retryable: false,

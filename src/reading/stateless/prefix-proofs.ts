@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ContentName } from '../../core/blob/ids.ts';
-import { type DocumentReader, readText } from '../../storage/object-store.ts';
+import { listDocuments, type ObjectReader, readText } from '../../storage/object-store.ts';
 import { parseRecordPath, type RecordPath } from '../../storage/record-path.ts';
 import { parseOccurrenceRecord } from '../../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../../verify/errors.ts';
@@ -19,13 +19,13 @@ const NO_BYTES = new Uint8Array();
  * tombstone withdraws: where object lock forbids deleting, it says of which block the record spoke.
  */
 export async function proofsByPrefix(
-  store: DocumentReader,
+  store: ObjectReader,
   name: ContentName,
   sizeBytes: number,
   signal: AbortSignal,
 ): Promise<OccurrenceRecord[]> {
   const paths = new Set<RecordPath>();
-  for await (const { path } of store.list({ below: occurrencePrefix(name) }, signal)) {
+  for await (const { path } of listDocuments(store, occurrencePrefix(name), signal)) {
     paths.add(path);
     if (paths.size >= MOST_NAMES) break;
   }

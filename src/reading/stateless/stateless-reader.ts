@@ -80,8 +80,8 @@ export class StatelessReader {
     const records = new Map<string, OccurrenceRecord>();
     let fault: StorageError | null = null;
     for (const site of this.#sites) {
-      const store = site.store.documents;
-      if (store === null) continue;
+      const { store } = site;
+      if (!store.properties.holds.has('record')) continue;
       try {
         site.admit();
         const found = await site.judged(() => proofsByPrefix(store, blob, blob.bytes.length, signal), signal);

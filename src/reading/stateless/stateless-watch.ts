@@ -4,6 +4,7 @@ import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import { BACKOFF } from '../../core/time/backoff.ts';
 import { type Next, pause, runLoop } from '../../core/time/run-loop.ts';
 import type { Site } from '../../replication/site.ts';
+import { boundChain } from '../../storage/chain-binding.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { ArchiverUpstream } from './archiver-upstream.ts';
 import type { WithheldNames } from './withheld-names.ts';
@@ -125,7 +126,7 @@ export class StatelessWatch {
     const { store } = site;
     try {
       return await site.judged(async () => {
-        if (store.boundChain !== undefined) return await store.boundChain(signal);
+        if (store.properties.holds.has('binding')) return await boundChain(store, signal);
         await store.stat(NOBODY, signal);
         return null;
       }, signal);

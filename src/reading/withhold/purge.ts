@@ -1,8 +1,8 @@
 import { messageOf } from '../../core/blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../../core/blob/ids.ts';
 import type { CustomPlace } from '../../replication/custom/custom-place.ts';
-import type { BlobStore } from '../../storage/blob-store.ts';
 import { StorageError } from '../../storage/errors.ts';
+import type { ObjectStore } from '../../storage/object-store.ts';
 
 /** What became of the bytes of one content at one place. */
 export interface PurgeOutcome {
@@ -17,7 +17,7 @@ export interface PurgeOutcome {
 }
 
 export interface PurgePlaces {
-  readonly blobs: readonly BlobStore[];
+  readonly blobs: readonly ObjectStore[];
   readonly custom: readonly CustomPlace[];
 }
 
@@ -45,8 +45,8 @@ export async function purgeEverywhere(
   return outcomes;
 }
 
-async function purgeBlob(name: ContentName, place: BlobStore, signal: AbortSignal) {
-  const purge = async () => (place.purge === undefined ? plainly(name, place, signal) : place.purge(name, signal));
+async function purgeBlob(name: ContentName, place: ObjectStore, signal: AbortSignal) {
+  const purge = () => place.purge(name, signal);
   const isLeft = async () => (await place.stat(name, signal)) !== null;
   return await outcomeOf(place.id, purge, isLeft, signal);
 }
@@ -69,11 +69,4 @@ async function outcomeOf(
       message: `${messageOf(error)} ${error.hint}`,
     };
   }
-}
-
-/** false: there was nothing. */
-async function plainly(name: ContentName, place: BlobStore, signal: AbortSignal): Promise<boolean> {
-  if ((await place.stat(name, signal)) === null) return false;
-  await place.delete(name, signal);
-  return true;
 }

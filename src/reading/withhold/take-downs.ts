@@ -11,6 +11,7 @@ import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
 import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
+import type { ObjectStore } from '../../storage/object-store.ts';
 import type { RehashRule } from '../../verify/verified-blob.ts';
 import { findAgain } from './find-again.ts';
 import { type PurgeOutcome, purgeEverywhere } from './purge.ts';
@@ -205,7 +206,7 @@ export class TakeDowns {
 
   #sources(): ((signal: AbortSignal) => Promise<WithheldEntry[]>)[] {
     const { records, replication, withheldFile, clock } = this.#modules;
-    const named = replication.sites.map(({ store }) => store.documents).filter((store) => store !== null);
+    const named = replication.sites.map(({ store }) => store).filter(holdsEvidence);
     const stores = [...records, ...named].map(
       (store) => (signal: AbortSignal) => this.#modules.sayings.saidBy(store, signal),
     );
@@ -262,4 +263,8 @@ function notWithheld({ versionHash }: NamedHash, others: readonly string[]): Arc
           : 'Have it revoked there, or delete that record below audit/ on the backends.',
     },
   );
+}
+
+function holdsEvidence({ properties }: ObjectStore): boolean {
+  return properties.holds.has('evidence');
 }

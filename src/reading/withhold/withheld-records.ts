@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseWithheldDocument, type WithheldDocument, withheldPath } from '../../catalog/withheld-document.ts';
 import { HASH_TYPES, parseVersionHash } from '../../core/blob/ids.ts';
 import { StorageError } from '../../storage/errors.ts';
-import { type DocumentReader, readText } from '../../storage/object-store.ts';
+import { listDocuments, type ObjectReader, readText } from '../../storage/object-store.ts';
 import type { RecordPath } from '../../storage/record-path.ts';
 
 /** What one archiver says on a backend that it withholds, or withheld. */
@@ -10,7 +10,7 @@ export interface WithheldRecord extends WithheldDocument {
   readonly archiver: string;
 }
 
-export type WithheldRecordStore = DocumentReader;
+export type WithheldRecordStore = ObjectReader;
 
 const PATH = /^audit\/([^/]+)\/(withheld\/([^/]+)\/([0-9a-f]{64})\.json)$/;
 /** Names that are remembered at most: more are an attack on the bucket, not take-downs. */
@@ -23,7 +23,7 @@ const READS_AT_ONCE = 8;
  */
 export async function withheldRecordsIn(store: WithheldRecordStore, signal: AbortSignal): Promise<WithheldRecord[]> {
   const paths: RecordPath[] = [];
-  for await (const { path } of store.list({ below: 'audit/' }, signal)) {
+  for await (const { path } of listDocuments(store, 'audit/', signal)) {
     if (PATH.test(path)) paths.push(path);
     if (paths.length > MOST_NAMES) throw unreadable(store.id, `it withholds more than ${MOST_NAMES} names`);
   }

@@ -20,9 +20,8 @@ export class WithheldSayings {
 
   /** Before a backend is used for the first time: nothing that may not lie there is put there. Throws `StorageError`. */
   async readFrom(site: Site, signal: AbortSignal): Promise<void> {
-    const store = site.store.documents;
-    if (store === null) return;
-    this.recordNew(await this.saidBy(store, signal));
+    const { store } = site;
+    if (store.properties.holds.has('evidence')) this.recordNew(await this.saidBy(store, signal));
   }
 
   async saidBy(store: WithheldRecordStore, signal: AbortSignal): Promise<WithheldEntry[]> {

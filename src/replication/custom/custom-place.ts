@@ -1,8 +1,7 @@
 import { encodeHex } from '../../core/blob/hex.ts';
 import type { VersionHash } from '../../core/blob/ids.ts';
-import type { CustomName, CustomStore, ListedCustom } from '../../storage/custom-store.ts';
+import { type CustomName, type ListedCustom, listCustom, type ObjectStore } from '../../storage/object-store.ts';
 import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
-import type { RemoteStore } from '../backend.ts';
 import type { Site } from '../site.ts';
 
 /** What a place's copy turned out to be. `missing` is what it answered; a fault is an error, and thrown. */
@@ -31,17 +30,17 @@ export interface CustomPlace {
 
 interface PlaceParts {
   readonly id: string;
-  readonly store: CustomStore;
+  readonly store: ObjectStore;
   readonly hasher: BlobHasher;
   readonly isUsable: () => boolean;
   /** Every question goes through here. Throws what is wrong with the place when it is not to be asked now. */
   readonly ask: <T>(question: () => Promise<T>, signal: AbortSignal) => Promise<T>;
-  readonly afresh: <T>(question: (store: CustomStore) => Promise<T>) => Promise<T>;
+  readonly afresh: <T>(question: (store: ObjectStore) => Promise<T>) => Promise<T>;
 }
 
-export function customFolderPlace(id: string, store: CustomStore, hasher: BlobHasher): CustomPlace {
+export function customFolderPlace(store: ObjectStore, hasher: BlobHasher): CustomPlace {
   return new Place({
-    id,
+    id: store.id,
     store,
     hasher,
     isUsable: () => true,
@@ -52,8 +51,8 @@ export function customFolderPlace(id: string, store: CustomStore, hasher: BlobHa
 
 /** null: a backend without names (IPFS). */
 export function customSitePlace(site: Site, hasher: BlobHasher): CustomPlace | null {
-  const store = customStoreOf(site.store);
-  if (store === null) return null;
+  const { store } = site;
+  if (!store.properties.holds.has('custom')) return null;
   return new Place({
     id: site.id,
     store,
@@ -63,7 +62,7 @@ export function customSitePlace(site: Site, hasher: BlobHasher): CustomPlace | n
       site.admit();
       return site.judged(question, signal);
     },
-    afresh: (question) => site.afresh((remote) => question(customStoreOf(remote) ?? store)),
+    afresh: (question) => site.afresh(question),
   });
 }
 
@@ -92,37 +91,24 @@ class Place implements CustomPlace {
 
   async bring(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
     const { store, ask } = this.#parts;
-    const before = await this.read(name, signal);
-    if (before.kind === 'good') return true;
-    if (before.kind === 'damaged') await ask(() => store.setCustomAside(name, signal), signal);
-    await ask(() => store.putCustom(name, bytes, signal), signal);
+    if ((await this.read(name, signal)).kind === 'good') return true;
+    const { versionHash, keccak } = name;
+    await ask(() => store.put({ versionHash, keccak, bytes }, 'replace', signal), signal);
     return (await this.read(name, signal)).kind === 'good';
   }
 
   list(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom> {
-    return this.#parts.store.listCustom(versionHash, signal);
+    return listCustom(this.#parts.store, versionHash, signal);
   }
 
   purge(versionHash: VersionHash, signal: AbortSignal): Promise<boolean> {
-    return this.#parts.store.purgeCustom(versionHash, signal);
+    return this.#parts.store.purge({ customOf: versionHash }, signal);
   }
 
-  async #read(store: CustomStore, name: CustomName, signal: AbortSignal): Promise<CustomFinding> {
-    const bytes = await this.#parts.ask(() => store.getCustom(name, signal), signal);
+  async #read(store: ObjectStore, name: CustomName, signal: AbortSignal): Promise<CustomFinding> {
+    const bytes = await this.#parts.ask(() => store.get(name, signal), signal);
     if (bytes === null) return { kind: 'missing' };
     const isIt = encodeHex(hashWith(this.#parts.hasher, 'keccak256', bytes)) === name.keccak;
     return isIt ? { kind: 'good', bytes } : { kind: 'damaged' };
   }
-}
-
-function customStoreOf(store: RemoteStore): CustomStore | null {
-  const { putCustom, getCustom, listCustom, setCustomAside, purgeCustom } = store;
-  if (!putCustom || !getCustom || !listCustom || !setCustomAside || !purgeCustom) return null;
-  return {
-    putCustom: (name, bytes, signal) => putCustom.call(store, name, bytes, signal),
-    getCustom: (name, signal) => getCustom.call(store, name, signal),
-    listCustom: (versionHash, signal) => listCustom.call(store, versionHash, signal),
-    setCustomAside: (name, signal) => setCustomAside.call(store, name, signal),
-    purgeCustom: (versionHash, signal) => purgeCustom.call(store, versionHash, signal),
-  };
 }

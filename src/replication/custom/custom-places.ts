@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { CustomName, CustomStore } from '../../storage/custom-store.ts';
 import { StorageError } from '../../storage/errors.ts';
+import type { CustomName, ObjectStore } from '../../storage/object-store.ts';
 import type { BlobHasher } from '../../verify/hasher.ts';
 import type { Site } from '../site.ts';
 import { type CustomPlace, customFolderPlace, customSitePlace } from './custom-place.ts';
@@ -9,8 +9,7 @@ export interface CustomPlacesModules {
   readonly catalog: Catalog;
   readonly hasher: BlobHasher;
   /** The data folder, whose name in the catalog is `local`. */
-  readonly store: { readonly id: string };
-  readonly customFolder: CustomStore;
+  readonly store: ObjectStore;
   readonly sites: readonly Site[];
 }
 
@@ -27,9 +26,9 @@ export class CustomPlaces {
   readonly folder: CustomPlace;
   readonly #catalog: Catalog;
 
-  constructor({ catalog, hasher, store, customFolder, sites }: CustomPlacesModules) {
+  constructor({ catalog, hasher, store, sites }: CustomPlacesModules) {
     this.#catalog = catalog;
-    this.folder = customFolderPlace(store.id, customFolder, hasher);
+    this.folder = customFolderPlace(store, hasher);
     this.all = [this.folder, ...sites.map((site) => customSitePlace(site, hasher)).filter((place) => place !== null)];
   }
 

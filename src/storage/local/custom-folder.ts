@@ -3,16 +3,16 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../../core/blob/errors.ts';
 import { parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
-import { type CustomName, type CustomStore, customPath, type ListedCustom } from '../custom-store.ts';
 import { storageFault } from '../errors.ts';
+import { type CustomBytes, type CustomName, customPath, type ListedCustom, type PutMode } from '../object-store.ts';
 import { DamagedFiles } from './damaged-files.ts';
-import { makeDurableFolder, syncFolder, writeDurably } from './durable-file.ts';
+import { makeDurableFolder, removeDurably, syncFolder, writeDurably } from './durable-file.ts';
 import { readRegularFile } from './regular-file.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
 
 /** `custom/…` in the data folder: a file each, durable when acknowledged. */
-export class CustomFolder implements CustomStore {
+export class CustomFolder {
   readonly #root: string;
   readonly #damaged: DamagedFiles;
 
@@ -21,16 +21,22 @@ export class CustomFolder implements CustomStore {
     this.#damaged = new DamagedFiles(join(dataDir, 'custom', 'damaged'));
   }
 
-  async putCustom(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  /** Other bytes that lie there are kept aside before these replace them. */
+  async put(custom: CustomBytes, mode: PutMode, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const file = this.#fileOf(name);
+    const file = this.#fileOf(custom);
     await this.#doing('put custom', file, signal, async () => {
+      // What the disk does not give is not the same, and is replaced.
+      const there = await nullWhenAbsent(readRegularFile(file, MAX_BLOB_BYTES + 1)).catch(() => 'unreadable' as const);
+      if (there !== null && mode === 'create') return;
+      if (there instanceof Uint8Array && Buffer.compare(there, custom.bytes) === 0) return;
+      if (there !== null) await this.#damaged.keep(file, join(custom.versionHash, custom.keccak)).catch(() => null);
       await makeDurableFolder(dirname(file));
-      await writeDurably(file, bytes, dirname(file));
+      await writeDurably(file, custom.bytes, dirname(file));
     });
   }
 
-  async getCustom(name: CustomName, signal: AbortSignal): Promise<Uint8Array | null> {
+  async get(name: CustomName, signal: AbortSignal): Promise<Uint8Array | null> {
     signal.throwIfAborted();
     const file = this.#fileOf(name);
     return await this.#doing('get custom', file, signal, () =>
@@ -38,26 +44,31 @@ export class CustomFolder implements CustomStore {
     );
   }
 
-  async *listCustom(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom> {
+  async *list(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom> {
     const folder = join(this.#root, 'custom');
     const hashes = versionHash === null ? await this.#hashesIn(folder, signal) : [versionHash];
     for (const hash of hashes) {
       for (const keccak of await this.#hashesIn(join(folder, hash), signal)) {
-        const file = this.#fileOf({ versionHash: hash, keccak });
-        const found = await this.#doing('list custom', file, signal, () => nullWhenAbsent(stat(file)));
-        if (found?.isFile() === true) yield { versionHash: hash, keccak, sizeBytes: found.size };
+        const name = { versionHash: hash, keccak };
+        const found = await this.stat(name, signal);
+        if (found !== null) yield { ...name, ...found };
       }
     }
   }
 
-  async setCustomAside(name: CustomName, signal: AbortSignal): Promise<string | null> {
-    signal.throwIfAborted();
+  async stat(name: CustomName, signal: AbortSignal): Promise<{ readonly sizeBytes: number } | null> {
     const file = this.#fileOf(name);
-    const below = join(name.versionHash, name.keccak);
-    return await this.#doing('set custom aside', file, signal, () => this.#damaged.keep(file, below));
+    const found = await this.#doing('list custom', file, signal, () => nullWhenAbsent(stat(file)));
+    return found?.isFile() === true ? { sizeBytes: found.size } : null;
   }
 
-  async purgeCustom(versionHash: VersionHash, signal: AbortSignal): Promise<boolean> {
+  async delete(name: CustomName, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const file = this.#fileOf(name);
+    await this.#doing('delete custom', file, signal, () => removeDurably(file));
+  }
+
+  async purge(versionHash: VersionHash, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     const folder = join(this.#root, 'custom', versionHash);
     return await this.#doing('purge custom', folder, signal, async () => {

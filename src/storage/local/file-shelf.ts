@@ -6,7 +6,7 @@ import { type ContentName, HASH_TYPES, parseVersionHash } from '../../core/blob/
 import { lendMemory } from '../../core/blob/lent-memory.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import type { FileIdentity, VerifiedBlob } from '../../verify/verified-blob.ts';
-import type { StoredEntry } from '../blob-store.ts';
+import type { ListedBlob } from '../object-store.ts';
 import { DamagedFiles } from './damaged-files.ts';
 import { makeDurableFolder, removeDurably, writeDurably } from './durable-file.ts';
 import { OpenBlobFile } from './open-blob-file.ts';
@@ -124,10 +124,10 @@ export class FileShelf {
     return OpenBlobFile.open(this.#path(name));
   }
 
-  async stat(name: ContentName): Promise<StoredEntry | null> {
+  async stat(name: ContentName): Promise<{ readonly sizeBytes: number } | null> {
     try {
       const found = await stat(this.#path(name));
-      return { hashType: name.hashType, versionHash: name.versionHash, sizeBytes: found.size };
+      return { sizeBytes: found.size };
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return null;
       throw error;
@@ -135,7 +135,7 @@ export class FileShelf {
   }
 
   /** A folder that cannot be read keeps none of the others from being listed; what is wrong with it is thrown at the end. */
-  async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
+  async *list(signal: AbortSignal): AsyncIterable<ListedBlob> {
     let failure: { readonly error: unknown } | null = null;
     for (const hashType of HASH_TYPES) {
       for (const prefix of await prefixFoldersIn(join(this.#root, hashType))) {
@@ -155,9 +155,10 @@ export class FileShelf {
   }
 
   /** One whose size the disk does not give is listed without one: whoever reads it is told what is wrong with it. */
-  async #listed({ hashType, versionHash }: ContentName): Promise<StoredEntry | null> {
+  async #listed({ hashType, versionHash }: ContentName): Promise<ListedBlob | null> {
     try {
-      return await this.stat({ hashType, versionHash });
+      const found = await this.stat({ hashType, versionHash });
+      return found === null ? null : { hashType, versionHash, ...found };
     } catch {
       return { hashType, versionHash, sizeBytes: 0 };
     }

@@ -1,10 +1,26 @@
 import { join } from 'node:path';
 import type { ContentName, VersionHash } from '../../core/blob/ids.ts';
 import type { FileIdentity, UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
-import type { BlobStore, StoredEntry } from '../blob-store.ts';
 import { type StorageError, storageFault } from '../errors.ts';
+import {
+  type DocumentPath,
+  isCustom,
+  type ListedObject,
+  type NewObject,
+  type ObjectKey,
+  type ObjectKind,
+  type ObjectRange,
+  type ObjectStore,
+  type PurgeTarget,
+  type PutMode,
+  type StoreProperties,
+} from '../object-store.ts';
+import { faultOf, good, type ProbeFinding, takesAndGives } from '../probe.ts';
+import { type RecordPath, recordPathOrNull } from '../record-path.ts';
+import { CustomFolder } from './custom-folder.ts';
 import { FileShelf } from './file-shelf.ts';
 import type { OpenBlobFile } from './open-blob-file.ts';
+import { RecordFolder } from './record-folder.ts';
 import { type SalvagedRows, SmallRows } from './small-rows.ts';
 
 /** Up to this size a blob is a row; above, a file. A file costs two syncs, a row a share of one. */
@@ -12,6 +28,7 @@ export const ROW_LIMIT_BYTES = 65_536;
 
 /** How long an answer of the disk is good for. */
 const PROBE_MS = 1_000;
+const UNSTOPPED = new AbortController().signal;
 
 /** A blob as it lies here, with what tells later that its file has not changed. */
 export interface LocalCopy {
@@ -36,30 +53,44 @@ function resultOf<T>(made: Attempt<T>): T {
   return made.value;
 }
 
-/** The first durable home of every blob: `<data folder>/blobs`. */
-export class LocalStore implements BlobStore {
+const HOLDS: ReadonlySet<ObjectKind> = new Set(['blob', 'custom', 'record', 'evidence']);
+
+/** The first durable home of every object: the data folder. Which chain that belongs to, `DataFolder` says. */
+export class LocalStore implements ObjectStore {
   readonly id = 'local';
+  readonly properties: StoreProperties;
+  /** Files have the clock of this machine. */
+  readonly clockOffsetMs = null;
   readonly #files: FileShelf;
   readonly #rows: SmallRows;
-  #probe: { readonly atMs: number; readonly result: Promise<boolean> } | null = null;
+  readonly #custom: CustomFolder;
+  readonly #records: RecordFolder;
+  #probe: { readonly atMs: number; readonly findings: Promise<readonly ProbeFinding[]> } | null = null;
 
-  private constructor(files: FileShelf, rows: SmallRows) {
+  private constructor(dataDir: string, files: FileShelf, rows: SmallRows, records: RecordFolder) {
+    this.properties = { holds: HOLDS, pins: false, layout: 'holdfast', where: dataDir };
     this.#files = files;
     this.#rows = rows;
+    this.#custom = new CustomFolder(dataDir);
+    this.#records = records;
   }
 
   static async open(dataDir: string): Promise<LocalStore> {
     try {
       const root = join(dataDir, 'blobs');
       const files = await FileShelf.open(root);
-      return new LocalStore(files, new SmallRows(join(root, 'small.sqlite')));
+      const records = await RecordFolder.open(dataDir);
+      return new LocalStore(dataDir, files, new SmallRows(join(root, 'small.sqlite')), records);
     } catch (cause) {
       throw storageFault('local', 'open', cause, dataDir);
     }
   }
 
-  async put(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
-    await this.keep(blob, signal);
+  /** A blob that lies here already is compared in either mode: that costs no question. */
+  async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
+    if ('path' in object) return await this.#records.put(pathOf(object.path), object.text, mode, signal);
+    if (isCustom(object)) return await this.#custom.put(object, mode, signal);
+    await this.keep(object, signal);
   }
 
   /** `put`, with what the re-hash rule needs to know of the file; null: no file of its own. */
@@ -78,8 +109,10 @@ export class LocalStore implements BlobStore {
     });
   }
 
-  async get(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | null> {
-    return (await this.copy(name, signal))?.blob ?? null;
+  async get(key: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null> {
+    if (typeof key === 'string') return await this.#records.get(pathOf(key), signal);
+    if (isCustom(key)) return await this.#custom.get(key, signal);
+    return (await this.copy(key, signal))?.blob.bytes ?? null;
   }
 
   /** `get`, with what the re-hash rule needs to know of the file. */
@@ -114,8 +147,11 @@ export class LocalStore implements BlobStore {
     return await this.#doing('get', signal, () => this.#files.openFile(name));
   }
 
-  async stat(name: ContentName, signal: AbortSignal): Promise<StoredEntry | null> {
+  async stat(key: ObjectKey, signal: AbortSignal): Promise<{ readonly sizeBytes: number } | null> {
     signal.throwIfAborted();
+    if (typeof key === 'string') return await this.#records.stat(pathOf(key), signal);
+    if (isCustom(key)) return await this.#custom.stat(key, signal);
+    const name = key;
     return await this.#doing('stat', signal, async () => {
       const row = attempt(() => this.#rows.stat(name));
       if ('value' in row && row.value !== null) return row.value;
@@ -123,20 +159,23 @@ export class LocalStore implements BlobStore {
     });
   }
 
-  /**
-   * Does the disk take, sync and give something new? Then what it does not give is a damaged file or row, and no fault of
-   * the whole. Many that ask in the same second share one answer.
-   */
-  async isServing(): Promise<boolean> {
+  /** Writes something new, syncs and reads it. Many that ask in the same second share one answer. */
+  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+    signal.throwIfAborted();
     const nowMs = performance.now();
     if (this.#probe === null || nowMs - this.#probe.atMs > PROBE_MS) {
-      const result = this.#files.probe().then(
-        () => true,
-        () => false,
+      const findings = this.#files.probe().then(
+        () => [good('readable', 'The data folder takes a file and gives it back.')],
+        (cause: unknown) => [faultOf('readable', storageFault(this.id, 'probe', cause))],
       );
-      this.#probe = { atMs: nowMs, result };
+      this.#probe = { atMs: nowMs, findings };
     }
-    return await this.#probe.result;
+    return await this.#probe.findings;
+  }
+
+  /** Does the disk do its work? Then what it does not give is a damaged file or row, and no fault of the whole. */
+  async isServing(): Promise<boolean> {
+    return takesAndGives(await this.probe(UNSTOPPED));
   }
 
   /** Why small blobs are kept as files now; null: their rows are well, as far as SQLite has said. */
@@ -159,7 +198,13 @@ export class LocalStore implements BlobStore {
     await this.#doing('give free pages back', signal, () => this.#rows.reclaim(signal));
   }
 
-  async *list(signal: AbortSignal): AsyncIterable<StoredEntry> {
+  async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
+    if (range === 'blobs') yield* this.#blobs(signal);
+    else if ('below' in range) yield* this.#records.list(range.below, signal);
+    else yield* this.#custom.list(range.customOf, signal);
+  }
+
+  async *#blobs(signal: AbortSignal): AsyncIterable<ListedObject> {
     let failure: { readonly error: unknown } | null = null;
     try {
       try {
@@ -179,20 +224,23 @@ export class LocalStore implements BlobStore {
     }
   }
 
-  async delete(name: ContentName, signal: AbortSignal): Promise<void> {
+  async delete(key: ObjectKey, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
+    if (typeof key === 'string') return await this.#records.delete(pathOf(key), signal);
+    if (isCustom(key)) return await this.#custom.delete(key, signal);
     await this.#doing('delete', signal, async () => {
-      this.#rows.delete(name);
-      await this.#files.delete(name);
+      this.#rows.delete(key);
+      await this.#files.delete(key);
     });
   }
 
-  /** What was set aside of it as well: a damaged copy is most of what may not be kept. false: there was nothing. */
-  async purge(name: ContentName, signal: AbortSignal): Promise<boolean> {
+  /** A damaged copy that was set aside is most of what may not be kept. */
+  async purge(target: PurgeTarget, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
+    if ('customOf' in target) return await this.#custom.purge(target.customOf, signal);
     return await this.#doing('delete', signal, async () => {
-      const row = attempt(() => this.#rows.purge(name));
-      const hadFile = await this.#files.purge(name);
+      const row = attempt(() => this.#rows.purge(target));
+      const hadFile = await this.#files.purge(target);
       // Also where there was no row: an earlier purge may have been cut short.
       await this.#rows.reclaim(signal);
       return resultOf(row) || hadFile;
@@ -212,4 +260,11 @@ export class LocalStore implements BlobStore {
       throw storageFault(this.id, operation, cause);
     }
   }
+}
+
+/** @throws where the path is no record's: what else lies in the data folder is not this store's. */
+function pathOf(path: DocumentPath): RecordPath {
+  const known = recordPathOrNull(path);
+  if (known === null) throw new TypeError(`the local store holds no ${path}`);
+  return known;
 }

@@ -1,28 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../../core/blob/errors.ts';
 import { storageFault } from '../errors.ts';
-import {
-  DOCUMENT_KINDS,
-  type DocumentRange,
-  type ListedDocument,
-  type NewObject,
-  type ObjectKey,
-  type ObjectStore,
-  type PutMode,
-} from '../object-store.ts';
-import { faultOf, good, type ProbeFinding } from '../probe.ts';
+import type { ListedDocument, PutMode } from '../object-store.ts';
 import { MAX_RECORD_BYTES, type RecordPath, recordPathOrNull } from '../record-path.ts';
 import { makeDurableFolder, removeDurably, writeDurably } from './durable-file.ts';
 import { readRegularFile } from './regular-file.ts';
 
-const PROBE = Buffer.from('{}\n');
-
 /** Records as files below the data folder: `occurrences/…` and `audit/…`, a file each, durable when acknowledged. */
-export class RecordFolder implements ObjectStore {
-  readonly id = 'local';
-  readonly properties = { holds: DOCUMENT_KINDS };
+export class RecordFolder {
   readonly #root: string;
   readonly #temporary: string;
 
@@ -43,7 +29,7 @@ export class RecordFolder implements ObjectStore {
     return new RecordFolder(dataDir, temporary);
   }
 
-  async put({ path, text }: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
+  async put(path: RecordPath, text: string, mode: PutMode, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await this.#doing('put', path, async () => {
       const document = Buffer.from(text);
@@ -55,34 +41,23 @@ export class RecordFolder implements ObjectStore {
     });
   }
 
-  async get(path: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null> {
+  async get(path: RecordPath, signal: AbortSignal): Promise<Uint8Array | null> {
     signal.throwIfAborted();
     return await this.#doing('get', path, () => this.#read(path));
   }
 
-  async *list({ below }: DocumentRange, signal: AbortSignal): AsyncIterable<ListedDocument> {
+  async stat(path: RecordPath, signal: AbortSignal): Promise<{ readonly sizeBytes: number } | null> {
+    const bytes = await this.get(path, signal);
+    return bytes === null ? null : { sizeBytes: bytes.length };
+  }
+
+  async *list(below: string, signal: AbortSignal): AsyncIterable<ListedDocument> {
     yield* this.#below(below.replace(/\/+$/, ''), signal);
   }
 
-  async delete(path: ObjectKey, signal: AbortSignal): Promise<void> {
+  async delete(path: RecordPath, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await this.#doing('delete', path, () => removeDurably(join(this.#root, path)));
-  }
-
-  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
-    signal.throwIfAborted();
-    // A name of its own: two may ask at a time, and each deletes its file.
-    const file = join(this.#temporary, `probe-${randomUUID()}`);
-    try {
-      await writeDurably(file, PROBE, this.#temporary);
-      const read = await readRegularFile(file, PROBE.length);
-      await rm(file, { force: true });
-      if (!PROBE.equals(read)) throw new Error('it gives other bytes than were written');
-      return [good('readable', 'The data folder takes a file and gives it back.')];
-    } catch (cause) {
-      signal.throwIfAborted();
-      return [faultOf('readable', storageFault(this.id, 'probe', cause, this.#root))];
-    }
   }
 
   async *#below(folder: string, signal: AbortSignal): AsyncIterable<ListedDocument> {
@@ -112,7 +87,7 @@ export class RecordFolder implements ObjectStore {
     try {
       return await work();
     } catch (cause) {
-      throw storageFault(this.id, operation, cause, where);
+      throw storageFault('local', operation, cause, where);
     }
   }
 }

@@ -5,7 +5,7 @@ import { openDurableDatabase } from '../../core/sqlite/durable-database.ts';
 import { GroupCommit } from '../../core/sqlite/group-commit.ts';
 import { hashTypeCode, hashTypeFrom } from '../../core/sqlite/hash-type-code.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
-import type { StoredEntry } from '../blob-store.ts';
+import type { ListedBlob } from '../object-store.ts';
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS blob (
@@ -127,13 +127,13 @@ export class RowShelf {
     return { hashType: hashTypeFrom(code), versionHash, bytes };
   }
 
-  stat(name: ContentName): StoredEntry | null {
+  stat(name: ContentName): { readonly sizeBytes: number } | null {
     const found = this.#measure.get(key(name), hashTypeCode(name.hashType));
     if (found === undefined) return null;
-    return { hashType: name.hashType, versionHash: name.versionHash, sizeBytes: z.number().parse(found) };
+    return { sizeBytes: z.number().parse(found) };
   }
 
-  *list(): Iterable<StoredEntry> {
+  *list(): Iterable<ListedBlob> {
     let after: readonly [Buffer, number] = [Buffer.alloc(0), 0];
     for (;;) {
       const rows = z.array(entryRow).parse(this.#page.all(...after));

@@ -5,8 +5,8 @@ import { messageOf } from '../../core/blob/errors.ts';
 import type { ContentName, VersionHash } from '../../core/blob/ids.ts';
 import { isDamagedDatabase } from '../../core/sqlite/damage.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
-import type { StoredEntry } from '../blob-store.ts';
 import { StorageError } from '../errors.ts';
+import type { ListedBlob } from '../object-store.ts';
 import { syncFolder } from './durable-file.ts';
 import { type RawRow, RowShelf, readableRows } from './row-shelf.ts';
 
@@ -76,11 +76,11 @@ export class SmallRows {
     return this.#doing((shelf) => shelf.getEither(versionHash));
   }
 
-  stat(name: ContentName): StoredEntry | null {
+  stat(name: ContentName): { readonly sizeBytes: number } | null {
     return this.#doing((shelf) => shelf.stat(name));
   }
 
-  *list(): Iterable<StoredEntry> {
+  *list(): Iterable<ListedBlob> {
     try {
       yield* this.#open().list();
     } catch (error) {

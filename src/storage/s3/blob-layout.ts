@@ -1,8 +1,8 @@
 import { decodeHex, encodeHexInto } from '../../core/blob/hex.ts';
 import { type ContentName, HASH_TYPES, parseVersionHash } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
-import type { StoredEntry } from '../blob-store.ts';
 import { StorageError } from '../errors.ts';
+import type { ListedBlob } from '../object-store.ts';
 
 /** How blobs are named and written in a bucket. */
 export interface BlobLayout {
@@ -13,7 +13,7 @@ export interface BlobLayout {
   readonly bodyLimitBytes: number;
   keyOf(name: ContentName): string;
   /** null: the key is no blob's. */
-  entryOf(key: string, bodyBytes: number): StoredEntry | null;
+  entryOf(key: string, bodyBytes: number): ListedBlob | null;
   encode(bytes: Uint8Array): Uint8Array;
   /** What does not decode comes back as it is: it fails its hash then, as damaged bytes do. */
   decode(body: Uint8Array): Uint8Array;

@@ -9,6 +9,10 @@ export interface SafePut {
   readonly isSame: (body: Uint8Array) => boolean;
   /** More than this is never read of what lies there. */
   readonly limitBytes: number;
+  /** Retained for as long as the operator gave, if at all. */
+  readonly lock: boolean;
+  /** Below `damaged/`, where other bytes are copied before these replace them. null: what is replaced is not kept. */
+  readonly aside: string | null;
 }
 
 /** Other writers and their replacements may come between; they end, for all write the same. */
@@ -20,7 +24,7 @@ const ROUNDS = 3;
  * the server has and does not give, twice, is replaced as a wrong one is.
  */
 export async function putSafely(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<void> {
-  const about = { contentType: put.contentType, lock: true };
+  const about = { contentType: put.contentType, lock: put.lock };
   for (let round = 0; round < ROUNDS; round += 1) {
     const first = await putIfAbsent(bucket, put, signal);
     if (first === 'written') return;
@@ -33,6 +37,7 @@ export async function putSafely(bucket: S3Bucket, put: SafePut, signal: AbortSig
     if (found !== null && put.isSame(found.body)) return;
     if (first instanceof StorageError && there === null) throw first;
     if (first === 'condition failed' && there === null) continue;
+    if (put.aside !== null) await setAside(bucket, put.name, `damaged/${put.aside}`, found, signal);
     // Nothing to name, or a server that knows no conditions: our bytes are proven, so that replacing can only mend.
     const condition = first === 'condition refused' || found === null ? null : { etag: found.etag };
     const second = await bucket.put(put.name, put.body, { ...about, condition }, signal);
@@ -65,6 +70,24 @@ async function lookAt(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Prom
   return 'unreadable';
 }
 
+/** Copies what lies there, before it is replaced. The same damage again is the same copy. */
+async function setAside(
+  bucket: S3Bucket,
+  name: string,
+  folder: string,
+  seen: ReadObject | null,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    // What the server gives a part of, it may still be able to copy.
+    const found = seen ?? (await bucket.get(name, 1, signal));
+    if (found !== null) await bucket.copy(name, `${folder}/${found.etag.replace(/[^0-9A-Za-z-]/g, '')}`, signal);
+  } catch (error) {
+    // What the server has and does not give, it cannot copy either.
+    if (!mayBeOneObject(error)) throw error;
+  }
+}
+
 /** Writes where nothing is; what lies there, right or wrong, stays as it is. */
 export async function putWhereNothingIs(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<void> {
   const outcome = await putIfAbsent(bucket, put, signal);
@@ -77,7 +100,7 @@ export async function putWhereNothingIs(bucket: S3Bucket, put: SafePut, signal: 
   if (there !== null) return;
   if (isCut) throw outcome;
   // A server that knows no conditions.
-  await bucket.put(put.name, put.body, { contentType: put.contentType, lock: true, condition: null }, signal);
+  await bucket.put(put.name, put.body, { contentType: put.contentType, lock: put.lock, condition: null }, signal);
 }
 
 /**
@@ -86,7 +109,7 @@ export async function putWhereNothingIs(bucket: S3Bucket, put: SafePut, signal: 
  * lost. So the caller looks.
  */
 async function putIfAbsent(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<PutOutcome | StorageError> {
-  const about = { contentType: put.contentType, lock: true, condition: 'absent' } as const;
+  const about = { contentType: put.contentType, lock: put.lock, condition: 'absent' } as const;
   try {
     return await bucket.put(put.name, put.body, about, signal);
   } catch (error) {

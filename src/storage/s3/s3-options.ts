@@ -1,4 +1,4 @@
-import type { Layout } from '../chain-binding.ts';
+import type { Layout } from '../object-store.ts';
 
 export interface S3Credentials {
   readonly accessKeyId: string;

@@ -39,8 +39,8 @@ test('a data folder of ours: its files and its small rows, while its archive run
   const store = await LocalStore.open(folder);
   onTestFinished(() => store.close());
   const large = sampleBlob('large', 100_000);
-  await store.put(blob, NEVER);
-  await store.put(large, NEVER);
+  await store.put(blob, 'replace', NEVER);
+  await store.put(large, 'replace', NEVER);
   const source = await opened(folder);
   expect(bytesIn(await source.find(blob, NEVER))).toEqual([Buffer.from(blob.bytes).toString('hex')]);
   expect(bytesIn(await source.find(large, NEVER))).toEqual([Buffer.from(large.bytes).toString('hex')]);

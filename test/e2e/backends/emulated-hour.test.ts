@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listBlobs } from '../../../src/storage/object-store.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER } from '../../sample-blobs.ts';
 import { HOUR_BLOCKS, nameOf, Scene } from '../../scenario/archive-on-devnode.ts';
@@ -39,7 +40,7 @@ describeWithServers('a backend that is killed in the middle', () => {
     await scene.stop();
     const store = await S3Store.open(options);
     const listed = new Set<string>();
-    for await (const { versionHash } of store.list(NEVER)) listed.add(versionHash);
+    for await (const { versionHash } of listBlobs(store, NEVER)) listed.add(versionHash);
     await store.close();
     expect([...listed].sort()).toEqual(scene.blobs.map(({ versionHash }) => versionHash).sort());
   }, 120_000);

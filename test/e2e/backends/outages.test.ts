@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listBlobs } from '../../../src/storage/object-store.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER, nameOf } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
@@ -46,7 +47,7 @@ describeWithServers('backends that come and go', () => {
       await untilDrained(daemon, ['s3', 'ipfs']);
       const store = await S3Store.open(options);
       let listed = 0;
-      for await (const entry of store.list(NEVER)) if (nameOf(entry).versionHash !== '') listed += 1;
+      for await (const entry of listBlobs(store, NEVER)) if (nameOf(entry).versionHash !== '') listed += 1;
       await store.close();
       expect(listed).toBe(40);
       expect(await stop(daemon)).toMatchObject({ code: 143 });

@@ -72,7 +72,7 @@ describeWithServers('the scrub at its times, by a daemon as it is assembled', ()
       }, WAIT_MS);
       for (const blob of [rotten, gone]) {
         const found = await store.get(nameOf(blob), NEVER);
-        expect(Buffer.from(found?.bytes ?? []).equals(blob.bytes)).toBe(true);
+        expect(Buffer.from(found ?? []).equals(blob.bytes)).toBe(true);
       }
       // Somebody was told while it was so, and is told no more.
       expect(scene.log.filter((line) => line.includes('archive/damaged-copy'))).not.toEqual([]);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readText } from '../../../src/storage/object-store.ts';
+import { listDocuments, readText } from '../../../src/storage/object-store.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER } from '../../sample-blobs.ts';
@@ -18,8 +18,8 @@ const WAIT_MS = 60_000;
 async function recordsIn(options: S3Options): Promise<Map<string, string>> {
   const store = await S3Store.open(options);
   const records = new Map<string, string>();
-  for await (const { path } of store.documents.list({ below: 'occurrences/' }, NEVER)) {
-    const document = await readText(store.documents, path, NEVER);
+  for await (const { path } of listDocuments(store, 'occurrences/', NEVER)) {
+    const document = await readText(store, path, NEVER);
     records.set(
       path,
       createHash('sha256')

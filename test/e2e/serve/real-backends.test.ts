@@ -127,12 +127,12 @@ describeWithServers('holdfast serve, on real backends', () => {
     const tombstone = parseRecordPath(`${stem}.withdrawn.json`);
     const says = (blockHash: string) => JSON.stringify({ version: 1, withdrawn: true, blockHash });
     await withStore(async (store) => {
-      await store.documents.put({ path: tombstone, text: says(record.blockHash) }, 'replace', NEVER);
+      await store.put({ path: tombstone, text: says(record.blockHash) }, 'replace', NEVER);
       expect(await reader.client.problem(`/v1/blobs/${blob?.versionHash}/proof`)).toMatchObject({ status: 503 });
       // Of another block: the record beside it was written again, and is right.
-      await store.documents.put({ path: tombstone, text: says('cd'.repeat(32)) }, 'replace', NEVER);
+      await store.put({ path: tombstone, text: says('cd'.repeat(32)) }, 'replace', NEVER);
       expect((await proof()).status).toBe(200);
-      await store.documents.delete(parseRecordPath(`${stem}.json`), NEVER);
+      await store.delete(parseRecordPath(`${stem}.json`), NEVER);
       expect(await reader.client.problem(`/v1/blobs/${blob?.versionHash}/proof`)).toMatchObject({ status: 503 });
     });
   });
@@ -203,7 +203,7 @@ describeWithServers('holdfast serve, on real backends', () => {
       const path = parseRecordPath(`audit/someone/withheld/keccak256/${blob?.versionHash}.json`);
       expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200);
       await withStore(async (store) => {
-        await store.documents.put({ path, text: JSON.stringify({ ...record, revokedAt: null }) }, 'replace', NEVER);
+        await store.put({ path, text: JSON.stringify({ ...record, revokedAt: null }) }, 'replace', NEVER);
         await eventually(async () => {
           const { status, body } = await reader.client.blob(blob?.versionHash ?? '');
           expect([status, body.includes('an order')]).toEqual([451, false]);
@@ -212,7 +212,7 @@ describeWithServers('holdfast serve, on real backends', () => {
         for (const taken of [`/vh/${blob?.versionHash}`, `${ofBlob}/proof`, `${ofBlob}/record`]) {
           expect([taken, (await reader.client.get(taken)).status]).toEqual([taken, 451]);
         }
-        await store.documents.put(
+        await store.put(
           { path, text: JSON.stringify({ ...record, revokedAt: '2026-01-02T00:00:00.000Z' }) },
           'replace',
           NEVER,

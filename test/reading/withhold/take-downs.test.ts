@@ -57,7 +57,7 @@ test('what was revoked while another one was purged is left where it is', async 
   const { backend, takeDowns, clock, state } = await scene();
   const other = sampleBlob('another', 100);
   backend.before = (operation) => {
-    if (operation === 'stat') throw refusal('s3');
+    if (operation === 'delete') throw refusal('s3');
   };
   for (const blob of [other, BLOB]) {
     const { purged } = await takeDowns.withhold({ ...nameOf(blob) }, 'told to', true, NEVER);
@@ -66,7 +66,7 @@ test('what was revoked while another one was purged is left where it is', async 
   }
   const begun = Promise.withResolvers<Promise<unknown>>();
   backend.before = (operation, name) => {
-    if (operation !== 'stat' || name?.versionHash !== other.versionHash) return;
+    if (operation !== 'delete' || name?.versionHash !== other.versionHash) return;
     begun.resolve(takeDowns.revoke(nameOf(BLOB), NEVER));
   };
   const stopping = new AbortController();

@@ -4,14 +4,14 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { CustomKeeper } from '../../../src/replication/custom/custom-keeper.ts';
 import type { Subset } from '../../../src/replication/scrub.ts';
-import { type CustomName, customPath } from '../../../src/storage/custom-store.ts';
+import { type CustomName, customPath } from '../../../src/storage/object-store.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { nobleHasher } from '../../../src/verify/hasher.ts';
 import { NEVER, sampleBlob, sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
-import { customName } from '../../storage/custom-store-conformance.ts';
+import { customName } from '../../storage/custom-conformance.ts';
 import { damage, newBucket } from '../../storage/s3/s3-fixture.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { replicationScene } from '../replication-scene.ts';
@@ -75,17 +75,17 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     ]);
     expect(await check(null)).toMatchObject([{ read: 0 }, { read: 0 }]);
     expect(catalog.custom.waitingCount('s3')).toBe(0);
-    expect(Buffer.from((await store.getCustom(at(0), NEVER)) ?? [])).toEqual(Buffer.from(bytesOf(0)));
+    expect(Buffer.from((await store.get(at(0), NEVER)) ?? [])).toEqual(Buffer.from(bytesOf(0)));
   });
 
   test('a listing finds what is gone, what has another size and what nobody knows; reading finds what has rotted', async () => {
     const { check, rot, file, store, left } = await kept();
-    await store.purgeCustom(at(3).versionHash, NEVER);
+    await store.purge({ customOf: at(3).versionHash }, NEVER);
     await rot(4);
     await rm(file(5));
     await writeFile(file(6), Buffer.alloc(106, 1));
     const unknown = customName(sampleBlob('nobody knows', 5).versionHash, sampleBytes('unknown', 70));
-    await store.putCustom(unknown, sampleBytes('unknown', 70), NEVER);
+    await store.put({ ...unknown, bytes: sampleBytes('unknown', 70) }, 'replace', NEVER);
     // Of the same size, so that only reading it tells.
     expect(await check(null)).toMatchObject([
       { backend: 'local', listed: COUNT - 1, unknown: 0, missing: 1, damaged: 0 },
@@ -106,13 +106,13 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
 
   test('a repair puts back what is missing, replaces what is damaged and keeps it aside, and takes in what was unknown', async () => {
     const { check, custom, rot, file, folder, store, left, catalog } = await kept();
-    await store.purgeCustom(at(3).versionHash, NEVER);
+    await store.purge({ customOf: at(3).versionHash }, NEVER);
     await rot(4);
     await rm(file(5));
     await writeFile(file(6), 'rotten here');
     const bytes = sampleBytes('unknown', 70);
     const unknown = customName(sampleBlob('nobody knows', 5).versionHash, bytes);
-    await store.putCustom(unknown, bytes, NEVER);
+    await store.put({ ...unknown, bytes: bytes }, 'replace', NEVER);
     expect(await custom.repair(await check(), NEVER)).toMatchObject([{ fault: null }, { fault: null }]);
     expect(left()).toEqual([[], []]);
     const good = { listed: COUNT + 1, unknown: 0, read: COUNT + 1, missing: 0, damaged: 0 };

@@ -4,6 +4,7 @@ import { blobCid } from '../../../src/core/blob/cid.ts';
 import { StorageError } from '../../../src/storage/errors.ts';
 import { type IpfsOptions, ipfsOptions } from '../../../src/storage/ipfs/ipfs-options.ts';
 import { IpfsStore } from '../../../src/storage/ipfs/ipfs-store.ts';
+import { listBlobs } from '../../../src/storage/object-store.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { type Behaviour, html, misbehavingServer } from '../misbehaving-server.ts';
 
@@ -57,10 +58,10 @@ describe('an IPFS store tells what Kubo says', () => {
   test.each(ANSWERS)('%s', async (_name, behave, code, retryable, words) => {
     const { store } = await against(behave);
     for (const [operations, work] of [
-      [['put', 'stat'], () => store.put(BLOB, NEVER)],
+      [['put', 'stat'], () => store.put(BLOB, 'replace', NEVER)],
       [['get'], () => store.get(nameOf(BLOB), NEVER)],
       [['stat'], () => store.stat(nameOf(BLOB), NEVER)],
-      [['list'], () => Array.fromAsync(store.list(NEVER))],
+      [['list'], () => Array.fromAsync(listBlobs(store, NEVER))],
       [['delete'], () => store.delete(nameOf(BLOB), NEVER)],
     ] as const) {
       const error = await errorOf(work());
@@ -84,7 +85,11 @@ describe('an IPFS store tells what Kubo says', () => {
 
   test('a web page with 200 is no answer of Kubo', async () => {
     const { store } = await against((_, r) => html(r, 200));
-    for (const work of [store.stat(nameOf(BLOB), NEVER), store.put(BLOB, NEVER), Array.fromAsync(store.list(NEVER))]) {
+    for (const work of [
+      store.stat(nameOf(BLOB), NEVER),
+      store.put(BLOB, 'replace', NEVER),
+      Array.fromAsync(listBlobs(store, NEVER)),
+    ]) {
       expect((await errorOf(work)).code).toBe('storage/not-kubo');
     }
   });
@@ -109,7 +114,7 @@ describe('an IPFS store before a Kubo that', () => {
       r.addTrailers({ 'X-Stream-Error': 'datastore closed' });
       r.end();
     });
-    const error = await errorOf(Array.fromAsync(store.list(NEVER)));
+    const error = await errorOf(Array.fromAsync(listBlobs(store, NEVER)));
     expect(error.message).toContain('failed (list: datastore closed)');
   });
 
@@ -118,21 +123,21 @@ describe('an IPFS store before a Kubo that', () => {
       r.writeHead(200, { 'content-type': 'application/json' });
       r.write(one.path.endsWith('pin/ls') ? pin(CID) : BLOB.bytes.subarray(0, 1_000), () => r.destroy());
     });
-    expect((await errorOf(Array.fromAsync(store.names(NEVER)))).retryable).toBe(true);
+    expect((await errorOf(Array.fromAsync(listBlobs(store, NEVER)))).retryable).toBe(true);
     expect((await errorOf(store.get(nameOf(BLOB), NEVER))).retryable).toBe(true);
   });
 
   test('hangs: gives up in time, and an abort ends it with its reason', async () => {
     const { store } = await against(() => {}, { timeoutMs: 150 });
-    for (const work of [store.get(nameOf(BLOB), NEVER), store.put(BLOB, NEVER)]) {
+    for (const work of [store.get(nameOf(BLOB), NEVER), store.put(BLOB, 'replace', NEVER)]) {
       expect((await errorOf(work)).code).toBe('storage/timeout');
     }
     const stopping = new AbortController();
     const reason = new Error('shutting down');
     const aborted = await against(() => stopping.abort(reason));
     await expect(aborted.store.get(nameOf(BLOB), stopping.signal)).rejects.toBe(reason);
-    await expect(aborted.store.put(BLOB, stopping.signal)).rejects.toBe(reason);
-    await expect(Array.fromAsync(aborted.store.list(stopping.signal))).rejects.toBe(reason);
+    await expect(aborted.store.put(BLOB, 'replace', stopping.signal)).rejects.toBe(reason);
+    await expect(Array.fromAsync(listBlobs(aborted.store, stopping.signal))).rejects.toBe(reason);
   });
 
   test('puts the block under another CID: no success', async () => {
@@ -142,7 +147,7 @@ describe('an IPFS store before a Kubo that', () => {
         ? json(r, 200, { Key: other, Size: 1 })
         : json(r, 500, { Message: `ipld: could not find ${CID}` }),
     );
-    const error = await errorOf(store.put(BLOB, NEVER));
+    const error = await errorOf(store.put(BLOB, 'replace', NEVER));
     expect(error.message).toContain(`put the block under ${other} instead of ${CID}`);
   });
 
@@ -155,7 +160,7 @@ describe('an IPFS store before a Kubo that', () => {
       r.on('drain', more);
       more();
     });
-    expect((await store.get(nameOf(BLOB), NEVER))?.bytes.length).toBe(2_097_153);
+    expect((await store.get(nameOf(BLOB), NEVER))?.length).toBe(2_097_153);
   });
 
   test('hands out a good block badly once: what is there is left alone', async () => {
@@ -167,7 +172,7 @@ describe('an IPFS store before a Kubo that', () => {
       }
       json(r, 200, one.path.endsWith('pin/add') ? { Pins: [CID] } : { Key: CID, Size: 50_000 });
     });
-    await store.put(BLOB, NEVER);
+    await store.put(BLOB, 'replace', NEVER);
     expect(asked.map(({ path }) => path.replace('/api/v0/', ''))).toEqual([
       'block/stat',
       'block/get',

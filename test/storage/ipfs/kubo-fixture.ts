@@ -3,13 +3,14 @@ import { blobCid } from '../../../src/core/blob/cid.ts';
 import type { ContentName } from '../../../src/core/blob/ids.ts';
 import { type IpfsOptions, ipfsOptions } from '../../../src/storage/ipfs/ipfs-options.ts';
 import { IpfsStore } from '../../../src/storage/ipfs/ipfs-store.ts';
+import { listBlobs } from '../../../src/storage/object-store.ts';
 import { NEVER } from '../../sample-blobs.ts';
 import type { KuboServer } from '../../servers/kubo-server.ts';
 
 /** A store on this server, with nothing of ours in it. */
 export async function emptyStore(server: KuboServer, given: Partial<IpfsOptions> = {}): Promise<IpfsStore> {
   const store = await IpfsStore.open(ipfsOptions({ apiUrl: server.apiUrl, ...given }));
-  for (const name of await Array.fromAsync(store.names(NEVER))) await store.delete(name, NEVER);
+  for (const name of await Array.fromAsync(listBlobs(store, NEVER))) await store.delete(name, NEVER);
   return store;
 }
 

@@ -23,8 +23,9 @@ describe('bytes of a small blob that is purged', () => {
   test('are in no file any more, whatever was written around them', async () => {
     const { store, filesWith } = await opened();
     const secret = sampleBlob('the secret', 3_000);
-    for (let index = 0; index < 20; index += 1) await store.put(sampleBlob(`other ${index}`, 3_000 + index), NEVER);
-    await store.put(secret, NEVER);
+    for (let index = 0; index < 20; index += 1)
+      await store.put(sampleBlob(`other ${index}`, 3_000 + index), 'replace', NEVER);
+    await store.put(secret, 'replace', NEVER);
     expect(filesWith(secret.bytes)).not.toEqual([]);
     expect(await store.purge(nameOf(secret), NEVER)).toBe(true);
     expect(filesWith(secret.bytes)).toEqual([]);
@@ -33,9 +34,10 @@ describe('bytes of a small blob that is purged', () => {
   test('are gone as well from what an eviction freed before', async () => {
     const { store, filesWith } = await opened();
     const secret = sampleBlob('evicted before', 40_000);
-    for (let index = 0; index < 20; index += 1) await store.put(sampleBlob(`other ${index}`, 9_000 + index), NEVER);
-    await store.put(secret, NEVER);
-    await store.put(sampleBlob('behind it', 9_000), NEVER);
+    for (let index = 0; index < 20; index += 1)
+      await store.put(sampleBlob(`other ${index}`, 9_000 + index), 'replace', NEVER);
+    await store.put(secret, 'replace', NEVER);
+    await store.put(sampleBlob('behind it', 9_000), 'replace', NEVER);
     await store.delete(nameOf(secret), NEVER);
     expect(filesWith(secret.bytes)).not.toEqual([]);
     expect(await store.purge(nameOf(secret), NEVER)).toBe(false);
@@ -46,7 +48,7 @@ describe('bytes of a small blob that is purged', () => {
 test('what deleted rows took goes back to the disk', async () => {
   const { store, sizeBytes } = await opened();
   const blobs = Array.from({ length: 200 }, (_, index) => sampleBlob(`row ${index}`, 60_000 + index));
-  for (const blob of blobs) await store.put(blob, NEVER);
+  for (const blob of blobs) await store.put(blob, 'replace', NEVER);
   await store.reclaim(NEVER);
   const full = sizeBytes();
   for (const blob of blobs.slice(0, 150)) await store.delete(nameOf(blob), NEVER);
@@ -61,9 +63,9 @@ describe('a file of rows that another program made, and that keeps its free page
   async function dumped() {
     const scene = await opened();
     for (let index = 0; index < 20; index += 1)
-      await scene.store.put(sampleBlob(`other ${index}`, 9_000 + index), NEVER);
-    await scene.store.put(secret, NEVER);
-    await scene.store.put(sampleBlob('behind it', 9_000), NEVER);
+      await scene.store.put(sampleBlob(`other ${index}`, 9_000 + index), 'replace', NEVER);
+    await scene.store.put(secret, 'replace', NEVER);
+    await scene.store.put(sampleBlob('behind it', 9_000), 'replace', NEVER);
     await scene.store.close();
     const database = new Database(join(scene.folder, 'blobs', 'small.sqlite'));
     database.pragma('auto_vacuum = NONE');

@@ -3,13 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseVersionHash } from '../../../src/core/blob/ids.ts';
-import { customPath } from '../../../src/storage/custom-store.ts';
 import { archiverIdIn } from '../../../src/storage/local/archiver-id.ts';
 import { CustomFolder } from '../../../src/storage/local/custom-folder.ts';
 import { DataFolder } from '../../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
 import { RecordFolder } from '../../../src/storage/local/record-folder.ts';
-import { readText } from '../../../src/storage/object-store.ts';
+import { customPath, listBlobs, readText } from '../../../src/storage/object-store.ts';
 import { parseRecordPath } from '../../../src/storage/record-path.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -34,7 +33,7 @@ describe.each(Object.entries(ENTRIES))('%s in the data folder', (_, make) => {
     const folder = temporaryFolder();
     const store = await LocalStore.open(folder);
     onTestFinished(() => store.close());
-    await store.put(OTHER, NEVER);
+    await store.put(OTHER, 'replace', NEVER);
     const path = join(folder, 'blobs', BLOB.hashType, BLOB.versionHash.slice(0, 2), BLOB.versionHash);
     mkdirSync(dirname(path), { recursive: true });
     await make(path);
@@ -42,13 +41,13 @@ describe.each(Object.entries(ENTRIES))('%s in the data folder', (_, make) => {
     const reads = await Promise.allSettled(Array.from({ length: 8 }, () => store.get(nameOf(BLOB), NEVER)));
     for (const read of reads) {
       if (read.status === 'rejected') expect(read.reason).toMatchObject({ code: 'storage/fault' });
-      else expect(read.value?.bytes.length).not.toBe(BLOB.bytes.length);
+      else expect(read.value?.length).not.toBe(BLOB.bytes.length);
     }
     expect((await readFile('/dev/null')).length).toBe(0);
-    const listed = await Array.fromAsync(store.list(NEVER));
+    const listed = await Array.fromAsync(listBlobs(store, NEVER));
     expect(listed.map(({ versionHash }) => versionHash)).toContain(OTHER.versionHash);
-    await store.put(BLOB, NEVER);
-    expect(Buffer.from((await store.get(nameOf(BLOB), NEVER))?.bytes ?? '')).toEqual(Buffer.from(BLOB.bytes));
+    await store.put(BLOB, 'replace', NEVER);
+    expect(Buffer.from((await store.get(nameOf(BLOB), NEVER)) ?? '')).toEqual(Buffer.from(BLOB.bytes));
   });
 
   test('under the name of a record, of custom bytes or of a small file hangs nothing', async () => {
@@ -65,7 +64,7 @@ describe.each(Object.entries(ENTRIES))('%s in the data folder', (_, make) => {
     }
     const asked = [
       readText(records, RECORD, NEVER),
-      custom.getCustom(CUSTOM, NEVER),
+      custom.get(CUSTOM, NEVER),
       claimed.boundChain(),
       archiverIdIn(folder),
     ];

@@ -5,9 +5,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ContentName } from '../../../src/core/blob/ids.ts';
 import { hashTypeCode } from '../../../src/core/sqlite/hash-type-code.ts';
 import { LocalStore, ROW_LIMIT_BYTES } from '../../../src/storage/local/local-store.ts';
+import { isCustom, listBlobs, type ObjectKey } from '../../../src/storage/object-store.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { describeBlobStore } from '../blob-store-conformance.ts';
+import { pathOf as keyPath } from '../memory-store.ts';
+import { describeObjectStore } from '../object-store-conformance.ts';
 
 /** Changes what lies on the disk as a failing disk does: behind the store's back. */
 function spoil(folder: string, { hashType, versionHash }: ContentName, bytes: Uint8Array): void {
@@ -29,17 +31,21 @@ async function open(folder: string): Promise<LocalStore> {
   return store;
 }
 
-describeBlobStore('the local store', async () => {
+describeObjectStore('the local store', ['blob', 'custom', 'record', 'evidence'], async () => {
   const folder = temporaryFolder();
   const store = await LocalStore.open(folder);
-  return { store, overwrite: async (name, bytes) => spoil(folder, name, bytes) };
+  const overwrite = async (key: ObjectKey, bytes: Uint8Array) => {
+    if (typeof key === 'object' && !isCustom(key)) spoil(folder, key, bytes);
+    else writeFileSync(join(folder, keyPath(key)), bytes);
+  };
+  return { store, overwrite };
 });
 
 test('a small blob is had at once by its 32 bytes alone, and a large one is not small', async () => {
   const store = await open(temporaryFolder());
   const rows = [sampleBlob('a row', 300), sampleBlob('another', 1, 'blake2s256')];
   const file = sampleBlob('file', ROW_LIMIT_BYTES + 1);
-  for (const blob of [...rows, file]) await store.put(blob, NEVER);
+  for (const blob of [...rows, file]) await store.put(blob, 'replace', NEVER);
   for (const { hashType, versionHash, bytes } of rows) {
     expect(store.small(versionHash)).toEqual({ hashType, versionHash, bytes: Buffer.from(bytes) });
   }
@@ -51,8 +57,8 @@ test('large blobs are files named for their content, small ones are rows and no 
   const store = await open(folder);
   const row = sampleBlob('row', ROW_LIMIT_BYTES);
   const file = sampleBlob('file', ROW_LIMIT_BYTES + 1, 'blake2s256');
-  await store.put(row, NEVER);
-  await store.put(file, NEVER);
+  await store.put(row, 'replace', NEVER);
+  await store.put(file, 'replace', NEVER);
   expect(readFileSync(pathOf(folder, file)).equals(file.bytes)).toBe(true);
   expect(readdirSync(join(folder, 'blobs')).sort()).toEqual([
     '.tmp',
@@ -68,17 +74,17 @@ test('everything is there again after it was closed and opened', async () => {
   const folder = temporaryFolder();
   const blobs = [sampleBlob('again', 10), sampleBlob('again', 100_000)];
   const before = await LocalStore.open(folder);
-  for (const blob of blobs) await before.put(blob, NEVER);
+  for (const blob of blobs) await before.put(blob, 'replace', NEVER);
   await before.close();
   const after = await open(folder);
-  for (const blob of blobs) expect((await after.get(nameOf(blob), NEVER))?.bytes.length).toBe(blob.bytes.length);
+  for (const blob of blobs) expect((await after.get(nameOf(blob), NEVER))?.length).toBe(blob.bytes.length);
 });
 
 test('a put that was under way when the store closed is durable, not lost', async () => {
   const folder = temporaryFolder();
   const store = await LocalStore.open(folder);
   const blob = sampleBlob('under way', 10);
-  const putting = store.put(blob, NEVER);
+  const putting = store.put(blob, 'replace', NEVER);
   await store.close();
   await putting;
   expect(await (await open(folder)).get(nameOf(blob), NEVER)).not.toBeNull();
@@ -90,20 +96,20 @@ test('what a crash left half-written is cleaned away at the next start, and is n
   writeFileSync(join(folder, 'blobs', '.tmp', 'half'), 'not a whole blob');
   const store = await open(folder);
   expect(readdirSync(join(folder, 'blobs', '.tmp'))).toEqual([]);
-  for await (const entry of store.list(NEVER)) expect(entry).toBeUndefined();
+  for await (const entry of listBlobs(store, NEVER)) expect(entry).toBeUndefined();
 });
 
 test('files that no store put there are no blobs, and do not disturb the list', async () => {
   const folder = temporaryFolder();
   const store = await open(folder);
   const blob = sampleBlob('in company', 100_000);
-  await store.put(blob, NEVER);
+  await store.put(blob, 'replace', NEVER);
   writeFileSync(join(folder, 'blobs', 'keccak256', '.DS_Store'), 'somebody looked at the folder');
   writeFileSync(join(dirname(pathOf(folder, blob)), 'notes.txt'), 'somebody wrote something down');
   mkdirSync(join(folder, 'blobs', 'keccak256', 'lost+found'));
   mkdirSync(join(dirname(pathOf(folder, blob)), 'f'.repeat(64)));
   const listed: string[] = [];
-  for await (const entry of store.list(NEVER)) listed.push(entry.versionHash);
+  for await (const entry of listBlobs(store, NEVER)) listed.push(entry.versionHash);
   expect(listed).toEqual([blob.versionHash]);
 });
 
@@ -125,8 +131,8 @@ test('a copy of a file carries what tells that the file has changed, a row does 
   const store = await open(folder);
   const row = sampleBlob('row', 10);
   const file = sampleBlob('file', 100_000);
-  await store.put(row, NEVER);
-  await store.put(file, NEVER);
+  await store.put(row, 'replace', NEVER);
+  await store.put(file, 'replace', NEVER);
   expect((await store.copy(nameOf(row), NEVER))?.identity).toBeNull();
   const before = (await store.copy(nameOf(file), NEVER))?.identity;
   expect(before).toMatchObject({ sizeBytes: 100_000n });
@@ -139,9 +145,9 @@ test('of a file that is larger than any blob no more is read than shows it', asy
   const folder = temporaryFolder();
   const store = await open(folder);
   const blob = sampleBlob('grown', 100_000);
-  await store.put(blob, NEVER);
+  await store.put(blob, 'replace', NEVER);
   writeFileSync(pathOf(folder, blob), Buffer.alloc(8 * 1_048_576));
-  expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(2_097_153);
+  expect((await store.get(nameOf(blob), NEVER))?.length).toBe(2_097_153);
 });
 
 describe('what lies under the name of a blob and is not it', () => {
@@ -149,17 +155,17 @@ describe('what lies under the name of a blob and is not it', () => {
     const folder = temporaryFolder();
     const store = await open(folder);
     const blob = sampleBlob('spoilt', 80_000);
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     const path = join(folder, 'blobs', blob.hashType, blob.versionHash.slice(0, 2), blob.versionHash);
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     expect(existsSync(join(folder, 'blobs', 'damaged'))).toBe(false);
     writeFileSync(path, 'spoilt');
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     const aside = join(folder, 'blobs', 'damaged', blob.hashType, blob.versionHash);
     expect(readdirSync(aside).map((name) => readFileSync(join(aside, name), 'utf8'))).toEqual(['spoilt']);
-    expect((await store.get(blob, NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+    expect(await store.get(blob, NEVER)).toEqual(Buffer.from(blob.bytes));
     const listed: string[] = [];
-    for await (const { versionHash } of store.list(NEVER)) listed.push(versionHash);
+    for await (const { versionHash } of listBlobs(store, NEVER)) listed.push(versionHash);
     expect(listed).toEqual([blob.versionHash]);
   });
 
@@ -171,24 +177,24 @@ describe('what lies under the name of a blob and is not it', () => {
     writeFileSync(join(kept, 'large'), '');
     truncateSync(join(kept, 'large'), 268_435_456);
     const blob = sampleBlob('spoilt', 80_000);
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     writeFileSync(join(folder, 'blobs', blob.hashType, blob.versionHash.slice(0, 2), blob.versionHash), 'spoilt');
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     expect(existsSync(join(folder, 'blobs', 'damaged', blob.hashType))).toBe(false);
-    expect((await store.get(blob, NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+    expect(await store.get(blob, NEVER)).toEqual(Buffer.from(blob.bytes));
   });
 
   test('a purge deletes it with the blob', async () => {
     const folder = temporaryFolder();
     const first = await LocalStore.open(folder);
     const [file, row] = [sampleBlob('spoilt', 80_000), sampleBlob('small', 100)];
-    for (const blob of [file, row]) await first.put(blob, NEVER);
+    for (const blob of [file, row]) await first.put(blob, 'replace', NEVER);
     await first.close();
     const database = new Database(join(folder, 'blobs', 'small.sqlite'));
     database.prepare('UPDATE blob SET bytes = ?').run(Buffer.from('spoilt'));
     writeFileSync(join(folder, 'blobs', file.hashType, file.versionHash.slice(0, 2), file.versionHash), 'spoilt');
     const store = await open(folder);
-    for (const blob of [file, row]) await store.put(blob, NEVER);
+    for (const blob of [file, row]) await store.put(blob, 'replace', NEVER);
     expect(existsSync(join(folder, 'blobs', 'damaged', file.hashType, file.versionHash))).toBe(true);
     for (const blob of [file, row]) {
       expect([await store.purge(nameOf(blob), NEVER), await store.purge(nameOf(blob), NEVER)]).toEqual([true, false]);
@@ -203,15 +209,15 @@ describe('what lies under the name of a blob and is not it', () => {
     const folder = temporaryFolder();
     const store = await LocalStore.open(folder);
     const blob = sampleBlob('small', 100);
-    await store.put(blob, NEVER);
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
+    await store.put(blob, 'replace', NEVER);
     await store.close();
     const database = new Database(join(folder, 'blobs', 'small.sqlite'));
     database.prepare('UPDATE blob SET bytes = ?').run(Buffer.from('spoilt'));
     const again = await open(folder);
-    await again.put(blob, NEVER);
+    await again.put(blob, 'replace', NEVER);
     expect(database.prepare('SELECT bytes FROM damaged').pluck().all()).toEqual([Buffer.from('spoilt')]);
     database.close();
-    expect((await again.get(blob, NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+    expect(await again.get(blob, NEVER)).toEqual(Buffer.from(blob.bytes));
   });
 });

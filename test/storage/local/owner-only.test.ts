@@ -26,8 +26,8 @@ function placeForAll(): string {
 async function used(folder: string): Promise<DataFolder> {
   const claimed = await DataFolder.claim(folder);
   const store = await LocalStore.open(folder);
-  await store.put(sampleBlob('row', 100), NEVER);
-  await store.put(sampleBlob('file', 100_000), NEVER);
+  await store.put(sampleBlob('row', 100), 'replace', NEVER);
+  await store.put(sampleBlob('file', 100_000), 'replace', NEVER);
   await claimed.announce({ url: 'http://127.0.0.1:1', emulatedNode: null, adminSocket: null });
   openCatalog({ folder });
   onTestFinished(async () => {

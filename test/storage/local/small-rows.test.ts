@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LocalStore } from '../../../src/storage/local/local-store.ts';
+import { listBlobs } from '../../../src/storage/object-store.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { rotPage } from './rot.ts';
@@ -23,7 +24,7 @@ const BLOBS = Array.from({ length: 60 }, (_, index) => sampleBlob(`rot ${index}`
 async function folderOfRows(): Promise<string> {
   const folder = temporaryFolder();
   const store = await LocalStore.open(folder);
-  for (const blob of BLOBS) await store.put(blob, NEVER);
+  for (const blob of BLOBS) await store.put(blob, 'replace', NEVER);
   await store.close();
   return folder;
 }
@@ -52,22 +53,22 @@ describe('a damaged file of small blobs', () => {
       message: expect.stringContaining(path),
     });
     const later = sampleBlob('later', 500);
-    await store.put(later, NEVER);
-    expect(Buffer.from((await store.get(later, NEVER))?.bytes ?? '')).toEqual(Buffer.from(later.bytes));
+    await store.put(later, 'replace', NEVER);
+    expect(Buffer.from((await store.get(later, NEVER)) ?? '')).toEqual(Buffer.from(later.bytes));
     const [lost] = BLOBS;
     if (lost === undefined) throw new Error('There are sixty.');
     await expect(store.get(lost, NEVER)).rejects.toMatchObject({ code: 'storage/damaged-database' });
     await expect(store.stat(lost, NEVER)).rejects.toMatchObject({ code: 'storage/damaged-database' });
     const listed: string[] = [];
     const listing = async () => {
-      for await (const { versionHash } of store.list(NEVER)) listed.push(versionHash);
+      for await (const { versionHash } of listBlobs(store, NEVER)) listed.push(versionHash);
     };
     await expect(listing()).rejects.toMatchObject({ code: 'storage/damaged-database' });
     expect(listed).toEqual([later.versionHash]);
     expect(await store.salvageRows(NEVER)).toMatchObject({ taken: 0 });
     expect(store.damagedRows).toBeNull();
     expect(await store.get(lost, NEVER)).toBeNull();
-    await store.put(lost, NEVER);
+    await store.put(lost, 'replace', NEVER);
     expect(store.small(lost.versionHash)).not.toBeNull();
   });
 
@@ -98,7 +99,7 @@ describe('a damaged file of small blobs', () => {
     const store = await open(folder);
     expect(await readable(store)).toBeLessThan(60);
     await store.salvageRows(NEVER);
-    for (const blob of BLOBS) await store.put(blob, NEVER);
+    for (const blob of BLOBS) await store.put(blob, 'replace', NEVER);
     expect(await readable(store)).toBe(60);
   });
 

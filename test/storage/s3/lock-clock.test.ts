@@ -32,7 +32,7 @@ async function scene(oursAheadDays: number) {
     }),
   );
   onTestFinished(() => store.close());
-  const put = (label: string) => store.putUnseen(sampleBlob(label, 1_000), NEVER);
+  const put = (label: string) => store.put(sampleBlob(label, 1_000), 'create', NEVER);
   const retainedDays = () =>
     asked.flatMap(({ headers }) => {
       const until = headers[RETAIN_UNTIL];

@@ -6,12 +6,12 @@ import {
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { customPath } from '../../../src/storage/custom-store.ts';
+import { customPath, listCustom } from '../../../src/storage/object-store.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER, nameOf, sampleBlob, sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
-import { customName } from '../custom-store-conformance.ts';
+import { customName } from '../custom-conformance.ts';
 import { bareClient, newBucket } from './s3-fixture.ts';
 
 describeWithServers('an S3 store in a bucket with object lock', () => {
@@ -30,8 +30,8 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
       await store.close();
     });
     const blob = sampleBlob('retained', 10_000);
-    await store.put(blob, NEVER);
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
+    await store.put(blob, 'replace', NEVER);
     const object = { Bucket: options.bucket, Key: `blobs/${blob.hashType}/${blob.versionHash}` };
     const { Retention } = await client.send(new GetObjectRetentionCommand(object));
     expect(Retention?.Mode).toBe('GOVERNANCE');
@@ -42,7 +42,7 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
       new ListObjectVersionsCommand({ Bucket: options.bucket, Prefix: object.Key }),
     );
     expect(Versions).toHaveLength(1);
-    expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(10_000);
+    expect((await store.get(nameOf(blob), NEVER))?.length).toBe(10_000);
   });
 
   test('the probe passes, and its own object is not retained', async () => {
@@ -62,7 +62,9 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
     expect(findings.filter(({ grade }) => grade !== 'good')).toMatchObject([
       { check: 'object-lock', grade: 'fault', sentence: 'The s3 store keeps this bucket without object lock.' },
     ]);
-    await expect(store.put(sampleBlob('not retained', 100), NEVER)).rejects.toMatchObject({ code: 'storage/refused' });
+    await expect(store.put(sampleBlob('not retained', 100), 'replace', NEVER)).rejects.toMatchObject({
+      code: 'storage/refused',
+    });
   });
 
   test('a purge is refused while what it wrote is retained', async () => {
@@ -70,9 +72,9 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
     const store = await S3Store.open(options);
     onTestFinished(() => store.close());
     const blob = sampleBlob('locked', 2_000);
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     await expect(store.purge(nameOf(blob), NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
-    expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(2_000);
+    expect((await store.get(nameOf(blob), NEVER))?.length).toBe(2_000);
   });
 
   test('a purge of custom bytes is refused likewise; what is not retained goes all the same', async () => {
@@ -85,10 +87,10 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
     });
     const { versionHash } = sampleBlob('committed to', 10);
     const [retained, loose] = [sampleBytes('retained', 2_000), sampleBytes('loose', 2_000)];
-    await locking.putCustom(customName(versionHash, retained), retained, NEVER);
-    await free.putCustom(customName(versionHash, loose), loose, NEVER);
-    await expect(free.purgeCustom(versionHash, NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
-    const left = await Array.fromAsync(free.listCustom(versionHash, NEVER));
+    await locking.put({ ...customName(versionHash, retained), bytes: retained }, 'replace', NEVER);
+    await free.put({ ...customName(versionHash, loose), bytes: loose }, 'replace', NEVER);
+    await expect(free.purge({ customOf: versionHash }, NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
+    const left = await Array.fromAsync(listCustom(free, versionHash, NEVER));
     expect(left).toEqual([{ ...customName(versionHash, retained), sizeBytes: 2_000 }]);
   });
 });
@@ -112,9 +114,11 @@ describeWithServers('an S3 store in a bucket that keeps versions', () => {
       new PutBucketVersioningCommand({ Bucket: options.bucket, VersioningConfiguration: { Status: 'Enabled' } }),
     );
     const [blob, other] = [sampleBlob('purged', 3_000), sampleBlob('kept', 3_000)];
-    for (const one of [blob, other]) await store.put(one, NEVER);
-    await store.setAside(nameOf(blob), NEVER);
+    for (const one of [blob, other]) await store.put(one, 'replace', NEVER);
     const key = `blobs/${blob.hashType}/${blob.versionHash}`;
+    await client.send(new PutObjectCommand({ Bucket: options.bucket, Key: key, Body: 'rotten' }));
+    // A copy of what is replaced is set aside.
+    await store.put(blob, 'replace', NEVER);
     await client.send(new PutObjectCommand({ Bucket: options.bucket, Key: key, Body: blob.bytes }));
     await store.delete(nameOf(blob), NEVER);
     expect(await store.purge(nameOf(blob), NEVER)).toBe(true);
@@ -141,17 +145,18 @@ describeWithServers('an S3 store in a bucket that keeps versions', () => {
     const { versionHash } = sampleBlob('committed to', 10);
     const bytes = sampleBytes('in versions', 500);
     const name = customName(versionHash, bytes);
-    await store.putCustom(name, bytes, NEVER);
-    await store.setCustomAside(name, NEVER);
+    await store.put({ ...name, bytes }, 'replace', NEVER);
     const target = { Bucket: options.bucket, Key: customPath(name) };
+    await client.send(new PutObjectCommand({ ...target, Body: 'rotten' }));
+    await store.put({ ...name, bytes }, 'replace', NEVER);
     await client.send(new PutObjectCommand({ ...target, Body: 'another version' }));
     await client.send(new DeleteObjectCommand(target));
-    expect(await Array.fromAsync(store.listCustom(null, NEVER))).toEqual([]);
-    expect(await store.purgeCustom(versionHash, NEVER)).toBe(true);
+    expect(await Array.fromAsync(listCustom(store, null, NEVER))).toEqual([]);
+    expect(await store.purge({ customOf: versionHash }, NEVER)).toBe(true);
     const { Versions = [], DeleteMarkers = [] } = await client.send(
       new ListObjectVersionsCommand({ Bucket: options.bucket }),
     );
     expect([...Versions, ...DeleteMarkers]).toEqual([]);
-    expect(await store.purgeCustom(versionHash, NEVER)).toBe(false);
+    expect(await store.purge({ customOf: versionHash }, NEVER)).toBe(false);
   });
 });

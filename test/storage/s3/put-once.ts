@@ -10,8 +10,8 @@ try {
   let readBack = 0;
   for (const sizeBytes of [100_000, 200_000]) {
     const blob = sampleBlob('by another process', sizeBytes);
-    await store.put(blob, NEVER);
-    readBack += (await store.get(nameOf(blob), NEVER))?.bytes.length ?? 0;
+    await store.put(blob, 'replace', NEVER);
+    readBack += (await store.get(nameOf(blob), NEVER))?.length ?? 0;
   }
   process.stdout.write(`read back ${readBack}\n`);
 } catch (error) {

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { codeOf } from '../../../src/core/blob/errors.ts';
 import { StorageError } from '../../../src/storage/errors.ts';
+import { listBlobs } from '../../../src/storage/object-store.ts';
 import { type S3Options, s3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { nobleHasher } from '../../../src/verify/hasher.ts';
@@ -85,10 +86,10 @@ describe('an S3 store tells what a server says', () => {
   test.each(ANSWERS)('%s', async (_name, behave, code, retryable, words) => {
     const { store } = await against(behave);
     for (const [operation, work] of [
-      ['put', () => store.put(BLOB, NEVER)],
+      ['put', () => store.put(BLOB, 'replace', NEVER)],
       ['get', () => store.get(nameOf(BLOB), NEVER)],
       ['stat', () => store.stat(nameOf(BLOB), NEVER)],
-      ['list', () => Array.fromAsync(store.list(NEVER))],
+      ['list', () => Array.fromAsync(listBlobs(store, NEVER))],
     ] as const) {
       const error = await errorOf(work());
       // A HEAD has no body: what only the body says is not known there, and never "not there".
@@ -146,7 +147,7 @@ test('encryption that a server without a key service cannot do is refused, as Mi
   const { store } = await against((one, r) =>
     one.method === 'PUT' ? s3Error(r, 501, 'NotImplemented') : s3Error(r, 404, 'NoSuchKey'),
   );
-  const error = await errorOf(store.put(BLOB, NEVER));
+  const error = await errorOf(store.put(BLOB, 'replace', NEVER));
   expect([error.code, error.retryable, error.hint]).toEqual([
     'storage/refused',
     false,
@@ -158,7 +159,7 @@ test.each(['Bucket is missing ObjectLockConfiguration', 'Bucket is missing Objec
   'a retention for a bucket without object lock is no lock that holds (%s)',
   async (says) => {
     const { store } = await against((_, r) => s3Error(r, 400, 'InvalidRequest', says));
-    const error = await errorOf(store.put(BLOB, NEVER));
+    const error = await errorOf(store.put(BLOB, 'replace', NEVER));
     expect([error.code, error.hint]).toEqual(['storage/refused', expect.stringContaining('object lock switched on')]);
   },
 );
@@ -178,7 +179,7 @@ describe('an S3 store before a server that', () => {
       else r.destroy();
       closed = true;
     });
-    expect((await store.get(nameOf(BLOB), NEVER))?.bytes).toEqual(Buffer.from(BLOB.bytes));
+    expect(await store.get(nameOf(BLOB), NEVER)).toEqual(Buffer.from(BLOB.bytes));
     expect(asked).toHaveLength(2);
   });
 
@@ -198,7 +199,7 @@ describe('an S3 store before a server that', () => {
     const reason = new Error('shutting down');
     const { store } = await against(() => stopping.abort(reason));
     await expect(store.get(nameOf(BLOB), stopping.signal)).rejects.toBe(reason);
-    await expect(store.put(BLOB, stopping.signal)).rejects.toBe(reason);
+    await expect(store.put(BLOB, 'replace', stopping.signal)).rejects.toBe(reason);
   });
 
   test('cuts a body short: a fault that a retry can help, never bytes', async () => {
@@ -231,47 +232,52 @@ describe('an S3 store before a server that', () => {
       r.writeHead(200, { etag: '"e"', 'content-length': 1_000_000_000 });
       r.write(Buffer.alloc(3_000_000));
     });
-    expect((await store.get(nameOf(BLOB), NEVER))?.bytes.length).toBe(2_097_153);
+    expect((await store.get(nameOf(BLOB), NEVER))?.length).toBe(2_097_153);
   });
 
   test('corrupts: the bytes come as they are, and do not verify', async () => {
     const { store } = await against((_, r) => object(r, sampleBytes('corrupt', 50_000)));
     const found = await store.get(nameOf(BLOB), NEVER);
-    expect(found === null || verifyBlob(found, nobleHasher)).toBeNull();
+    expect(found === null || verifyBlob({ ...nameOf(BLOB), bytes: found }, nobleHasher)).toBeNull();
   });
 
   test('says 412 over wrong bytes: they are replaced, on the condition that they are still those', async () => {
     let there: Uint8Array = sampleBytes('wrong', 50_000);
     const { store, asked } = await against((one, r) => {
       if (one.method === 'GET') return object(r, there, '"wrong"');
+      if (isCopy(one)) return copied(r);
       if (one.headers['if-none-match'] === '*') return s3Error(r, 412, 'PreconditionFailed');
       there = one.body;
       r.writeHead(200, { etag: '"right"' }).end();
     });
-    await store.put(BLOB, NEVER);
+    await store.put(BLOB, 'replace', NEVER);
     expect(Buffer.compare(there, BLOB.bytes)).toBe(0);
     expect(asked.map(({ method, headers }) => [method, headers['if-none-match'], headers['if-match']])).toEqual([
       ['PUT', '*', undefined],
       ['GET', undefined, undefined],
+      // What is wrong is copied aside before it is replaced.
+      ['PUT', undefined, undefined],
       ['PUT', undefined, '"wrong"'],
     ]);
+    expect(asked.map(isCopy)).toEqual([false, false, true, false]);
   });
 
   test('refuses a large body before it has read it, and closes: what is right is found, what is wrong replaced', async () => {
     let there: Uint8Array | null = BLOB.bytes;
     const { store, asked } = await against((one, r) => {
+      if (isCopy(one)) return copied(r);
       if (one.headers['if-none-match'] === '*') return void r.destroy();
       if (one.method === 'GET') return there === null ? s3Error(r, 404, 'NoSuchKey') : object(r, there, '"wrong"');
       there = one.body;
       r.writeHead(200, { etag: '"right"' }).end();
     });
-    await store.put(BLOB, NEVER);
+    await store.put(BLOB, 'replace', NEVER);
     expect(asked.some(({ method, headers }) => method === 'PUT' && headers['if-match'] !== undefined)).toBe(false);
     there = sampleBytes('wrong', 50_000);
-    await store.put(BLOB, NEVER);
+    await store.put(BLOB, 'replace', NEVER);
     expect(Buffer.compare(there, BLOB.bytes)).toBe(0);
     there = null;
-    expect((await errorOf(store.put(BLOB, NEVER))).code).toBe('storage/unreachable');
+    expect((await errorOf(store.put(BLOB, 'replace', NEVER))).code).toBe('storage/unreachable');
   });
 
   test.each<{ fault: string; answer: Behaviour }>([
@@ -282,11 +288,12 @@ describe('an S3 store before a server that', () => {
     let there: Uint8Array | null = null;
     const { store } = await against((one, r) => {
       if (one.method === 'GET') return there === null ? answer(one, r) : object(r, there);
+      if (isCopy(one)) return copied(r);
       if (one.headers['if-none-match'] === '*') return s3Error(r, 412, 'PreconditionFailed');
       there = one.body;
       r.writeHead(200, { etag: '"right"' }).end();
     });
-    await store.put(BLOB, NEVER);
+    await store.put(BLOB, 'replace', NEVER);
     expect(there).toEqual(Buffer.from(BLOB.bytes));
   });
 
@@ -298,7 +305,7 @@ describe('an S3 store before a server that', () => {
       isCut = true;
       cutShort(r);
     });
-    await store.put(BLOB, NEVER);
+    await store.put(BLOB, 'replace', NEVER);
     expect(asked.map(({ method }) => method)).toEqual(['PUT', 'GET', 'GET']);
   });
 
@@ -306,7 +313,7 @@ describe('an S3 store before a server that', () => {
     const { store } = await against((one, r) =>
       one.method === 'PUT' ? s3Error(r, 412, 'PreconditionFailed') : s3Error(r, 404, 'NoSuchKey'),
     );
-    const error = await errorOf(store.put(BLOB, NEVER));
+    const error = await errorOf(store.put(BLOB, 'replace', NEVER));
     expect([error.code, error.retryable]).toEqual(['storage/conflict', true]);
   });
 
@@ -314,17 +321,17 @@ describe('an S3 store before a server that', () => {
     let there: Uint8Array = sampleBytes('wrong', 50_000);
     const { store, asked } = await against((one, r) => {
       if (one.method === 'GET') return object(r, there);
+      if (isCopy(one)) return copied(r);
       if (one.headers['if-none-match'] !== undefined) return s3Error(r, 501, 'NotImplemented');
       there = one.body;
       r.writeHead(200, { etag: '"e"' }).end();
     });
-    await store.put(BLOB, NEVER);
+    await store.put(BLOB, 'replace', NEVER);
     expect(Buffer.compare(there, BLOB.bytes)).toBe(0);
-    const before = asked.filter(({ headers }) => headers['if-none-match'] === undefined).length;
-    await store.put(BLOB, NEVER);
-    expect(asked.filter(({ method, headers }) => method === 'PUT' && !headers['if-none-match'])).toHaveLength(
-      before - 1,
-    );
+    const written = () => asked.filter(({ method, headers }) => method === 'PUT' && !headers['if-none-match']).length;
+    const before = written();
+    await store.put(BLOB, 'replace', NEVER);
+    expect(written()).toBe(before);
   });
 
   test.each([
@@ -352,10 +359,10 @@ describe('an S3 store before a server that', () => {
       if (one.method === 'GET') return object(r, there);
       r.writeHead(200, { etag: '"e"', ...(one.method === 'HEAD' ? { 'content-length': there.length } : {}) }).end();
     });
-    await store.putUnseen(BLOB, NEVER);
+    await store.put(BLOB, 'create', NEVER);
     expect(there).toEqual(sampleBytes('wrong', 50_000));
     there = null;
-    const error = await store.putUnseen(BLOB, NEVER).then(() => null, codeOf);
+    const error = await store.put(BLOB, 'create', NEVER).then(() => null, codeOf);
     // That nothing is there after a 412, the read-back finds out.
     expect({ error, isWritten: there !== null }).toEqual(ofNothing);
   });
@@ -364,7 +371,7 @@ describe('an S3 store before a server that', () => {
     'answers a listing with %j: a fault, never a bucket that holds nothing',
     async (page) => {
       const { store } = await against((_, r) => void r.writeHead(200, { 'content-type': 'application/xml' }).end(page));
-      expect((await errorOf(Array.fromAsync(store.list(NEVER)))).code).toBe('storage/not-s3');
+      expect((await errorOf(Array.fromAsync(listBlobs(store, NEVER)))).code).toBe('storage/not-s3');
     },
   );
 
@@ -372,12 +379,21 @@ describe('an S3 store before a server that', () => {
     const { store } = await against((one, r) =>
       one.method === 'PUT' ? void r.writeHead(200, { etag: '"e"' }).end() : s3Error(r, 404, 'NoSuchKey'),
     );
-    await store.put(BLOB, NEVER);
+    await store.put(BLOB, 'replace', NEVER);
     expect(await store.get(nameOf(BLOB), NEVER)).toBeNull();
     const findings = await store.probe(NEVER).catch(() => []);
     expect(findings).toEqual([expect.objectContaining({ check: 'reachable', grade: 'fault' })]);
   });
 });
+
+function isCopy({ headers }: { readonly headers: IncomingHttpHeaders }): boolean {
+  return headers['x-amz-copy-source'] !== undefined;
+}
+
+function copied(r: ServerResponse): void {
+  r.writeHead(200, { 'content-type': 'application/xml' });
+  r.end('<CopyObjectResult><ETag>"copy"</ETag></CopyObjectResult>');
+}
 
 /** Lists nothing, and keeps what is put, as a server does. */
 function honest(): Behaviour {
@@ -537,7 +553,7 @@ test('encryption, storage class and object lock are asked for with every blob, a
     storageClass: 'STANDARD_IA',
     objectLock: { mode: 'COMPLIANCE', days: 10 },
   });
-  await store.put(BLOB, NEVER);
+  await store.put(BLOB, 'replace', NEVER);
   // The server's clock is asked for first.
   const headers = asked.find(({ method }) => method === 'PUT')?.headers ?? {};
   expect(headers).toMatchObject({

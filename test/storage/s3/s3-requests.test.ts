@@ -38,8 +38,8 @@ async function scene(given: Partial<S3Options> = {}) {
 }
 
 async function putAndGet(store: S3Store, blob = FIRST): Promise<void> {
-  await store.put(blob, NEVER);
-  expect((await store.get(nameOf(blob), NEVER))?.bytes).toEqual(Buffer.from(blob.bytes));
+  await store.put(blob, 'replace', NEVER);
+  expect(await store.get(nameOf(blob), NEVER)).toEqual(Buffer.from(blob.bytes));
 }
 
 describe('a question to S3', () => {
@@ -76,7 +76,7 @@ describe('a question to S3', () => {
   });
   test('carries the digest of its own body where a lock asks for one', async () => {
     const { store, asked } = await scene({ objectLock: { mode: 'COMPLIANCE', days: 10 } });
-    for (const blob of [FIRST, SECOND]) await store.put(blob, NEVER);
+    for (const blob of [FIRST, SECOND]) await store.put(blob, 'replace', NEVER);
     // Before the first, the server is asked for its time.
     const puts = asked.filter(({ method }) => method === 'PUT');
     expect(new Set(puts.map(({ headers }) => headers['content-md5'])).size).toBe(2);
@@ -108,13 +108,18 @@ describe('a question to S3', () => {
     await putAndGet(store);
     turn((one, response) => {
       if (one.method === 'GET') return object(response, FIRST.bytes, '"wrong"');
+      if (one.headers['x-amz-copy-source'] !== undefined) {
+        return void response.end('<CopyObjectResult><ETag>"copy"</ETag></CopyObjectResult>');
+      }
       if (one.headers['if-none-match'] === '*') return s3Error(response, 412, 'PreconditionFailed');
       response.writeHead(200, { etag: '"right"' }).end();
     });
-    await store.put(SECOND, NEVER);
+    await store.put(SECOND, 'replace', NEVER);
     expect(asked.slice(2).map(({ method, headers }) => [method, headers['if-match']])).toEqual([
       ['PUT', undefined],
       ['GET', undefined],
+      // A copy of what is wrong is set aside.
+      ['PUT', undefined],
       ['PUT', '"wrong"'],
     ]);
   });
@@ -125,7 +130,7 @@ describe('a question to S3', () => {
       response.setHeader('etag', '"e"');
       s3Error(response, 200, 'InternalError');
     });
-    await expect(store.put(SECOND, NEVER)).rejects.toMatchObject({ code: 'storage/busy' });
+    await expect(store.put(SECOND, 'replace', NEVER)).rejects.toMatchObject({ code: 'storage/busy' });
   });
   test('ends with the reason of the signal when it is given up', async () => {
     const { store, turn } = await scene();

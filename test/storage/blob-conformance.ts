@@ -1,43 +1,30 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { type ContentName, HASH_TYPES } from '../../src/core/blob/ids.ts';
+import { describe, expect, test } from 'vitest';
+import { HASH_TYPES } from '../../src/core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
-import type { BlobStore, StoredEntry } from '../../src/storage/blob-store.ts';
+import { type ListedBlob, listBlobs, type ObjectStore } from '../../src/storage/object-store.ts';
 import { NEVER, nameOf, sampleBlob, sampleBytes } from '../sample-blobs.ts';
-
-/** One store, empty, and a way to spoil what it holds behind its back. */
-export interface StoreUnderTest {
-  readonly store: BlobStore;
-  /** Puts these bytes in the place of what the store holds under that name. */
-  overwrite(name: ContentName, bytes: Uint8Array): Promise<void>;
-}
+import type { StoreUnderTest } from './object-store-conformance.ts';
 
 /** Both sides of where a store may change its way: rows and files, one part and several. */
 const SIZES = [1, 2, 1_023, 65_535, 65_536, 65_537, 1_048_576, MAX_BLOB_BYTES];
 
-async function entriesOf(store: BlobStore): Promise<StoredEntry[]> {
-  const entries: StoredEntry[] = [];
-  for await (const entry of store.list(NEVER)) entries.push(entry);
+async function entriesOf(store: ObjectStore): Promise<ListedBlob[]> {
+  const entries: ListedBlob[] = [];
+  for await (const entry of listBlobs(store, NEVER)) entries.push(entry);
   return entries.sort((a, b) => (a.versionHash < b.versionHash ? -1 : 1));
 }
 
-/** What every place for bytes must do, whatever it is made of. */
-export function describeBlobStore(name: string, create: () => Promise<StoreUnderTest>): void {
-  async function open(): Promise<StoreUnderTest> {
-    const made = await create();
-    onTestFinished(() => made.store.close());
-    return made;
-  }
-
-  describe(`${name} as a blob store`, () => {
+/** What every place for blobs must do, whatever it is made of. */
+export function describeBlobs(open: () => Promise<StoreUnderTest>): void {
+  describe('for blobs', () => {
     for (const hashType of HASH_TYPES) {
       test.each(SIZES)(`gives back %i bytes under their ${hashType} name, and measures them`, async (sizeBytes) => {
         const { store } = await open();
         const blob = sampleBlob(`conformance ${sizeBytes}`, sizeBytes, hashType);
-        await store.put(blob, NEVER);
+        await store.put(blob, 'replace', NEVER);
         const found = await store.get(nameOf(blob), NEVER);
-        expect(found).toMatchObject(nameOf(blob));
-        expect(Buffer.compare(found?.bytes ?? new Uint8Array(), blob.bytes)).toBe(0);
-        expect(await store.stat(nameOf(blob), NEVER)).toEqual({ ...nameOf(blob), sizeBytes });
+        expect(Buffer.compare(found ?? new Uint8Array(), blob.bytes)).toBe(0);
+        expect(await store.stat(nameOf(blob), NEVER)).toEqual({ sizeBytes });
       });
     }
 
@@ -51,16 +38,16 @@ export function describeBlobStore(name: string, create: () => Promise<StoreUnder
     test('keeps the two hash types apart: the same 32 bytes under the other type are another name', async () => {
       const { store } = await open();
       const blob = sampleBlob('one type', 100, 'keccak256');
-      await store.put(blob, NEVER);
+      await store.put(blob, 'replace', NEVER);
       expect(await store.get({ hashType: 'blake2s256', versionHash: blob.versionHash }, NEVER)).toBeNull();
     });
 
     test('takes the same blob twice, and holds it once', async () => {
       const { store } = await open();
       for (const blob of [sampleBlob('twice', 100), sampleBlob('twice large', 100_000)]) {
-        await store.put(blob, NEVER);
-        await store.put(blob, NEVER);
-        expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(blob.bytes.length);
+        await store.put(blob, 'replace', NEVER);
+        await store.put(blob, 'replace', NEVER);
+        expect((await store.get(nameOf(blob), NEVER))?.length).toBe(blob.bytes.length);
       }
       expect(await entriesOf(store)).toHaveLength(2);
     });
@@ -68,47 +55,70 @@ export function describeBlobStore(name: string, create: () => Promise<StoreUnder
     test.each([100, 100_000])('a put of %i bytes replaces what was damaged meanwhile', async (sizeBytes) => {
       const { store, overwrite } = await open();
       const blob = sampleBlob('damaged', sizeBytes);
-      await store.put(blob, NEVER);
+      await store.put(blob, 'replace', NEVER);
       await overwrite(nameOf(blob), sampleBytes('rot', sizeBytes));
-      expect(Buffer.compare((await store.get(nameOf(blob), NEVER))?.bytes ?? blob.bytes, blob.bytes)).not.toBe(0);
-      await store.put(blob, NEVER);
+      expect(Buffer.compare((await store.get(nameOf(blob), NEVER)) ?? blob.bytes, blob.bytes)).not.toBe(0);
+      await store.put(blob, 'replace', NEVER);
       const found = await store.get(nameOf(blob), NEVER);
-      expect(Buffer.compare(found?.bytes ?? new Uint8Array(), blob.bytes)).toBe(0);
+      expect(Buffer.compare(found ?? new Uint8Array(), blob.bytes)).toBe(0);
+    });
+
+    test('a put that creates leaves alone what lies there, and writes where nothing is', async () => {
+      const { store } = await open();
+      const blob = sampleBlob('created', 100);
+      for (let times = 0; times < 2; times += 1) await store.put(blob, 'create', NEVER);
+      expect(await store.stat(nameOf(blob), NEVER)).toEqual({ sizeBytes: 100 });
+    });
+
+    test('purges what is there, and says whether there was anything', async () => {
+      const { store, overwrite } = await open();
+      for (const sizeBytes of [100, 100_000]) {
+        const blob = sampleBlob('purged', sizeBytes);
+        await store.put(blob, 'replace', NEVER);
+        await overwrite(nameOf(blob), sampleBytes('rot', sizeBytes));
+        await store.put(blob, 'replace', NEVER);
+        expect(await store.purge(nameOf(blob), NEVER)).toBe(true);
+        expect(await store.get(nameOf(blob), NEVER)).toBeNull();
+        // What was set aside is gone as well: nothing is left that a second purge could find.
+        expect(await store.purge(nameOf(blob), NEVER)).toBe(false);
+      }
     });
 
     test.each([100, 100_000])('a put of %i bytes replaces what was cut short meanwhile', async (sizeBytes) => {
       const { store, overwrite } = await open();
       const blob = sampleBlob('cut', sizeBytes);
-      await store.put(blob, NEVER);
+      await store.put(blob, 'replace', NEVER);
       await overwrite(nameOf(blob), blob.bytes.subarray(0, 10));
       expect((await store.stat(nameOf(blob), NEVER))?.sizeBytes).toBe(10);
-      await store.put(blob, NEVER);
-      expect((await store.get(nameOf(blob), NEVER))?.bytes.length).toBe(sizeBytes);
+      await store.put(blob, 'replace', NEVER);
+      expect((await store.get(nameOf(blob), NEVER))?.length).toBe(sizeBytes);
     });
 
-    test('lists everything it holds, with sizes, and nothing else', async () => {
+    test('lists everything it holds, with sizes where its listing has any, and nothing else', async () => {
       const { store } = await open();
       expect(await entriesOf(store)).toEqual([]);
       const blobs = [1, 500, 65_536, 65_537, 200_000].flatMap((sizeBytes) =>
         HASH_TYPES.map((hashType) => sampleBlob(`listed ${sizeBytes}`, sizeBytes, hashType)),
       );
-      for (const blob of blobs) await store.put(blob, NEVER);
+      for (const blob of blobs) await store.put(blob, 'replace', NEVER);
       const expected = blobs
         .map((blob) => ({ ...nameOf(blob), sizeBytes: blob.bytes.length }))
         .sort((a, b) => (a.versionHash < b.versionHash ? -1 : 1));
-      expect(await entriesOf(store)).toEqual(expected);
+      const listed = await entriesOf(store);
+      const hasSizes = listed.every(({ sizeBytes }) => sizeBytes !== null);
+      expect(listed).toEqual(hasSizes ? expected : expected.map((entry) => ({ ...entry, sizeBytes: null })));
     });
 
     test('deletes what it is told to, and takes it calmly when that is not there', async () => {
       const { store } = await open();
       const kept = sampleBlob('kept', 70_000);
       for (const blob of [sampleBlob('gone', 100), sampleBlob('gone', 70_001)]) {
-        await store.put(blob, NEVER);
+        await store.put(blob, 'replace', NEVER);
         await store.delete(nameOf(blob), NEVER);
         await store.delete(nameOf(blob), NEVER);
         expect(await store.get(nameOf(blob), NEVER)).toBeNull();
       }
-      await store.put(kept, NEVER);
+      await store.put(kept, 'replace', NEVER);
       expect((await entriesOf(store)).map((entry) => entry.versionHash)).toEqual([kept.versionHash]);
     });
 
@@ -117,10 +127,10 @@ export function describeBlobStore(name: string, create: () => Promise<StoreUnder
       const blobs = Array.from({ length: 24 }, (_, index) =>
         sampleBlob(`concurrent ${index}`, index % 3 === 0 ? 70_000 + index : 100 + index),
       );
-      await Promise.all([...blobs, ...blobs].map((blob) => store.put(blob, NEVER)));
+      await Promise.all([...blobs, ...blobs].map((blob) => store.put(blob, 'replace', NEVER)));
       for (const blob of blobs) {
         const found = await store.get(nameOf(blob), NEVER);
-        expect(Buffer.compare(found?.bytes ?? new Uint8Array(), blob.bytes)).toBe(0);
+        expect(Buffer.compare(found ?? new Uint8Array(), blob.bytes)).toBe(0);
       }
       expect(await entriesOf(store)).toHaveLength(blobs.length);
     });
@@ -128,10 +138,10 @@ export function describeBlobStore(name: string, create: () => Promise<StoreUnder
     test('gives bytes of its own: who changes them changes nothing here', async () => {
       const { store } = await open();
       for (const blob of [sampleBlob('own', 100), sampleBlob('own', 70_000)]) {
-        await store.put(blob, NEVER);
-        (await store.get(nameOf(blob), NEVER))?.bytes.fill(0);
+        await store.put(blob, 'replace', NEVER);
+        (await store.get(nameOf(blob), NEVER))?.fill(0);
         const again = await store.get(nameOf(blob), NEVER);
-        expect(Buffer.compare(again?.bytes ?? new Uint8Array(), blob.bytes)).toBe(0);
+        expect(Buffer.compare(again ?? new Uint8Array(), blob.bytes)).toBe(0);
       }
     });
 
@@ -146,33 +156,34 @@ function describeAborts(open: () => Promise<StoreUnderTest>): void {
     const { store } = await open();
     const blob = sampleBlob('aborted', 100);
     const aborted = AbortSignal.abort(reason);
-    await expect(store.put(blob, aborted)).rejects.toBe(reason);
+    await expect(store.put(blob, 'replace', aborted)).rejects.toBe(reason);
     await expect(store.get(nameOf(blob), aborted)).rejects.toBe(reason);
     await expect(store.stat(nameOf(blob), aborted)).rejects.toBe(reason);
     await expect(store.delete(nameOf(blob), aborted)).rejects.toBe(reason);
+    await expect(store.purge(nameOf(blob), aborted)).rejects.toBe(reason);
     expect(await entriesOf(store)).toEqual([]);
   });
 
   test('a get that is aborted in the middle rejects with the reason, and is no fault of the store', async () => {
     const { store } = await open();
     const blob = sampleBlob('aborted in the middle', MAX_BLOB_BYTES);
-    await store.put(blob, NEVER);
+    await store.put(blob, 'replace', NEVER);
     const stopping = new AbortController();
     const getting = store.get(nameOf(blob), stopping.signal);
     stopping.abort(reason);
     // A store that has the bytes already may give them: what it may not do is call the abort a fault.
     await expect(getting.catch((error: unknown) => error)).resolves.toSatisfy(
-      (outcome) => outcome === reason || (typeof outcome === 'object' && outcome !== null && 'bytes' in outcome),
+      (outcome) => outcome === reason || outcome instanceof Uint8Array,
     );
   });
 
   test('a listing ends with the reason when it is aborted between two entries', async () => {
     const { store } = await open();
-    for (const sizeBytes of [10, 11, 70_000, 70_001]) await store.put(sampleBlob('few', sizeBytes), NEVER);
+    for (const sizeBytes of [10, 11, 70_000, 70_001]) await store.put(sampleBlob('few', sizeBytes), 'replace', NEVER);
     const stopping = new AbortController();
-    const shown: StoredEntry[] = [];
+    const shown: ListedBlob[] = [];
     const listing = async () => {
-      for await (const entry of store.list(stopping.signal)) {
+      for await (const entry of listBlobs(store, stopping.signal)) {
         shown.push(entry);
         stopping.abort(reason);
       }

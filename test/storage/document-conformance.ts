@@ -1,26 +1,32 @@
 import { describe, expect, test } from 'vitest';
-import { type ListedDocument, type ObjectStore, readText } from '../../src/storage/object-store.ts';
-import { takesAndGives } from '../../src/storage/probe.ts';
+import {
+  type ListedDocument,
+  listBlobs,
+  listDocuments,
+  type MarkPath,
+  readText,
+} from '../../src/storage/object-store.ts';
 import { parseRecordPath } from '../../src/storage/record-path.ts';
 import { NEVER } from '../sample-blobs.ts';
+import type { StoreUnderTest } from './object-store-conformance.ts';
 
 const HASH = 'c'.repeat(64);
 const occurrence = (height: number) =>
   parseRecordPath(`occurrences/keccak256/${HASH}/${height}-${'d'.repeat(64)}-0.json`);
 const AUDIT = parseRecordPath('audit/archiver-1/lost/1.json');
 
-/** What every store of records must do. `create` gives an empty one. */
-export function describeRecordStore(name: string, create: () => Promise<ObjectStore>): void {
-  describe(`${name} as a record store`, () => {
+/** What every place for records and evidence must do. */
+export function describeDocuments(open: () => Promise<StoreUnderTest>): void {
+  describe('for documents', () => {
     test('gives back a document as it was put, and null for what it has not got', async () => {
-      const store = await create();
+      const { store } = await open();
       expect(await readText(store, AUDIT, NEVER)).toBeNull();
       await store.put({ path: AUDIT, text: '{"words":"größer ✓"}\n' }, 'replace', NEVER);
       expect(await readText(store, AUDIT, NEVER)).toBe('{"words":"größer ✓"}\n');
     });
 
     test('takes the same document twice, and another in its place', async () => {
-      const store = await create();
+      const { store } = await open();
       for (const document of ['{"a":1}', '{"a":1}', '{"a":22}']) {
         await store.put({ path: AUDIT, text: document }, 'replace', NEVER);
         expect(await readText(store, AUDIT, NEVER)).toBe(document);
@@ -28,30 +34,24 @@ export function describeRecordStore(name: string, create: () => Promise<ObjectSt
     });
 
     test('a put that creates leaves alone what lies there already', async () => {
-      const store = await create();
+      const { store } = await open();
       for (const text of ['{"a":1}', '{"a":22}']) await store.put({ path: AUDIT, text }, 'create', NEVER);
       expect(await readText(store, AUDIT, NEVER)).toBe('{"a":1}');
     });
 
-    test('takes and gives something new for a probe, which leaves nothing behind', async () => {
-      const store = await create();
-      expect(takesAndGives(await store.probe(NEVER))).toBe(true);
-      expect(await Array.fromAsync(store.list({ below: 'audit/' }, NEVER))).toEqual([]);
-    });
-
     test('takes a document of a megabyte', async () => {
-      const store = await create();
+      const { store } = await open();
       const document = JSON.stringify({ transaction: 'ab'.repeat(500_000) });
       await store.put({ path: AUDIT, text: document }, 'replace', NEVER);
       expect(await readText(store, AUDIT, NEVER)).toBe(document);
     });
 
     test('lists below a prefix, in the order of names, with sizes', async () => {
-      const store = await create();
+      const { store } = await open();
       for (const path of [occurrence(9), occurrence(10), AUDIT])
         await store.put({ path, text: '{}' }, 'replace', NEVER);
       const listed = async (prefix: string): Promise<ListedDocument[]> =>
-        Array.fromAsync(store.list({ below: prefix }, NEVER));
+        Array.fromAsync(listDocuments(store, prefix, NEVER));
       const expected = [occurrence(10), occurrence(9)].map((path) => ({ path, sizeBytes: 2 }));
       expect(await listed(`occurrences/keccak256/${HASH}/`)).toEqual(expected);
       expect(await listed('occurrences/')).toEqual(expected);
@@ -60,7 +60,7 @@ export function describeRecordStore(name: string, create: () => Promise<ObjectSt
     });
 
     test('deletes, and takes it calmly when nothing is there', async () => {
-      const store = await create();
+      const { store } = await open();
       await store.put({ path: AUDIT, text: '{}' }, 'replace', NEVER);
       await store.delete(AUDIT, NEVER);
       await store.delete(AUDIT, NEVER);
@@ -68,14 +68,31 @@ export function describeRecordStore(name: string, create: () => Promise<ObjectSt
     });
 
     test('an aborted call rejects with the reason of the signal', async () => {
-      const store = await create();
+      const { store } = await open();
       const reason = new Error('enough');
       const aborted = AbortSignal.abort(reason);
       await expect(store.put({ path: AUDIT, text: '{}' }, 'replace', aborted)).rejects.toBe(reason);
       await expect(readText(store, AUDIT, aborted)).rejects.toBe(reason);
       await expect(store.delete(AUDIT, aborted)).rejects.toBe(reason);
-      await expect(Array.fromAsync(store.list({ below: 'audit/' }, aborted))).rejects.toBe(reason);
+      await expect(Array.fromAsync(listDocuments(store, 'audit/', aborted))).rejects.toBe(reason);
       expect(await readText(store, AUDIT, NEVER)).toBeNull();
     });
+  });
+}
+
+/** What every place must do in which two addresses of one place can be told from two places. */
+export function describeMarks(open: () => Promise<StoreUnderTest>): void {
+  test('a mark is there until it is deleted, and is no blob', async () => {
+    const { store } = await open();
+    const path: MarkPath = `probe/place-${'ab'.repeat(16)}`;
+    expect(await readText(store, path, NEVER)).toBeNull();
+    await store.put({ path, text: path }, 'create', NEVER);
+    expect([await readText(store, path, NEVER), await store.stat(path, NEVER)]).toEqual([
+      path,
+      { sizeBytes: path.length },
+    ]);
+    expect(await Array.fromAsync(listBlobs(store, NEVER))).toEqual([]);
+    await store.delete(path, NEVER);
+    expect(await readText(store, path, NEVER)).toBeNull();
   });
 }

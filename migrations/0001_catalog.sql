@@ -361,6 +361,8 @@ CREATE TABLE withheld (
   -- Whose record says so: an archiver id, or `file` for the list that the operator configured.
   archiver TEXT NOT NULL,
   reason TEXT NOT NULL,
+  -- What everybody who asks for the blob is told besides; NULL: nothing. `reason` is told to operators alone.
+  public_reason TEXT,
   at_ms INTEGER NOT NULL,
   -- 1: its bytes are deleted wherever that is allowed.
   purge INTEGER NOT NULL DEFAULT 0 CHECK (purge IN (0, 1)),

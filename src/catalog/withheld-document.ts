@@ -1,6 +1,20 @@
 import { z } from 'zod';
 import { type ContentName, HASH_TYPES, parseVersionHash } from '../core/blob/ids.ts';
 
+export const MAX_PUBLIC_REASON_CHARS = 300;
+/** Line ends, what a terminal would obey, and marks that turn the direction of the text around. */
+const NOT_ONE_PLAIN_LINE = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/u;
+
+/** Text for publication: one line, since it stands in answers, in logs and on a page. */
+export function isPublicReason(text: string): boolean {
+  return text.trim() !== '' && text.length <= MAX_PUBLIC_REASON_CHARS && !NOT_ONE_PLAIN_LINE.test(text);
+}
+
+/** null: the value is no text for publication. What another program wrote keeps the record from nothing else. */
+export function publicReasonIn(value: unknown): string | null {
+  return typeof value === 'string' && isPublicReason(value) ? value : null;
+}
+
 const isoTime = z.iso.datetime();
 const withheldDocument = z.looseObject({
   format: z.literal(1),
@@ -10,6 +24,7 @@ const withheldDocument = z.looseObject({
     .regex(/^[0-9a-f]{64}$/)
     .transform((text) => parseVersionHash(text)),
   reason: z.string().default(''),
+  publicReason: z.unknown().optional().transform(publicReasonIn),
   at: isoTime,
   revokedAt: isoTime.nullable(),
 });

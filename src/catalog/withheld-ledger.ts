@@ -15,7 +15,10 @@ import { withheldPath } from './withheld-document.ts';
 export interface WithheldEntry extends ContentName {
   /** Whose record says so: an archiver id, or `file` for the configured list. */
   readonly archiver: string;
+  /** For operators: it is shown on no public route. */
   readonly reason: string;
+  /** For everybody who asks for the blob; null: nothing was given for publication. */
+  readonly publicReason: string | null;
   readonly atMs: number;
   /** Its bytes are deleted wherever that is allowed. */
   readonly purge: boolean;
@@ -26,10 +29,11 @@ const row = z.object({
   hash_type: z.number(),
   archiver: z.string(),
   reason: z.string(),
+  public_reason: z.string().nullable(),
   at_ms: z.number(),
   purge: z.number(),
 });
-const COLUMNS = 'version_hash, hash_type, archiver, reason, at_ms, purge';
+const COLUMNS = 'version_hash, hash_type, archiver, reason, public_reason, at_ms, purge';
 
 /** What was taken down. Triggers of the schema keep it out of every queue; the names are few, and held in memory. */
 export class WithheldLedger {
@@ -58,8 +62,8 @@ export class WithheldLedger {
     this.#custom = custom;
     this.#all = database.prepare(`SELECT ${COLUMNS} FROM withheld ORDER BY at_ms, version_hash, hash_type, archiver`);
     this.#put = database.prepare(
-      `INSERT INTO withheld (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET reason = excluded.reason, purge = MAX(purge, excluded.purge)`,
+      `INSERT INTO withheld (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET reason = excluded.reason, public_reason = excluded.public_reason, purge = MAX(purge, excluded.purge)`,
     );
     this.#remove = database.prepare('DELETE FROM withheld WHERE version_hash = ? AND hash_type = ? AND archiver = ?');
     this.#byHash = this.#read();
@@ -81,6 +85,11 @@ export class WithheldLedger {
     return this.#byHash.has(name.versionHash) && this.find(name).length > 0;
   }
 
+  /** What was given for publication by the first archiver that gave anything; null: nobody did. */
+  publicReason(name: NamedHash): string | null {
+    return this.find(name).find(({ publicReason }) => publicReason !== null)?.publicReason ?? null;
+  }
+
   /** How many contents are withheld. */
   get count(): number {
     return new Set(this.list().map(({ hashType, versionHash }) => `${hashType}/${versionHash}`)).size;
@@ -94,11 +103,21 @@ export class WithheldLedger {
     if (entries.length === 0) return;
     this.#tables.transaction('record what is withheld', () => {
       for (const entry of entries) {
-        const { versionHash, hashType, archiver, reason, atMs, purge } = entry;
+        const { versionHash, hashType, archiver, reason, publicReason, atMs, purge } = entry;
         // Before the row: what keeps it out of the books keeps its placements from being looked for as well.
         if (!this.has(entry)) this.#takeOut(entry);
-        this.#put.run(hashKey(versionHash), hashTypeCode(hashType), archiver, reason, atMs, purge ? 1 : 0);
-        if (evidence) this.#evidence(this.find(entry).find((one) => one.archiver === archiver) ?? entry, reason, null);
+        this.#put.run(
+          hashKey(versionHash),
+          hashTypeCode(hashType),
+          archiver,
+          reason,
+          publicReason,
+          atMs,
+          purge ? 1 : 0,
+        );
+        // The take-down is as old as its first record.
+        const atFirst = this.find(entry).find((one) => one.archiver === archiver)?.atMs ?? atMs;
+        if (evidence) this.#evidence({ ...entry, atMs: atFirst }, null);
       }
     });
     this.#byHash = this.#read();
@@ -109,9 +128,9 @@ export class WithheldLedger {
     if (entries.length === 0) return [];
     const left = this.#tables.transaction('record what is withheld no more', () =>
       entries.filter((entry) => {
-        const { versionHash, hashType, archiver, reason } = entry;
+        const { versionHash, hashType, archiver } = entry;
         this.#remove.run(hashKey(versionHash), hashTypeCode(hashType), archiver);
-        if (evidence) this.#evidence(entry, reason, nowMs);
+        if (evidence) this.#evidence(entry, nowMs);
         if (this.find(entry).some((one) => one.archiver !== archiver)) return false;
         this.#letIn(entry);
         return true;
@@ -163,12 +182,13 @@ export class WithheldLedger {
     chain.queueAgain(name);
   }
 
-  #evidence({ hashType, versionHash, atMs }: WithheldEntry, reason: string, revokedMs: number | null): void {
+  #evidence({ hashType, versionHash, reason, publicReason, atMs }: WithheldEntry, revokedMs: number | null): void {
     this.#outbox.put(withheldPath({ hashType, versionHash }), {
       format: 1,
       hashType,
       versionHash,
       reason,
+      ...(publicReason === null ? {} : { publicReason }),
       at: new Date(atMs).toISOString(),
       revokedAt: revokedMs === null ? null : new Date(revokedMs).toISOString(),
     });
@@ -187,6 +207,7 @@ function decode(value: unknown): WithheldEntry {
     hashType: hashTypeFrom(found.hash_type),
     archiver: found.archiver,
     reason: found.reason,
+    publicReason: found.public_reason,
     atMs: found.at_ms,
     purge: found.purge === 1,
   };

@@ -19,7 +19,7 @@ export type MissingBlob = Exclude<BlobLookup, { readonly kind: 'found' }>;
 export function missingAnswer(lookup: MissingBlob, versionHash: VersionHash): Answer {
   switch (lookup.kind) {
     case 'withheld':
-      return withheldAnswer(versionHash);
+      return withheldAnswer(versionHash, lookup.publicReason);
     case 'lost':
       return lostAnswer(versionHash, lookup.loss);
     case 'absent':
@@ -33,9 +33,12 @@ export function missingAnswer(lookup: MissingBlob, versionHash: VersionHash): An
   }
 }
 
-/** What is recorded, and no more: an operator's reason is the operator's own, and is not published. */
-export function withheldAnswer(versionHash: VersionHash): Answer {
-  return problemAnswer('blob/withheld', `The operator withholds ${versionHash}.`);
+/** What is recorded, and of reasons only what the operator gave for publication. */
+export function withheldAnswer(versionHash: VersionHash, publicReason: string | null): Answer {
+  if (publicReason === null) return problemAnswer('blob/withheld', `The operator withholds ${versionHash}.`);
+  return problemAnswer('blob/withheld', `The operator withholds ${versionHash}: ${publicReason}`, {
+    members: { publicReason },
+  });
 }
 
 export function cannotTellAnswer({ reason, message, retryAfterSeconds }: ChainUnavailable): Answer {

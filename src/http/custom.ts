@@ -45,7 +45,7 @@ export function customRoutes(view: CustomView): Route[] {
           case 'absent':
             return problemAnswer('custom/absent', `No bytes with keccak256 ${keccak} were kept for ${versionHash}.`);
           case 'withheld':
-            return withheldAnswer(versionHash);
+            return withheldAnswer(versionHash, found.publicReason);
           case 'unavailable':
             return problemAnswer('blob/store-fault', found.message);
           default:

@@ -5,7 +5,7 @@ import { PROBLEMS, type ProblemCode } from './problem-table.ts';
 import { defineRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
 
 /** Of the routes, not of the program: a new route or member raises the second number, what breaks clients the first. */
-const API_VERSION = '1.1.0';
+const API_VERSION = '1.2.0';
 
 export const DESCRIPTION_PATH = '/openapi.json';
 
@@ -53,6 +53,8 @@ const PROBLEM = z.looseObject({
   code: z.string(),
   detail: z.string(),
   hint: z.string(),
+  /** Of `blob/withheld`: what the operator gave for publication, where anything was. */
+  publicReason: z.string().exactOptional(),
 });
 
 /** The description of all routes, itself included, made of the schemas that decode their requests. */

@@ -22,6 +22,8 @@ export const RECORD = z.object({
   /** The name of the blob on IPFS; null while it is not known which hash its name is. */
   cid: z.string().nullable(),
   state: z.enum(['seen', 'spooled', 'stored', 'withheld']),
+  /** Of what is withheld: what its operator gave for publication. */
+  publicReason: z.string().nullable(),
   sizeBytes: z.int(),
   listedTxid: HASH_TEXT.nullable(),
   medianTimeSeconds: z.int().nullable(),
@@ -44,6 +46,7 @@ export function recordOnWire(record: ContentRecord): z.input<typeof RECORD> {
     hashType: record.hashType,
     cid: record.hashType === null ? null : String(blobCid({ ...record, hashType: record.hashType })),
     state: record.state,
+    publicReason: record.publicReason,
     sizeBytes: record.sizeBytes,
     listedTxid: record.listedTxid,
     medianTimeSeconds: record.medianTimeSeconds,

@@ -157,6 +157,7 @@ function recordOf(record: BlobRecord): HTMLElement[] {
     ['Version hash', record.versionHash],
     ['Hash type', record.hashType ?? 'not known yet'],
     ['State', record.state === 'seen' ? 'not here yet' : record.state],
+    ...(record.publicReason === null ? [] : [['Withheld because', record.publicReason] satisfies [string, string]]),
     ['Size', sizeOf(record.sizeBytes)],
     ['First seen', dateAndClock(record.seenAt)],
     ['Durable since', record.spooledAt === null ? 'not yet' : dateAndClock(record.spooledAt)],

@@ -50,8 +50,10 @@ export class ArchiveReader {
 
   /** null: nobody forbids it to be given out. */
   refusal(name: NamedHash): Withheld | null {
-    const [first] = this.#modules.catalog.withheld.find(name);
-    return first === undefined ? null : { kind: 'withheld', at: new Date(first.atMs).toISOString() };
+    const { withheld } = this.#modules.catalog;
+    const [first] = withheld.find(name);
+    if (first === undefined) return null;
+    return { kind: 'withheld', at: new Date(first.atMs).toISOString(), publicReason: withheld.publicReason(name) };
   }
 
   async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {

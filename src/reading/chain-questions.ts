@@ -118,8 +118,10 @@ export class ChainQuestions implements ChainView {
   }
 
   async proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup> {
-    const [withheld] = this.#modules.catalog.withheld.find(name);
-    if (withheld !== undefined) return { kind: 'withheld', at: new Date(withheld.atMs).toISOString() };
+    const { withheld } = this.#modules.catalog;
+    const [first] = withheld.find(name);
+    if (first !== undefined)
+      return { kind: 'withheld', at: new Date(first.atMs).toISOString(), publicReason: withheld.publicReason(name) };
     const final = this.#modules.chain.finalHeight;
     const contents = this.#contents(name);
     if (contents.length === 0) return { kind: 'absent' };

@@ -7,6 +7,7 @@ export function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurre
     versionHash: wanted.versionHash,
     hashType: wanted.hashType,
     state: 'seen',
+    publicReason: null,
     sizeBytes: wanted.sizeBytes,
     listedTxid: wanted.txid,
     medianTimeSeconds: wanted.medianTimeSeconds,

@@ -54,6 +54,7 @@ export class ContentRecords {
       versionHash: entry.versionHash,
       hashType: entry.hashType,
       state: catalog.withheld.has(entry) ? 'withheld' : entry.state,
+      publicReason: catalog.withheld.publicReason(entry),
       sizeBytes: entry.sizeBytes,
       listedTxid: entry.txid,
       medianTimeSeconds: entry.medianTimeSeconds,

@@ -41,6 +41,8 @@ export interface ContentRecord extends OccurrencePageOfRecord {
   /** null: only listed so far, and a list does not say which hash it is. */
   readonly hashType: HashType | null;
   readonly state: ContentState;
+  /** Of what is withheld: what its operator gave for publication. */
+  readonly publicReason: string | null;
   readonly sizeBytes: number;
   /** The transaction that the node's list named. */
   readonly listedTxid: TxId | null;
@@ -75,6 +77,8 @@ export interface Withheld {
   readonly kind: 'withheld';
   /** Since when; null: only the name is known. */
   readonly at: string | null;
+  /** What its operator gave for publication; null: nothing. */
+  readonly publicReason: string | null;
 }
 
 /** What an archiver says that was asked for it: it was lost. */

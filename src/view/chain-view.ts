@@ -84,7 +84,7 @@ export type BlockLookup = Found<{ readonly block: WalkedBlockFacts }> | Absent |
 export type ProofLookup =
   | Found<{ readonly records: readonly OccurrenceRecord[] }>
   | Absent
-  | { readonly kind: 'withheld'; readonly at: string | null }
+  | { readonly kind: 'withheld'; readonly at: string | null; readonly publicReason: string | null }
   | ChainUnavailable;
 export type SafetyAnswer = { readonly kind: 'told'; readonly safe: readonly boolean[] } | ChainUnavailable;
 export type LastBlock = Found<{ readonly block: BlockPlace }> | ChainUnavailable;

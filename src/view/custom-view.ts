@@ -5,7 +5,7 @@ export type CustomLookup =
   | { readonly kind: 'found'; readonly bytes: Uint8Array }
   /** None were kept under this name. */
   | { readonly kind: 'absent' }
-  | { readonly kind: 'withheld' }
+  | { readonly kind: 'withheld'; readonly publicReason: string | null }
   | { readonly kind: 'unavailable'; readonly message: string };
 
 /** What the HTTP room may ask of bytes that match neither hash. */

@@ -92,14 +92,17 @@ test('what is withheld is not given from the moment that it is', async () => {
   expect(archive.glance(blob.versionHash)).not.toBeNull();
   const { hashType, versionHash } = blob;
   catalog.withheld.record(
-    [{ hashType, versionHash, archiver: 'file', reason: 'an order', atMs: 1, purge: false }],
+    [{ hashType, versionHash, archiver: 'file', publicReason: null, reason: 'an order', atMs: 1, purge: false }],
     false,
   );
   expect(archive.glance(versionHash)).toBeNull();
   expect(archive.glance(other.versionHash)).not.toBeNull();
   await archive.read(large, NEVER);
   (await archive.open(large, NEVER))?.close();
-  catalog.withheld.record([{ ...nameOf(large), archiver: 'file', reason: 'an order', atMs: 1, purge: false }], false);
+  catalog.withheld.record(
+    [{ ...nameOf(large), archiver: 'file', publicReason: null, reason: 'an order', atMs: 1, purge: false }],
+    false,
+  );
   expect(await archive.open(large, NEVER)).toBeNull();
 });
 

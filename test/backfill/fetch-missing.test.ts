@@ -204,7 +204,7 @@ describe('what is fetched', () => {
     if (first === undefined) throw new Error('no blob');
     const { hashType, versionHash } = first;
     catalog.withheld.record(
-      [{ hashType, versionHash, archiver: 'a', reason: 'told to', atMs: 1, purge: false }],
+      [{ hashType, versionHash, archiver: 'a', publicReason: null, reason: 'told to', atMs: 1, purge: false }],
       false,
     );
     const asked = new Map<string, number>();

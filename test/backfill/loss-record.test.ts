@@ -87,7 +87,7 @@ describe('what nobody gave', () => {
     );
     await apart.losses.judge(apart.content, answers('absent'), NEVER);
     const down = await scene();
-    const entry = { ...nameOf(BLOB), archiver: 'a', reason: 'told to', atMs: 1, purge: false };
+    const entry = { ...nameOf(BLOB), archiver: 'a', publicReason: null, reason: 'told to', atMs: 1, purge: false };
     down.catalog.withheld.record([entry], false);
     await down.losses.judge(down.content, answers('absent'), NEVER);
     expect([apart.catalog.losses.page(null, 1), down.catalog.losses.page(null, 1)]).toEqual([[], []]);

@@ -46,7 +46,7 @@ const steps: Readonly<Record<string, (catalog: Catalog, at: string, which: strin
 
 function withheld(which: string) {
   const { hashType, versionHash } = spooled(which);
-  return { hashType, versionHash, archiver: ARCHIVER, reason: 'a test', atMs: 1, purge: false };
+  return { hashType, versionHash, archiver: ARCHIVER, reason: 'a test', publicReason: null, atMs: 1, purge: false };
 }
 
 /** Before that nothing is known to be in no block. */

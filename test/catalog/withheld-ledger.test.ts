@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { parseWithheldDocument } from '../../src/catalog/withheld-document.ts';
 import type { WithheldEntry } from '../../src/catalog/withheld-ledger.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -13,6 +14,7 @@ const takenDown: WithheldEntry = {
   ...name,
   archiver: OURS,
   reason: 'court order 17',
+  publicReason: null,
   atMs: 1_767_225_600_000,
   purge: false,
 };
@@ -177,6 +179,39 @@ describe('what is withheld', () => {
     expect(catalog.withheld.has({ versionHash, hashType: 'blake2s256' })).toBe(false);
     expect(catalog.withheld.typesOf({ versionHash: sighting('b').versionHash, hashType: null }, [])).toHaveLength(2);
     expect(catalog.withheld.typesOf({ versionHash, hashType: null }, ['blake2s256'])).toEqual(['blake2s256']);
+  });
+
+  test('has a reason for publication beside the private one, in the evidence and after a restart, until it is said anew', () => {
+    const folder = temporaryFolder();
+    const catalog = openCatalog({ folder });
+    catalog.withheld.record([takenDown], true);
+    expect(catalog.withheld.publicReason(name)).toBeNull();
+    expect(catalog.evidence.find(PATH)).not.toHaveProperty('publicReason');
+    const publicly = { ...takenDown, publicReason: 'A court in X said so.' };
+    catalog.withheld.record([publicly], true);
+    // Another archiver that gives no reason for publication takes none away.
+    catalog.withheld.record([{ ...takenDown, archiver: '00'.repeat(8) }], false);
+    expect(openCatalog({ folder }).withheld.publicReason({ ...name, hashType: null })).toBe('A court in X said so.');
+    const document = catalog.evidence.find(PATH);
+    expect(document).toMatchObject({ reason: 'court order 17', publicReason: 'A court in X said so.' });
+    catalog.withheld.record([takenDown], true);
+    expect(catalog.withheld.publicReason(name)).toBeNull();
+    expect(catalog.evidence.find(PATH)).not.toHaveProperty('publicReason');
+  });
+
+  test.each([
+    [undefined, null],
+    [null, null],
+    ['A court in X said so.', 'A court in X said so.'],
+    ['two\nlines', null],
+    ['\u001b[2Jcleared', null],
+    ['turned \u202Earound', null],
+    ['x'.repeat(301), null],
+    [' ', null],
+    [17, null],
+  ])('a record with %j for publication is in force, and publishes %j', (publicReason, published) => {
+    const document = { format: 1, ...name, reason: 'r', publicReason, at: new Date(0).toISOString(), revokedAt: null };
+    expect(parseWithheldDocument(JSON.stringify(document))).toMatchObject({ ...name, publicReason: published });
   });
 
   test('again changes the reason, keeps the time, and never takes a purge back', () => {

@@ -174,7 +174,10 @@ describe('the audit', () => {
       ['c', 'd'],
     ]);
     store(catalog, ['a', 'b']);
-    catalog.withheld.record([{ ...name('b'), archiver: 'x', reason: 'an order', atMs: 1, purge: false }], false);
+    catalog.withheld.record(
+      [{ ...name('b'), archiver: 'x', publicReason: null, reason: 'an order', atMs: 1, purge: false }],
+      false,
+    );
     // Two that hash to something else, of one content; and of another one whose own bytes are here after all.
     for (const [label, keccak] of [
       ['c', 'one'],

@@ -111,6 +111,50 @@ describe('a blob that was taken down', () => {
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining(`${taken} is not withheld.`)]);
   });
 
+  test('tells everybody the reason for publication, and nobody without a right to it the private one', async () => {
+    const { node, taken, txid } = await nodeWithBlobs();
+    const setup = { dataDir: temporaryFolder(), node };
+    const env = environmentOf(setup);
+    const daemon = await startArchiveHere(setup);
+    await untilStored(daemon, 2);
+    const words = ['withhold', taken, '--reason', 'sealed order 17', '--public-reason', 'Removed by a court in X.'];
+    const done = await holdfastHere(words, { env });
+    expect([done.code, done.stdout]).toEqual([
+      0,
+      expect.stringMatching(/: sealed order 17; publicly: Removed by a court in X\.\n$/),
+    ]);
+    const bytes = ['/v1/blobs/', '/vh/', '/raw/vh/', '/get/0x00'].map((route) => `${route}${taken}`);
+    for (const path of [...bytes, `/v1/blobs/${taken}/proof`, `/v1/transactions/${txid}/data`]) {
+      const answer = await daemon.client.get(path);
+      expect([path, answer.status, JSON.parse(answer.body.toString())]).toMatchObject([
+        path,
+        451,
+        { publicReason: 'Removed by a court in X.' },
+      ]);
+    }
+    const record: unknown = JSON.parse((await daemon.client.get(`/v1/blobs/${taken}/record`)).body.toString());
+    expect(record).toMatchObject({ state: 'withheld', publicReason: 'Removed by a court in X.' });
+    const rpc = await post(daemon, '/', { id: 1, method: 'getnevmblobdata', params: [taken, true] });
+    expect(rpc.body).toMatchObject({
+      error: { message: 'The operator withholds the blob: Removed by a court in X.' },
+    });
+    const open = ['/v1/status', '/v1/window', '/v1/blobs', '/metrics', '/readyz', '/openapi.json', '/'];
+    const ofIt = [`/v1/blobs/${taken}/record`, `/v1/transactions/${txid}`, ...bytes];
+    for (const path of [...open, ...ofIt]) {
+      expect([path, (await daemon.client.get(path)).body.toString()]).toEqual([
+        path,
+        expect.not.stringContaining('sealed'),
+      ]);
+    }
+    expect(JSON.stringify(rpc.body)).not.toContain('sealed');
+    const listed = await holdfastHere(['withhold', '--list', '--json'], { env });
+    expect(JSON.parse(listed.stdout)).toMatchObject({
+      withheld: [{ reason: 'sealed order 17', publicReason: 'Removed by a court in X.' }],
+    });
+    const twoLines = await holdfastHere(['withhold', taken, '--reason', 'x', '--public-reason', 'a\nb'], { env });
+    expect([twoLines.code, twoLines.stderr]).toEqual([2, expect.stringContaining('one line')]);
+  });
+
   test('with its bytes purged is fetched again when it is let in, while the node has it', async () => {
     const { node, taken } = await nodeWithBlobs();
     const setup = { dataDir: temporaryFolder(), node };
@@ -162,6 +206,7 @@ describe('a blob that was taken down', () => {
     [['withhold'], 'Give a version hash'],
     [['withhold', 'ab'.repeat(32)], 'Give a version hash'],
     [['withhold', 'ab'.repeat(32), '--purge'], 'Give a version hash'],
+    [['withhold', 'ab'.repeat(32), '--public-reason', 'x'], 'Give a version hash'],
     [['withhold', '--reason', 'x'], 'Name the version hash'],
     [['withhold', 'zz', '--reason', 'x'], 'version hash'],
     [['withhold', 'ab'.repeat(32), '--list'], '--list takes no version hash'],
@@ -191,9 +236,12 @@ describeWithServers('a take-down on a shared bucket', () => {
     const daemon = await startArchiveHere(first);
     await untilStored(daemon, 2);
     await untilDrained(daemon, ['s3']);
-    const done = await holdfastHere(['withhold', taken, '--reason', 'shared', '--purge', '--json'], {
-      env: environmentOf(first),
-    });
+    const done = await holdfastHere(
+      ['withhold', taken, '--reason', 'shared', '--public-reason', 'Said in X.', '--purge', '--json'],
+      {
+        env: environmentOf(first),
+      },
+    );
     expect(done.code).toBe(0);
     const said = JSON.parse(done.stdout);
     expect(said.purged).toMatchObject([{ place: 'local' }, { place: 's3', outcome: 'deleted' }]);
@@ -212,6 +260,11 @@ describeWithServers('a take-down on a shared bucket', () => {
     await eventually(async () =>
       expect(await codes(reader, [`/v1/blobs/${taken}`, `/v1/blobs/${other}`])).toEqual([451, 200]),
     );
+    for (const one of [standby, reader]) {
+      const answer = JSON.parse((await one.client.get(`/v1/blobs/${taken}`)).body.toString());
+      expect(answer).toMatchObject({ publicReason: 'Said in X.' });
+      expect(JSON.stringify(answer)).not.toContain('shared');
+    }
     expect((await Array.fromAsync(listBlobs(store, NEVER))).map(({ versionHash }) => versionHash)).toEqual([other]);
 
     const back = await holdfastHere(['withhold', taken, '--revoke'], { env: environmentOf(first) });

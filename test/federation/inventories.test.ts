@@ -53,7 +53,10 @@ function hold(catalog: Catalog, { label, holding, hashType = 'keccak256' }: Mine
   if (holding === 'lost') {
     catalog.losses.record([{ ...name, upToHeight: height, deadlineSeconds: 1, answers: [] }]);
   } else if (holding === 'withheld') {
-    catalog.withheld.record([{ ...name, archiver: 'me', reason: 'an order', atMs: 1, purge: false }], false);
+    catalog.withheld.record(
+      [{ ...name, archiver: 'me', publicReason: null, reason: 'an order', atMs: 1, purge: false }],
+      false,
+    );
   } else if (holding === 'custom') {
     catalog.custom.record({ versionHash, keccak: versionHash }, 3, 'local');
   } else if (holding === 'stored') {

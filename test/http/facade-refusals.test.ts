@@ -170,7 +170,7 @@ describe('a refused call to the façade carries an error and no result', () => {
 
   test('of a blob that the operator withholds: 503', async () => {
     const { port, url, view } = await serving();
-    view.reading = async () => ({ kind: 'withheld', at: null });
+    view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
     expectRefused(await sent(port, post()), 503);
     expect(await daBatch(url, [HASH])).toEqual(['error']);
   });

@@ -43,6 +43,7 @@ export function recordOf(blob: VerifiedBlob): ContentRecord {
     versionHash: blob.versionHash,
     hashType: blob.hashType,
     state: 'stored',
+    publicReason: null,
     sizeBytes: blob.bytes.length,
     listedTxid: null,
     medianTimeSeconds: 1_700_000_000,

@@ -125,7 +125,7 @@ test('ranges, conditions and HEAD are answered from a file, and a withheld blob 
   expect((await get({ headers: { 'if-none-match': etag } })).status).toBe(304);
   expect((await get({ method: 'HEAD' })).headers.get('content-length')).toBe(String(LARGE_BYTES));
   view.isWithheldNow = true;
-  view.reading = async () => ({ kind: 'withheld', at: null });
+  view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
   expect((await get()).status).toBe(451);
 });
 

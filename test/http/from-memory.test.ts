@@ -71,7 +71,7 @@ test('what is withheld from now on is not given out of memory', async () => {
   expect((await get()).status).toBe(200);
   expect((await get()).status).toBe(200);
   isWithheld = true;
-  view.reading = async () => ({ kind: 'withheld', at: null });
+  view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
   expect((await get()).status).toBe(451);
   isWithheld = false;
   expect((await get()).status).toBe(200);
@@ -118,7 +118,7 @@ test('what is withheld is not given at once either, nor what a fault of the disk
   const view = new GlancingView();
   const { get, reported } = await cached({ cacheBytes: 0 }, view);
   view.isHidden = true;
-  view.reading = async () => ({ kind: 'withheld', at: null });
+  view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
   expect((await get()).status).toBe(451);
   expect(view.glances).toBe(0);
   view.isHidden = false;

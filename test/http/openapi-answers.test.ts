@@ -156,7 +156,7 @@ describe('every answer is as the description says', () => {
       view.reading = async () => ({ kind: 'unavailable', reason: 'store-fault', message: 'No.', retryAfterSeconds: 1 });
     },
     'what was taken down': ({ view }) => {
-      view.reading = async () => ({ kind: 'withheld', at: null });
+      view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
     },
     'what is lost': ({ view, chain }) => {
       view.reading = async () => ({ kind: 'absent' });

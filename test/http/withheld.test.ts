@@ -7,19 +7,48 @@ import { rpc } from './rpc-call.ts';
 const BLOB = blobOf(bytesOf(300));
 const HASH = BLOB.versionHash;
 
-function withholding() {
+function withholding(publicReason: string | null = null) {
   const view = new FakeArchiveView();
   const chain = new FakeChainView();
   const { txid } = chain.mine(BLOB, 5);
-  view.reading = async () => ({ kind: 'withheld', at: '2026-01-01T00:00:00.000Z' });
-  chain.proving = { kind: 'withheld', at: null };
-  const custom = { read: async () => ({ kind: 'withheld' as const }) };
+  view.reading = async () => ({ kind: 'withheld', at: '2026-01-01T00:00:00.000Z', publicReason });
+  chain.proving = { kind: 'withheld', at: null, publicReason };
+  const custom = { read: async () => ({ kind: 'withheld' as const, publicReason }) };
   return { txid, ...injectable(view, chain, { custom }) };
 }
 
 test('says of a withheld blob that its operator withholds it, and nothing of a reason, on every route', async () => {
   const { inject, txid } = withholding();
-  const paths = [
+  for (const path of pathsOf(txid)) {
+    const answer = await inject(path);
+    expect([path, answer.statusCode]).toEqual([path, 451]);
+    expect(answer.json()).toMatchObject({
+      code: 'blob/withheld',
+      title: 'The blob is withheld by the operator',
+      detail: `The operator withholds ${HASH}.`,
+    });
+    expect(answer.json()).not.toHaveProperty('publicReason');
+    expect(answer.body).not.toMatch(/compel|had to|forced|order|law/i);
+  }
+});
+
+test('gives the reason for publication on every route', async () => {
+  const { inject, txid } = withholding('A court in X said so.');
+  for (const path of pathsOf(txid)) {
+    const answer = await inject(path);
+    expect([path, answer.statusCode]).toEqual([path, 451]);
+    expect(answer.json()).toMatchObject({
+      detail: `The operator withholds ${HASH}: A court in X said so.`,
+      publicReason: 'A court in X said so.',
+    });
+  }
+  const { error } = await rpc(inject, 'getnevmblobdata', HASH, true);
+  expect(error).toEqual({ code: -32603, message: 'The operator withholds the blob: A court in X said so.' });
+  expect((await inject('/openapi.json')).body).toContain('"publicReason":{"type":"string"}');
+});
+
+function pathsOf(txid: string): string[] {
+  return [
     `/v1/blobs/${HASH}`,
     `/v1/blobs/${HASH}/record`,
     `/v1/blobs/${HASH}/proof`,
@@ -29,17 +58,7 @@ test('says of a withheld blob that its operator withholds it, and nothing of a r
     `/raw/vh/${HASH}`,
     `/get/0x00${HASH}`,
   ];
-  for (const path of paths) {
-    const answer = await inject(path);
-    expect([path, answer.statusCode]).toEqual([path, 451]);
-    expect(answer.json()).toMatchObject({
-      code: 'blob/withheld',
-      title: 'The blob is withheld by the operator',
-      detail: `The operator withholds ${HASH}.`,
-    });
-    expect(answer.body).not.toMatch(/compel|had to|forced|order|law/i);
-  }
-});
+}
 
 test('answers -32603 on the façade, in the same words', async () => {
   const { inject } = withholding();

@@ -121,7 +121,7 @@ describe('the picture of the window', () => {
     const { catalog, pictures, mine, spool, states } = scene();
     mine('down', 'other');
     spool('other');
-    const entry = { ...nameOf('down'), archiver: 'me', reason: 'ordered', atMs: 1, purge: false };
+    const entry = { ...nameOf('down'), archiver: 'me', publicReason: null, reason: 'ordered', atMs: 1, purge: false };
     catalog.withheld.record([entry], false);
     for (let block = 0; block < 100; block += 1) mine();
     expect([states()[0], pictures.picture().atRisk]).toEqual([['withheld', 'spooled'], 0]);

@@ -281,7 +281,15 @@ test('a blob that is purged while it is put does not stay at the backend', async
   const made = await scene([s3]);
   await made.spool(BLOB);
   const { hashType, versionHash } = BLOB;
-  const entry = { hashType, versionHash, archiver: 'ours', reason: 'an order', atMs: 1, purge: true };
+  const entry = {
+    hashType,
+    versionHash,
+    archiver: 'ours',
+    publicReason: null,
+    reason: 'an order',
+    atMs: 1,
+    purge: true,
+  };
   s3.before = (operation) => {
     if (operation === 'putNew') made.catalog.withheld.record([entry], false);
   };

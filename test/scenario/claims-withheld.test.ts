@@ -36,7 +36,11 @@ async function happen(scene: Scene, withheld: Set<string>, what: Event): Promise
     case 'withhold':
       if (one === undefined) return;
       withheld.add(one.versionHash);
-      await scene.archive.takeDowns.withhold(nameOf(one.versionHash), 'a test', what.purge, NEVER);
+      await scene.archive.takeDowns.withhold(
+        nameOf(one.versionHash),
+        { reason: 'a test', publicReason: null, purge: what.purge },
+        NEVER,
+      );
       return;
     case 'let in':
       if (one === undefined || !withheld.has(one.versionHash)) return;

@@ -10,7 +10,8 @@ import type { VerbOptions } from '../verb-options.ts';
 export function define(command: Command): Command {
   return command
     .argument('[version hash]', '64 hex characters; 0x and the 66-character form are accepted')
-    .option('--reason <text>', 'why; recorded on every backend')
+    .option('--reason <text>', 'why; recorded on every backend, and shown to operators alone')
+    .option('--public-reason <text>', 'one line that everybody who asks for the blob is told')
     .option('--purge', 'also delete its bytes, here and on every backend that allows it')
     .option('--revoke', 'serve it again, as far as its bytes can still be found')
     .option('--list', 'show what is withheld, by whom and why');
@@ -21,6 +22,7 @@ const entry = z.object({
   hashType: z.string(),
   archiver: z.string(),
   reason: z.string(),
+  publicReason: z.string().nullable(),
   atMs: z.number(),
   purge: z.boolean(),
 });
@@ -55,10 +57,11 @@ export async function handle(options: VerbOptions, context: CliContext, [hash]: 
 }
 
 function askedJob(hash: string | undefined, { own }: VerbOptions): AskedJob {
-  const { list, revoke, reason, purge } = own;
+  const { list, revoke, reason, publicReason, purge } = own;
   const given = [list, revoke, reason].filter((one) => one !== undefined);
-  if (given.length !== 1 || (purge === true && reason === undefined)) {
-    throw usage('Give a version hash with --reason (and --purge), or with --revoke; or --list alone.');
+  const isDetailed = purge === true || publicReason !== undefined;
+  if (given.length !== 1 || (isDetailed && reason === undefined)) {
+    throw usage('Give a version hash with --reason (and --public-reason, --purge), or with --revoke; or --list alone.');
   }
   if (list === true) {
     if (hash !== undefined) throw usage('--list takes no version hash.');
@@ -67,7 +70,7 @@ function askedJob(hash: string | undefined, { own }: VerbOptions): AskedJob {
   if (hash === undefined) throw usage('Name the version hash of the blob.');
   parseNamedHash(hash);
   if (revoke === true) return { kind: 'withhold-revoke', parameters: { hash } };
-  return { kind: 'withhold', parameters: { hash, reason, purge: purge === true } };
+  return { kind: 'withhold', parameters: { hash, reason, publicReason: publicReason ?? null, purge: purge === true } };
 }
 
 function linesOf(kind: string, report: unknown): string[] {
@@ -99,11 +102,12 @@ function linesOf(kind: string, report: unknown): string[] {
   ];
 }
 
-function lineOf({ hashType, versionHash, archiver, reason, atMs, purge }: z.infer<typeof entry>): string {
+function lineOf(one: z.infer<typeof entry>): string {
+  const { hashType, versionHash, archiver, reason, publicReason, atMs, purge } = one;
   const at = new Date(atMs).toISOString();
   // A reason may come from another archiver: what a terminal would obey is not shown.
   const shown = reason.replaceAll(/\p{Cc}/gu, ' ');
-  return `withheld ${hashType} ${versionHash} since ${at} by ${archiver}${purge ? ', purged' : ''}: ${shown}`;
+  return `withheld ${hashType} ${versionHash} since ${at} by ${archiver}${purge ? ', purged' : ''}: ${shown}${publicReason === null ? '' : `; publicly: ${publicReason}`}`;
 }
 
 function waitingLines(waiting: Readonly<Record<string, string>>): string[] {

@@ -11,6 +11,7 @@ const WITHHELD = z.object({
   hashType: z.string(),
   archiver: z.string(),
   reason: z.string(),
+  publicReason: z.string().nullable(),
   at: z.iso.datetime(),
   purge: z.boolean(),
 });
@@ -33,15 +34,15 @@ export function takeDownRoutes(takeDowns: TakeDownView): Route[] {
     definePostRoute({
       path: '/admin/withhold',
       access: 'admin',
-      says: 'Stops serving a blob, and deletes its bytes where `purge` is true; says where they could not be.',
+      says: 'Stops serving a blob, and deletes its bytes where `purge` is true; says where they could not be. `reason` is for operators, `publicReason` for everybody who asks for the blob.',
       answers: [{ mediaType: 'application/json', schema: REPORT }],
       problems: [],
       parameters: NOTHING,
       query: NOTHING,
       body: WITHHOLDING,
       mostBytes: MOST_BYTES,
-      async answer({ body: { hash, reason, purge }, signal }) {
-        const { withheld, ...report } = await takeDowns.withhold(hash, reason, purge, signal);
+      async answer({ body: { hash, ...how }, signal }) {
+        const { withheld, ...report } = await takeDowns.withhold(hash, how, signal);
         return jsonAnswer({ withheld: withheld.map(onWire), ...report });
       },
     }),
@@ -60,6 +61,7 @@ export function takeDownRoutes(takeDowns: TakeDownView): Route[] {
   ];
 }
 
-function onWire({ versionHash, hashType, archiver, reason, atMs, purge }: WithheldEntry): z.input<typeof WITHHELD> {
-  return { versionHash, hashType, archiver, reason, at: new Date(atMs).toISOString(), purge };
+function onWire(entry: WithheldEntry): z.input<typeof WITHHELD> {
+  const { versionHash, hashType, archiver, reason, publicReason, atMs, purge } = entry;
+  return { versionHash, hashType, archiver, reason, publicReason, at: new Date(atMs).toISOString(), purge };
 }

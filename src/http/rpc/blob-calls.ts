@@ -86,7 +86,8 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   const named: NamedHash =
     mined.kind === 'found' ? mined.occurrence : { versionHash: parseVersionHash(asked), hashType: null };
   const lookup = await view.record(named, signal);
-  if (lookup.kind === 'withheld' || (lookup.kind === 'found' && lookup.record.state === 'withheld')) throw withheld();
+  if (lookup.kind === 'withheld') throw withheld(lookup.publicReason);
+  if (lookup.kind === 'found' && lookup.record.state === 'withheld') throw withheld(lookup.record.publicReason);
   if (chain.lost(named) !== null && (lookup.kind !== 'found' || lookup.record.state === 'seen')) throw absent(asked);
   if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
   // While the walk is behind, what was asked for can also be a transaction that it has not come to.
@@ -116,7 +117,7 @@ async function bytesOf(
 ): Promise<Uint8Array> {
   const lookup = await readBlob(view, name, signal);
   if (lookup.kind === 'found') return lookup.blob.bytes;
-  if (lookup.kind === 'withheld') throw withheld();
+  if (lookup.kind === 'withheld') throw withheld(lookup.publicReason);
   if (chain.lost(name) !== null) throw absent(name.versionHash);
   // Known a moment ago: "absent" would be a contradiction, not a proof.
   throw lookup.kind === 'unavailable'
@@ -127,8 +128,9 @@ async function bytesOf(
 /** -32603 and not -32602, which would say that it never was. */
 const WITHHELD_RETRY_SECONDS = 3_600;
 
-function withheld(): RpcError {
-  return rpcFault('The operator withholds the blob', WITHHELD_RETRY_SECONDS);
+function withheld(publicReason: string | null): RpcError {
+  const why = publicReason === null ? '' : `: ${publicReason}`;
+  return rpcFault(`The operator withholds the blob${why}`, WITHHELD_RETRY_SECONDS);
 }
 
 function absent(asked: string): RpcError {

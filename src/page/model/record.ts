@@ -27,6 +27,7 @@ export interface BlobRecord {
   readonly versionHash: VersionHash;
   readonly hashType: HashType | null;
   readonly state: 'seen' | 'spooled' | 'stored' | 'withheld' | 'unknown';
+  readonly publicReason: string | null;
   readonly sizeBytes: number;
   readonly seenAt: string;
   readonly spooledAt: string | null;
@@ -51,6 +52,7 @@ export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecor
     versionHash,
     hashType,
     state: record.word('state', ['seen', 'spooled', 'stored', 'withheld']),
+    publicReason: record.textOrNull('publicReason'),
     sizeBytes: record.number('sizeBytes'),
     seenAt: record.text('seenAt'),
     spooledAt: record.textOrNull('spooledAt'),

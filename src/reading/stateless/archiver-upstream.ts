@@ -1,5 +1,6 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
+import { publicReasonIn } from '../../catalog/withheld-document.ts';
 import { parseBoundedJson } from '../../core/blob/bounded-json.ts';
 import { messageOf } from '../../core/blob/errors.ts';
 import type { NamedHash } from '../../core/blob/ids.ts';
@@ -27,6 +28,7 @@ const PROBLEM = z.looseObject({
   code: z.string(),
   recordedAt: z.string().optional(),
   sources: z.array(z.string()).optional(),
+  publicReason: z.unknown(),
 });
 const PROOFS = z.object({ records: z.array(z.unknown()).max(64) });
 
@@ -132,10 +134,10 @@ function spelled({ versionHash, hashType }: NamedHash): string {
 /** Only in the archiver's own words: a balancer in between says 404 for reasons of its own. */
 function meaningOf({ status, retryAfterSeconds, body }: Answered): Exclude<BlobLookup, { kind: 'found' }> {
   const problem = PROBLEM.safeParse(jsonOf(body));
-  const { code = '', recordedAt = '', sources = [] } = problem.success ? problem.data : {};
+  const { code = '', recordedAt = '', sources = [], publicReason } = problem.success ? problem.data : {};
   if (status === 404 && code === 'blob/absent') return { kind: 'absent' };
   if (status === 410 && code === 'blob/lost') return { kind: 'lost', loss: { recordedAt, sources } };
-  if (status === 451) return { kind: 'withheld', at: null };
+  if (status === 451) return { kind: 'withheld', at: null, publicReason: publicReasonIn(publicReason) };
   const says = status === 0 ? 'does not answer' : 'cannot tell now';
   return unavailable('cannot-tell', `No backend has it, and the archiver ${says}.`, retryAfterSeconds);
 }

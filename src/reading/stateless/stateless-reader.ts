@@ -65,7 +65,7 @@ export class StatelessReader {
   /** Before anything is served, from memory or elsewhere; null: nothing forbids it. */
   refusal(name: NamedHash): Exclude<BlobLookup, { kind: 'found' }> | null {
     const found = this.#withheld.find(name);
-    if (found !== null) return { kind: 'withheld', at: found.at };
+    if (found !== null) return { kind: 'withheld', ...found };
     const [unread] = this.#withheld.unread;
     if (unread === undefined) return null;
     return unavailable('cannot-tell', 'It is not known yet what may not be served.', 5);

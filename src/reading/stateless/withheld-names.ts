@@ -7,6 +7,8 @@ import { type WithheldRecordStore, withheldRecordsIn } from '../withhold/withhel
 export interface WithheldName {
   /** null: a list of names says no more than the name. */
   readonly at: string | null;
+  /** What that operator gave for publication. */
+  readonly publicReason: string | null;
 }
 
 export interface WithheldOptions {
@@ -34,13 +36,11 @@ export class WithheldNames {
 
   /** null: no source withholds it, as far as they were read. */
   find({ versionHash, hashType }: NamedHash): WithheldName | null {
-    for (const names of this.#bySource.values()) {
-      for (const type of hashType === null ? HASH_TYPES : [hashType]) {
-        const found = names.get(`${type}/${versionHash}`);
-        if (found !== undefined) return found;
-      }
-    }
-    return null;
+    const types = hashType === null ? HASH_TYPES : [hashType];
+    const found = [...this.#bySource.values()].flatMap((names) => {
+      return types.flatMap((type) => names.get(`${type}/${versionHash}`) ?? []);
+    });
+    return found.find(({ publicReason }) => publicReason !== null) ?? found[0] ?? null;
   }
 
   /** Reads all sources anew; what one of them fails with is given back, and its last known names go on counting. */
@@ -70,10 +70,18 @@ async function namesIn(store: WithheldRecordStore, signal: AbortSignal): Promise
   const records = await withheldRecordsIn(store, signal);
   // One archiver's revocation does not undo what another one withholds.
   const inForce = records.filter(({ revokedAt }) => revokedAt === null);
-  return new Map(inForce.map(({ hashType, versionHash, at }) => [`${hashType}/${versionHash}`, { at }]));
+  const names = new Map<string, WithheldName>();
+  for (const { hashType, versionHash, at, publicReason } of inForce) {
+    const name = `${hashType}/${versionHash}`;
+    // Of several archivers, one that says something.
+    if ((names.get(name)?.publicReason ?? null) === null) names.set(name, { at, publicReason });
+  }
+  return names;
 }
 
 async function namesInFile(file: string): Promise<ReadonlyMap<string, WithheldName>> {
   const names = await namesListedIn(file);
-  return new Map(names.map(({ hashType, versionHash }) => [`${hashType}/${versionHash}`, { at: null }]));
+  return new Map(
+    names.map(({ hashType, versionHash }) => [`${hashType}/${versionHash}`, { at: null, publicReason: null }]),
+  );
 }

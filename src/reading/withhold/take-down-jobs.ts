@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isPublicReason, MAX_PUBLIC_REASON_CHARS } from '../../catalog/withheld-document.ts';
 import { type NamedHash, parseNamedHash } from '../../core/blob/ids.ts';
 import type { JobContext, JobKind, JobOutcome } from '../../core/jobs/job-kind.ts';
 import type { TakeDowns } from './take-downs.ts';
@@ -20,6 +21,12 @@ export const WITHHOLDING = z.strictObject({
     .trim()
     .min(1, 'must say why')
     .max(MOST_REASON_CHARS, `must have at most ${MOST_REASON_CHARS} characters`),
+  publicReason: z
+    .string('must be text')
+    .trim()
+    .refine(isPublicReason, `must be one line of 1 to ${MAX_PUBLIC_REASON_CHARS} characters without control characters`)
+    .nullable()
+    .default(null),
   purge: z.boolean('must be true or false').default(false),
 });
 
@@ -28,8 +35,8 @@ export function takeDownJobs({ takeDowns }: { readonly takeDowns: TakeDowns }): 
   const withhold = {
     kind: 'withhold',
     parameters: WITHHOLDING,
-    async run({ hash, reason, purge }: z.output<typeof WITHHOLDING>, { signal }: JobContext): Promise<JobOutcome> {
-      const report = await takeDowns.withhold(hash, reason, purge, signal);
+    async run({ hash, ...how }: z.output<typeof WITHHOLDING>, { signal }: JobContext): Promise<JobOutcome> {
+      const report = await takeDowns.withhold(hash, how, signal);
       const isLeft = report.purged.some(({ outcome }) => outcome === 'locked' || outcome === 'failed');
       return { exitCode: isLeft ? 3 : 0, report };
     },

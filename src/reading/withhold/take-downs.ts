@@ -40,6 +40,9 @@ export interface TakeDownModules {
   readonly clock: Clock;
 }
 
+/** What the operator says of a take-down. */
+export type TakeDownStatement = Pick<WithheldEntry, 'reason' | 'publicReason' | 'purge'>;
+
 export interface TakeDownReport {
   /** As recorded, in force. */
   readonly withheld: readonly WithheldEntry[];
@@ -101,16 +104,17 @@ export class TakeDowns {
   }
 
   /** Nothing of it is served, fetched, mended or replicated from the moment this is recorded. */
-  async withhold(name: NamedHash, reason: string, purge: boolean, signal: AbortSignal): Promise<TakeDownReport> {
+  async withhold(name: NamedHash, how: TakeDownStatement, signal: AbortSignal): Promise<TakeDownReport> {
     const { catalog, sayings, clock, evidence, replication, log } = this.#modules;
     const archiver = sayings.archiverId;
     const { versionHash } = name;
+    const { purge } = how;
     const onChain = HASH_TYPES.filter((hashType) => catalog.chain.lastHeight({ hashType, versionHash }) !== null);
     const types = catalog.withheld.typesOf(name, onChain);
-    const entries = types.map((hashType) => ({ hashType, versionHash, archiver, reason, atMs: clock.wallMs(), purge }));
+    const entries = types.map((hashType) => ({ hashType, versionHash, archiver, ...how, atMs: clock.wallMs() }));
     this.#modules.sayings.record(entries, true);
     await replication.admit(signal);
-    log.warn({ versionHash, reason, purge }, 'a blob is withheld');
+    log.warn({ versionHash, ...how }, 'a blob is withheld');
     const withheld = catalog.withheld.find(name).filter((entry) => entry.archiver === archiver);
     const purged = purge ? await this.#purge(withheld, signal) : [];
     return { withheld, purged, undelivered: Object.fromEntries(await evidence.deliverNow(signal)) };
@@ -213,7 +217,14 @@ export class TakeDowns {
     if (withheldFile === null) return stores;
     const fromFile = async () =>
       (await namesListedIn(withheldFile)).map((name) => {
-        return { ...name, archiver: FILE, reason: 'listed by the operator', atMs: clock.wallMs(), purge: false };
+        return {
+          ...name,
+          archiver: FILE,
+          reason: 'listed by the operator',
+          publicReason: null,
+          atMs: clock.wallMs(),
+          purge: false,
+        };
       });
     return [...stores, fromFile];
   }

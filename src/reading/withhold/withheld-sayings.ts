@@ -28,8 +28,8 @@ export class WithheldSayings {
     const records = await withheldRecordsIn(store, signal);
     return records
       .filter(({ revokedAt, archiver, ...name }) => revokedAt === null && !this.#isRevokedHere(name, archiver))
-      .map(({ hashType, versionHash, archiver, reason, at }) => {
-        return { hashType, versionHash, archiver, reason, atMs: Date.parse(at), purge: false };
+      .map(({ hashType, versionHash, archiver, reason, publicReason, at }) => {
+        return { hashType, versionHash, archiver, reason, publicReason, atMs: Date.parse(at), purge: false };
       });
   }
 
@@ -46,8 +46,11 @@ export class WithheldSayings {
     for (const entry of entries) this.#damage.forget(entry);
   }
 
+  /** What another archiver says now is what counts; this archiver knows its own words better than any backend. */
   #isKnown(entry: WithheldEntry): boolean {
-    return this.#catalog.withheld.find(entry).some(({ archiver }) => archiver === entry.archiver);
+    const known = this.#catalog.withheld.find(entry).find(({ archiver }) => archiver === entry.archiver);
+    if (known === undefined || entry.archiver === this.archiverId) return known !== undefined;
+    return known.reason === entry.reason && known.publicReason === entry.publicReason;
   }
 
   /** This archiver's own record on a backend that has not got the revocation yet. */

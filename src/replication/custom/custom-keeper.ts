@@ -74,7 +74,8 @@ export class CustomKeeper implements CustomView {
   async read(versionHash: VersionHash, keccak: VersionHash, signal: AbortSignal): Promise<CustomLookup> {
     const { catalog, places } = this.#modules;
     const name = { versionHash, keccak };
-    if (catalog.withheld.has({ versionHash, hashType: null })) return { kind: 'withheld' };
+    const either = { versionHash, hashType: null };
+    if (catalog.withheld.has(either)) return { kind: 'withheld', publicReason: catalog.withheld.publicReason(either) };
     if (!catalog.custom.isKnown(name)) return { kind: 'absent' };
     const { bytes, fault } = await places.find(name, signal);
     if (bytes !== null) return { kind: 'found', bytes };

@@ -67,6 +67,11 @@ describe('what 64 characters mean', () => {
   });
 
   test('what was taken down is no transaction', async () => {
+    const taken = recordOnWire({ ...recordOf(BLOB), state: 'withheld', publicReason: 'Said in X.' });
+    const known = api({ [`v1/blobs/${BLOB.versionHash}/record`]: Response.json(taken) });
+    expect(await lookUp(BLOB.versionHash, known, signal)).toMatchObject({
+      record: { state: 'withheld', publicReason: 'Said in X.' },
+    });
     const withheld = api({ [`v1/blobs/${BLOB.versionHash}/record`]: refused(451, 'blob/withheld') });
     await expect(lookUp(BLOB.versionHash, withheld, signal)).rejects.toMatchObject({ code: 'blob/withheld' });
   });

@@ -42,7 +42,7 @@ test('a revocation in the middle of a purge never finds what is deleted after it
     deleting.resolve();
     await goOn.promise;
   };
-  const withholding = takeDowns.withhold(nameOf(BLOB), 'told to', true, NEVER);
+  const withholding = takeDowns.withhold(nameOf(BLOB), { reason: 'told to', publicReason: null, purge: true }, NEVER);
   await deleting.promise;
   const revoking = takeDowns.revoke(nameOf(BLOB), NEVER);
   // Time enough to find it again, would it not wait for its turn.
@@ -60,7 +60,11 @@ test('what was revoked while another one was purged is left where it is', async 
     if (operation === 'delete') throw refusal('s3');
   };
   for (const blob of [other, BLOB]) {
-    const { purged } = await takeDowns.withhold({ ...nameOf(blob) }, 'told to', true, NEVER);
+    const { purged } = await takeDowns.withhold(
+      { ...nameOf(blob) },
+      { reason: 'told to', publicReason: null, purge: true },
+      NEVER,
+    );
     expect(purged.find(({ place }) => place === 's3')?.outcome).toBe('failed');
     clock.wallMs += 1;
   }
@@ -108,9 +112,40 @@ test('what one source withholds is in force while the next one does not answer',
   await expect(reading).rejects.toThrow();
 });
 
+test('what another archiver gives for publication later is published here too', async () => {
+  const { versionHash } = BLOB;
+  const path = parseRecordPath(`audit/${'bb'.repeat(8)}/withheld/keccak256/${versionHash}.json`);
+  let publicReason: string | undefined;
+  const theirs: WithheldRecordStore = {
+    id: 'theirs',
+    async *list() {
+      yield { path, sizeBytes: 1 };
+    },
+    get: async () => {
+      const at = new Date(0).toISOString();
+      const document = {
+        format: 1,
+        hashType: 'keccak256',
+        versionHash,
+        reason: 'r',
+        publicReason,
+        at,
+        revokedAt: null,
+      };
+      return new TextEncoder().encode(JSON.stringify(document));
+    },
+  };
+  const { takeDowns, catalog } = await scene([theirs]);
+  await takeDowns.refresh(NEVER);
+  expect([catalog.withheld.has(BLOB), catalog.withheld.publicReason(BLOB)]).toEqual([true, null]);
+  publicReason = 'A court in X said so.';
+  await takeDowns.refresh(NEVER);
+  expect(catalog.withheld.publicReason(BLOB)).toBe('A court in X said so.');
+});
+
 test('a copy that was purged while somebody looked for it is not called damaged', async () => {
   const { takeDowns, damage, conditions } = await scene();
-  await takeDowns.withhold(nameOf(BLOB), 'told to', true, NEVER);
+  await takeDowns.withhold(nameOf(BLOB), { reason: 'told to', publicReason: null, purge: true }, NEVER);
   damage.report('s3', BLOB);
   expect([conditions.has('damage'), damage.found.get('s3')]).toEqual([false, undefined]);
 });

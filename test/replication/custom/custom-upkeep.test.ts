@@ -216,10 +216,17 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
   test('of what is withheld nothing is kept, read, mended or found again, until it is let in', async () => {
     const { catalog, custom, keeper, check, file } = await kept();
     const { versionHash } = at(0);
-    const entry = { versionHash, hashType: 'keccak256', archiver: 'me', reason: 'told to', atMs: 1 } as const;
+    const entry = {
+      versionHash,
+      hashType: 'keccak256',
+      archiver: 'me',
+      publicReason: null,
+      reason: 'told to',
+      atMs: 1,
+    } as const;
     catalog.withheld.record([{ ...entry, purge: false }], false);
     expect(catalog.custom.isKnown(at(0))).toBe(false);
-    expect(await keeper.read(at(0).versionHash, at(0).keccak, NEVER)).toEqual({ kind: 'withheld' });
+    expect(await keeper.read(at(0).versionHash, at(0).keccak, NEVER)).toEqual({ kind: 'withheld', publicReason: null });
     expect(await keeper.notice(at(0).versionHash, bytesOf(0), NEVER)).toBe(false);
     expect(await custom.adopt(null, null, NEVER)).toMatchObject({ local: { adopted: 0 }, s3: { adopted: 0 } });
     expect(await check()).toMatchObject([

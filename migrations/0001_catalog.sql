@@ -44,6 +44,8 @@ CREATE TABLE content (
   stored_ms INTEGER,
   -- 1: a list named the blob, and no walked block has it. 0: a block had it once, or that is not known.
   unmined INTEGER NOT NULL DEFAULT 0 CHECK (unmined IN (0, 1)),
+  -- The peer that gave the bytes. NULL: a node, or a backend of ours.
+  given_by TEXT,
   PRIMARY KEY (version_hash, hash_type)
 ) STRICT, WITHOUT ROWID;
 

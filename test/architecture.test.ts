@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   replication: ['core', 'verify', 'node', 'storage', 'catalog', 'view', 'chain'],
   reading: ['core', 'verify', 'node', 'storage', 'catalog', 'view', 'ingest', 'chain', 'replication'],
   backfill: ['core', 'verify', 'node', 'storage', 'catalog', 'view', 'ingest', 'chain', 'replication'],
-  federation: ['core', 'verify', 'catalog', 'view'],
+  federation: ['core', 'verify', 'node', 'catalog', 'view', 'ingest', 'chain', 'backfill'],
   http: ['core', 'verify', 'view', 'reading'],
   reader: ['core', 'verify'],
   devnode: ['require-node.ts', 'core', 'verify', 'node'],

@@ -16,6 +16,8 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { Inventories } from '../federation/inventories.ts';
+import type { Peer } from '../federation/peer.ts';
+import { PeerRescue } from '../federation/peer-rescue.ts';
 import { Fetcher } from '../ingest/fetcher.ts';
 import { LeftOver } from '../ingest/left-over.ts';
 import { NodeLists } from '../ingest/node-lists.ts';
@@ -95,6 +97,8 @@ export interface ArchiveModules {
   readonly clock: Clock;
   /** What this process serves out of memory. */
   readonly held?: HeldBytes;
+  /** Asked for what the nodes have not got. */
+  readonly peers?: readonly Peer[];
 }
 
 /** The way of a blob, put together: listed → fetched → verified → spooled → stored; and the view of it for readers. */
@@ -117,6 +121,8 @@ export class Archive implements ArchiveView {
   readonly #losses: LossJudge;
   readonly #outages: OutageWatch;
   readonly #replication: Replication;
+  readonly #peers: readonly Peer[];
+  readonly #rescue: PeerRescue;
   /** Bytes that match neither hash. */
   readonly custom: CustomKeeper;
   /** Fetches from whoever is named what is on chain and not here. */
@@ -189,6 +195,9 @@ export class Archive implements ArchiveView {
       ...{ node, catalog, poller, spooler, leftOver, verifier, conditions, activity, clock },
       custom: this.custom,
     });
+    const { peers = [] } = modules;
+    this.#peers = peers;
+    this.#rescue = new PeerRescue({ peers, catalog, poller, spooler, conditions, clock });
     const fetcher = this.#fetcher;
     const spooled = spooler.news;
     this.#placer = new Placer({ store, catalog, rehash, damage, conditions, activity, spooled, fetcher, clock });
@@ -204,11 +213,11 @@ export class Archive implements ArchiveView {
     const evidence = new EvidenceKeeper({ archiverId, catalog, stores, conditions, steadyMs });
     this.#evidence = evidence;
     this.#losses = new LossJudge({
-      ...{ catalog, poller, chain, nodes, sources, verifier, held, spooler, conditions, activity, clock },
+      ...{ catalog, poller, chain, nodes, sources, peers, verifier, held, spooler, conditions, activity, clock },
     });
     this.#outages = new OutageWatch({
       ...{ catalog, poller, chain, activity, conditions, audit: this.#audit, clock },
-      sources: [...nodes.all.map(({ name }) => `node ${name}`), ...sources.map(({ name }) => name)],
+      sources: [...nodes.all.map(({ name }) => `node ${name}`), ...[...sources, ...peers].map(({ name }) => name)],
     });
 
     // What operators, schedules and commands ask for.
@@ -247,7 +256,7 @@ export class Archive implements ArchiveView {
     });
     this.backfill = new Backfill({
       ...{ nodes, catalog, store, sites, replication, adoption, spooler, verifier, held, poller, chain, conditions },
-      ...{ history: chain.history, evidence, activity, clock },
+      ...{ history: chain.history, evidence, peers, activity, clock },
     });
 
     // What readers see.
@@ -274,6 +283,7 @@ export class Archive implements ArchiveView {
       this.#runChain(signal),
       this.takeDowns.run(signal),
       this.custom.run(signal),
+      withheldKnown.then(() => this.#rescue.run(signal)),
     ]);
   }
 
@@ -358,6 +368,7 @@ export class Archive implements ArchiveView {
         atRisk: tip === null ? null : countAtRisk(catalog, tip.medianTimeSeconds),
       },
       backends: this.#replication.status(),
+      peers: this.#peers.map(({ status }) => status),
       withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,
       conditions: standingConditions(conditions, this.#chain, sweptMs !== null, this.#modules.clock.wallMs()),

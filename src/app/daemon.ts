@@ -44,7 +44,7 @@ import { declareArchiveMetrics } from './metrics.ts';
 import { backendPlaces, checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
 import { openPage } from './open-page.ts';
 import { openPassage } from './open-passage.ts';
-import { openSource } from './open-sources.ts';
+import { openPeers, openSource } from './open-sources.ts';
 import { type ScheduleTime, scheduledWork } from './scheduled-work.ts';
 
 export interface DaemonOptions {
@@ -85,6 +85,8 @@ interface Opened {
   readonly node: ReturnType<typeof createBlobNode>;
   /** Addresses of all nodes, without credentials, in their order. */
   readonly nodeNames: readonly string[];
+  /** Of the peers, likewise. */
+  readonly peerNames: readonly string[];
   readonly backends: readonly Backend[];
   readonly live: LiveSettings;
   /** Blobs that readers ask for often: before anything is called lost, it is looked for there. */
@@ -139,6 +141,8 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const [node, ...otherNodes] = opened.map((one) => watchedNode(one, watch));
   if (node === undefined) throw new TypeError('the composition root was called without a node address');
   for (const one of [node, ...otherNodes]) closing.push(() => one.close());
+  const peers = await openPeers(settings, { verifier, conditions, clock: SYSTEM_CLOCK });
+  for (const peer of peers) closing.push(() => peer.close());
   const periodMs = settings.scrubDays * 24 * 3_600_000;
   const cache = new BlobCache(settings.httpCacheBytes);
   const archive = new Archive(
@@ -171,6 +175,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       catalog,
       store,
       backends,
+      peers,
       binding: folder,
       hasher,
       verifier,
@@ -182,7 +187,8 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   );
   logActivity(archive.activity, log.child({ room: 'archive' }));
   const nodeNames = opened.map(({ name }) => name);
-  return { folder, archive, node, nodeNames, catalog, backends, live, cache };
+  const peerNames = peers.map(({ name }) => name.slice(name.indexOf(' ') + 1));
+  return { folder, archive, node, nodeNames, peerNames, catalog, backends, live, cache };
 }
 
 function closer(closing: Closing): () => Promise<void> {
@@ -240,7 +246,11 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     const metrics = new MetricsRegistry();
-    const { folder, archive, node, nodeNames, catalog, live, cache } = await openArchive(options, metrics, closing);
+    const { folder, archive, node, nodeNames, peerNames, catalog, live, cache } = await openArchive(
+      options,
+      metrics,
+      closing,
+    );
     const work = scheduledWork(settings, { archive, catalog, log }, options.scheduleTime);
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
@@ -259,6 +269,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       nowMs: SYSTEM_CLOCK.wallMs,
       words: publicWords([
         ...nodeNames.map((address, index) => ({ name: `node-${index + 1}`, addresses: [address] })),
+        ...peerNames.map((address, index) => ({ name: `peer-${index + 1}`, addresses: [address] })),
         ...backendPlaces(settings),
         { name: 'the data folder', addresses: [folder.path] },
       ]),

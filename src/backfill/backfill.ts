@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { EvidenceKeeper } from '../chain/evidence-keeper.ts';
 import type { HistoryWalk } from '../chain/history.ts';
+import type { BytesSource } from '../chain/loss-judge.ts';
 import type { NodeGroup } from '../chain/node-group.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { HeightRange } from '../core/height-range.ts';
@@ -42,6 +43,8 @@ export interface BackfillModules {
   readonly conditions: ConditionBoard;
   /** What a run records as lost goes to every backend before the run ends. */
   readonly evidence: Pick<EvidenceKeeper, 'deliverNow' | 'status'>;
+  /** Asked before anything is recorded as lost, also where they are no source of the run. */
+  readonly peers: readonly BytesSource[];
   readonly activity: Activity;
   readonly clock: Clock;
 }

@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Loss } from '../catalog/loss-document.ts';
 import type { MissingContent } from '../catalog/missing-contents.ts';
+import type { BytesSource } from '../chain/loss-judge.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -15,6 +16,8 @@ export interface LossRecordModules {
   readonly poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
   readonly chain: Pick<ChainState, 'isCurrent'>;
   readonly own: OwnPlaces;
+  /** Every configured peer. */
+  readonly peers: readonly BytesSource[];
   readonly activity: Activity;
   readonly clock: Clock;
 }
@@ -22,7 +25,7 @@ export interface LossRecordModules {
 const GROUP_LIMIT = 64;
 
 /**
- * Content that nobody gave is lost only by the rule: its deadline is over, and every node and every backend that is
+ * Content that nobody gave is lost only by the rule: its deadline is over, and every node, backend and peer that is
  * configured has answered as well. Who asked peers alone has learned nothing about that.
  */
 export class LossRecord {
@@ -49,12 +52,35 @@ export class LossRecord {
     if (deadlineSeconds === null || upToHeight === null) return;
     const ours = await own.absence(content, signal);
     if (ours === null) return;
+    const others = await this.#peersBesides(answers, content, signal);
+    if (others === null) return;
     const at = new Date(clock.wallMs()).toISOString();
-    const said = [...ours, ...answers].flatMap(({ source, answered }) =>
+    const said = [...ours, ...answers, ...others].flatMap(({ source, answered }) =>
       answered === 'absent' || answered === 'wrong-bytes' ? [{ source, answered, at }] : [],
     );
     const { hashType, versionHash } = content;
     await this.#commits.add({ hashType, versionHash, upToHeight, deadlineSeconds, answers: said });
+  }
+
+  /** The peers that were no source of this run; null: one of them has the bytes, or did not answer. */
+  async #peersBesides(
+    answers: readonly SourceAnswered[],
+    { hashType, versionHash }: MissingContent,
+    signal: AbortSignal,
+  ): Promise<SourceAnswered[] | null> {
+    const asked: SourceAnswered[] = [];
+    for (const peer of this.#modules.peers) {
+      if (answers.some(({ source }) => source === peer.name)) continue;
+      try {
+        const found = await peer.find({ hashType, versionHash }, signal, false);
+        if (found !== null && found !== 'wrong-bytes') return null;
+        asked.push({ source: peer.name, answered: found ?? 'absent', why: null });
+      } catch {
+        signal.throwIfAborted();
+        return null;
+      }
+    }
+    return asked;
   }
 
   /** When its last occurrence was over; null: it is not, or that cannot be said now. */

@@ -149,6 +149,11 @@ export class Catalog {
     this.#tables.transaction('record what is spooled', () => this.#arrivals.record(contents));
   }
 
+  /** A peer gave the bytes: its record says so for good. */
+  recordGiver(name: ContentName, peer: string): void {
+    this.#tables.transaction('record who gave a blob', () => this.#tables.content.setGiver(name, peer));
+  }
+
   recordFailures(failures: readonly FetchFailure[]): void {
     this.#tables.transaction('record why blobs are not here yet', () => {
       for (const failure of failures) this.#tables.wanted.fail(failure);

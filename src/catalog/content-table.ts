@@ -27,6 +27,8 @@ export interface ContentEntry extends ContentName {
   readonly firstSeenMs: number;
   readonly spooledMs: number | null;
   readonly storedMs: number | null;
+  /** The peer that gave the bytes, where the node had not got them; null: nobody but a node or a backend of ours. */
+  readonly givenBy: string | null;
 }
 
 /** Content that is durable here as of now. */
@@ -66,13 +68,14 @@ const row = z.object({
   spooled_ms: z.number().nullable(),
   stored_ms: z.number().nullable(),
   unmined: z.number(),
+  given_by: z.string().nullable(),
 });
 const standingRow = z.object({ state: z.number(), unmined: z.number() });
 const numbers = z.array(z.number());
 const putRow = z.object({ sequence: z.number(), unmined: z.number() });
 
 const COLUMNS =
-  'version_hash, hash_type, sequence, state, size_bytes, txid, median_time_seconds, first_seen_ms, spooled_ms, stored_ms, unmined';
+  'version_hash, hash_type, sequence, state, size_bytes, txid, median_time_seconds, first_seen_ms, spooled_ms, stored_ms, unmined, given_by';
 
 /** Content whose bytes were verified once. The caller owns the transactions. */
 export class ContentTable {
@@ -85,6 +88,7 @@ export class ContentTable {
   readonly #sequencesFrom: Database.Statement;
   readonly #return: Database.Statement;
   readonly #setState: Database.Statement;
+  readonly #setGiver: Database.Statement;
   readonly #remove: Database.Statement;
   readonly #oldest: Database.Statement;
   readonly #newest: Database.Statement;
@@ -104,7 +108,7 @@ export class ContentTable {
     this.#insert = new RowsInsert(
       database,
       `content (${COLUMNS})`,
-      '(?, ?, ?, 1, ?, ?, ?, ?, ?, NULL, ?)',
+      '(?, ?, ?, 1, ?, ?, ?, ?, ?, NULL, ?, NULL)',
       'ON CONFLICT (version_hash, hash_type) DO NOTHING',
     );
     this.#sequencesFrom = database.prepare('SELECT sequence FROM content WHERE sequence >= ?').pluck();
@@ -114,6 +118,7 @@ export class ContentTable {
          AND NOT EXISTS (SELECT 1 FROM withheld WHERE version_hash = @key AND hash_type = @code) RETURNING sequence, unmined`,
     );
     this.#remove = database.prepare('DELETE FROM content WHERE sequence = ?');
+    this.#setGiver = database.prepare('UPDATE content SET given_by = ? WHERE version_hash = ? AND hash_type = ?');
     this.#setState = database.prepare('UPDATE content SET state = ?, stored_ms = ? WHERE sequence = ?');
     this.#oldest = database.prepare(`SELECT ${COLUMNS} FROM content WHERE sequence > ? ORDER BY sequence LIMIT ?`);
     this.#newest = database.prepare(`SELECT ${COLUMNS} FROM content ORDER BY sequence DESC LIMIT ?`);
@@ -186,6 +191,10 @@ export class ContentTable {
     this.#setState.run(CONTENT_STATES.indexOf(state), storedMs, sequence);
   }
 
+  setGiver({ hashType, versionHash }: ContentName, peer: string): void {
+    this.#setGiver.run(peer, hashKey(versionHash), hashTypeCode(hashType));
+  }
+
   remove(sequence: number): void {
     this.#remove.run(sequence);
   }
@@ -233,5 +242,6 @@ function decode(value: unknown): ContentEntry {
     firstSeenMs: found.first_seen_ms,
     spooledMs: found.spooled_ms,
     storedMs: found.stored_ms,
+    givenBy: found.given_by,
   };
 }

@@ -51,7 +51,7 @@ export class DeadlineWatch {
       late && {
         code: `chain/at-risk-${late.percent}`,
         message: `${late.count} blobs that are on chain are not here, and ${late.percent} % of the time until the node may prune them is over.`,
-        hint: 'See their records for what keeps them. Add another node to HOLDFAST_NODE_URL, or fetch them from an archive that has them: holdfast backfill --source peer=<its address>.',
+        hint: 'See their records for what keeps them. Add another node to HOLDFAST_NODE_URL, or an archive that has them to HOLDFAST_PEERS, or fetch them now: holdfast backfill --source peer=<its address>.',
         blocksReadiness: late.percent >= 90,
       },
     );

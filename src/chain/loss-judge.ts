@@ -20,11 +20,14 @@ import type { ChainState } from '../view/chain-state.ts';
 import type { HeldBytes } from '../view/held-bytes.ts';
 import { otherChain } from './node-group.ts';
 
-/** Somebody who may have bytes: a backend, a peer. `null` is its positive answer; a fault throws. */
+/**
+ * Somebody who may have bytes: a backend, a peer. `null` is its positive answer; a fault throws. `wrong-bytes`: what it gives is
+ * not the blob, and the source has looked twice by itself.
+ */
 export interface BytesSource {
   readonly name: string;
   /** `isAgain`: what it gave was wrong. It is asked over another connection then, where there is one. */
-  find(name: ContentName, signal: AbortSignal, isAgain: boolean): Promise<UnverifiedBlob | null>;
+  find(name: ContentName, signal: AbortSignal, isAgain: boolean): Promise<UnverifiedBlob | 'wrong-bytes' | null>;
 }
 
 export interface LossModules {
@@ -32,8 +35,10 @@ export interface LossModules {
   readonly poller: Poller;
   readonly chain: ChainState;
   readonly nodes: { readonly all: readonly BlobNode[] };
-  /** Every configured backend and peer. */
+  /** The data folder and every configured backend. */
   readonly sources: readonly BytesSource[];
+  /** Every configured peer: what one of them gave says so in its record. */
+  readonly peers: readonly BytesSource[];
   readonly verifier: Verifier;
   readonly held: HeldBytes;
   readonly spooler: Spooler;
@@ -61,6 +66,7 @@ type Wanted = ListedBlob & ContentName & Pick<WantedBlob, 'medianTimeSeconds' | 
 /** Somebody who is to answer before anything is lost. */
 interface Asked {
   readonly name: string;
+  readonly isPeer: boolean;
   readonly ask: (wanted: Wanted, signal: AbortSignal) => Promise<Answer>;
 }
 
@@ -81,12 +87,14 @@ export class LossJudge {
   constructor(modules: LossModules) {
     this.#modules = modules;
     this.#everybody = [
-      ...modules.sources.map((source) => ({
+      ...[...modules.sources, ...modules.peers].map((source) => ({
         name: source.name,
+        isPeer: modules.peers.includes(source),
         ask: (wanted: Wanted, signal: AbortSignal) => this.#askSource(source, wanted, signal),
       })),
       ...modules.nodes.all.map((node) => ({
         name: `node ${node.name}`,
+        isPeer: false,
         ask: (wanted: Wanted, signal: AbortSignal) => this.#askNode(node, wanted, signal),
       })),
     ];
@@ -205,7 +213,7 @@ export class LossJudge {
     const { clock } = this.#modules;
     const { versionHash } = wanted;
     const answers: AbsenceAnswer[] = [];
-    for (const { name, ask } of everybody) {
+    for (const { name, isPeer, ask } of everybody) {
       const answer = await ask(wanted, signal);
       if (answer === 'no-answer') {
         this.#resting.set(versionHash, this.#modules.clock.steadyMs() + UNANSWERED_REST_MS);
@@ -213,6 +221,7 @@ export class LossJudge {
       }
       if (typeof answer !== 'string') {
         await this.#save(answer, wanted, signal);
+        if (isPeer) this.#modules.catalog.recordGiver(wanted, name);
         return null;
       }
       answers.push({ source: name, answered: answer, at: new Date(clock.wallMs()).toISOString() });
@@ -272,12 +281,13 @@ export class LossJudge {
   async #ask(
     signal: AbortSignal,
     hashType: HashType,
-    find: (isAgain: boolean) => Promise<UnverifiedBlob | null>,
+    find: (isAgain: boolean) => Promise<UnverifiedBlob | 'wrong-bytes' | null>,
   ): Promise<Answer> {
     try {
       for (let copy = 0; copy < COPIES; copy += 1) {
         const found = await find(copy > 0);
         if (found === null) return 'absent';
+        if (found === 'wrong-bytes') return found;
         const verified = await this.#modules.verifier.verify({ ...found, hashType });
         if (verified !== null) return verified;
       }

@@ -118,6 +118,17 @@ export const SETTINGS = {
     null,
     'Read-only methods that JSON-RPC here hands on to the node, separated by spaces or commas.',
   ),
+  peers: address(
+    'peers',
+    text,
+    'Archives, buckets and folders that are asked for what no node has: https://archive.example, s3=<bucket>, dir=<path>; several: separated by spaces or commas.',
+  ),
+  peerRequestsPerSecond: setting(
+    'peerRequestsPerSecond',
+    wholeNumber(1, 1_000),
+    10,
+    'Questions a second to each peer.',
+  ),
   archiverUrl: setting(
     'archiver.url',
     httpAddress.nullable(),

@@ -30,6 +30,8 @@ export const RECORD = z.object({
   seenAt: z.string(),
   spooledAt: when,
   storedAt: when,
+  /** The peer that gave the bytes; null: a node, or a backend of the archive. */
+  givenBy: z.string().nullable(),
   replicas: z.array(z.object({ backend: z.string(), state: z.enum(['wanted', 'good', 'damaged']), verifiedAt: when })),
   occurrences: z.array(OCCURRENCE),
   nextOccurrences: z.string().nullable(),
@@ -53,6 +55,7 @@ export function recordOnWire(record: ContentRecord): z.input<typeof RECORD> {
     seenAt: record.seenAt,
     spooledAt: record.spooledAt,
     storedAt: record.storedAt,
+    givenBy: record.givenBy,
     replicas: record.replicas.map(replicaOnWire),
     occurrences: record.occurrences.map(occurrenceOnWire),
     nextOccurrences: record.nextOccurrences,

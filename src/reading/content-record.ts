@@ -14,6 +14,7 @@ export function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurre
     seenAt: new Date(wanted.firstSeenMs).toISOString(),
     spooledAt: null,
     storedAt: null,
+    givenBy: null,
     replicas: [],
     lastFailure: failureOf(wanted),
   };

@@ -61,6 +61,7 @@ export class ContentRecords {
       seenAt: new Date(entry.firstSeenMs).toISOString(),
       spooledAt: isoTime(entry.spooledMs),
       storedAt: isoTime(entry.storedMs),
+      givenBy: entry.givenBy,
       replicas: replicas.map(({ backend, state, verifiedMs }) => ({ backend, state, verifiedAt: isoTime(verifiedMs) })),
       lastFailure: wanted === null ? null : failureOf(wanted),
       ...this.#occurrencesOf(entry, entry.txid, after),

@@ -51,6 +51,8 @@ export interface ContentRecord extends OccurrencePageOfRecord {
   readonly seenAt: string;
   readonly spooledAt: string | null;
   readonly storedAt: string | null;
+  /** The peer that gave the bytes, because the node had not got them; null: a node, or a backend of ours. */
+  readonly givenBy: string | null;
   readonly replicas: readonly ReplicaRecord[];
   /** Why the bytes are not here yet, and how often they were asked for. */
   readonly lastFailure: { readonly code: string; readonly message: string; readonly attempts: number } | null;
@@ -127,6 +129,20 @@ export interface BackendStatus {
   readonly damaged: number;
 }
 
+/** How a peer does: another archive, a bucket or a folder that is asked for what the node has not got. */
+export interface PeerStatus {
+  readonly name: string;
+  /** `left-alone`: it gave wrong bytes, and is asked for nothing for some time. */
+  readonly state: 'good' | 'left-alone';
+  /** Blobs and bytes that it gave. */
+  readonly gave: number;
+  readonly gaveBytes: number;
+  /** Blobs that it answered it has not got, or may not give out. */
+  readonly absent: number;
+  readonly withheld: number;
+  readonly wrongBytes: number;
+}
+
 export interface ArchiveStatus {
   readonly version: string;
   /** true: the chain is the built-in emulation; nothing of it is real. */
@@ -179,6 +195,7 @@ export interface ArchiveStatus {
     readonly atRisk: number | null;
   };
   readonly backends: readonly BackendStatus[];
+  readonly peers: readonly PeerStatus[];
   /** What was taken down, by whomever. */
   readonly withheld: {
     readonly count: number;

@@ -3,6 +3,7 @@ import type { EmptyAnswer, SourceAnswered } from '../../src/backfill/backfill-re
 import { LossRecord } from '../../src/backfill/loss-record.ts';
 import { OwnPlaces } from '../../src/backfill/own-places.ts';
 import type { MissingContent } from '../../src/catalog/missing-contents.ts';
+import type { BytesSource } from '../../src/chain/loss-judge.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -22,7 +23,7 @@ const answers = (answered: EmptyAnswer): SourceAnswered[] => [
 ];
 
 /** A content on chain, its deadline long over, and everybody of ours without it. */
-async function scene() {
+async function scene(peers: readonly BytesSource[] = []) {
   const catalog = openCatalog();
   const block = (height: number, medianTimeSeconds: number) => ({
     ...{
@@ -53,6 +54,7 @@ async function scene() {
     },
     chain: { isCurrent: true },
     own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
+    peers,
     activity: new Activity(),
     clock: { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 },
   });
@@ -76,6 +78,17 @@ describe('what nobody gave', () => {
     const { catalog, losses, content } = await scene();
     await losses.judge(content, answers('withheld'), NEVER);
     expect([losses.count, catalog.losses.count()]).toEqual([0, 0]);
+  });
+
+  test.each([
+    ['has not got it', async () => null, ['store local', 'node one', 'peer two', 'peer three']],
+    ['gives other bytes', async () => 'wrong-bytes' as const, ['store local', 'node one', 'peer two', 'peer three']],
+    ['gives it', async () => ({ ...nameOf(BLOB), bytes: BLOB.bytes }), undefined],
+    ['does not answer', async () => Promise.reject(new Error('no route')), undefined],
+  ])('asks a configured peer that was no source of the run: one that %s', async (_says, find, asked) => {
+    const { catalog, losses, content } = await scene([{ name: 'peer three', find }]);
+    await losses.judge(content, answers('absent'), NEVER);
+    expect(catalog.losses.find(BLOB)?.answers.map(({ source }) => source)).toEqual(asked);
   });
 
   test('is not lost when bytes were kept apart for it, or it was taken down', async () => {

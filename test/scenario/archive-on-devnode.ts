@@ -18,6 +18,8 @@ export interface SceneSetup {
   readonly node?: DevnodeOptions;
   readonly env?: Readonly<Record<string, string>>;
   readonly nodes?: readonly Devnode[];
+  /** The node of another scene, instead of one of its own. */
+  readonly on?: Devnode;
 }
 
 export interface SceneBlob {
@@ -43,9 +45,10 @@ export class Scene {
     this.#env = env;
   }
 
-  static async create({ node = {}, env = {}, nodes = [] }: SceneSetup = {}): Promise<Scene> {
-    const devnode = await createDevnode({ clock: { nowSeconds: () => 1_790_000_000 }, workload: null, ...node });
-    onTestFinished(() => devnode.close());
+  static async create({ node = {}, env = {}, nodes = [], on }: SceneSetup = {}): Promise<Scene> {
+    const devnode =
+      on ?? (await createDevnode({ clock: { nowSeconds: () => 1_790_000_000 }, workload: null, ...node }));
+    if (on === undefined) onTestFinished(() => devnode.close());
     const urls = [devnode, ...nodes].map(addressOf).join(' ');
     const scene = new Scene(devnode, { HOLDFAST_NODE_URL: urls, ...env });
     onTestFinished(() => scene.stop());

@@ -28,6 +28,8 @@ export type Subject =
   | 'audit'
   | 'clock'
   | 'heartbeat'
+  | 'peers'
+  | `peer:${string}`
   | `task:${string}`
   | `backend:${string}`
   | `copies:${string}`

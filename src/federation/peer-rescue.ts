@@ -1,0 +1,109 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { WantedBlob } from '../catalog/wanted-table.ts';
+import { isAtRisk } from '../chain/deadline-watch.ts';
+import { isForLater } from '../core/archive-errors.ts';
+import type { ContentName, VersionHash } from '../core/blob/ids.ts';
+import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
+import type { Spooler } from '../ingest/spooler.ts';
+import type { ChainTip } from '../node/blob-node.ts';
+import { forgetBytes } from '../verify/verified-blob.ts';
+import type { Peer } from './peer.ts';
+
+export interface PeerRescueModules {
+  /** Asked in this order. */
+  readonly peers: readonly Peer[];
+  readonly catalog: Catalog;
+  readonly poller: { readonly state: { readonly tip: ChainTip | null }; readonly news: Pulse };
+  readonly spooler: Pick<Spooler, 'spool'>;
+  readonly conditions: ConditionBoard;
+  readonly clock: Clock;
+}
+
+const LOOK_MS = 15_000;
+/** Blobs that are asked for in one go. */
+const GROUP = 16;
+/** A blob that no peer gave is asked for again after this. */
+const REST_MS = 300_000;
+/** The node has answered for such a blob, and not with its bytes. */
+const MISSING_AT_NODE: ReadonlySet<string | null> = new Set(['archive/absent-at-node', 'archive/wrong-bytes']);
+
+/**
+ * Asks the peers for blobs that are on chain and not here, while their window is open: where the node has answered that it
+ * has not got them, or gave other bytes, and where half of the window is over. The judge of losses asks when it is over.
+ */
+export class PeerRescue {
+  readonly #modules: PeerRescueModules;
+  readonly #resting = new Map<VersionHash, number>();
+
+  constructor(modules: PeerRescueModules) {
+    this.#modules = modules;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { peers, poller, conditions } = this.#modules;
+    if (peers.length === 0) return;
+    const step = async (): Promise<Next> => ((await this.#rescueSome(signal)) ? 0 : LOOK_MS);
+    await runLoop('peers', step, {
+      signal,
+      backoff: BACKOFF.local,
+      wake: poller.news,
+      conditions,
+      blocksReadiness: false,
+    });
+  }
+
+  /** true: there may be more to ask for at once. */
+  async #rescueSome(signal: AbortSignal): Promise<boolean> {
+    const { tip } = this.#modules.poller.state;
+    if (tip === null) return false;
+    const nowMs = this.#modules.clock.steadyMs();
+    for (const [hash, untilMs] of this.#resting) if (untilMs <= nowMs) this.#resting.delete(hash);
+    const due = this.#due(tip.medianTimeSeconds);
+    for (const wanted of due) {
+      this.#resting.set(wanted.versionHash, nowMs + REST_MS);
+      await this.#rescue(wanted, signal);
+    }
+    return due.length === GROUP;
+  }
+
+  #due(tipSeconds: number): (WantedBlob & ContentName)[] {
+    const { catalog } = this.#modules;
+    const found: (WantedBlob & ContentName)[] = [];
+    for (const { versionHash, medianTimeSeconds, lastErrorCode } of catalog.losses.unsaved.since(
+      tipSeconds - RETENTION_SECONDS,
+    )) {
+      if (found.length === GROUP) break;
+      const isDue = MISSING_AT_NODE.has(lastErrorCode) || isAtRisk(medianTimeSeconds, tipSeconds);
+      if (!isDue || this.#resting.has(versionHash) || catalog.custom.has(versionHash)) continue;
+      const wanted = catalog.findWanted(versionHash);
+      if (wanted === null || wanted.hashType === null) continue;
+      found.push({ ...wanted, hashType: wanted.hashType });
+    }
+    return found;
+  }
+
+  async #rescue(wanted: WantedBlob & ContentName, signal: AbortSignal): Promise<void> {
+    const { peers, catalog, spooler } = this.#modules;
+    const { hashType, versionHash } = wanted;
+    for (const peer of peers) {
+      // The node may have given it meanwhile, or an operator taken it down.
+      if (catalog.findWanted(versionHash) === null) return;
+      const blob = await peer.help({ hashType, versionHash }, signal);
+      if (blob === null) continue;
+      try {
+        await spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
+        catalog.recordGiver({ hashType, versionHash }, peer.name);
+      } catch (error) {
+        if (!isForLater(error)) throw error;
+      } finally {
+        forgetBytes(blob);
+      }
+      return;
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import type { ByteSource } from '../backfill/source/byte-source.ts';
+import { type DeskAnswer, SourceDesk } from '../backfill/source-desk.ts';
+import type { ContentName } from '../core/blob/ids.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Clock } from '../core/time/clock.ts';
+import { pause } from '../core/time/run-loop.ts';
+import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
+import type { PeerStatus } from '../view/archive-view.ts';
+
+export interface PeerModules {
+  readonly verifier: Verifier;
+  readonly conditions: ConditionBoard;
+  /** Questions a second at most. */
+  readonly ratePerSecond: number;
+  readonly clock: Clock;
+}
+
+/** How long a peer that gave wrong bytes is left alone: twice as long each time, up to a day. */
+const FIRST_REST_MS = 60_000;
+const MAX_REST_MS = 86_400_000;
+const MAX_DOUBLINGS = 20;
+
+/** Another archive, a bucket or a folder that the operator names, and that is not trusted: its bytes count by their hash. */
+export class Peer {
+  readonly #desk: SourceDesk;
+  readonly #modules: PeerModules;
+  #lies = 0;
+  #restsUntilMs = Number.NEGATIVE_INFINITY;
+  #nextQuestionMs = Number.NEGATIVE_INFINITY;
+
+  constructor(source: ByteSource, modules: PeerModules) {
+    this.#modules = modules;
+    this.#desk = new SourceDesk(source, modules.verifier, () => undefined, modules.clock);
+  }
+
+  /** Without credentials: `peer https://archive.example`. */
+  get name(): string {
+    return this.#desk.name;
+  }
+
+  get status(): PeerStatus {
+    const { gave, gaveBytes, absent, withheld, wrongBytes } = this.#desk.tally;
+    return {
+      name: this.name,
+      state: this.#isResting ? 'left-alone' : 'good',
+      gave,
+      gaveBytes,
+      absent,
+      withheld,
+      wrongBytes,
+    };
+  }
+
+  /** For whoever may not go on without an answer: asked however this peer did before. Throws where it does not answer. */
+  async find(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | 'wrong-bytes' | null> {
+    const answer = await this.#ask(name, signal);
+    if (answer.kind === 'found') return { ...name, bytes: answer.blob.bytes };
+    if (answer.kind === 'empty' && answer.answered === 'absent') return null;
+    if (answer.kind === 'empty' && answer.answered === 'wrong-bytes') return 'wrong-bytes';
+    throw new Error(
+      answer.kind === 'no-answer'
+        ? `${this.name}: ${answer.why}`
+        : `${this.name} has been told not to give the blob out.`,
+    );
+  }
+
+  /** null: this peer does not help with this blob now. */
+  async help(name: ContentName, signal: AbortSignal): Promise<VerifiedBlob | null> {
+    if (this.#isResting) return null;
+    const answer = await this.#ask(name, signal);
+    return answer.kind === 'found' ? answer.blob : null;
+  }
+
+  async close(): Promise<void> {
+    await this.#desk.close();
+  }
+
+  get #isResting(): boolean {
+    return this.#modules.clock.steadyMs() < this.#restsUntilMs;
+  }
+
+  async #ask(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
+    const { clock, ratePerSecond } = this.#modules;
+    const nowMs = clock.steadyMs();
+    const turnMs = Math.max(nowMs, this.#nextQuestionMs);
+    this.#nextQuestionMs = turnMs + 1_000 / ratePerSecond;
+    if (turnMs > nowMs) await pause(turnMs - nowMs, signal);
+    const answer = await this.#desk.ask(name, signal);
+    if (answer.kind === 'no-answer') this.#tellSilent(answer.why);
+    else if (answer.kind === 'empty' && answer.answered === 'wrong-bytes') this.#lied(name);
+    else if (answer.kind === 'found') this.#gaveRight();
+    else if (this.#lies === 0) this.#tell(null);
+    return answer;
+  }
+
+  #gaveRight(): void {
+    this.#lies = 0;
+    this.#restsUntilMs = Number.NEGATIVE_INFINITY;
+    this.#tell(null);
+  }
+
+  #lied({ hashType, versionHash }: ContentName): void {
+    const restMs = Math.min(MAX_REST_MS, FIRST_REST_MS * 2 ** Math.min(this.#lies, MAX_DOUBLINGS));
+    this.#lies += 1;
+    this.#restsUntilMs = this.#modules.clock.steadyMs() + restMs;
+    this.#tell({
+      code: 'peer/wrong-bytes',
+      message: `${this.name} gave bytes that do not hash to the ${hashType} ${versionHash}. Holdfast took none of them, and asks this peer for no other blob for ${Math.round(restMs / 60_000)} min.`,
+      hint: 'Tell the operator of that archive, or take it out of HOLDFAST_PEERS.',
+    });
+  }
+
+  /** A lie is worse, and stays told. */
+  #tellSilent(why: string): void {
+    if (this.#lies > 0) return;
+    this.#tell({
+      code: 'peer/no-answer',
+      message: `${this.name} does not answer: ${why}`,
+      hint: 'Look at its address in HOLDFAST_PEERS and at that archive. Nothing is called lost before every peer has answered.',
+    });
+  }
+
+  #tell(raised: { readonly code: string; readonly message: string; readonly hint: string } | null): void {
+    this.#modules.conditions.set(`peer:${this.name}`, raised && { ...raised, blocksReadiness: false });
+  }
+}

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import type { SourceAnswer } from '../../src/backfill/source/byte-source.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { Peer } from '../../src/federation/peer.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { verifyBlob } from '../../src/verify/verified-blob.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
+
+const BLOB = sampleBlob('asked of a peer', 50);
+const RIGHT: SourceAnswer = { kind: 'bytes', candidates: [BLOB.bytes] };
+const WRONG: SourceAnswer = { kind: 'bytes', candidates: [new Uint8Array(3)] };
+const MINUTE_MS = 60_000;
+
+function peer(ratePerSecond = 1_000) {
+  const clock = { ms: 0 };
+  const log = createLogger('fatal', { write: () => {} });
+  const conditions = new ConditionBoard(log, () => clock.ms);
+  const scene = { answer: WRONG as SourceAnswer | Error, asked: 0 };
+  const source = {
+    name: 'peer http://peer',
+    async find() {
+      scene.asked += 1;
+      if (scene.answer instanceof Error) throw scene.answer;
+      return scene.answer;
+    },
+    size: async () => null,
+    close: async () => {},
+  };
+  const verifier = {
+    verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
+  };
+  const made = new Peer(source, {
+    verifier,
+    conditions,
+    ratePerSecond,
+    clock: { wallMs: () => clock.ms, steadyMs: () => clock.ms },
+  });
+  return { peer: made, clock, scene, codes: () => conditions.all().map(({ code }) => code) };
+}
+
+test('a peer that gives wrong bytes rests for twice as long each time, and right bytes make up for all', async () => {
+  const { peer: liar, clock, scene, codes } = peer();
+  for (const minutes of [1, 2, 4, 8]) {
+    const before = scene.asked;
+    expect(await liar.help(nameOf(BLOB), NEVER)).toBeNull();
+    expect(scene.asked).toBe(before + 2);
+    clock.ms += minutes * MINUTE_MS - 1;
+    expect([await liar.help(nameOf(BLOB), NEVER), scene.asked, liar.status.state]).toEqual([
+      null,
+      before + 2,
+      'left-alone',
+    ]);
+    clock.ms += 1;
+  }
+  expect(codes()).toEqual(['peer/wrong-bytes']);
+  scene.answer = RIGHT;
+  expect((await liar.help(nameOf(BLOB), NEVER))?.bytes).toEqual(BLOB.bytes);
+  expect([codes(), liar.status]).toMatchObject([[], { state: 'good', gave: 1, wrongBytes: 4 }]);
+});
+
+test('whoever may not go on without an answer asks a peer that rests as well', async () => {
+  const { peer: liar, scene } = peer();
+  await liar.help(nameOf(BLOB), NEVER);
+  expect(await liar.find(nameOf(BLOB), NEVER)).toBe('wrong-bytes');
+  scene.answer = { kind: 'absent' };
+  expect(await liar.find(nameOf(BLOB), NEVER)).toBeNull();
+  scene.answer = RIGHT;
+  expect(await liar.find(nameOf(BLOB), NEVER)).toEqual({ ...nameOf(BLOB), bytes: BLOB.bytes });
+});
+
+test.each([
+  ['does not answer', new Error('no route')],
+  ['may not give it out', { kind: 'withheld' } as const],
+])('a peer that %s has not said that it has not got the blob', async (_says, answer) => {
+  const { peer: silent, scene } = peer();
+  scene.answer = answer;
+  await expect(silent.find(nameOf(BLOB), NEVER)).rejects.toThrow('peer http://peer');
+});
+
+test('a lie stays told when the peer then says that it has not got another blob', async () => {
+  const { peer: liar, scene, codes } = peer();
+  await liar.find(nameOf(BLOB), NEVER);
+  scene.answer = { kind: 'absent' };
+  await liar.find(nameOf(BLOB), NEVER);
+  expect(codes()).toEqual(['peer/wrong-bytes']);
+});

@@ -177,7 +177,7 @@ describeWithHelm('the chart', () => {
       })
       .parse(policies.find(({ metadata }) => !metadata.name.endsWith('kubo')));
     const ports = new Set(policy.spec.egress.flatMap((rule) => rule.ports.map(({ port }) => port)));
-    expect(ports).toEqual(new Set([53, 443, 8443, 8370, 8371, 9000, 5001, 5002, 3128, 8080]));
+    expect(ports).toEqual(new Set([53, 443, 8443, 8370, 8371, 8444, 8445, 9000, 5001, 5002, 3128, 8080]));
   });
 
   test('the operator of Prometheus gets the alerts, with a link where there is a page, else with the entry itself', async () => {

@@ -76,6 +76,7 @@ export const MATRIX = {
     image: { repository: 'registry.example/holdfast', digest: `sha256:${'a'.repeat(64)}`, pullSecrets: ['registry'] },
     config: {
       node: { ...node, url: 'https://one:8370 http://two:8371', pollMs: 1000 },
+      peers: 'https://peer.example:8444 peer=http://old.example:8445/vh/ s3=bucket dir=/archive',
       s3: { ...s3, endpoint: 'http://minio:9000' },
       backends: [
         { kind: 's3', id: 's3:offsite', bucket: 'copy', secretAccessKeyFile: '/etc/holdfast/secrets/offsite' },

@@ -191,6 +191,14 @@ describe('house rules', () => {
     expect(paths(SOURCE_FILES.filter(({ path }) => named.test(basename(path))))).toEqual([]);
   });
 
+  test('no library is told of a proxy through the dispatcher of the whole process', () => {
+    expect(paths(SOURCE_FILES.filter(({ code }) => /\bsetGlobalDispatcher\b/.test(code)))).toEqual([]);
+  });
+
+  test('no file of storage has a variable of its own: what changes belongs to a store', () => {
+    expect(paths(inRoom('storage').filter(({ code }) => /^(?:export )?let\b/m.test(code)))).toEqual([]);
+  });
+
   test('no number stands for what is not there: that is NULL in SQL, and null here', () => {
     const sentinel = /9_?007_?199_?254_?740_?99|9_?223_?372_?036_?854_?775_?80|MAX_SAFE_INTEGER/;
     const migration = readFileSync(new URL('../migrations/0001_catalog.sql', import.meta.url), 'utf8');

@@ -45,7 +45,7 @@ export class IpfsStore implements ObjectStore {
 
   /** Asks nothing of Kubo yet: see `probe`. */
   static async open(options: IpfsOptions): Promise<IpfsStore> {
-    return new IpfsStore(await KuboApi.open(options));
+    return new IpfsStore(new KuboApi(options));
   }
 
   /** Durable as far as Kubo's datastore is: see `durable` of the probe. */

@@ -1,13 +1,10 @@
-import type { KuboRPCClient } from 'kubo-rpc-client';
 import { CID } from 'multiformats/cid';
-import { EnvHttpProxyAgent, setGlobalDispatcher } from 'undici';
 import { z } from 'zod';
 import type { HashType } from '../../core/blob/ids.ts';
-import { proxyIsNamed } from '../proxy-environment.ts';
 import { remoteCall, remoteFault } from '../remote-call.ts';
 import { GatheredQuestion } from './gathered-question.ts';
 import { type IpfsOptions, kuboEndpoint } from './ipfs-options.ts';
-import { explainKubo, NotKuboAnswer, saysAbsent, saysDamaged, saysNotPinned } from './kubo-error.ts';
+import { explainKubo, KuboRefusal, NotKuboAnswer, saysAbsent, saysDamaged, saysNotPinned } from './kubo-error.ts';
 import { KuboStream } from './kubo-stream.ts';
 
 const MULTIHASH_NAMES: Readonly<Record<HashType, string>> = { keccak256: 'keccak-256', blake2s256: 'blake2s-256' };
@@ -19,8 +16,10 @@ const CIDS_AT_ONCE = 64;
 const putAnswer = z.object({ Key: z.string() });
 const statAnswer = z.object({ Size: z.int() });
 const pinLine = z.object({ Cid: z.string() });
-const versionAnswer = z.object({ version: z.string() });
+const removedLine = z.object({ Error: z.string().optional() });
+const versionAnswer = z.object({ Version: z.string() });
 const diskAnswer = z.object({ diskinfo: z.object({ free_space: z.number() }) });
+const settingAnswer = z.object({ Value: z.unknown() });
 
 /** Blocks and pins of one Kubo, with errors that say what to do. */
 export class KuboApi {
@@ -28,26 +27,16 @@ export class KuboApi {
   /** For messages: never has credentials. */
   readonly where: string;
   readonly #options: IpfsOptions;
-  readonly #client: KuboRPCClient;
   readonly #stream: KuboStream;
   readonly #pinned = new GatheredQuestion((cids: readonly CID[]) => this.#arePinned(cids), CIDS_AT_ONCE);
   readonly #closing = new AbortController();
 
-  private constructor(options: IpfsOptions, where: string, client: KuboRPCClient, stream: KuboStream) {
-    this.id = options.id;
-    this.where = where;
-    this.#options = options;
-    this.#client = client;
-    this.#stream = stream;
-  }
-
-  static async open(options: IpfsOptions): Promise<KuboApi> {
-    const { create } = await import('kubo-rpc-client');
+  constructor(options: IpfsOptions) {
     const endpoint = kuboEndpoint(options);
-    // kubo-rpc-client asks through Node's own fetch, which knows of a proxy only by the dispatcher of the whole process.
-    if (proxyIsNamed(endpoint.base)) setGlobalDispatcher(new EnvHttpProxyAgent());
-    const client = create({ url: endpoint.base, headers: endpoint.headers });
-    return new KuboApi(options, endpoint.base.origin, client, new KuboStream(endpoint, options));
+    this.id = options.id;
+    this.where = endpoint.base.origin;
+    this.#options = options;
+    this.#stream = new KuboStream(endpoint, options);
   }
 
   async put(hashType: HashType, bytes: Uint8Array, pin: boolean, signal: AbortSignal): Promise<CID> {
@@ -64,7 +53,7 @@ export class KuboApi {
   }
 
   async pin(cid: CID, signal: AbortSignal): Promise<void> {
-    await this.#call('pin', signal, (inner) => this.#client.pin.add(cid, { signal: inner }));
+    await this.#call('pin', signal, (inner) => this.#stream.json('pin/add', { arg: cid.toString() }, inner));
   }
 
   /** null: the local repository has not got it. What Kubo itself finds damaged comes as no bytes, and fails its hash. */
@@ -149,35 +138,35 @@ export class KuboApi {
   async remove(cid: CID, signal: AbortSignal): Promise<void> {
     await this.#call('delete', signal, async (inner) => {
       try {
-        await this.#client.pin.rm(cid, { signal: inner });
+        await this.#stream.json('pin/rm', { arg: cid.toString() }, inner);
       } catch (cause) {
         if (!saysNotPinned(cause)) throw cause;
       }
-      for await (const { error } of this.#client.block.rm(cid, { force: true, signal: inner })) {
-        if (error !== undefined && error !== null) throw error;
+      const query = new URLSearchParams({ arg: cid.toString(), force: 'true' });
+      for await (const line of this.#stream.lines('block/rm', query, inner)) {
+        const { Error: error = '' } = removedLine.parse(line);
+        if (error !== '') throw new KuboRefusal(500, error);
       }
     });
   }
 
   async version(signal: AbortSignal): Promise<string> {
     return await this.#call('probe', signal, async (inner) => {
-      const answer = versionAnswer.safeParse(await this.#client.version({ signal: inner }));
-      if (!answer.success) throw new NotKuboAnswer('an answer without a version');
-      return answer.data.version;
+      return versionAnswer.parse(await this.#stream.json('version', {}, inner)).Version;
     });
   }
 
   async freeDiskBytes(signal: AbortSignal): Promise<number> {
     return await this.#call('probe', signal, async (inner) => {
-      const answer = diskAnswer.safeParse(await this.#client.diag.sys({ signal: inner }));
-      if (!answer.success) throw new NotKuboAnswer('an answer without the free space');
-      return answer.data.diskinfo.free_space;
+      return diskAnswer.parse(await this.#stream.json('diag/sys', {}, inner)).diskinfo.free_space;
     });
   }
 
   /** How Kubo keeps its blocks, as its configuration says. */
   async datastoreSpec(signal: AbortSignal): Promise<unknown> {
-    return await this.#call('probe', signal, (inner) => this.#client.config.get('Datastore.Spec', { signal: inner }));
+    return await this.#call('probe', signal, async (inner) => {
+      return settingAnswer.parse(await this.#stream.json('config', { arg: 'Datastore.Spec' }, inner)).Value;
+    });
   }
 
   async isGateway(signal: AbortSignal): Promise<boolean> {

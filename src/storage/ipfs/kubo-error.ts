@@ -16,11 +16,8 @@ export class KuboRefusal extends Error {
 /** An answer that no Kubo gives. */
 export class NotKuboAnswer extends Error {}
 
-/** Status and words of a refusal, from our own reading or from kubo-rpc-client's error. */
-function refusalOf(cause: unknown): { status: number; message: string } | null {
-  if (cause instanceof KuboRefusal) return cause;
-  if (!(cause instanceof Error) || !('response' in cause) || !(cause.response instanceof Response)) return null;
-  return { status: cause.response.status, message: cause.message };
+function refusalOf(cause: unknown): KuboRefusal | null {
+  return cause instanceof KuboRefusal ? cause : null;
 }
 
 /**

@@ -261,8 +261,9 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
     };
     if (isOpen) return pass();
     const limited = limitAnswer(request, reply, doorkeepers.clients);
-    if (limited === null) doorkeepers.turns.take(clientOf(request), pass);
-    else refuse(limited);
+    if (limited !== null) refuse(limited);
+    else if (route?.isAlwaysAnswered === true) pass();
+    else doorkeepers.turns.take(clientOf(request), pass);
   });
 }
 

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { FairTurns } from '../../src/http/fair-turns.ts';
+import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { sampleBlob } from '../sample-blobs.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
@@ -50,6 +52,32 @@ test('a request that comes behind two hundred of another client is begun among t
   await Promise.all(clients.map((client) => client.until((text) => text.split('200 OK').length === 3)));
   expect(begun).toHaveLength(201);
   expect(begun.indexOf(wanted.versionHash)).toBeLessThan(100);
+});
+
+test('metrics wait behind nothing that their client asks beside them', async () => {
+  const view = new FakeArchiveView();
+  const { versionHash } = view.add(blobOf(bytesOf(10)));
+  const metrics = declareHttpMetrics(new MetricsRegistry());
+  const begun: string[] = [];
+  const record = view.record.bind(view);
+  view.record = (name, ...rest) => {
+    begun.push('record');
+    return record(name, ...rest);
+  };
+  const scrape = async () => {
+    begun.push('metrics');
+    return '';
+  };
+  const { port } = await running(view, {}, new FakeChainView(), { metrics: { ...metrics, scrape } });
+  const clients = await Promise.all(Array.from({ length: 101 }, () => RawClient.open(port)));
+  for (const client of clients) client.send(get('/healthz'));
+  await Promise.all(clients.map((client) => client.until((text) => text.includes('200 OK'))));
+  for (const [index, client] of clients.entries()) {
+    client.send(get(index === 100 ? '/metrics' : `/v1/blobs/${versionHash}/record`));
+  }
+  await Promise.all(clients.map((client) => client.until((text) => text.split('200 OK').length === 3)));
+  expect(begun).toHaveLength(101);
+  expect(begun.indexOf('metrics')).toBeLessThan(50);
 });
 
 test('a reader that goes away while its part waits its turn has nothing read of a closed file', async () => {

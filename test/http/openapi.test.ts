@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { PROBLEMS } from '../../src/http/index.ts';
@@ -7,7 +8,12 @@ import { injectable } from './harness.ts';
 
 const DESCRIPTION = z.object({
   openapi: z.string(),
-  paths: z.record(z.string(), z.record(z.string(), z.looseObject({ responses: z.record(z.string(), z.unknown()) }))),
+  info: z.object({ version: z.string() }),
+  servers: z.array(z.object({ url: z.string() })),
+  paths: z.record(
+    z.string(),
+    z.record(z.string(), z.looseObject({ operationId: z.string(), responses: z.record(z.string(), z.unknown()) })),
+  ),
 });
 
 async function described() {
@@ -61,6 +67,17 @@ describe('the description', () => {
     expect(paths['/vh/{versionHash}']?.['get']).toMatchObject({
       parameters: [{ name: 'versionHash', required: true, schema: { pattern: '^(0[xX])?[0-9a-fA-F]{64}$' } }, {}],
     });
+  });
+
+  test('gives each operation an id of its own, names the server, and has the version of the API and not of the product', async () => {
+    const { info, servers, paths } = await described();
+    const ids = Object.values(paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toContain('getV1BlobsVersionHash');
+    expect(servers).toEqual([{ url: '/' }]);
+    const product = z.object({ version: z.string() }).parse(JSON.parse(readFileSync('package.json', 'utf8')));
+    expect(info.version).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(info.version).not.toBe(product.version);
   });
 
   test('every status that it names is good, or one of a problem', async () => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addressWithCredentials, type BackendSettings, ConfigError, type SettingValues } from '../config/index.ts';
-import { messageOf } from '../core/blob/errors.ts';
+import { clauseOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { Backend } from '../replication/backend.ts';
 import { boundChain } from '../storage/chain-binding.ts';
@@ -266,7 +266,7 @@ async function secretFileOf(id: string, path: string): Promise<string> {
   try {
     return (await readFile(resolve(path), 'utf8')).trim();
   } catch (cause) {
-    throw invalid(`The secret of the ${id} store cannot be read: ${messageOf(cause)}.`, 'Name a readable file.');
+    throw invalid(`The secret of the ${id} store cannot be read: ${clauseOf(cause)}.`, 'Name a readable file.');
   }
 }
 

@@ -1,4 +1,4 @@
-import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
+import { clauseOf, codeOf, HoldfastError } from '../core/blob/errors.ts';
 import { isDamagedDatabase } from '../core/sqlite/damage.ts';
 
 export type CatalogErrorCode = 'catalog/full' | 'catalog/read-only' | 'catalog/damaged' | 'catalog/fault';
@@ -7,7 +7,7 @@ export class CatalogError extends HoldfastError<CatalogErrorCode> {}
 
 /** The file is damaged. Nothing is lost with it but time: blobs, records and evidence lie elsewhere. */
 export function damagedCatalog(path: string, cause: unknown): CatalogError {
-  return new CatalogError('catalog/damaged', `The catalog ${path} is damaged: ${messageOf(cause)}.`, {
+  return new CatalogError('catalog/damaged', `The catalog ${path} is damaged: ${clauseOf(cause)}.`, {
     details: { path, systemCode: codeOf(cause) },
     retryable: false,
     hint: 'Stop holdfast and run `holdfast rebuild`: it sets the file aside and makes the catalog anew from the data folder and the backends. Then start again, and see to the disk.',
@@ -21,7 +21,7 @@ export function catalogFault(operation: string, cause: unknown, path: string): C
   if (isDamagedDatabase(cause)) return damagedCatalog(path, cause);
   const systemCode = codeOf(cause);
   const details = { operation, systemCode };
-  const says = `The catalog could not ${operation}: ${messageOf(cause)}.`;
+  const says = `The catalog could not ${operation}: ${clauseOf(cause)}.`;
   if (systemCode === 'SQLITE_FULL' || systemCode === 'ENOSPC') {
     const hint = 'Free disk space; the archiver goes on by itself once there is room.';
     return new CatalogError('catalog/full', says, { details, retryable: true, hint, cause });

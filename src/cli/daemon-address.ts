@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config/index.ts';
-import { messageOf } from '../core/blob/errors.ts';
+import { clauseOf } from '../core/blob/errors.ts';
 import { announcedDaemon, type DaemonAddress, DataFolder } from '../storage/local/data-folder.ts';
 import { CliError } from './errors.ts';
 
@@ -116,7 +116,7 @@ function readToken(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (cause) {
-    throw new CliError('cli/usage', `The token cannot be read: ${messageOf(cause)}.`, {
+    throw new CliError('cli/usage', `The token cannot be read: ${clauseOf(cause)}.`, {
       details: { file },
       retryable: false,
       hint: 'Name a readable file with --token-file, or set HOLDFAST_TOKEN.',

@@ -3,7 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import { z } from 'zod';
 import { addressWithoutCredentials } from '../config/index.ts';
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
-import { HoldfastError, messageOf } from '../core/blob/errors.ts';
+import { clauseOf, HoldfastError } from '../core/blob/errors.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { DaemonTarget } from './daemon-address.ts';
 import { CliError } from './errors.ts';
@@ -72,7 +72,7 @@ export async function withDaemon<T>(
     signal.throwIfAborted();
     if (cause instanceof HoldfastError) throw cause;
     const shown = addressWithoutCredentials(url);
-    throw new CliError('cli/no-daemon', `No holdfast daemon answers at ${shown}: ${messageOf(cause)}.`, {
+    throw new CliError('cli/no-daemon', `No holdfast daemon answers at ${shown}: ${clauseOf(cause)}.`, {
       details: { base: shown },
       retryable: true,
       hint: 'Start one with `holdfast run`, or name its address with --url.',

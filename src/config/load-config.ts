@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { messageOf } from '../core/blob/errors.ts';
+import { clauseOf, messageOf } from '../core/blob/errors.ts';
 import { readConfigFile } from './config-file.ts';
 import { ConfigError } from './errors.ts';
 import { nearestName } from './nearest-name.ts';
@@ -96,7 +96,7 @@ function readSecret(setting: Setting<unknown>, path: string): string {
   try {
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
   } catch (error) {
-    throw new Error(`${setting.env}_FILE cannot be read: ${messageOf(error)}.`);
+    throw new Error(`${setting.env}_FILE cannot be read: ${clauseOf(error)}.`);
   }
 }
 

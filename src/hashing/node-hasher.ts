@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from '../core/blob/errors.ts';
+import { clauseOf, codeOf } from '../core/blob/errors.ts';
 import { encodeHex } from '../core/blob/hex.ts';
 import type { HashType } from '../core/blob/ids.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
@@ -72,7 +72,7 @@ async function choose(
       if (wrongLength === null) return { engine, hash, warnings };
       warnings.push({ hashType, engine, message: `It disagrees with noble on ${wrongLength} bytes.` });
     } catch (error) {
-      warnings.push({ hashType, engine, message: `It failed: ${codeOf(error) ?? messageOf(error)}.` });
+      warnings.push({ hashType, engine, message: `It failed: ${codeOf(error) ?? clauseOf(error)}.` });
     }
   }
   return { engine: 'noble', hash: reference, warnings };

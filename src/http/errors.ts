@@ -1,4 +1,4 @@
-import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
+import { clauseOf, codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
 
 export type HttpErrorCode =
   | 'http/port-in-use'
@@ -69,7 +69,7 @@ export function listenError(host: string, port: number, cause: unknown): HttpErr
 
 /** Without it the archive works, and other commands on the machine cannot reach it but over its port. */
 export function localSocketError(path: string, cause: unknown): HttpError {
-  return new HttpError('http/no-local-socket', `No local socket can be made at ${path}: ${messageOf(cause)}.`, {
+  return new HttpError('http/no-local-socket', `No local socket can be made at ${path}: ${clauseOf(cause)}.`, {
     details: { path, systemCode: codeOf(cause) },
     retryable: false,
     hint: 'Let the daemon write its data folder or TMPDIR; until then use /admin with HOLDFAST_HTTP_ADMIN_TOKENS_FILE.',

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
-import { codeOf, messageOf } from '../../core/blob/errors.ts';
+import { clauseOf, codeOf } from '../../core/blob/errors.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { assertNoOtherKind } from '../../core/sqlite/damage.ts';
@@ -172,7 +172,7 @@ function isAbsence(cause: unknown): boolean {
 
 function unreadable(path: string, cause: unknown): SourceError {
   if (cause instanceof SourceError) return cause;
-  return new SourceError('source/unreadable', `${path} cannot be read: ${messageOf(cause)}.`, {
+  return new SourceError('source/unreadable', `${path} cannot be read: ${clauseOf(cause)}.`, {
     details: { path, systemCode: codeOf(cause) },
     retryable: false,
     hint: 'See that the folder is there and may be read; what could not be read is not absent.',

@@ -1,5 +1,5 @@
 import { type Dispatcher, EnvHttpProxyAgent, errors, request } from 'undici';
-import { codeOf, messageOf } from '../../core/blob/errors.ts';
+import { clauseOf, codeOf } from '../../core/blob/errors.ts';
 import { BODY_LIMIT_BYTES } from './candidates.ts';
 import { SourceError } from './errors.ts';
 
@@ -119,7 +119,7 @@ export class PeerHttp {
         },
       );
     }
-    return new SourceError('source/unreachable', `${this.where} cannot be asked: ${messageOf(cause)}.`, {
+    return new SourceError('source/unreachable', `${this.where} cannot be asked: ${clauseOf(cause)}.`, {
       ...facts,
       hint: 'Check the address, the network and proxies; what it did not answer is not absent.',
     });

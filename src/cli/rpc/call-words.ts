@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { messageOf } from '../../core/blob/errors.ts';
+import { clauseOf } from '../../core/blob/errors.ts';
 import { decodeHex } from '../../core/blob/hex.ts';
 import { parseLossless } from '../../node/lossless-json.ts';
 import { CliError } from '../errors.ts';
@@ -35,7 +35,7 @@ export class CallWords {
     try {
       return readFileSync(resolve(this.#cwd, word.slice(1)));
     } catch (cause) {
-      throw this.wrong(`The file ${word.slice(1)} cannot be read: ${messageOf(cause)}.`);
+      throw this.wrong(`The file ${word.slice(1)} cannot be read: ${clauseOf(cause)}.`);
     }
   }
 
@@ -66,7 +66,7 @@ export class CallWords {
     try {
       return parseLossless(word);
     } catch (cause) {
-      throw this.wrong(`Argument ${at + 1} must be JSON: ${messageOf(cause)}.`);
+      throw this.wrong(`Argument ${at + 1} must be JSON: ${clauseOf(cause)}.`);
     }
   }
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { addressWithoutCredentials } from '../../config/index.ts';
-import { codeOf, messageOf } from '../../core/blob/errors.ts';
+import { clauseOf, codeOf } from '../../core/blob/errors.ts';
 import { type ContentName, HASH_TYPES, type NamedHash, parseNamedHash, parseVersionHash } from '../../core/blob/ids.ts';
 import { createNodeHasher } from '../../hashing/index.ts';
 import { DataFolder } from '../../storage/local/data-folder.ts';
@@ -152,7 +152,7 @@ async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
     await rename(partial, path);
   } catch (cause) {
     await rm(partial, { force: true });
-    throw new CliError('cli/file', `${path} cannot be written: ${messageOf(cause)}.`, {
+    throw new CliError('cli/file', `${path} cannot be written: ${clauseOf(cause)}.`, {
       details: { path },
       retryable: false,
       hint: 'Name a file in a folder that you may write with -o.',

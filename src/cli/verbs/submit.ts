@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { messageOf } from '../../core/blob/errors.ts';
+import { clauseOf } from '../../core/blob/errors.ts';
 import type { HashType } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import {
@@ -89,7 +89,7 @@ async function readBlob(path: string): Promise<Uint8Array> {
     throw usage(`${path} has ${size} bytes; a blob has at most ${MAX_BLOB_BYTES}.`);
   } catch (cause) {
     if (cause instanceof CliError) throw cause;
-    throw new CliError('cli/file', `${path} cannot be read: ${messageOf(cause)}.`, {
+    throw new CliError('cli/file', `${path} cannot be read: ${clauseOf(cause)}.`, {
       details: { path },
       retryable: false,
       hint: 'Name a file that you may read.',

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { parseBoundedJson } from '../../core/blob/bounded-json.ts';
-import { messageOf } from '../../core/blob/errors.ts';
+import { clauseOf } from '../../core/blob/errors.ts';
 import { encodeHex } from '../../core/blob/hex.ts';
 import { HASH_TYPES, type NamedHash, parseNamedHash } from '../../core/blob/ids.ts';
 import { createNodeHasher } from '../../hashing/index.ts';
@@ -166,7 +166,7 @@ async function readWhole(path: string): Promise<Uint8Array> {
     if (size <= MAX_FILE_BYTES) return await readFile(path);
     throw new Error(`it has ${size} bytes`);
   } catch (cause) {
-    throw new CliError('cli/file', `${path} cannot be read: ${messageOf(cause)}.`, {
+    throw new CliError('cli/file', `${path} cannot be read: ${clauseOf(cause)}.`, {
       details: { path },
       retryable: false,
       hint: `Name a file that you may read, of at most ${MAX_FILE_BYTES} bytes.`,

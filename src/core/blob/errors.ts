@@ -31,6 +31,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The same without the full stop at its end, for the middle of another sentence. */
+export function clauseOf(error: unknown): string {
+  return messageOf(error).replace(/\.$/, '');
+}
+
 /** The code of any thrown value: ours, Node's (`ENOSPC`), or null. */
 export function codeOf(error: unknown): string | null {
   if (typeof error !== 'object' || error === null || !('code' in error)) return null;

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, globSync, openSync, renameSync, rmSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import { codeOf, messageOf } from '../blob/errors.ts';
+import { clauseOf, codeOf } from '../blob/errors.ts';
 import { SqliteError } from './errors.ts';
 
 /**
@@ -25,7 +25,7 @@ export function copyAside(database: Database.Database, name: string): void {
   } catch (cause) {
     throw new SqliteError(
       'sqlite/cannot-copy',
-      `${database.name} cannot be copied before it is changed: ${messageOf(cause)}.`,
+      `${database.name} cannot be copied before it is changed: ${clauseOf(cause)}.`,
       {
         details: { copy, systemCode: codeOf(cause) },
         retryable: false,

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { codeOf, messageOf } from '../blob/errors.ts';
+import { clauseOf, codeOf } from '../blob/errors.ts';
 import { assertNoOtherKind, isDamagedDatabase } from './damage.ts';
 import { SqliteError } from './errors.ts';
 
@@ -89,7 +89,7 @@ function cannotOpen(path: string, cause: unknown): SqliteError {
       cause,
     });
   }
-  return new SqliteError('sqlite/cannot-open', `${path} cannot be opened: ${messageOf(cause)}.`, {
+  return new SqliteError('sqlite/cannot-open', `${path} cannot be opened: ${clauseOf(cause)}.`, {
     details: { path, systemCode: codeOf(cause) },
     retryable: false,
     hint: 'See that the data folder exists, is writable, and has space left.',

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { messageOf } from '../../core/blob/errors.ts';
+import { clauseOf } from '../../core/blob/errors.ts';
 import type { ContentName, VersionHash } from '../../core/blob/ids.ts';
 import { isDamagedDatabase } from '../../core/sqlite/damage.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
@@ -221,7 +221,7 @@ function removeDatabase(path: string): void {
 }
 
 function damaged(path: string, cause: unknown): StorageError {
-  return new StorageError('storage/damaged-database', `${path} is damaged: ${messageOf(cause)}.`, {
+  return new StorageError('storage/damaged-database', `${path} is damaged: ${clauseOf(cause)}.`, {
     details: { backend: 'local', path },
     retryable: true,
     hint: 'Holdfast takes over what can be read, and brings the rest from a backend or the node. See to the disk; where this stays, stop holdfast and run `holdfast rebuild`.',

@@ -124,9 +124,9 @@ function promtoolTest(series: Readonly<Record<string, string | null>>, expectati
 
 const firing = (alert: string) => `count(ALERTS{alertname="${alert}",alertstate="firing"})`;
 
-function runPromtool(tests: object[]): { status: number | null; output: string } {
+function runPromtool(tests: object[], evaluationInterval = '1m'): { status: number | null; output: string } {
   const file = join(temporaryFolder(), 'alerts.yaml');
-  writeFileSync(file, stringify({ rule_files: [RULES_FILE], evaluation_interval: '1m', tests }));
+  writeFileSync(file, stringify({ rule_files: [RULES_FILE], evaluation_interval: evaluationInterval, tests }));
   const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
   return { status, output: `${stdout}${stderr}` };
 }
@@ -154,7 +154,8 @@ describeWithCommand('promtool', 'the alerts, as Prometheus evaluates them', () =
   test('none fires while all is well, for two days', () => {
     const times = ['30m', '7h', '14h', '47h'];
     const quiet = times.map((eval_time) => ({ expr: 'ALERTS{alertstate="firing"}', eval_time, exp_samples: [] }));
-    expect(runPromtool([promtoolTest(HEALTHY, quiet)])).toMatchObject({ status: 0 });
+    // The series stand still or rise evenly: an evaluation every five minutes sees what one every minute sees.
+    expect(runPromtool([promtoolTest(HEALTHY, quiet)], '5m')).toMatchObject({ status: 0 });
   });
 
   test.each(Object.entries(CASES))('%s fires', (alert, { series, at }) => {

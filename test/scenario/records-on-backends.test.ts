@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 import { LyingServer } from '../e2e/backends/lying-server.ts';
-import { holdfast } from '../e2e/holdfast-process.ts';
+import { holdfastHere } from '../e2e/holdfast-here.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { Scene } from './archive-on-devnode.ts';
 
@@ -64,7 +64,8 @@ describe('occurrence records', { timeout: TEST_MS }, () => {
     await scene.until('on the backend', () => scene.archive.status().backends.every(({ queued }) => queued === 0));
     await scene.stop();
     const before = recordsIn(server);
-    const check = () => holdfast(['check', '--backend', 'good'], { env: { ...env, HOLDFAST_DATA_DIR: scene.dataDir } });
+    const check = () =>
+      holdfastHere(['check', '--backend', 'good'], { env: { ...env, HOLDFAST_DATA_DIR: scene.dataDir } });
     expect(await check()).toMatchObject({ code: 0 });
     for (const gone of [before[0], before[5], before.at(-1)]) server.objects.delete(gone ?? '');
     const found = await check();

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { LyingServer } from '../e2e/backends/lying-server.ts';
-import { holdfast } from '../e2e/holdfast-process.ts';
+import { holdfastHere } from '../e2e/holdfast-here.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { HOUR_BLOCKS, nameOf, Scene } from './archive-on-devnode.ts';
 
@@ -70,7 +70,7 @@ describe('an archive whose data folder is lost', { timeout: 120_000 }, () => {
     rmSync(scene.dataDir, { recursive: true });
     const url = scene.node.url.replace('//', `//${scene.node.username}:${scene.node.password}@`);
     const words = { HOLDFAST_DATA_DIR: scene.dataDir, HOLDFAST_NODE_URL: url, ...env };
-    expect(await holdfast(['rebuild'], { env: words })).toMatchObject({ code: 0 });
+    expect(await holdfastHere(['rebuild'], { env: words })).toMatchObject({ code: 0 });
     await scene.start();
     await untilFinalAgain(scene, old);
   });

@@ -12,12 +12,12 @@ function random(seed: number): (below: number) => number {
 }
 
 /**
- * Full blocks: as many blobs as one takes, small ones (64 bytes, now and then 100 KB), because hours are to pass in
- * milliseconds. They are full where the archive was away, and has a backlog to fetch before the node prunes it.
+ * Blobs of a block while the archive is away, small ones (64 bytes, now and then 100 KB), because hours are to pass in
+ * milliseconds. `HOLDFAST_TEST_BLOBS=32` fills every block to its limit, for the long run.
  */
-const FULL = 32;
-/** Blobs of a block while the archive looks on. `HOLDFAST_TEST_BLOBS=32` fills those blocks too. */
-const USUAL = Number(process.env['HOLDFAST_TEST_BLOBS'] ?? 6);
+const FULL = Number(process.env['HOLDFAST_TEST_BLOBS'] ?? 12);
+/** Blobs of a block while the archive looks on: there is no backlog, and a few of them show as much as many. */
+const USUAL = process.env['HOLDFAST_TEST_BLOBS'] === undefined ? 4 : FULL;
 const LARGE_BYTES = 100_000;
 
 /** Some hours of blocks, with what happens to real chains; we look on. */

@@ -65,8 +65,38 @@ CREATE TABLE backend (
   settle_ms INTEGER NOT NULL DEFAULT 0,
   -- Where the backend's bytes lie: server, bucket and path, without secrets. The same name at another place is another
   -- backend: what was proven at the first place proves nothing of the second.
-  place TEXT
+  place TEXT,
+  -- 1: it has names, and gets every record and every piece of evidence (`copy`).
+  gets_documents INTEGER NOT NULL DEFAULT 0 CHECK (gets_documents IN (0, 1)),
+  -- 1: the evidence that lay there before this catalog began was taken over.
+  gave_evidence INTEGER NOT NULL DEFAULT 0 CHECK (gave_evidence IN (0, 1)),
+  -- A stretch of the chain of which it is to get all records: they are queued in the order of the chain, behind this number
+  -- of a record and up to that height. NULL: there is none.
+  fill_after INTEGER,
+  fill_until INTEGER
 ) STRICT;
+
+-- Objects beside the blobs: where they are not yet what they are to be. One row: one object, one backend with names.
+CREATE TABLE copy (
+  backend_id INTEGER NOT NULL REFERENCES backend (id),
+  -- 1 evidence, 2 the record of an occurrence that was withdrawn, 3 the record of an occurrence, 4 custom bytes.
+  kind INTEGER NOT NULL CHECK (kind IN (1, 2, 3, 4)),
+  -- Its number in the table of its kind, in the order in which it is brought: `evidence.sequence`, `custom.sequence`,
+  -- `withdrawn_occurrence.sequence`, and of a record 2^20 times the height and the place in the block.
+  object INTEGER NOT NULL,
+  -- 0 wanted, 1 good, 2 damaged or missing, 3 unwanted: to be deleted. A document that is good has no row, for there are
+  -- very many, and its own table says that there is one; custom bytes have, for what is held follows from it.
+  state INTEGER NOT NULL CHECK (state IN (0, 1, 2, 3)),
+  -- When it was read back whole.
+  verified_ms INTEGER,
+  -- The backend refused it so often, and is asked again then.
+  attempts INTEGER NOT NULL DEFAULT 0,
+  next_attempt_ms INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (backend_id, kind, object)
+) STRICT, WITHOUT ROWID;
+-- What a backend refuses is few, and counted often; custom bytes that are not good likewise.
+CREATE INDEX copy_refused ON copy (backend_id, kind, object) WHERE attempts > 0;
+CREATE INDEX copy_custom ON copy (backend_id, object, state) WHERE kind = 4 AND state <> 1;
 
 -- What each backend is to hold, and what was proven of it: 0 wanted, 1 good (fetched back and re-hashed), 2 damaged.
 CREATE TABLE placement (
@@ -203,19 +233,8 @@ CREATE TABLE unclear_transaction (
   PRIMARY KEY (height, transaction_index)
 ) STRICT, WITHOUT ROWID;
 
--- Each backend with names gets occurrence records, and loses withdrawn ones, at its own pace.
-CREATE TABLE record_store (
-  id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
-  -- Occurrences from before the store was configured are queued for it in the order of the chain, behind this place and up
-  -- to that height; NULL: done.
-  fill_height INTEGER,
-  fill_index INTEGER,
-  fill_until INTEGER
-) STRICT;
-
--- Occurrence records that are made and not written to every store yet: JSON, lacking the size of the content. A row stays
--- as long as any store waits for it.
+-- Occurrence records that are made and not on every backend yet: JSON, lacking the size of the content. A row stays as long
+-- as any backend waits for it.
 CREATE TABLE unwritten_record (
   height INTEGER NOT NULL,
   transaction_index INTEGER NOT NULL,
@@ -223,23 +242,10 @@ CREATE TABLE unwritten_record (
   PRIMARY KEY (height, transaction_index)
 ) STRICT, WITHOUT ROWID;
 
--- A store is to get the record of this occurrence.
-CREATE TABLE record_task (
-  height INTEGER NOT NULL,
-  transaction_index INTEGER NOT NULL,
-  store_id INTEGER NOT NULL REFERENCES record_store (id),
-  PRIMARY KEY (height, transaction_index, store_id)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX record_task_by_store ON record_task (store_id, height, transaction_index);
-
-CREATE TRIGGER unwritten_record_for_each_store AFTER INSERT ON unwritten_record
-BEGIN
-  INSERT INTO record_task (height, transaction_index, store_id)
-  SELECT NEW.height, NEW.transaction_index, id FROM record_store WHERE true ON CONFLICT DO NOTHING;
-END;
 CREATE TRIGGER unwritten_record_is_gone AFTER DELETE ON unwritten_record
 BEGIN
-  DELETE FROM record_task WHERE height = OLD.height AND transaction_index = OLD.transaction_index;
+  DELETE FROM copy WHERE backend_id IN (SELECT id FROM backend) AND kind = 3
+    AND object = (OLD.height << 20) + OLD.transaction_index;
 END;
 
 -- Occurrences that were final and were reorganised away; their records are to be deleted.
@@ -253,24 +259,10 @@ CREATE TABLE withdrawn_occurrence (
   block_hash BLOB NOT NULL,
   withdrawn_ms INTEGER NOT NULL,
   -- The chain's own time then: the median time of the tip that was left.
-  withdrawn_seconds INTEGER NOT NULL,
-  -- When its record was deleted everywhere.
-  deleted_ms INTEGER
+  withdrawn_seconds INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX withdrawn_by_height ON withdrawn_occurrence (height);
 CREATE INDEX withdrawn_by_time ON withdrawn_occurrence (withdrawn_seconds);
-
--- A store is to lose the record of a withdrawn occurrence.
-CREATE TABLE withdrawn_task (
-  store_id INTEGER NOT NULL REFERENCES record_store (id),
-  sequence INTEGER NOT NULL,
-  PRIMARY KEY (store_id, sequence)
-) STRICT, WITHOUT ROWID;
-
-CREATE TRIGGER withdrawn_for_each_store AFTER INSERT ON withdrawn_occurrence
-BEGIN
-  INSERT INTO withdrawn_task (store_id, sequence) SELECT id, NEW.sequence FROM record_store;
-END;
 
 -- Content that every source answered it has not got, after the deadline; that is said of occurrences up to `up_to_height`.
 CREATE TABLE lost (
@@ -304,22 +296,23 @@ END;
 CREATE TABLE evidence (
   path TEXT NOT NULL PRIMARY KEY,
   document TEXT NOT NULL,
-  -- Grows with every change of any document: a store that has everything up to one needs what is behind it.
+  -- Grows with every change of any document: a later state is another object, and the earlier one is brought nowhere.
   sequence INTEGER NOT NULL UNIQUE
 ) STRICT, WITHOUT ROWID;
 
--- Up to where each store has the evidence. A store without a row gets all of it.
-CREATE TABLE evidence_delivery (
-  store TEXT NOT NULL PRIMARY KEY,
-  sequence INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- Evidence that a store refuses while it takes others: everything else up to `evidence_delivery.sequence` is there.
-CREATE TABLE evidence_refused (
-  store TEXT NOT NULL,
-  path TEXT NOT NULL,
-  PRIMARY KEY (store, path)
-) STRICT, WITHOUT ROWID;
+CREATE TRIGGER evidence_to_each_backend AFTER INSERT ON evidence
+BEGIN
+  INSERT INTO copy (backend_id, kind, object, state) SELECT id, 1, NEW.sequence, 0 FROM backend WHERE gets_documents = 1;
+END;
+CREATE TRIGGER evidence_changed AFTER UPDATE OF sequence ON evidence
+BEGIN
+  DELETE FROM copy WHERE backend_id IN (SELECT id FROM backend) AND kind = 1 AND object = OLD.sequence;
+  INSERT INTO copy (backend_id, kind, object, state) SELECT id, 1, NEW.sequence, 0 FROM backend WHERE gets_documents = 1;
+END;
+CREATE TRIGGER evidence_is_gone AFTER DELETE ON evidence
+BEGIN
+  DELETE FROM copy WHERE backend_id IN (SELECT id FROM backend) AND kind = 1 AND object = OLD.sequence;
+END;
 
 -- Bytes of transactions that were never mined, which the local store let go: free spam must not fill backends that never
 -- forget. They are fetched again when a block has them.
@@ -379,20 +372,15 @@ CREATE TABLE custom (
   keccak BLOB NOT NULL CHECK (length(keccak) = 32),
   size_bytes INTEGER NOT NULL,
   kept_ms INTEGER NOT NULL,
-  -- 1: some place that is configured is proven to hold the bytes. Follows from `custom_copy`.
+  -- 1: some place that is configured is proven to hold the bytes. Follows from `copy`.
   is_held INTEGER NOT NULL DEFAULT 0 CHECK (is_held IN (0, 1)),
   UNIQUE (version_hash, keccak)
 ) STRICT;
 
-CREATE TABLE custom_copy (
-  sequence INTEGER NOT NULL,
-  backend TEXT NOT NULL,
-  -- 1 good, 2 damaged or missing.
-  state INTEGER NOT NULL CHECK (state IN (1, 2)),
-  verified_ms INTEGER,
-  PRIMARY KEY (sequence, backend)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX custom_damaged ON custom_copy (backend, sequence) WHERE state = 2;
+CREATE TRIGGER custom_is_gone AFTER DELETE ON custom
+BEGIN
+  DELETE FROM copy WHERE backend_id IN (SELECT id FROM backend) AND kind = 4 AND object = OLD.sequence;
+END;
 
 -- Withheld content is neither queued, nor held, nor placed, nor kept as custom bytes, wherever it comes from (a list, a
 -- block, a listing, a rebuild, a new backend): its row is passed over as if it were there already.

@@ -5,11 +5,9 @@ import type { AuditRange, ChainAuditReport } from '../chain/audit.ts';
 import { ChainAudit } from '../chain/chain-audit.ts';
 import { ChainFollowing, type ChainOptions } from '../chain/chain-following.ts';
 import { countAtRisk } from '../chain/deadline-watch.ts';
-import { EvidenceKeeper } from '../chain/evidence-keeper.ts';
 import { LossJudge } from '../chain/loss-judge.ts';
 import { NodeGroup } from '../chain/node-group.ts';
 import { OutageWatch } from '../chain/outage-watch.ts';
-import { RecordKeeper } from '../chain/record-keeper.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
@@ -35,11 +33,14 @@ import { Adoption } from '../replication/adoption.ts';
 import { bytesSources, recordStores } from '../replication/archive-sources.ts';
 import type { Backend } from '../replication/backend.ts';
 import { Canary } from '../replication/canary.ts';
+import { CopyWorker } from '../replication/copy-worker.ts';
 import { CustomKeeper } from '../replication/custom/custom-keeper.ts';
 import { CustomUpkeep } from '../replication/custom/custom-upkeep.ts';
 import { DailyScrub, type ScrubOptions } from '../replication/daily-scrub.ts';
 import { DamageWatch } from '../replication/damage-watch.ts';
+import { EvidenceCopies } from '../replication/evidence-copies.ts';
 import { localHolding } from '../replication/holding.ts';
+import { RecordCopies } from '../replication/record-copies.ts';
 import { Replication, type ReplicationOptions } from '../replication/replication.ts';
 import { Upkeep } from '../replication/upkeep.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
@@ -116,8 +117,10 @@ export class Archive implements ArchiveView {
   readonly #records: ContentRecords;
   readonly #chain: ChainFollowing;
   readonly #audit: ChainAudit;
-  readonly #recordKeeper: RecordKeeper;
-  readonly #evidence: EvidenceKeeper;
+  readonly #evidence: EvidenceCopies;
+  /** What brings evidence and records to every backend with names. */
+  readonly #copies: readonly { run(signal: AbortSignal): Promise<void> }[];
+  readonly #customWorker: CustomUpkeep['worker'];
   readonly #losses: LossJudge;
   readonly #outages: OutageWatch;
   readonly #replication: Replication;
@@ -178,8 +181,8 @@ export class Archive implements ArchiveView {
     const replication = this.#replication;
     const { home, copies, cacheFill, sites } = replication;
     const custom = new CustomUpkeep({ catalog, hasher, store, sites, conditions });
-    const { places, mender } = custom;
-    this.custom = new CustomKeeper({ catalog, hasher, places, mender, conditions });
+    this.#customWorker = custom.worker;
+    this.custom = new CustomKeeper({ catalog, hasher, places: custom.places, copies: custom.copies });
     const adoption = new Adoption({
       ...{ store, catalog, rehash, conditions, sites, custom, damage, log, nowMs },
       isNewFolder: options.isNewFolder ?? false,
@@ -205,13 +208,11 @@ export class Archive implements ArchiveView {
     // What is told to every backend, and what nobody has.
     const stores = recordStores([store], sites);
     const sources = bytesSources(store, sites);
-    this.#recordKeeper = new RecordKeeper({
-      ...{ catalog, stores, node, conditions, steadyMs },
-      finalHeight: () => chain.finalHeight,
-      news: chain.moved,
-    });
-    const evidence = new EvidenceKeeper({ archiverId, catalog, stores, conditions, steadyMs });
-    this.#evidence = evidence;
+    catalog.copies.useBackends(stores.map(({ id }) => id));
+    this.#evidence = new EvidenceCopies({ archiverId, catalog, records: stores, conditions });
+    const evidence = new CopyWorker(this.#evidence, { catalog, conditions });
+    const recordCopies = new RecordCopies({ catalog, records: stores, chain, node });
+    this.#copies = [evidence, new CopyWorker(recordCopies, { catalog, conditions })];
     this.#losses = new LossJudge({
       ...{ catalog, poller, chain, nodes, sources, peers, verifier, held, spooler, conditions, activity, clock },
     });
@@ -282,7 +283,7 @@ export class Archive implements ArchiveView {
       withheldKnown.then(() => this.#fetcher.run(signal)),
       this.#runChain(signal),
       this.takeDowns.run(signal),
-      this.custom.run(signal),
+      this.#customWorker.run(signal),
       withheldKnown.then(() => this.#rescue.run(signal)),
     ]);
   }
@@ -298,8 +299,7 @@ export class Archive implements ArchiveView {
     await Promise.all([
       this.#chain.run(signal),
       this.#losses.run(signal),
-      this.#recordKeeper.run(signal),
-      this.#evidence.run(signal),
+      ...this.#copies.map((worker) => worker.run(signal)),
       this.#outages.run(signal),
     ]);
   }

@@ -1,5 +1,4 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { EvidenceKeeper } from '../chain/evidence-keeper.ts';
 import type { HistoryWalk } from '../chain/history.ts';
 import type { BytesSource } from '../chain/loss-judge.ts';
 import type { NodeGroup } from '../chain/node-group.ts';
@@ -42,7 +41,7 @@ export interface BackfillModules {
   readonly history: HistoryWalk;
   readonly conditions: ConditionBoard;
   /** What a run records as lost goes to every backend before the run ends. */
-  readonly evidence: Pick<EvidenceKeeper, 'deliverNow' | 'status'>;
+  readonly evidence: { deliverNow(signal: AbortSignal): Promise<unknown>; readonly waiting: number };
   /** Asked before anything is recorded as lost, also where they are no source of the run. */
   readonly peers: readonly BytesSource[];
   readonly activity: Activity;
@@ -129,7 +128,7 @@ export class Backfill {
   async #deliverEvidence(signal: AbortSignal): Promise<number> {
     const { evidence } = this.#modules;
     await evidence.deliverNow(signal);
-    return Math.max(0, ...Object.values(evidence.status.waiting));
+    return evidence.waiting;
   }
 
   #fetching(

@@ -40,11 +40,7 @@ function moveAway(database: Database.Database, backend: string, from: string, to
   const rename = database.prepare('UPDATE backend SET name = ? WHERE name = ?');
   rename.run(former, backend);
   if (rename.run(backend, formerName(backend, to)).changes === 0) enter(database, backend, to);
-  // Records, evidence and custom bytes go there from the beginning; what the former place had leaves as a backend does.
-  database.prepare('UPDATE OR REPLACE record_store SET name = ? WHERE name = ?').run(former, backend);
-  database.prepare('UPDATE OR REPLACE custom_copy SET backend = ? WHERE backend = ?').run(former, backend);
-  database.prepare('DELETE FROM evidence_delivery WHERE store = ?').run(backend);
-  database.prepare('DELETE FROM evidence_refused WHERE store = ?').run(backend);
+  // What is known of all copies goes with the row: the other place gets everything from the beginning.
   // The names are the same, and what they prove is not.
   database.exec("UPDATE replication_basis SET basis = ''");
 }

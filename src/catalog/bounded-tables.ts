@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { COPIED } from './copy-table.ts';
 import { SPOOL } from './placement-table.ts';
 import type { RecordOutbox } from './record-outbox.ts';
 import type { Tables } from './tables.ts';
@@ -89,9 +90,10 @@ export class BoundedTables {
   /** A later report says all that an older one says of what is still so. Never before the data folder has it. */
   #leaveReports({ reports }: TableLimits): number {
     const leave = this.#tables.database.prepare(
-      `DELETE FROM evidence WHERE path > @folder || '/' AND sequence <= (SELECT sequence FROM evidence_delivery WHERE store = '${SPOOL}')
-       AND path NOT IN (SELECT path FROM evidence_refused WHERE store = '${SPOOL}')
-       AND path <= (SELECT path FROM evidence WHERE path > @folder || '/' AND path < @folder || '0' ORDER BY path DESC LIMIT 1 OFFSET @reports)`,
+      `DELETE FROM evidence WHERE path > @folder || '/'
+       AND path <= (SELECT path FROM evidence WHERE path > @folder || '/' AND path < @folder || '0' ORDER BY path DESC LIMIT 1 OFFSET @reports)
+       AND EXISTS (SELECT 1 FROM backend WHERE name = '${SPOOL}' AND gets_documents = 1 AND NOT EXISTS
+         (SELECT 1 FROM copy WHERE backend_id = backend.id AND kind = ${COPIED.evidence} AND object = evidence.sequence))`,
     );
     return REPORT_FOLDERS.reduce((gone, folder) => gone + leave.run({ folder, reports }).changes, 0);
   }

@@ -13,12 +13,13 @@ import { type CatalogOptions, configuredBackends, MEMORY } from './catalog-optio
 import { ChainAnswers } from './chain-answers.ts';
 import { ChainIndex } from './chain-index.ts';
 import type { ContentEntry, SpooledContent } from './content-table.ts';
+import { CopyTable } from './copy-table.ts';
 import { CustomLedger } from './custom-ledger.ts';
 import { damagedCatalog } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
 import { MissingContents } from './missing-contents.ts';
-import { type Placement, PlacementTable, SPOOL } from './placement-table.ts';
+import { type Placement, PlacementTable } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
@@ -47,6 +48,8 @@ export class Catalog {
   /** The branch that was walked, and the occurrences on it. */
   readonly chain: ChainIndex;
   /** Occurrence records that are to be written or deleted. */
+  /** Where objects beside the blobs are not yet what they are to be. */
+  readonly copies: CopyTable;
   readonly records: RecordOutbox;
   /** What exists nowhere else, on its way to every backend. */
   readonly evidence: EvidenceOutbox;
@@ -80,14 +83,15 @@ export class Catalog {
     const tables = new Tables(database, placements, wanted, clock, options.replicasRequired);
     this.#tables = tables;
     this.counts = tables.counts;
-    this.records = new RecordOutbox(database, clock.nowMs);
+    this.copies = new CopyTable(tables);
+    this.records = new RecordOutbox(tables, this.copies);
     this.unmined = new UnminedLedger(tables);
     this.chain = new ChainIndex(tables, this.records, this.unmined);
-    this.evidence = new EvidenceOutbox(database, tables.reading);
+    this.evidence = new EvidenceOutbox(tables, this.copies);
     this.losses = new LossLedger(tables, this.evidence, this.chain);
     this.answers = new ChainAnswers(database, tables.reading);
     this.missing = new MissingContents(database);
-    this.custom = new CustomLedger(tables, [SPOOL, ...options.backends]);
+    this.custom = new CustomLedger(tables, this.copies);
     this.figures = new CatalogFigures(database, placements);
     this.window = new WindowRows(database, tables.reading);
     this.runs = new TaskRuns(tables);

@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
+import { COPIED, type CopyTable, dueCopies, isGoodSomewhere } from './copy-table.ts';
 import type { Tables } from './tables.ts';
 import { hashKey } from './wanted-table.ts';
 
@@ -27,7 +28,6 @@ const damagedRow = entryRow.extend({ elsewhere: z.number() });
 const count = z.number();
 
 const KEPT = 'custom.sequence, version_hash, keccak, size_bytes';
-const COPY = 'SELECT 1 FROM custom_copy WHERE custom_copy.sequence = custom.sequence';
 /**
  * Content of which bytes that match neither hash are all that there is, each once, whatever number of them is kept. Every
  * look-up goes to an index, so that the rows come one after the other and nothing is sorted.
@@ -36,27 +36,21 @@ export const CUSTOM_NAMES = `FROM custom CROSS JOIN (SELECT 1 AS hash_type UNION
   AND NOT EXISTS (SELECT 1 FROM custom AS before WHERE before.version_hash = custom.version_hash AND before.keccak < custom.keccak AND before.is_held = 1)
   AND EXISTS (SELECT 1 FROM occurrence WHERE occurrence.version_hash = custom.version_hash AND occurrence.hash_type = type.hash_type)
   AND NOT EXISTS (SELECT 1 FROM content WHERE content.version_hash = custom.version_hash AND content.hash_type = type.hash_type AND state > 0)`;
-const HELD = `EXISTS (${COPY} AND state = 1)`;
-const GOOD = 'custom JOIN custom_copy ON custom_copy.sequence = custom.sequence AND backend = ? AND state = 1';
+/** SQL: what @backend is proven to hold. */
+const GOOD = `copy.backend_id = @backend AND copy.kind = ${COPIED.custom} AND copy.state = 1`;
+/** SQL: what @backend is not proven to hold, each in the index of these. */
+const NOT_GOOD = `copy INDEXED BY copy_custom WHERE copy.backend_id = @backend AND copy.kind = ${COPIED.custom} AND copy.state <> 1`;
 
 /** What is kept of custom commitments, and where. It makes nothing held, and nothing stored. */
 export class CustomLedger {
   readonly #tables: Tables;
+  readonly #copies: CopyTable;
   readonly #statements: ReturnType<typeof prepare>;
 
-  constructor(tables: Tables, places: readonly string[]) {
-    const { database } = tables;
+  constructor(tables: Tables, copies: CopyTable) {
     this.#tables = tables;
-    this.#statements = prepare(database);
-    // A place that is configured no more proves nothing; when it is again, it is looked at again.
-    tables.transaction('forget copies at places of before', () => {
-      const names = JSON.stringify(places);
-      const away = 'backend NOT IN (SELECT value FROM json_each(?))';
-      const isAway = database.prepare(`SELECT 1 FROM custom_copy WHERE ${away} LIMIT 1`).get(names) !== undefined;
-      if (!isAway) return;
-      database.prepare(`DELETE FROM custom_copy WHERE ${away}`).run(names);
-      database.exec(`UPDATE custom SET is_held = ${HELD}`);
-    });
+    this.#copies = copies;
+    this.#statements = prepare(tables.database);
   }
 
   /** The place gave these back whole. */
@@ -64,7 +58,11 @@ export class CustomLedger {
     const { nowMs, transaction } = this.#tables;
     transaction('record custom bytes', () => {
       const { put, revoke } = this.#statements;
-      put.run(...keyOf(name), sizeBytes, nowMs());
+      const sequence = z
+        .number()
+        .optional()
+        .parse(put.get(...keyOf(name), sizeBytes, nowMs()));
+      if (sequence !== undefined) this.#copies.wantEverywhere(COPIED.custom, sequence);
       this.#set(name, place, 1, nowMs());
       // Something is there for it after all.
       if (this.has(name.versionHash)) revoke.run(nowMs(), hashKey(name.versionHash));
@@ -81,9 +79,7 @@ export class CustomLedger {
 
   /** They are nobody's to hold any more. Within a transaction of the caller. */
   forget(versionHash: VersionHash): void {
-    const { forgetCopies, forget } = this.#statements;
-    forgetCopies.run(hashKey(versionHash));
-    forget.run(hashKey(versionHash));
+    this.#statements.forget.run(hashKey(versionHash));
   }
 
   /** Is some such content held anywhere? */
@@ -97,7 +93,7 @@ export class CustomLedger {
   }
 
   isGoodAt(place: string, name: CustomEntry): boolean {
-    return this.#look(() => this.#statements.isGoodAt.get(...keyOf(name), place) !== undefined);
+    return this.#look(() => this.#statements.isGoodAt.get(this.#copies.id(place), ...keyOf(name)) !== undefined);
   }
 
   /** Version hashes of some contents on chain of which such bytes are all that there is. */
@@ -115,37 +111,39 @@ export class CustomLedger {
     return this.#look(() => count.parse(this.#statements.countNames.get(most)));
   }
 
-  /** What a place is to hold and is not proven to; `held`: as far as some other place is. */
-  unproven(place: string, which: 'all' | 'held', after: number, limit: number): KeptCustom[] {
-    return this.#look(() => this.#statements.unproven.all(after, which === 'held' ? 1 : 0, place, limit).map(decode));
+  /** What a place is to get now (`isAsked`: at all), behind this number; `held`: as far as some other place has it. */
+  due(place: string, which: 'all' | 'held', after: number, limit: number, isAsked: boolean): KeptCustom[] {
+    const part = { ...this.#copies.due(place, after, isAsked), held: which === 'held' ? 1 : 0, limit };
+    return this.#look(() => this.#statements.due.all(part).map(decode));
   }
 
   goodAfter(place: string, after: number, limit: number): KeptCustom[] {
-    return this.#look(() => this.#statements.goodAfter.all(place, after, limit).map(decode));
+    return this.#look(() => this.#statements.goodAfter.all({ ...this.#at(place), after, limit }).map(decode));
   }
 
   /** What a place is proven to hold, in the order of names; null: from the beginning. */
   goodByName(place: string, after: CustomEntry | null, limit: number): KeptCustom[] {
     const [versionHash, keccak] = after === null ? [Buffer.alloc(0), Buffer.alloc(0)] : keyOf(after);
-    return this.#look(() => this.#statements.goodByName.all(place, versionHash, keccak, limit).map(decode));
+    const which = { ...this.#at(place), versionHash, keccak, limit };
+    return this.#look(() => this.#statements.goodByName.all(which).map(decode));
   }
 
   goodCount(place: string): number {
-    return this.#look(() => count.parse(this.#statements.goodCount.get(place)));
+    return this.#look(() => count.parse(this.#statements.goodCount.get(this.#at(place))));
   }
 
   damagedCount(place: string): number {
-    return this.#look(() => count.parse(this.#statements.damagedCount.get(place)));
+    return this.#look(() => count.parse(this.#statements.damagedCount.get(this.#at(place))));
   }
 
   /** Known, and neither good nor known to be damaged there. */
   waitingCount(place: string): number {
-    return this.#look(() => count.parse(this.#statements.waitingCount.get(place)));
+    return this.#look(() => count.parse(this.#statements.waitingCount.get(this.#at(place))));
   }
 
   damaged(place: string, limit: number): DamagedCustom[] {
     return this.#look(() =>
-      this.#statements.damaged.all(place, limit).map((value) => {
+      this.#statements.damaged.all({ ...this.#at(place), limit }).map((value) => {
         const row = damagedRow.parse(value);
         return { ...nameOf(row), elsewhere: row.elsewhere === 1 };
       }),
@@ -158,9 +156,13 @@ export class CustomLedger {
   }
 
   #set(name: CustomEntry, place: string, state: 1 | 2, verifiedMs: number | null): void {
-    const { set, recount } = this.#statements;
-    set.run(place, state, verifiedMs, ...keyOf(name));
-    recount.run(...keyOf(name));
+    const [versionHash, keccak] = keyOf(name);
+    this.#statements.set.run({ ...this.#at(place), state, verifiedMs, versionHash, keccak });
+    this.#statements.recount.run(versionHash, keccak);
+  }
+
+  #at(place: string): { readonly backend: number } {
+    return { backend: this.#copies.id(place) };
   }
 
   #look<T>(work: () => T): T {
@@ -171,46 +173,52 @@ export class CustomLedger {
 function prepare(database: Database.Database) {
   const named = 'version_hash = ? AND keccak = ?';
   return {
-    put: database.prepare(
-      'INSERT INTO custom (version_hash, keccak, size_bytes, kept_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
-    ),
+    put: database
+      .prepare(
+        'INSERT INTO custom (version_hash, keccak, size_bytes, kept_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING sequence',
+      )
+      .pluck(),
     set: database.prepare(
-      `INSERT INTO custom_copy (sequence, backend, state, verified_ms) SELECT sequence, ?, ?, ? FROM custom WHERE ${named}
-       ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = excluded.verified_ms`,
+      `INSERT INTO copy (backend_id, kind, object, state, verified_ms)
+       SELECT @backend, ${COPIED.custom}, sequence, @state, @verifiedMs FROM custom WHERE version_hash = @versionHash AND keccak = @keccak
+       ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = excluded.verified_ms, attempts = 0, next_attempt_ms = 0`,
     ),
-    recount: database.prepare(`UPDATE custom SET is_held = ${HELD} WHERE ${named}`),
+    recount: database.prepare(
+      `UPDATE custom SET is_held = ${isGoodSomewhere(COPIED.custom, 'custom.sequence')} WHERE ${named}`,
+    ),
     revoke: database.prepare(
       "UPDATE lost SET revoked_ms = ?, revoked_because = 'bytes-turned-up' WHERE version_hash = ? AND revoked_ms IS NULL",
     ),
     fetchAgain: database.prepare(
       'UPDATE seen SET next_attempt_ms = 0 WHERE version_hash = ? AND hash_type IS NOT NULL',
     ),
-    forgetCopies: database.prepare(
-      'DELETE FROM custom_copy WHERE sequence IN (SELECT sequence FROM custom WHERE version_hash = ?)',
-    ),
     forget: database.prepare('DELETE FROM custom WHERE version_hash = ?'),
     has: database.prepare('SELECT 1 FROM custom WHERE version_hash = ? AND is_held = 1 LIMIT 1'),
     isKnown: database.prepare(`SELECT 1 FROM custom WHERE ${named}`),
     isGoodAt: database.prepare(
-      `SELECT 1 FROM custom WHERE ${named} AND EXISTS (${COPY} AND backend = ? AND state = 1)`,
+      `SELECT 1 FROM custom CROSS JOIN copy ON copy.backend_id = ? AND copy.kind = ${COPIED.custom} AND copy.object = sequence
+       WHERE ${named} AND copy.state = 1`,
     ),
     someNames: database.prepare(`SELECT custom.version_hash ${CUSTOM_NAMES} LIMIT ?`).pluck(),
     countNames: database.prepare(`SELECT COUNT(*) FROM (SELECT 1 ${CUSTOM_NAMES} LIMIT ?)`).pluck(),
-    unproven: database.prepare(
-      `SELECT ${KEPT} FROM custom WHERE sequence > ? AND is_held >= ? AND NOT EXISTS (${COPY} AND backend = ? AND state = 1) ORDER BY sequence LIMIT ?`,
+    due: database.prepare(
+      `SELECT ${KEPT} FROM copy INDEXED BY copy_custom CROSS JOIN custom ON sequence = copy.object
+       WHERE ${dueCopies(COPIED.custom)} AND copy.state <> 1 AND is_held >= @held ORDER BY copy.object LIMIT @limit`,
     ),
     goodAfter: database.prepare(
-      `SELECT ${KEPT} FROM ${GOOD} WHERE custom.sequence > ? ORDER BY custom.sequence LIMIT ?`,
+      `SELECT ${KEPT} FROM copy CROSS JOIN custom ON sequence = copy.object WHERE ${GOOD} AND copy.object > @after
+       ORDER BY copy.object LIMIT @limit`,
     ),
     goodByName: database.prepare(
-      `SELECT ${KEPT} FROM ${GOOD} WHERE (version_hash, keccak) > (?, ?) ORDER BY version_hash, keccak LIMIT ?`,
+      `SELECT ${KEPT} FROM custom CROSS JOIN copy ON ${GOOD} AND copy.object = sequence
+       WHERE (version_hash, keccak) > (@versionHash, @keccak) ORDER BY version_hash, keccak LIMIT @limit`,
     ),
-    goodCount: database.prepare('SELECT COUNT(*) FROM custom_copy WHERE backend = ? AND state = 1').pluck(),
-    damagedCount: database.prepare('SELECT COUNT(*) FROM custom_copy WHERE backend = ? AND state = 2').pluck(),
-    waitingCount: database.prepare(`SELECT COUNT(*) FROM custom WHERE NOT EXISTS (${COPY} AND backend = ?)`).pluck(),
+    goodCount: database.prepare(`SELECT COUNT(*) FROM copy WHERE ${GOOD}`).pluck(),
+    damagedCount: database.prepare(`SELECT COUNT(*) FROM ${NOT_GOOD} AND state = 2`).pluck(),
+    waitingCount: database.prepare(`SELECT COUNT(*) FROM ${NOT_GOOD} AND state = 0`).pluck(),
     damaged: database.prepare(
-      `SELECT version_hash, keccak, is_held AS elsewhere FROM custom_copy JOIN custom USING (sequence)
-       WHERE backend = ? AND state = 2 ORDER BY sequence LIMIT ?`,
+      `SELECT version_hash, keccak, is_held AS elsewhere FROM copy INDEXED BY copy_custom CROSS JOIN custom ON sequence = copy.object
+       WHERE copy.backend_id = @backend AND copy.kind = ${COPIED.custom} AND copy.state <> 1 AND copy.state = 2 ORDER BY copy.object LIMIT @limit`,
     ),
     lostCount: database.prepare('SELECT COUNT(*) FROM custom WHERE is_held = 0').pluck(),
   };

@@ -1,5 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { COPIED, type CopyTable, dueCopies } from './copy-table.ts';
+import type { Tables } from './tables.ts';
 
 /** Evidence as it is to lie on every backend with names. */
 export interface EvidenceDocument {
@@ -13,68 +15,19 @@ export interface EvidenceDocument {
 
 const row = z.object({ path: z.string(), document: z.string(), sequence: z.number() });
 
-/** Runs one statement, and says what it was for when it fails. */
-type Reading = <T>(operation: string, work: () => T) => T;
-
 /**
  * What exists nowhere else, between the catalog, where it is recorded in the commit that makes it so, and the backends,
  * each of which gets all of it. Nothing is ever deleted: what no longer holds is overwritten with a later state.
  */
 export class EvidenceOutbox {
-  readonly #reading: Reading;
-  readonly #put: Database.Statement;
-  readonly #adopt: Database.Statement;
-  readonly #find: Database.Statement;
-  readonly #below: Database.Statement;
-  readonly #lastBelow: Database.Statement;
-  readonly #page: Database.Statement;
-  readonly #due: Database.Statement;
-  readonly #waiting: Database.Statement;
-  readonly #delivered: Database.Statement;
-  readonly #deliver: Database.Statement;
-  readonly #undeliver: Database.Statement;
-  readonly #refuse: Database.Statement;
-  readonly #refused: Database.Statement;
-  readonly #accept: Database.Statement;
+  readonly #sql: ReturnType<typeof prepare>;
+  readonly #reading: Tables['reading'];
+  readonly #copies: CopyTable;
 
-  constructor(database: Database.Database, reading: Reading) {
+  constructor({ database, reading }: Tables, copies: CopyTable) {
     this.#reading = reading;
-    const next = '(SELECT COALESCE(MAX(sequence), 0) + 1 FROM evidence)';
-    this.#put = database.prepare(
-      `INSERT INTO evidence (path, document, sequence) VALUES (?, ?, ${next})
-       ON CONFLICT (path) DO UPDATE SET document = excluded.document, sequence = ${next} WHERE document <> excluded.document`,
-    );
-    this.#adopt = database.prepare(
-      `INSERT INTO evidence (path, document, sequence) VALUES (?, ?, ${next}) ON CONFLICT (path) DO NOTHING`,
-    );
-    this.#find = database.prepare('SELECT document FROM evidence WHERE path = ?').pluck();
-    this.#below = database.prepare(
-      `SELECT path, document, sequence FROM evidence WHERE path > ? AND path > ? || '/' AND path < ? || '0' ORDER BY path LIMIT ?`,
-    );
-    this.#lastBelow = database
-      .prepare("SELECT document FROM evidence WHERE path > ? || '/' AND path < ? || '0' ORDER BY path DESC LIMIT 1")
-      .pluck();
-    this.#page = database.prepare('SELECT path, document, sequence FROM evidence WHERE path > ? ORDER BY path LIMIT ?');
-    this.#due = database.prepare(
-      'SELECT path, document, sequence FROM evidence WHERE sequence > ? ORDER BY sequence LIMIT ?',
-    );
-    this.#waiting = database
-      .prepare(
-        `SELECT (SELECT COUNT(*) FROM evidence WHERE sequence > @after)
-         + (SELECT COUNT(*) FROM evidence_refused JOIN evidence USING (path) WHERE store = @store AND sequence <= @after)`,
-      )
-      .pluck();
-    this.#refuse = database.prepare('INSERT INTO evidence_refused (store, path) VALUES (?, ?) ON CONFLICT DO NOTHING');
-    this.#refused = database
-      .prepare('SELECT path FROM evidence_refused WHERE store = ? AND path > ? ORDER BY path LIMIT ?')
-      .pluck();
-    this.#accept = database.prepare('DELETE FROM evidence_refused WHERE store = ? AND path = ?');
-    this.#delivered = database.prepare('SELECT sequence FROM evidence_delivery WHERE store = ?').pluck();
-    this.#deliver = database.prepare(
-      `INSERT INTO evidence_delivery (store, sequence) VALUES (?, ?)
-       ON CONFLICT (store) DO UPDATE SET sequence = MAX(sequence, excluded.sequence)`,
-    );
-    this.#undeliver = database.prepare('UPDATE evidence_delivery SET sequence = MIN(sequence, ?) WHERE store = ?');
+    this.#copies = copies;
+    this.#sql = prepare(database);
   }
 
   /**
@@ -82,76 +35,98 @@ export class EvidenceOutbox {
    * transaction that it is called in: what makes it so and the evidence of it belong in one. The same again is nothing.
    */
   put(path: string, document: Readonly<Record<string, unknown>>): void {
-    this.#reading('record evidence', () => this.#put.run(path, JSON.stringify(document)));
+    this.#reading('record evidence', () => this.#sql.put.run(path, JSON.stringify(document)));
   }
 
   /** What a backend holds of a catalog that was lost; what is recorded here is later, and stays. true: it was taken. */
   adopt(path: string, document: string): boolean {
-    return this.#adopt.run(path, document).changes === 1;
+    return this.#sql.adopt.run(path, document).changes === 1;
   }
 
   /** The latest state of a document, as it was put; null: there is none. */
   find(path: string): unknown {
-    const found = z.string().optional().parse(this.#find.get(path));
+    const found = z.string().optional().parse(this.#sql.find.get(path));
     return found === undefined ? null : JSON.parse(found);
   }
 
   /** What lies below a folder, without a slash at its end, and behind the path `after`, in the order of paths. */
   below(folder: string, after: string, limit: number): EvidenceDocument[] {
-    return z.array(row).parse(this.#below.all(after, folder, folder, limit));
+    return z.array(row).parse(this.#sql.below.all(after, folder, folder, limit));
   }
 
   /** The document with the highest path below a folder, without a slash at its end; null: there is none. */
   lastBelow(folder: string): unknown {
-    const found = z.string().optional().parse(this.#lastBelow.get(folder, folder));
+    const found = z.string().optional().parse(this.#sql.lastBelow.get(folder, folder));
     return found === undefined ? null : JSON.parse(found);
   }
 
   /** All of it, in the order of paths. */
   page(after: string, limit: number): EvidenceDocument[] {
-    return this.#reading('read evidence', () => z.array(row).parse(this.#page.all(after, limit)));
+    return this.#reading('read evidence', () => z.array(row).parse(this.#sql.page.all(after, limit)));
   }
 
-  /** What this store has not got yet, in the order in which it is to be written. */
-  due(store: string, limit: number): EvidenceDocument[] {
+  /** What this store is to get now (`isAsked`: at all), behind this number, in the order in which it is to be written. */
+  due(store: string, after: number, limit: number, isAsked = false): EvidenceDocument[] {
     return this.#reading('read what waits for a backend', () =>
-      z.array(row).parse(this.#due.all(this.deliveredTo(store) ?? 0, limit)),
+      z.array(row).parse(this.#sql.due.all({ ...this.#copies.due(store, after, isAsked), limit })),
     );
   }
 
   waitingFor(store: string): number {
-    return z.number().parse(this.#waiting.get({ store, after: this.deliveredTo(store) ?? 0 }));
+    return this.#copies.count(COPIED.evidence, store);
   }
 
-  /** null: nothing was ever written there. */
-  deliveredTo(store: string): number | null {
-    return z.number().optional().parse(this.#delivered.get(store)) ?? null;
+  /** The store has these states. A later one of the same document is another object, and waits. */
+  recordDelivered(store: string, sequences: readonly number[]): void {
+    this.#copies.recordDone(COPIED.evidence, sequences, store);
   }
 
-  /** The store refuses this document and takes others: everything else goes on without it. */
-  recordRefused(store: string, path: string): void {
-    this.#reading('record what a backend refuses', () => this.#refuse.run(store, path));
+  /** Has this store the latest state of it, as far as is known? */
+  isDelivered(store: string, { sequence }: EvidenceDocument): boolean {
+    return !this.#copies.isQueued(COPIED.evidence, sequence, store);
   }
 
-  /** The store has the latest state of this document. */
-  recordAccepted(store: string, path: string): void {
-    this.#reading('record what a backend has', () => this.#accept.run(store, path));
+  /** This state of it has left the store: it is brought again, unless a later one waits already. */
+  requeue(store: string, { path, sequence }: EvidenceDocument): void {
+    this.#reading('record what has left a backend', () => {
+      if (this.#sql.isLatest.get(path, sequence) !== undefined) this.#copies.want(COPIED.evidence, sequence, store);
+    });
   }
 
-  /** What the store refused and is to get all the same, in the order of paths. */
-  refused(store: string, after: string, limit: number): string[] {
-    return this.#reading('read what a backend refuses', () =>
-      z.array(z.string()).parse(this.#refused.all(store, after, limit)),
-    );
+  /** Was what lay in this store before this catalog began taken over? */
+  hasGiven(store: string): boolean {
+    return this.#sql.gaveEvidence.get(store) === 1;
   }
 
-  /** The store has everything up to here, but what is recorded as refused. */
-  recordDelivered(store: string, sequence: number): void {
-    this.#reading('record what a backend has', () => this.#deliver.run(store, sequence));
+  recordGiven(store: string): void {
+    this.#reading('record whose evidence was taken over', () => this.#sql.recordGiven.run(store));
   }
+}
 
-  /** What comes after this has left the store: it is brought again. */
-  recordUndelivered(store: string, sequence: number): void {
-    this.#reading('record what has left a backend', () => this.#undeliver.run(sequence, store));
-  }
+function prepare(database: Database.Database) {
+  const next = '(SELECT COALESCE(MAX(sequence), 0) + 1 FROM evidence)';
+  return {
+    put: database.prepare(
+      `INSERT INTO evidence (path, document, sequence) VALUES (?, ?, ${next})
+       ON CONFLICT (path) DO UPDATE SET document = excluded.document, sequence = ${next} WHERE document <> excluded.document`,
+    ),
+    adopt: database.prepare(
+      `INSERT INTO evidence (path, document, sequence) VALUES (?, ?, ${next}) ON CONFLICT (path) DO NOTHING`,
+    ),
+    find: database.prepare('SELECT document FROM evidence WHERE path = ?').pluck(),
+    below: database.prepare(
+      `SELECT path, document, sequence FROM evidence WHERE path > ? AND path > ? || '/' AND path < ? || '0' ORDER BY path LIMIT ?`,
+    ),
+    lastBelow: database
+      .prepare("SELECT document FROM evidence WHERE path > ? || '/' AND path < ? || '0' ORDER BY path DESC LIMIT 1")
+      .pluck(),
+    page: database.prepare('SELECT path, document, sequence FROM evidence WHERE path > ? ORDER BY path LIMIT ?'),
+    due: database.prepare(
+      `SELECT path, document, sequence FROM copy CROSS JOIN evidence ON evidence.sequence = copy.object
+       WHERE ${dueCopies(COPIED.evidence)} ORDER BY copy.object LIMIT @limit`,
+    ),
+    isLatest: database.prepare('SELECT 1 FROM evidence WHERE path = ? AND sequence = ?'),
+    gaveEvidence: database.prepare('SELECT gave_evidence FROM backend WHERE name = ?').pluck(),
+    recordGiven: database.prepare('UPDATE backend SET gave_evidence = 1 WHERE name = ?'),
+  };
 }

@@ -3,9 +3,8 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
-import { compareEvidence } from './compare-evidence.ts';
+import { compareDocuments } from './compare-documents.ts';
 import { compareListing } from './compare-listing.ts';
-import { compareRecords } from './compare-records.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Holding } from './holding.ts';
 
@@ -114,10 +113,9 @@ export class Scrub {
   }
 
   async #missingRecords(records: ObjectStore, signal: AbortSignal): Promise<number> {
-    const { catalog, archiverId } = this.#modules;
-    const evidence = archiverId === undefined ? 0 : await compareEvidence(records, catalog, archiverId, signal);
-    const countsQueued = this.#modules.replication?.isRunning === false;
-    return evidence + (await compareRecords(records, catalog, countsQueued, signal));
+    const { catalog, archiverId = null, replication } = this.#modules;
+    const countsQueued = replication?.isRunning === false;
+    return await compareDocuments(records, catalog, { archiverId, countsQueued }, signal);
   }
 
   /** The next part of what it holds, after where the last one ended; begins anew at the end. */

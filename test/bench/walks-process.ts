@@ -13,8 +13,7 @@ import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
 import { WindowPictures } from '../../src/reading/window-pictures.ts';
 import { adoptCopies } from '../../src/replication/adopt-copies.ts';
-import { compareEvidence } from '../../src/replication/compare-evidence.ts';
-import { compareRecords } from '../../src/replication/compare-records.ts';
+import { compareDocuments } from '../../src/replication/compare-documents.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { Holding } from '../../src/replication/holding.ts';
 import { Scrub } from '../../src/replication/scrub.ts';
@@ -95,7 +94,7 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
     return (await scrub.check(holding(listing), null, () => {}, NEVER)).listed;
   },
   'check of records and evidence': async () =>
-    (await compareEvidence(records, catalog, ARCHIVER, NEVER)) + (await compareRecords(records, catalog, false, NEVER)),
+    await compareDocuments(records, catalog, { archiverId: ARCHIVER, countsQueued: false }, NEVER),
   'check, nothing listed': async () => {
     const scrub = new Scrub({ catalog, damage });
     return (

@@ -21,7 +21,7 @@ function opener() {
       replicasRequired,
       nowMs: () => 1_767_225_600_000,
     });
-    last.records.useStores(['local', 's3']);
+    last.copies.useBackends(['local', 's3']);
     return last;
   };
 }
@@ -69,7 +69,7 @@ test('evidence goes to the other place from the beginning', () => {
   const open = opener();
   const catalog = stored(open, 'http://one/bucket');
   catalog.evidence.put('withheld/a.json', { format: 1 });
-  catalog.evidence.recordDelivered('s3', 1);
+  catalog.evidence.recordDelivered('s3', [1]);
   expect(catalog.evidence.waitingFor('s3')).toBe(0);
   expect(open('http://two/bucket').evidence.waitingFor('s3')).toBe(1);
 });

@@ -33,7 +33,7 @@ function walk(catalog: Catalog, height: number, label: string | null, branch = 0
 function scene(stores: readonly string[] = ['local', 's3']) {
   const folder = temporaryFolder();
   const catalog = openCatalog({ folder });
-  catalog.records.useStores(stores);
+  catalog.copies.useBackends(stores);
   for (const store of stores) while (catalog.records.fillSome(store, 16, 100));
   catalog.chain.recordStart(0);
   const beside = new Database(join(folder, 'catalog.sqlite'), { readonly: true });
@@ -144,11 +144,11 @@ test('a store that is away for long is given a stretch of the chain, and gets ev
   walkHeld(catalog, 0, 3);
   write('local');
   expect(enforce()).toMatchObject({ recordTasks: 0 });
-  expect(count('record_task')).toBe(4);
+  expect(count('copy')).toBe(4);
   walkHeld(catalog, 4, 9);
   write('local');
   expect(enforce()).toMatchObject({ recordTasks: 8 });
-  expect([count('record_task'), count('unwritten_record')]).toEqual([2, 2]);
+  expect([count('copy'), count('unwritten_record')]).toEqual([2, 2]);
   // They are not there for all that.
   expect(catalog.records.dueBetween(0, 9)).toBe(10);
   expect(catalog.records.dueBetween(5, 6)).toBe(2);
@@ -159,7 +159,7 @@ test('a store that is away for long is given a stretch of the chain, and gets ev
   const got = write('s3', 1).map(({ height }) => height);
   while (catalog.records.fillSome('s3', 16, 3)) got.push(...write('s3').map(({ height }) => height));
   expect(got).toEqual(Array.from({ length: 15 }, (_, height) => height));
-  expect(count('record_task')).toBe(0);
+  expect(count('copy')).toBe(0);
   expect(catalog.records.dueBetween(0, 14)).toBe(0);
 });
 
@@ -185,10 +185,10 @@ test('old reports are left to the data folder once it has them; evidence of loss
   for (let day = 1; day <= 5; day += 1) catalog.evidence.put(`audits/2026010${day}.json`, { day });
   catalog.evidence.put('lost/keccak256/aa/bb-1.json', { lost: true });
   expect(enforce()).toMatchObject({ reports: 0 });
-  const last = catalog.evidence.due('local', 100).at(-1)?.sequence ?? 0;
-  catalog.evidence.recordDelivered('local', last);
+  const due = catalog.evidence.due('local', 0, 100).map(({ sequence }) => sequence);
+  catalog.evidence.recordDelivered('local', due);
   expect(enforce()).toMatchObject({ reports: 2 });
-  expect(catalog.evidence.due('s3', 100).map(({ path }) => path)).toEqual([
+  expect(catalog.evidence.due('s3', 0, 100).map(({ path }) => path)).toEqual([
     'audits/20260103.json',
     'audits/20260104.json',
     'audits/20260105.json',

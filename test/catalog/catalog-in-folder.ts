@@ -32,7 +32,7 @@ export function openCatalog(setup: CatalogSetup = {}): Catalog {
     replicasRequired: setup.replicasRequired ?? 1,
     nowMs: (setup.clock ?? new HandClock()).nowMs,
   });
-  catalog.records.useStores(['local']);
+  catalog.copies.useBackends(['local']);
   onTestFinished(() => catalog.close());
   return catalog;
 }

@@ -17,6 +17,7 @@ function open(path: string, backends: readonly string[]): Catalog {
     replicasRequired: 1,
     nowMs: () => 1_790_000_000_000,
   });
+  catalog.copies.useBackends(['local', ...backends]);
   onTestFinished(() => catalog.close());
   return catalog;
 }

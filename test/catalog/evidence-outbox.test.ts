@@ -25,18 +25,25 @@ function walked(folder = temporaryFolder()): Catalog {
 
 describe('evidence', () => {
   test('each store gets every document in its latest state, and one that comes later gets all', () => {
-    const { evidence } = openCatalog();
+    const { evidence, copies } = openCatalog();
+    copies.useBackends(['local', 's3']);
     evidence.put('withheld/keccak256/x.json', { revokedAt: null });
     evidence.put('audits/1.json', { complete: true });
-    const [first, second] = evidence.due('s3', 10);
+    const [first, second] = evidence.due('s3', 0, 10);
     expect([first?.path, second?.path]).toEqual(['withheld/keccak256/x.json', 'audits/1.json']);
-    evidence.recordDelivered('s3', second?.sequence ?? 0);
-    expect(evidence.due('s3', 10)).toEqual([]);
+    evidence.recordDelivered(
+      's3',
+      evidence.due('s3', 0, 10).map(({ sequence }) => sequence),
+    );
+    expect(evidence.due('s3', 0, 10)).toEqual([]);
     evidence.put('audits/1.json', { complete: true });
     expect(evidence.waitingFor('s3')).toBe(0);
     evidence.put('withheld/keccak256/x.json', { revokedAt: 'now' });
-    expect(evidence.due('s3', 10)).toMatchObject([{ path: first?.path, document: '{"revokedAt":"now"}' }]);
-    expect(evidence.due('local', 10).map(({ path }) => path)).toEqual(['audits/1.json', 'withheld/keccak256/x.json']);
+    expect(evidence.due('s3', 0, 10)).toMatchObject([{ path: first?.path, document: '{"revokedAt":"now"}' }]);
+    expect(evidence.due('local', 0, 10).map(({ path }) => path)).toEqual([
+      'audits/1.json',
+      'withheld/keccak256/x.json',
+    ]);
     expect(evidence.find('audits/1.json')).toEqual({ complete: true });
     expect(evidence.find('audits/2.json')).toBeNull();
   });
@@ -86,7 +93,7 @@ describe('evidence of a catalog that is no more', () => {
   test('its losses are losses again, and those whose bytes are here are revoked', () => {
     const before = walked();
     before.losses.record([loss]);
-    const documents = before.evidence.due('local', 10);
+    const documents = before.evidence.due('local', 0, 10);
     const after = openCatalog();
     after.losses.adoptEvidence(documents);
     expect(after.losses.find(blob)).toMatchObject({ ...loss, recordedMs: expect.any(Number) });

@@ -47,7 +47,7 @@ function opener() {
       replicasRequired: 1,
       nowMs: () => 1_767_225_600_000,
     });
-    last.records.useStores(['local', 's3']);
+    last.copies.useBackends(['local', 's3']);
     return last;
   };
 }

@@ -18,7 +18,7 @@ test('a store that was added between the block and the bytes gets the record as 
   const times = { timeSeconds: 1, medianTimeSeconds: 1_767_000_000 };
   catalog.chain.recordStart(7);
   catalog.chain.recordBlocks([{ height: 7, ...hashes, ...times, occurrences: [occurrence], unclear: [] }], () => false);
-  catalog.records.useStores(['local', 's3']);
+  catalog.copies.useBackends(['local', 's3']);
   while (catalog.records.fillSome('s3', MOST, 100));
   catalog.recordSpooled([blob]);
   const due = (store: string) => catalog.records.due(store, BEGINNING, 7, 10);

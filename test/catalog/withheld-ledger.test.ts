@@ -136,6 +136,7 @@ describe('what is withheld', () => {
 
   test('is evidence in the commit that records it, and its revocation too', () => {
     const catalog = storedCatalog();
+    catalog.copies.useBackends(['local', 's3']);
     catalog.withheld.record([takenDown], true);
     const said = { format: 1, ...name, reason: 'court order 17', at: '2026-01-01T00:00:00.000Z', revokedAt: null };
     expect(catalog.evidence.find(PATH)).toEqual(said);

@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as elapse } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { EvidenceKeeper } from '../../src/chain/evidence-keeper.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { recordStores } from '../../src/replication/archive-sources.ts';
 import type { Backend } from '../../src/replication/backend.ts';
+import { CopyWorker } from '../../src/replication/copy-worker.ts';
+import { EvidenceCopies } from '../../src/replication/evidence-copies.ts';
 import { Site } from '../../src/replication/site.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
@@ -148,20 +149,17 @@ test('a document that the server refuses keeps the bucket from none of the other
   );
   site.isAdmitted = true;
   const catalog = openCatalog();
+  catalog.copies.useBackends(['s3']);
   for (const name of ['refused', 'b', 'c']) catalog.evidence.put(`audits/${name}.json`, { name });
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), Date.now);
-  const keeper = new EvidenceKeeper({
-    archiverId: 'ab'.repeat(8),
-    catalog,
-    stores: recordStores([], [site]),
-    conditions,
-    steadyMs: () => 0,
-  });
-  expect((await keeper.deliverNow(NEVER)).get('s3')).toMatch(/audits\/refused\.json/);
+  const records = recordStores([], [site]);
+  const keeper = new EvidenceCopies({ archiverId: 'ab'.repeat(8), catalog, records, conditions });
+  const worker = new CopyWorker(keeper, { catalog, conditions });
+  expect((await worker.deliverNow(NEVER)).get('s3')).toMatch(/audits\/refused\.json/);
   const there = () => [...objects.keys()].filter((key) => key.includes('/audits/')).length;
   expect([there(), keeper.status.waiting, site.isLeftAlone]).toEqual([2, { s3: 1 }, false]);
   expect(conditions.all()).toMatchObject([{ code: 'storage/denied', blocksReadiness: false }]);
   refusing.isOn = false;
-  expect((await keeper.deliverNow(NEVER)).size).toBe(0);
+  expect((await worker.deliverNow(NEVER)).size).toBe(0);
   expect([there(), keeper.status.waiting, conditions.all()]).toEqual([3, { s3: 0 }, []]);
 });

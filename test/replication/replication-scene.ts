@@ -82,6 +82,7 @@ export async function replicationScene(setup: ReplicationSetup) {
   );
   const { sites } = replication;
   const custom = new CustomUpkeep({ catalog, hasher: nobleHasher, store, sites, conditions });
+  catalog.copies.useBackends(custom.places.all.map(({ id }) => id));
   /** As the fetcher does: durable here, or where it was written through, and then in the catalog. */
   const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {
     const { hashType, versionHash } = blob;

@@ -14,6 +14,8 @@ export const BACKOFF = {
   local: { firstMs: 1_000, maxMs: 2_000 },
   /** A backend as a whole, and whatever else waits for somebody outside. */
   remote: { firstMs: 1_000, maxMs: 30_000 },
+  /** One object that a backend refuses while it takes others. */
+  refused: { firstMs: 15_000, maxMs: 300_000 },
 } as const satisfies Readonly<Record<string, Backoff>>;
 
 /** A pause is up to this share shorter or longer than its policy says, so that failures do not march in step. */

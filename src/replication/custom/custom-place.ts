@@ -1,7 +1,9 @@
 import { encodeHex } from '../../core/blob/hex.ts';
 import type { VersionHash } from '../../core/blob/ids.ts';
 import { type CustomName, type ListedCustom, listCustom, type ObjectStore } from '../../storage/object-store.ts';
+import type { ProbeFinding } from '../../storage/probe.ts';
 import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
+import type { CopyPlace } from '../copy-worker.ts';
 import type { Site } from '../site.ts';
 
 /** What a place's copy turned out to be. `missing` is what it answered; a fault is an error, and thrown. */
@@ -11,8 +13,7 @@ export type CustomFinding =
   | { readonly kind: 'damaged' };
 
 /** A place where custom bytes lie: the data folder, in either mode, or a backend with names. */
-export interface CustomPlace {
-  readonly id: string;
+export interface CustomPlace extends CopyPlace {
   /** May it be asked and written to now? */
   readonly isUsable: boolean;
   /** As they are there now, hashed. */
@@ -32,6 +33,7 @@ interface PlaceParts {
   readonly id: string;
   readonly store: ObjectStore;
   readonly hasher: BlobHasher;
+  readonly probe: CopyPlace['probe'];
   readonly isUsable: () => boolean;
   /** Every question goes through here. Throws what is wrong with the place when it is not to be asked now. */
   readonly ask: <T>(question: () => Promise<T>, signal: AbortSignal) => Promise<T>;
@@ -41,6 +43,7 @@ interface PlaceParts {
 export function customFolderPlace(store: ObjectStore, hasher: BlobHasher): CustomPlace {
   return new Place({
     id: store.id,
+    probe: (signal) => store.probe(signal),
     store,
     hasher,
     isUsable: () => true,
@@ -57,6 +60,7 @@ export function customSitePlace(site: Site, hasher: BlobHasher): CustomPlace | n
     id: site.id,
     store,
     hasher,
+    probe: (signal) => site.findings(signal),
     isUsable: () => site.isAdmitted && !site.isLeftAlone,
     ask: (question, signal) => {
       site.admit();
@@ -77,6 +81,10 @@ class Place implements CustomPlace {
 
   get isUsable(): boolean {
     return this.#parts.isUsable();
+  }
+
+  probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+    return this.#parts.probe(signal);
   }
 
   read(name: CustomName, signal: AbortSignal): Promise<CustomFinding> {

@@ -2,6 +2,8 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { CustomEntry, KeptCustom } from '../../catalog/custom-ledger.ts';
 import { messageOf } from '../../core/blob/errors.ts';
 import { StorageError } from '../../storage/errors.ts';
+import { customPath, type ListedCustom } from '../../storage/object-store.ts';
+import { inStep } from '../in-step.ts';
 import type { CheckProgress, Subset } from '../scrub.ts';
 import type { CustomPlace } from './custom-place.ts';
 
@@ -74,19 +76,32 @@ export class CustomScrub {
 
   /** Both come in the order of names, so that nothing but one page is held. */
   async #compareListing(place: CustomPlace, counts: Counts, signal: AbortSignal): Promise<void> {
-    const { custom, withheld } = this.#catalog;
-    const expected = new ExpectedNames((after) => custom.goodByName(place.id, after, PAGE_ENTRIES));
+    const { custom } = this.#catalog;
+    const listed = this.#listed(place, counts, signal);
+    for await (const { wanted: known, listed: entry } of inStep(this.#known(place), listed, customPath, 'all')) {
+      if (known === null) counts.unknown += entry === null || custom.isKnown(entry) ? 0 : 1;
+      // A listing may be late: only what the place answers it has not got is missing.
+      else if (known.sizeBytes !== entry?.sizeBytes) await this.#look(place, [known], counts, signal);
+    }
+  }
+
+  /** What the place is to list, in the order of names. */
+  *#known({ id }: CustomPlace): Generator<KeptCustom> {
+    for (let after: CustomEntry | null = null; ; ) {
+      const page: KeptCustom[] = this.#catalog.custom.goodByName(id, after, PAGE_ENTRIES);
+      if (page.length === 0) return;
+      yield* page;
+      after = page.at(-1) ?? null;
+    }
+  }
+
+  async *#listed(place: CustomPlace, counts: Counts, signal: AbortSignal): AsyncGenerator<ListedCustom> {
     for await (const entry of place.list(null, signal)) {
       // Not purged, or not to be: nobody's business here.
-      if (withheld.has({ versionHash: entry.versionHash, hashType: null })) continue;
+      if (this.#catalog.withheld.has({ versionHash: entry.versionHash, hashType: null })) continue;
       counts.listed += 1;
-      await this.#lookAll(place, () => expected.before(entry), counts, signal);
-      const known = expected.take(entry);
-      if (known === null && !custom.isKnown(entry)) counts.unknown += 1;
-      if (known !== null && known.sizeBytes !== entry.sizeBytes) await this.#look(place, [known], counts, signal);
+      yield entry;
     }
-    // A listing may be late: only what the place answers it has not got is missing.
-    await this.#lookAll(place, () => expected.before(null), counts, signal);
   }
 
   async #readSubset(
@@ -110,10 +125,6 @@ export class CustomScrub {
     }
   }
 
-  async #lookAll(place: CustomPlace, next: () => KeptCustom[], counts: Counts, signal: AbortSignal): Promise<void> {
-    for (let page = next(); page.length > 0; page = next()) await this.#look(place, page, counts, signal);
-  }
-
   async #look(place: CustomPlace, entries: readonly KeptCustom[], counts: Counts, signal: AbortSignal): Promise<void> {
     const { custom } = this.#catalog;
     for (const entry of entries) {
@@ -127,43 +138,4 @@ export class CustomScrub {
       }
     }
   }
-}
-
-/** What a place is to list, page by page, in the order of names. */
-class ExpectedNames {
-  readonly #read: (after: CustomEntry | null) => KeptCustom[];
-  #page: KeptCustom[];
-
-  constructor(read: (after: CustomEntry | null) => KeptCustom[]) {
-    this.#read = read;
-    this.#page = read(null);
-  }
-
-  /** Takes a page of those that should have come before this one; null: of all that are left. */
-  before(name: CustomEntry | null): KeptCustom[] {
-    const passed: KeptCustom[] = [];
-    for (let first = this.#page[0]; first !== undefined; first = this.#page[0]) {
-      if (passed.length >= PAGE_ENTRIES || (name !== null && keyOf(first) >= keyOf(name))) break;
-      passed.push(first);
-      this.#next();
-    }
-    return passed;
-  }
-
-  /** null: this one is not expected. */
-  take(name: CustomEntry): KeptCustom | null {
-    const [first] = this.#page;
-    if (first === undefined || keyOf(first) !== keyOf(name)) return null;
-    this.#next();
-    return first;
-  }
-
-  #next(): void {
-    const taken = this.#page.shift();
-    if (this.#page.length === 0 && taken !== undefined) this.#page = this.#read(taken);
-  }
-}
-
-function keyOf({ versionHash, keccak }: CustomEntry): string {
-  return `${versionHash}/${keccak}`;
 }

@@ -2,9 +2,11 @@ import { messageOf } from '../../core/blob/errors.ts';
 import type { VersionHash } from '../../core/blob/ids.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import { StorageError } from '../../storage/errors.ts';
+import { CopyWorker, type Move } from '../copy-worker.ts';
 import type { CheckProgress, Subset } from '../scrub.ts';
 import { type AdoptedCustom, adoptCustom } from './adopt-custom.ts';
-import { CustomMender } from './custom-mender.ts';
+import { CustomCopies } from './custom-copies.ts';
+import type { CustomPlace } from './custom-place.ts';
 import { CustomPlaces, type CustomPlacesModules } from './custom-places.ts';
 import { type CustomFindings, CustomScrub, nothingFound } from './custom-scrub.ts';
 
@@ -21,7 +23,8 @@ export interface CustomCheck {
 /** What is done to custom bytes, standing still or running: check, repair, find again, delete. */
 export class CustomUpkeep {
   readonly places: CustomPlaces;
-  readonly mender: CustomMender;
+  readonly copies: CustomCopies;
+  readonly worker: Pick<CopyWorker<CustomPlace, Move>, 'run' | 'deliverNow'>;
   readonly #modules: CustomUpkeepModules;
   readonly #scrub: CustomScrub;
 
@@ -29,7 +32,8 @@ export class CustomUpkeep {
     this.#modules = modules;
     const places = new CustomPlaces(modules);
     this.places = places;
-    this.mender = new CustomMender({ ...modules, places });
+    this.copies = new CustomCopies({ ...modules, places });
+    this.worker = new CopyWorker(this.copies, modules);
     this.#scrub = new CustomScrub(modules.catalog);
   }
 
@@ -72,7 +76,7 @@ export class CustomUpkeep {
       if (fault === null && found.unknown > 0) await this.adopt(found.backend, null, signal, note);
       after.push({ ...found, fault });
     }
-    await this.mender.mend('all', signal);
+    await this.worker.deliverNow(signal);
     return after;
   }
 

@@ -47,8 +47,8 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     const backend = { id: 's3', place: bucket.bucket, store: await opened(), openAgain: opened };
     const made = await replicationScene({ backends: [backend], folder: folder ?? temporaryFolder() });
     await made.replication.admit(NEVER);
-    const { catalog, custom, conditions } = made;
-    const keeper = new CustomKeeper({ ...custom, catalog, hasher: nobleHasher, conditions });
+    const { catalog, custom } = made;
+    const keeper = new CustomKeeper({ ...custom, catalog, hasher: nobleHasher });
     const check = async (subset: Subset | null = ALL) =>
       await custom.check({ subset, backend: null }, nobody, quietly, NEVER);
     const file = (index: number) => join(made.folder, customPath(at(index)));
@@ -62,7 +62,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     for (const [index, name] of NAMES.entries()) {
       for (const _ of ['once', 'twice']) await made.keeper.notice(name.versionHash, bytesOf(index), NEVER);
     }
-    await made.custom.mender.mend('all', NEVER);
+    await made.custom.worker.deliverNow(NEVER);
     return made;
   }
 
@@ -133,7 +133,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     expect(await keeper.read(at(7).versionHash, at(7).keccak, NEVER)).toMatchObject({ kind: 'unavailable' });
     // Known already: it need not come twice.
     expect(await keeper.notice(at(7).versionHash, bytesOf(7), NEVER)).toBe(true);
-    await custom.mender.mend('held', NEVER);
+    await custom.worker.deliverNow(NEVER);
     expect(left()).toEqual([[], []]);
     expect(catalog.custom.has(at(7).versionHash)).toBe(true);
   });
@@ -144,7 +144,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     const found = await keeper.read(at(2).versionHash, at(2).keccak, NEVER);
     expect(found.kind === 'found' && Buffer.from(found.bytes).equals(bytesOf(2))).toBe(true);
     expect(left()).toEqual([[{ ...at(2), elsewhere: true }], []]);
-    await custom.mender.mend('held', NEVER);
+    await custom.worker.deliverNow(NEVER);
     expect(left()).toEqual([[], []]);
     expect(Buffer.from(await readFile(file(2)))).toEqual(Buffer.from(bytesOf(2)));
   });
@@ -206,7 +206,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     });
     expect(again.catalog.custom.isKnown(proven)).toBe(false);
     expect(again.catalog.custom.has(at(8).versionHash)).toBe(true);
-    await again.custom.mender.mend('all', NEVER);
+    await again.custom.worker.deliverNow(NEVER);
     expect(await again.check()).toMatchObject([
       { damaged: 0, missing: 0 },
       { damaged: 0, missing: 0, read: COUNT },

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { setTimeout as moment } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
-import { EvidenceKeeper } from '../../src/chain/evidence-keeper.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { CopyWorker } from '../../src/replication/copy-worker.ts';
+import { EvidenceCopies } from '../../src/replication/evidence-copies.ts';
 import { StorageError } from '../../src/storage/errors.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import {
@@ -69,14 +70,22 @@ function keep(catalog: Catalog, stores: readonly ObjectStore[]) {
     tell = resolve;
   });
   const conditions = new ConditionBoard(createLogger('warn', { write: () => tell() }), Date.now);
-  const keeper = new EvidenceKeeper({ archiverId: ID, catalog, stores, conditions, steadyMs: () => 0 });
+  catalog.copies.useBackends(stores.map(({ id }) => id));
+  const evidence = new EvidenceCopies({ archiverId: ID, catalog, records: stores, conditions });
+  const worker = new CopyWorker(evidence, { catalog, conditions });
   const stopping = new AbortController();
-  const running = keeper.run(stopping.signal);
+  const running = worker.run(stopping.signal);
   const stop = async () => {
     stopping.abort();
     await running;
   };
   onTestFinished(stop);
+  const keeper = {
+    get status() {
+      return evidence.status;
+    },
+    deliverNow: (signal: AbortSignal) => worker.deliverNow(signal),
+  };
   return { keeper, conditions, told, stop };
 }
 
@@ -175,7 +184,7 @@ test('a document that the data folder does not give keeps a new catalog from non
   const catalog = openCatalog();
   const { conditions, told } = keep(catalog, [local]);
   await told;
-  await eventually(() => expect(catalog.evidence.deliveredTo('local')).not.toBeNull());
+  await eventually(() => expect(catalog.evidence.hasGiven('local')).toBe(true));
   expect(['1', '2', '3'].map((name) => catalog.evidence.find(`audits/${name}.json`) !== null)).toEqual([
     true,
     false,

@@ -1,10 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { readBlock } from '../../src/chain/read-block.ts';
-import { RecordKeeper } from '../../src/chain/record-keeper.ts';
 import { type BlockHash, parseBlockHash, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
+import { CopyWorker } from '../../src/replication/copy-worker.ts';
+import { RecordCopies } from '../../src/replication/record-copies.ts';
 import { StorageError } from '../../src/storage/errors.ts';
 import { keyOf, type NewObject, type ObjectKey, type PutMode } from '../../src/storage/object-store.ts';
 import { parseOccurrenceRecord } from '../../src/verify/decode-occurrence-record.ts';
@@ -80,7 +81,8 @@ async function rawBlock(hash: BlockHash): Promise<Uint8Array> {
 
 /** A block whose three contents are held and whose records are due, and a keeper that has not begun. */
 function scene() {
-  const catalog = openCatalog();
+  const clock = new HandClock();
+  const catalog = openCatalog({ clock });
   const store = new MemoryRecords();
   const news = new Pulse();
   catalog.chain.useFinality('depth:1');
@@ -101,17 +103,15 @@ function scene() {
       return { versionHash, hashType: 'keccak256', ...facts };
     }),
   );
-  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), new HandClock().nowMs);
-  const clock = { steadyMs: 0 };
-  const keeper = new RecordKeeper({
-    catalog,
-    stores: [store],
-    conditions,
-    steadyMs: () => clock.steadyMs,
-    finalHeight: () => catalog.chain.state.finalHeight,
-    node: Object.assign(new FakeBlobNode(), { rawBlock }),
-    news,
-  });
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), clock.nowMs);
+  const chain = {
+    moved: news,
+    get finalHeight() {
+      return catalog.chain.state.finalHeight;
+    },
+  };
+  const node = Object.assign(new FakeBlobNode(), { rawBlock });
+  const keeper = new CopyWorker(new RecordCopies({ catalog, records: [store], chain, node }), { catalog, conditions });
   const start = () => {
     const stopping = new AbortController();
     const running = keeper.run(stopping.signal);
@@ -135,7 +135,7 @@ function scene() {
     return [...store.documents.values()].map((text) => parseOccurrenceRecord(text).header);
   };
   const again = (afterMs: number) => {
-    clock.steadyMs += afterMs;
+    clock.ms += afterMs;
     news.ring();
   };
   return { catalog, store, conditions, again, replaceBy, start, inTheMiddle, settled };
@@ -204,7 +204,7 @@ test('a record that the store refuses rests, is told with its number, and keeps 
   const { puts } = store;
   again(1_000);
   store.poisoned.clear();
-  again(14_000);
+  again(19_000);
   expect(await settled()).toHaveLength(3);
   // It was not tried while it rested.
   expect(store.puts).toBe(puts + 1);
@@ -225,7 +225,7 @@ test('a deletion that the store refuses keeps no other one, and a later record o
   await eventually(() => expect(store.documents.size).toBe(3));
   expect(store.changes.slice(before)).toHaveLength(2);
   store.poisoned.clear();
-  again(15_000);
+  again(19_000);
   expect(await settled()).toEqual(times(3, SWAPPED));
   expect(store.changes.slice(before + 2)).toEqual([`delete ${poisoned}`, `put ${poisoned}`]);
 });

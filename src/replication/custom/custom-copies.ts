@@ -1,0 +1,104 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import { COPIED } from '../../catalog/copy-table.ts';
+import type { KeptCustom } from '../../catalog/custom-ledger.ts';
+import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
+import { Pulse } from '../../core/pulse.ts';
+import { customPath } from '../../storage/object-store.ts';
+import type { CopyKind, Move } from '../copy-worker.ts';
+import type { CustomPlace } from './custom-place.ts';
+import type { CustomPlaces } from './custom-places.ts';
+
+interface CustomCopiesModules {
+  readonly catalog: Catalog;
+  readonly places: CustomPlaces;
+  readonly conditions: ConditionBoard;
+}
+
+interface CustomMove extends Move {
+  readonly entry: KeptCustom;
+}
+
+/** What no place had is looked for everywhere again after so many rounds. */
+const LOST_EVERY_ROUNDS = 60;
+/** Every round counts the contents again: from this many on, the count stops. */
+const MAX_COUNTED = 10_000;
+
+/**
+ * Custom bytes are brought to every place with names, from a good copy elsewhere, and count where they were read back and
+ * hashed. What is damaged there is copied aside before it is replaced. A place that is configured no more proves nothing.
+ */
+export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
+  readonly name = 'custom';
+  readonly copied = [COPIED.custom];
+  readonly places: readonly CustomPlace[];
+  readonly idleMs = 5_000;
+  readonly news = new Pulse();
+  readonly #modules: CustomCopiesModules;
+  readonly #rounds = new Map<string, number>();
+
+  constructor(modules: CustomCopiesModules) {
+    this.#modules = modules;
+    this.places = modules.places.all;
+  }
+
+  async prepare(): Promise<void> {}
+
+  due(place: CustomPlace, after: CustomMove | null, limit: number, isAsked: boolean): CustomMove[] {
+    if (!place.isUsable) return [];
+    const looksForLost = isAsked || (this.#rounds.get(place.id) ?? 0) === 0;
+    const { custom } = this.#modules.catalog;
+    const found = custom.due(place.id, looksForLost ? 'all' : 'held', after?.object ?? 0, limit, isAsked);
+    return found.map((entry) => {
+      return { kind: COPIED.custom, object: entry.sequence, path: customPath(entry), entry };
+    });
+  }
+
+  /** A fault of the disk may have passed: what is good where it is to be is not written again. */
+  async move({ entry }: CustomMove, place: CustomPlace, signal: AbortSignal) {
+    if ((await place.read(entry, signal)).kind === 'good') return 'done';
+    const { bytes } = await this.#modules.places.find(entry, signal, place.id);
+    // It may have been taken down meanwhile: then nobody has to have it.
+    if (bytes === null || !this.#modules.catalog.custom.isKnown(entry)) return 'not-now';
+    return (await place.bring(entry, bytes, signal)) ? 'done' : 'not-now';
+  }
+
+  settle({ id }: CustomPlace, done: readonly CustomMove[]): void {
+    const { custom } = this.#modules.catalog;
+    for (const { entry } of done) if (custom.isKnown(entry)) custom.record(entry, entry.sizeBytes, id);
+  }
+
+  roundEnded({ id, isUsable }: CustomPlace): false {
+    if (isUsable) this.#rounds.set(id, ((this.#rounds.get(id) ?? 0) + 1) % LOST_EVERY_ROUNDS);
+    this.#tell();
+    return false;
+  }
+
+  #tell(): void {
+    const { catalog, conditions, places } = this.#modules;
+    const [first] = catalog.custom.someNames(1);
+    const names = first === undefined ? 0 : catalog.custom.countNames(MAX_COUNTED);
+    conditions.set(
+      'custom',
+      first === undefined
+        ? null
+        : {
+            code: 'archive/custom-commitment',
+            message: `${names < MAX_COUNTED ? '' : 'At least '}${names.toLocaleString('en')} blobs on chain have bytes at the node that match neither hash; one is ${first}. They are kept apart, unverified.`,
+            hint: 'Look at the node: either its cache is damaged, or somebody commits to something else. They are under /v1/custom/, and every node is asked again.',
+            blocksReadiness: false,
+          },
+    );
+    const damaged = places.all.filter(({ id }) => catalog.custom.damagedCount(id) > 0).map(({ id }) => id);
+    conditions.set(
+      'custom-copies',
+      damaged.length === 0
+        ? null
+        : {
+            code: 'archive/damaged-copy',
+            message: `Copies of custom commitments are missing or damaged at ${damaged.join(', ')}; of ${catalog.custom.lostCount()} no copy is left.`,
+            hint: 'They are replaced from another copy, or from the node while it has them. `holdfast check` lists them; look at that disk or server.',
+            blocksReadiness: false,
+          },
+    );
+  }
+}

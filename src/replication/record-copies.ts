@@ -1,0 +1,190 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import { RECORDED_OCCURRENCES } from '../catalog/chain-index.ts';
+import { COPIED } from '../catalog/copy-table.ts';
+import { type DueRecord, recordNumber, UNMADE_RECORD, type WithdrawnOccurrence } from '../catalog/record-outbox.ts';
+import { recordIn } from '../chain/occurrence-proofs.ts';
+import { type ProvenBlock, readBlock } from '../chain/read-block.ts';
+import { codeOf, messageOf } from '../core/blob/errors.ts';
+import type { Pulse } from '../core/pulse.ts';
+import type { ChainNode } from '../node/chain-node.ts';
+import { StorageError } from '../storage/errors.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
+import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
+import { decodeOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
+import { VerifyError } from '../verify/errors.ts';
+import { encodeOccurrenceRecord, occurrenceKey } from '../verify/occurrence-record.ts';
+import type { CopyKind, Move } from './copy-worker.ts';
+
+export interface RecordModules {
+  readonly catalog: Catalog;
+  /** Every backend with names, the data folder first. Each gets every record, whenever it came to be one. */
+  readonly records: readonly ObjectStore[];
+  readonly chain: {
+    /** Up to here everything on our branch is final now; null: nothing is. */
+    readonly finalHeight: number | null;
+    /** Rings when more may be final, or spooled. */
+    readonly moved: Pulse;
+  };
+  /** Asked for the blocks of records that were not made when they were walked. */
+  readonly node: ChainNode;
+}
+
+interface RecordMove extends Move {
+  readonly path: RecordPath;
+  /** To be written. */
+  readonly due?: DueRecord;
+  /** To be deleted. */
+  readonly withdrawn?: WithdrawnOccurrence;
+}
+
+const FILL_GROUP = 1_024;
+const BEGINNING = { height: -1, transactionIndex: -1 } as const;
+
+/**
+ * The record of each final occurrence is written to every backend with names, and deleted where it was withdrawn: before
+ * anything is written, for the same transaction can be final again under the same name, in another block. One that was put
+ * while its block was taken back is queued to be deleted, and never marked as written. A crash between the put and the mark
+ * leaves it queued, and the same text is put again. A deletion waits for a backend that is away, also over a restart, and a
+ * backend that is configured later loses all that was ever withdrawn. Archivers that share a bucket write the same record.
+ */
+export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
+  readonly name = 'records';
+  readonly copied = [COPIED.withdrawn, COPIED.record];
+  readonly places: readonly ObjectStore[];
+  readonly idleMs = 5_000;
+  readonly news: Pulse;
+  readonly #modules: RecordModules;
+  /** The block that was read last: what is due comes in the order of the chain. */
+  #lastRead: ProvenBlock | null = null;
+
+  constructor(modules: RecordModules) {
+    this.#modules = modules;
+    this.places = modules.records;
+    this.news = modules.chain.moved;
+  }
+
+  async prepare(): Promise<void> {}
+
+  due({ id }: ObjectStore, after: RecordMove | null, limit: number): RecordMove[] {
+    const { catalog, chain } = this.#modules;
+    if (after?.due === undefined) {
+      const withdrawn = catalog.records.undeleted(id, after?.object ?? 0, limit);
+      if (withdrawn.length > 0) return withdrawn.map(toBeDeleted);
+    }
+    const final = chain.finalHeight;
+    const due = final === null ? [] : catalog.records.due(id, after?.due ?? BEGINNING, final, limit);
+    if (due.length === 0) this.#lastRead = null;
+    return due.map(toBeWritten);
+  }
+
+  async move({ path, due, withdrawn }: RecordMove, store: ObjectStore, signal: AbortSignal) {
+    if (withdrawn !== undefined) await deleteFrom(store, path, withdrawn, signal);
+    if (due === undefined) return 'done';
+    // Its block may leave the branch at any time: then it is nobody's to make or to write.
+    const isOurs = () => this.#modules.catalog.chain.blockAt(due.height)?.hash === due.blockHash;
+    const text = isOurs() ? await this.#textOf(due, store, signal) : null;
+    if (text === null || !isOurs()) return 'not-now';
+    if (text instanceof Error) return text;
+    await store.put({ path, text }, 'replace', signal);
+    return 'done';
+  }
+
+  settle({ id }: ObjectStore, done: readonly RecordMove[]): void {
+    const { records } = this.#modules.catalog;
+    records.recordDeleted(
+      id,
+      done.flatMap(({ withdrawn }) => withdrawn?.sequence ?? []),
+    );
+    // What a reorganisation took while it was put is queued to be deleted, and does not count as written.
+    records.recordWritten(
+      id,
+      done.flatMap(({ due }) => due ?? []),
+    );
+  }
+
+  roundEnded({ id }: ObjectStore): boolean {
+    const { chain, catalog } = this.#modules;
+    return chain.finalHeight !== null && catalog.records.fillSome(id, RECORDED_OCCURRENCES, FILL_GROUP);
+  }
+
+  async #textOf(due: DueRecord, store: ObjectStore, signal: AbortSignal): Promise<string | Error> {
+    try {
+      if (due.record !== UNMADE_RECORD) return completed(due, due.record);
+      const [first, ...others] = this.places.filter((other) => other !== store);
+      // The data folder is near; a node that pruned the block has others for it.
+      const near = first === undefined ? null : await this.#copyFrom(first, due, signal);
+      if (near !== null) return near;
+      const made = await this.#make(due, signal);
+      if (!(made instanceof Error)) return completed(due, made);
+      for (const other of others) {
+        const copy = await this.#copyFrom(other, due, signal);
+        if (copy !== null) return copy;
+      }
+      return made;
+    } catch (error) {
+      signal.throwIfAborted();
+      return error instanceof Error ? error : new Error(messageOf(error));
+    }
+  }
+
+  /** null: that store has not got it, or cannot be asked. */
+  async #copyFrom(store: ObjectStore, due: DueRecord, signal: AbortSignal): Promise<string | null> {
+    const block = this.#modules.catalog.chain.blockAt(due.height);
+    if (block?.hash !== due.blockHash) return null;
+    try {
+      const { medianTimeSeconds } = block;
+      const record = await recordIn(store, { ...due, medianTimeSeconds }, due.sizeBytes, signal);
+      return typeof record === 'string' ? null : encodeOccurrenceRecord(record);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof StorageError || error instanceof VerifyError) return null;
+      throw error;
+    }
+  }
+
+  async #make({ height, transactionIndex, blockHash: hash }: DueRecord, signal: AbortSignal): Promise<string | Error> {
+    try {
+      if (this.#lastRead?.hash !== hash) {
+        this.#lastRead = readBlock(await this.#modules.node.rawBlock(hash, signal), hash, height);
+      }
+      const { occurrences } = this.#lastRead;
+      const occurrence = occurrences.find((one) => one.transactionIndex === transactionIndex);
+      if (occurrence !== undefined) return occurrence.makeRecord();
+      throw new RangeError(`block ${height} has no blob in transaction ${transactionIndex}`);
+    } catch (error) {
+      signal.throwIfAborted();
+      return error instanceof Error ? error : new Error(messageOf(error));
+    }
+  }
+}
+
+function toBeDeleted(withdrawn: WithdrawnOccurrence): RecordMove {
+  const path = parseRecordPath(occurrenceKey(withdrawn));
+  return { kind: COPIED.withdrawn, object: withdrawn.sequence, path, withdrawn };
+}
+
+function toBeWritten(due: DueRecord): RecordMove {
+  return { kind: COPIED.record, object: recordNumber(due), path: parseRecordPath(occurrenceKey(due)), due };
+}
+
+function completed({ sizeBytes }: DueRecord, record: string): string {
+  const value: unknown = JSON.parse(record);
+  return encodeOccurrenceRecord({ ...decodeOccurrenceRecord(value), size: sizeBytes });
+}
+
+/** Where object lock keeps it, a tombstone beside it says which block it spoke of: the same name can be right later. */
+async function deleteFrom(
+  store: ObjectStore,
+  path: RecordPath,
+  occurrence: WithdrawnOccurrence,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await store.delete(path, signal);
+  } catch (error) {
+    if (codeOf(error) !== 'storage/locked') throw error;
+    const tombstone = { version: 1, withdrawn: true, blockHash: occurrence.blockHash };
+    const beside = parseRecordPath(path.replace(/\.json$/, '.withdrawn.json'));
+    await store.put({ path: beside, text: `${JSON.stringify(tombstone, null, 2)}\n` }, 'replace', signal);
+  }
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { EXIT } from './cli-context.ts';
+import { EXIT, type ExitCode } from './cli-context.ts';
 
 /** As `engines` of the package says; npm only warns of it. */
 const OLDEST_NODE_MAJOR = 24;
@@ -20,39 +20,44 @@ const SAME_SIGNAL_MS = 1_000;
 weighOutsideMemory();
 collectWhenIdle();
 
-const stopping = new AbortController();
-let firstSignalAt: number | null = null;
+/** Runs the command that was typed, with the signals of this process. Gives its exit code. */
+async function runHere(): Promise<ExitCode> {
+  const stopping = new AbortController();
+  let firstSignalAt: number | null = null;
 
-const reloads: (() => Promise<void>)[] = [];
-// A terminal that is closed (SIGHUP) asks for an orderly stop as well; a supervisor, who has none, asks to read again.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => {
-    if (signal === 'SIGHUP' && reloads.length > 0 && !process.stdin.isTTY && !process.stdout.isTTY) {
-      for (const reload of reloads) void reload();
-      return;
-    }
-    firstSignalAt ??= Date.now();
-    if (Date.now() - firstSignalAt < SAME_SIGNAL_MS) stopping.abort(signal);
-    // Asked again: leave at once. Everything acknowledged is durable already.
-    else process.exit(signal === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted);
+  const reloads: (() => Promise<void>)[] = [];
+  // A terminal that is closed (SIGHUP) asks for an orderly stop as well; a supervisor, who has none, asks to read again.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (signal === 'SIGHUP' && reloads.length > 0 && !process.stdin.isTTY && !process.stdout.isTTY) {
+        for (const reload of reloads) void reload();
+        return;
+      }
+      firstSignalAt ??= Date.now();
+      if (Date.now() - firstSignalAt < SAME_SIGNAL_MS) stopping.abort(signal);
+      // Asked again: leave at once. Everything acknowledged is durable already.
+      else process.exit(signal === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted);
+    });
+  }
+  // The launcher was killed: nobody else can stop this process in an orderly way.
+  if (process.channel !== undefined) {
+    process.channel.unref();
+    process.once('disconnect', () => stopping.abort('SIGTERM'));
+  }
+  // A reader that went away (`| head`) is no error of ours.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(EXIT.failed);
+    throw error;
+  });
+
+  return await runCli(process.argv.slice(2), {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    signal: stopping.signal,
+    onReload: (reload) => reloads.push(reload),
   });
 }
-// The launcher was killed: nobody else can stop this process in an orderly way.
-if (process.channel !== undefined) {
-  process.channel.unref();
-  process.once('disconnect', () => stopping.abort('SIGTERM'));
-}
-// A reader that went away (`| head`) is no error of ours.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(EXIT.failed);
-  throw error;
-});
 
-process.exitCode = await runCli(process.argv.slice(2), {
-  stdout: process.stdout,
-  stderr: process.stderr,
-  env: process.env,
-  cwd: process.cwd(),
-  signal: stopping.signal,
-  onReload: (reload) => reloads.push(reload),
-});
+process.exitCode = await runHere();

@@ -10,7 +10,6 @@ import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { BlobNode, FetchOutcome } from '../node/blob-node.ts';
-import type { CustomKeeper } from '../replication/custom/custom-keeper.ts';
 import { forgetBytes, type UnverifiedBlob, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 import { FailureWatch } from './failure-watch.ts';
@@ -22,6 +21,12 @@ import type { Poller } from './poller.ts';
 import { SlowRequests } from './slow-requests.ts';
 import type { Spooler } from './spooler.ts';
 
+/** Takes bytes that match neither hash of the name that a block gave them. */
+export interface MismatchKeeper {
+  /** One fetch gave these; true: they are kept. */
+  notice(versionHash: VersionHash, bytes: Uint8Array, signal: AbortSignal): Promise<boolean>;
+}
+
 export interface FetcherModules {
   readonly node: BlobNode;
   readonly catalog: Catalog;
@@ -29,7 +34,7 @@ export interface FetcherModules {
   readonly spooler: Spooler;
   readonly leftOver: LeftOver;
   readonly verifier: Verifier;
-  readonly custom: Pick<CustomKeeper, 'notice'>;
+  readonly custom: MismatchKeeper;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   readonly clock: Clock;

@@ -7,15 +7,20 @@ import { Pulse } from '../core/pulse.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { retryUntil } from '../core/time/run-loop.ts';
-import type { Home } from '../replication/home.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 
 const GROUP_LIMIT = 512;
 
+/** Where a blob becomes durable: this machine, or a backend where there is no room here. */
+export interface WritePath {
+  /** Gives the id of the place that holds the blob durably now. @throws ArchiveError `isForLater` for what has no place. */
+  put(blob: VerifiedBlob, signal: AbortSignal, isUnmined: boolean): Promise<string>;
+}
+
 /** Makes verified bytes durable first, and only then says so in the catalog. */
 export class Spooler {
-  readonly #home: Home;
+  readonly #path: WritePath;
   readonly #catalog: Catalog;
   readonly #conditions: ConditionBoard;
   readonly #activity: Activity;
@@ -23,8 +28,8 @@ export class Spooler {
   /** Rings when something was spooled. */
   readonly news = new Pulse();
 
-  constructor(home: Home, catalog: Catalog, conditions: ConditionBoard, activity: Activity) {
-    this.#home = home;
+  constructor(path: WritePath, catalog: Catalog, conditions: ConditionBoard, activity: Activity) {
+    this.#path = path;
     this.#catalog = catalog;
     this.#conditions = conditions;
     this.#activity = activity;
@@ -41,7 +46,7 @@ export class Spooler {
     // Taken down while it was on its way here.
     if (this.#catalog.withheld.has(blob)) return;
     const isUnmined = seen.isUnmined === true;
-    const where = await this.#insist(() => this.#home.put(blob, signal, isUnmined), signal);
+    const where = await this.#insist(() => this.#path.put(blob, signal, isUnmined), signal);
     const content = { ...seen, hashType, versionHash };
     await this.#insist(async () => {
       if (where === SPOOL) await this.#commits.add(content);

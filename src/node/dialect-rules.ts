@@ -10,15 +10,9 @@ export interface NodeRelease {
 
 /** The spelling that every dialect with this operation uses; null where they differ. */
 export function commonSpelling(operation: Operation): WireMethod | null {
-  const known = COMMON.get(operation);
-  if (known !== undefined) return known;
   const [first, ...others] = DIALECTS.map((dialect) => wireMethod(operation, dialect)).filter((wire) => wire !== null);
-  const common = first !== undefined && others.every((wire) => wire === first) ? first : null;
-  COMMON.set(operation, common);
-  return common;
+  return first !== undefined && others.every((wire) => wire === first) ? first : null;
 }
-
-const COMMON = new Map<Operation, WireMethod | null>();
 
 /** @throws NodeError `node/unsupported-operation` */
 export function spellingIn(operation: Operation, release: NodeRelease): WireMethod {

@@ -17,181 +17,190 @@ import { offerLooks } from './theme.ts';
 import { showTable, tableHead } from './window-table.ts';
 
 /** Puts the parts of the page together. */
-const token = new AccessToken();
-const api = new ArchiveApi(
-  '',
-  () => token.value,
-  (url, init) => fetch(url, init),
-);
-const rates = new RateMeter();
-const root = document.documentElement;
-const tableDetails = part('window-table', HTMLDetailsElement);
-let shown: PageWindow | null = null;
-let chosen: PageBlock | null = null;
-let countdown: ReturnType<typeof setInterval> | undefined;
+/** Puts the page together. */
+function startPage(): void {
+  const token = new AccessToken();
+  const api = new ArchiveApi(
+    '',
+    () => token.value,
+    (url, init) => fetch(url, init),
+  );
+  const rates = new RateMeter();
+  const root = document.documentElement;
+  const tableDetails = part('window-table', HTMLDetailsElement);
+  let shown: PageWindow | null = null;
+  let chosen: PageBlock | null = null;
+  let countdown: ReturnType<typeof setInterval> | undefined;
 
-const picture = new Picture(
-  {
-    stage: part('picture', HTMLDivElement),
-    slider: part('blocks', HTMLInputElement),
-    hidden: part('not-drawn', HTMLSpanElement),
-  },
-  (block) => {
-    chosen = block;
-    if (shown !== null) showBlock(part('block', HTMLDivElement), shown, chosen);
-  },
-);
-const listing = new Listing(
-  {
-    body: part('listing-body', HTMLTableSectionElement),
-    message: part('listing-message', HTMLParagraphElement),
-    order: part('order', HTMLSelectElement),
-    newer: part('page-back', HTMLButtonElement),
-    older: part('page-on', HTMLButtonElement),
-    anew: part('listing-anew', HTMLButtonElement),
-  },
-  api,
-);
-const live = new LiveWindow({ api, hasToken: () => token.value !== null, show, nowMs: Date.now });
-const lookUpView = new LookUpView(
-  {
-    form: part('look-up-form', HTMLFormElement),
-    input: part('look-up-input', HTMLInputElement),
-    message: part('look-up-message', HTMLParagraphElement),
-    result: part('look-up-result', HTMLDivElement),
-  },
-  api,
-  () => askForToken(token.value !== null),
-);
+  const picture = new Picture(
+    {
+      stage: part('picture', HTMLDivElement),
+      slider: part('blocks', HTMLInputElement),
+      hidden: part('not-drawn', HTMLSpanElement),
+    },
+    (block) => {
+      chosen = block;
+      if (shown !== null) showBlock(part('block', HTMLDivElement), shown, chosen);
+    },
+  );
+  const listing = new Listing(
+    {
+      body: part('listing-body', HTMLTableSectionElement),
+      message: part('listing-message', HTMLParagraphElement),
+      order: part('order', HTMLSelectElement),
+      newer: part('page-back', HTMLButtonElement),
+      older: part('page-on', HTMLButtonElement),
+      anew: part('listing-anew', HTMLButtonElement),
+    },
+    api,
+  );
+  const live = new LiveWindow({ api, hasToken: () => token.value !== null, show, nowMs: Date.now });
+  const lookUpView = new LookUpView(
+    {
+      form: part('look-up-form', HTMLFormElement),
+      input: part('look-up-input', HTMLInputElement),
+      message: part('look-up-message', HTMLParagraphElement),
+      result: part('look-up-result', HTMLDivElement),
+    },
+    api,
+    () => askForToken(token.value !== null),
+  );
 
-function show(state: LiveState): void {
-  clearInterval(countdown);
-  root.dataset['live'] = state.kind;
-  switch (state.kind) {
-    case 'connecting':
-      showVerdict({ tone: 'unknown', title: 'Connecting …', detail: '' });
-      showConnection('connecting');
-      return;
-    case 'live':
-      showLive(state.window);
-      return;
-    case 'lost':
-      showLost(state);
-      return;
-    case 'needs-token':
-      showVerdict({ tone: 'unknown', title: 'This archive asks for a token', detail: 'Nothing is shown without one.' });
-      showConnection('not connected');
-      askForToken(state.wasRefused);
-      return;
-    case 'no-window':
-      void showReader();
-      return;
-    default:
-      state satisfies never;
+  function show(state: LiveState): void {
+    clearInterval(countdown);
+    root.dataset['live'] = state.kind;
+    switch (state.kind) {
+      case 'connecting':
+        showVerdict({ tone: 'unknown', title: 'Connecting …', detail: '' });
+        showConnection('connecting');
+        return;
+      case 'live':
+        showLive(state.window);
+        return;
+      case 'lost':
+        showLost(state);
+        return;
+      case 'needs-token':
+        showVerdict({
+          tone: 'unknown',
+          title: 'This archive asks for a token',
+          detail: 'Nothing is shown without one.',
+        });
+        showConnection('not connected');
+        askForToken(state.wasRefused);
+        return;
+      case 'no-window':
+        void showReader();
+        return;
+      default:
+        state satisfies never;
+    }
   }
-}
 
-function showLive(window: PageWindow): void {
-  const isFirst = shown === null;
-  shown = window;
-  part('token-form', HTMLFormElement).hidden = true;
-  part('forget-token', HTMLButtonElement).hidden = token.value === null;
-  part('emulated', HTMLSpanElement).hidden = !window.status.emulated;
-  part('version', HTMLSpanElement).textContent = window.status.version;
-  showConnection(`live, ${clock(window.at)}`);
-  showVerdict(judge(window));
-  picture.show(window);
-  showTable(tableDetails, part('window-table-body', HTMLTableSectionElement), window);
-  showAlarms(part('alarms', HTMLDivElement), window.status.conditions);
-  showBackends(part('backends-body', HTMLTableSectionElement), window);
-  showArchive(part('archive', HTMLDListElement), window);
-  showRates(part('rates', HTMLDListElement), rates.measure(window));
-  if (isFirst) listing.start();
-}
-
-/** What was seen stays, dimmed, and says as of when it was; nothing of it is called safe now. */
-function showLost({ sinceMs, retryAtMs, why, last }: Extract<LiveState, { kind: 'lost' }>): void {
-  const asOf = last === null ? 'Nothing was seen yet.' : `What you see below is as of ${clock(last.at)}, not of now.`;
-  showVerdict({
-    tone: 'unknown',
-    title: `Connection lost since ${clock(sinceMs)}`,
-    detail: `${asOf} Whether anything is at risk cannot be told. (${why})`,
-  });
-  const tell = () => {
-    const seconds = Math.max(0, Math.ceil((retryAtMs - Date.now()) / 1_000));
-    showConnection(`not connected, trying again in ${counted(seconds, 'second')}`);
-  };
-  tell();
-  countdown = setInterval(tell, 1_000);
-}
-
-/** A stateless reader: look-up and verification, and what its own state says. */
-async function showReader(): Promise<void> {
-  showVerdict({
-    tone: 'unknown',
-    title: 'This is a reader: it follows no chain, and has no window',
-    detail: 'Look-up and verification work here. Ask the archiver for the window, records and the listing.',
-  });
-  showConnection('reader');
-  for (const hidden of document.querySelectorAll<HTMLElement>('[data-needs-window]')) hidden.hidden = true;
-  try {
-    const status = Fields.of(await api.json('v1/status'), 'status');
-    part('version', HTMLSpanElement).textContent = status.text('version');
-    showAlarms(part('alarms', HTMLDivElement), decodeConditions(status));
-  } catch (error) {
-    part('alarms', HTMLDivElement).textContent = error instanceof Error ? error.message : String(error);
+  function showLive(window: PageWindow): void {
+    const isFirst = shown === null;
+    shown = window;
+    part('token-form', HTMLFormElement).hidden = true;
+    part('forget-token', HTMLButtonElement).hidden = token.value === null;
+    part('emulated', HTMLSpanElement).hidden = !window.status.emulated;
+    part('version', HTMLSpanElement).textContent = window.status.version;
+    showConnection(`live, ${clock(window.at)}`);
+    showVerdict(judge(window));
+    picture.show(window);
+    showTable(tableDetails, part('window-table-body', HTMLTableSectionElement), window);
+    showAlarms(part('alarms', HTMLDivElement), window.status.conditions);
+    showBackends(part('backends-body', HTMLTableSectionElement), window);
+    showArchive(part('archive', HTMLDListElement), window);
+    showRates(part('rates', HTMLDListElement), rates.measure(window));
+    if (isFirst) listing.start();
   }
-}
 
-/** Read out when it changes, and only then. */
-function showVerdict({ tone, title, detail }: Verdict): void {
-  const verdict = part('verdict', HTMLElement);
-  verdict.dataset['tone'] = tone;
-  setText(part('verdict-title', HTMLHeadingElement), title);
-  setText(part('verdict-detail', HTMLParagraphElement), detail);
-  document.title = `${{ good: '✓', notice: '!', bad: '✗', unknown: '?' }[tone]} ${title} · Holdfast`;
-}
+  /** What was seen stays, dimmed, and says as of when it was; nothing of it is called safe now. */
+  function showLost({ sinceMs, retryAtMs, why, last }: Extract<LiveState, { kind: 'lost' }>): void {
+    const asOf = last === null ? 'Nothing was seen yet.' : `What you see below is as of ${clock(last.at)}, not of now.`;
+    showVerdict({
+      tone: 'unknown',
+      title: `Connection lost since ${clock(sinceMs)}`,
+      detail: `${asOf} Whether anything is at risk cannot be told. (${why})`,
+    });
+    const tell = () => {
+      const seconds = Math.max(0, Math.ceil((retryAtMs - Date.now()) / 1_000));
+      showConnection(`not connected, trying again in ${counted(seconds, 'second')}`);
+    };
+    tell();
+    countdown = setInterval(tell, 1_000);
+  }
 
-function showConnection(text: string): void {
-  setText(part('connection', HTMLSpanElement), text);
-}
+  /** A stateless reader: look-up and verification, and what its own state says. */
+  async function showReader(): Promise<void> {
+    showVerdict({
+      tone: 'unknown',
+      title: 'This is a reader: it follows no chain, and has no window',
+      detail: 'Look-up and verification work here. Ask the archiver for the window, records and the listing.',
+    });
+    showConnection('reader');
+    for (const hidden of document.querySelectorAll<HTMLElement>('[data-needs-window]')) hidden.hidden = true;
+    try {
+      const status = Fields.of(await api.json('v1/status'), 'status');
+      part('version', HTMLSpanElement).textContent = status.text('version');
+      showAlarms(part('alarms', HTMLDivElement), decodeConditions(status));
+    } catch (error) {
+      part('alarms', HTMLDivElement).textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
 
-function setText(target: Element, text: string): void {
-  if (target.textContent !== text) target.textContent = text;
-}
+  /** Read out when it changes, and only then. */
+  function showVerdict({ tone, title, detail }: Verdict): void {
+    const verdict = part('verdict', HTMLElement);
+    verdict.dataset['tone'] = tone;
+    setText(part('verdict-title', HTMLHeadingElement), title);
+    setText(part('verdict-detail', HTMLParagraphElement), detail);
+    document.title = `${{ good: '✓', notice: '!', bad: '✗', unknown: '?' }[tone]} ${title} · Holdfast`;
+  }
 
-function askForToken(wasRefused: boolean): void {
-  const form = part('token-form', HTMLFormElement);
-  const wasHidden = form.hidden;
-  form.hidden = false;
-  part('token-message', HTMLParagraphElement).textContent = wasRefused ? 'That token is not accepted.' : '';
-  if (wasHidden) part('token', HTMLInputElement).focus();
-}
+  function showConnection(text: string): void {
+    setText(part('connection', HTMLSpanElement), text);
+  }
 
-function takeToken(value: string | null): void {
-  token.set(value);
-  part('token', HTMLInputElement).value = '';
+  function setText(target: Element, text: string): void {
+    if (target.textContent !== text) target.textContent = text;
+  }
+
+  function askForToken(wasRefused: boolean): void {
+    const form = part('token-form', HTMLFormElement);
+    const wasHidden = form.hidden;
+    form.hidden = false;
+    part('token-message', HTMLParagraphElement).textContent = wasRefused ? 'That token is not accepted.' : '';
+    if (wasHidden) part('token', HTMLInputElement).focus();
+  }
+
+  function takeToken(value: string | null): void {
+    token.set(value);
+    part('token', HTMLInputElement).value = '';
+    live.start();
+    lookUpView.lookAtAddress();
+  }
+
+  part('token-form', HTMLFormElement).addEventListener('submit', (event) => {
+    event.preventDefault();
+    const value = part('token', HTMLInputElement).value.trim();
+    // What a header cannot carry is no token.
+    if (/^[\x21-\x7e]+$/.test(value)) takeToken(value);
+    else askForToken(true);
+  });
+  part('forget-token', HTMLButtonElement).addEventListener('click', () => {
+    token.set(null);
+    location.reload();
+  });
+  part('retry', HTMLButtonElement).addEventListener('click', () => live.start());
+  tableDetails.addEventListener('toggle', () => {
+    if (shown !== null) showTable(tableDetails, part('window-table-body', HTMLTableSectionElement), shown);
+  });
+  part('window-table-head', HTMLTableSectionElement).replaceChildren(tableHead());
+  part('legend', HTMLUListElement).replaceChildren(...legend());
+  offerLooks(part('look', HTMLButtonElement));
   live.start();
   lookUpView.lookAtAddress();
 }
 
-part('token-form', HTMLFormElement).addEventListener('submit', (event) => {
-  event.preventDefault();
-  const value = part('token', HTMLInputElement).value.trim();
-  // What a header cannot carry is no token.
-  if (/^[\x21-\x7e]+$/.test(value)) takeToken(value);
-  else askForToken(true);
-});
-part('forget-token', HTMLButtonElement).addEventListener('click', () => {
-  token.set(null);
-  location.reload();
-});
-part('retry', HTMLButtonElement).addEventListener('click', () => live.start());
-tableDetails.addEventListener('toggle', () => {
-  if (shown !== null) showTable(tableDetails, part('window-table-body', HTMLTableSectionElement), shown);
-});
-part('window-table-head', HTMLTableSectionElement).replaceChildren(tableHead());
-part('legend', HTMLUListElement).replaceChildren(...legend());
-offerLooks(part('look', HTMLButtonElement));
-live.start();
-lookUpView.lookAtAddress();
+startPage();

@@ -12,22 +12,21 @@ export interface UnverifiedBlob {
   readonly bytes: Uint8Array;
 }
 
-let mint: (name: ContentName, bytes: Uint8Array) => VerifiedBlob;
-
 /** Bytes proven to hash to their version hash. Only this file makes one; storage takes nothing else. */
 export class VerifiedBlob implements ContentName {
   readonly hashType: HashType;
   readonly versionHash: VersionHash;
   readonly bytes: Uint8Array;
 
-  static {
-    mint = (name, bytes) => new VerifiedBlob(name, bytes);
-  }
-
   private constructor(name: ContentName, bytes: Uint8Array) {
     this.hashType = name.hashType;
     this.versionHash = name.versionHash;
     this.bytes = bytes;
+  }
+
+  /** For this file, after it has proven the bytes: nobody else says this. */
+  static mint({ hashType, versionHash }: ContentName, bytes: Uint8Array): VerifiedBlob {
+    return new VerifiedBlob({ hashType, versionHash }, bytes);
   }
 }
 
@@ -39,8 +38,9 @@ export function verifyBlob(candidate: UnverifiedBlob, hasher: BlobHasher): Verif
   if (candidate.bytes.length < MIN_BLOB_BYTES) return null;
   const types = candidate.hashType === null ? HASH_TYPES : [candidate.hashType];
   for (const hashType of types) {
-    if (encodeHex(hashWith(hasher, hashType, candidate.bytes)) === candidate.versionHash) {
-      return mint({ hashType, versionHash: candidate.versionHash }, candidate.bytes);
+    const { versionHash, bytes } = candidate;
+    if (encodeHex(hashWith(hasher, hashType, bytes)) === versionHash) {
+      return VerifiedBlob.mint({ hashType, versionHash }, bytes);
     }
   }
   return null;
@@ -80,7 +80,7 @@ export async function verifyBlobElsewhere(
   for (const hashType of candidate.hashType === null ? HASH_TYPES : [candidate.hashType]) {
     const hashed = await hash(hashType, bytes);
     bytes = hashed.bytes;
-    if (encodeHex(hashed.digest) === versionHash) return mint({ hashType, versionHash }, bytes);
+    if (encodeHex(hashed.digest) === versionHash) return VerifiedBlob.mint({ hashType, versionHash }, bytes);
   }
   return null;
 }
@@ -135,7 +135,8 @@ export class RehashRule {
   ): Promise<VerifiedBlob | null> {
     const key = keyOf(name);
     const proof = this.#proven.get(key);
-    if (identity !== null && proof !== undefined && this.#stillHolds(proof, identity)) return mint(name, bytes);
+    if (identity !== null && proof !== undefined && this.#stillHolds(proof, identity))
+      return VerifiedBlob.mint(name, bytes);
     const { hashType, versionHash } = name;
     const verified = await verifier.verify({ hashType, versionHash, bytes });
     this.#noteFinding(key, verified, identity);

@@ -181,10 +181,7 @@ const LOOPS: readonly string[] = [
   // Still to come: the workers of backends.
   'src/chain/evidence-keeper.ts',
   'src/chain/record-keeper.ts',
-  'src/replication/admission.ts',
-  'src/replication/local-mender.ts',
   'src/replication/replicator.ts',
-  'src/replication/row-salvage.ts',
 ];
 
 /** What is a fact of the whole process, whoever asks. */

@@ -4,7 +4,9 @@ import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
-import { Pulse } from '../core/pulse.ts';
+import type { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import { bindTo, boundChain } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { ProbeFinding } from '../storage/probe.ts';
@@ -29,7 +31,6 @@ export interface AdmissionModules {
 
 /** Until a node has told which chain it is, there is nothing to bind to. */
 const CHAIN_PAUSE_MS = 250;
-const RETRY_MS = { first: 1_000, most: 30_000 } as const;
 
 /**
  * What a server acknowledged before its disk had it is written back by the system within half a minute (Linux:
@@ -40,12 +41,12 @@ const SETTLES_MS = LONGEST_SETTLING_MS;
 /** A backend that is used with a fault. */
 const PROBE_AGAIN_MS = 300_000;
 
-const ABORTED = 'it was stopped';
+/** A try that did not let the backend in; the sentence says why. */
+class NotAdmitted extends Error {}
 
 /** Lets a backend in: bound to our chain first, then looked at, with a sentence for each thing that was found. */
 export class Admission {
   readonly #modules: AdmissionModules;
-  readonly #pause = new Pulse();
 
   constructor(modules: AdmissionModules) {
     this.#modules = modules;
@@ -60,24 +61,36 @@ export class Admission {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const genesis = await this.#chain(signal);
-    if (genesis === null) return;
-    for (let failures = 0; !signal.aborted; failures += 1) {
-      const fault = await this.#admit(genesis, signal).catch(() => ABORTED);
-      if (fault === null) return await this.#probeUntilWell(signal);
-      await this.#pause.wait(Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(failures, 10)), signal);
-    }
+    const name = `backend:${this.id}` as const;
+    let genesis: BlockHash | null = null;
+    const step = async (): Promise<Next> => {
+      genesis ??= await this.#modules.chain(signal).catch(() => null);
+      if (genesis === null) return CHAIN_PAUSE_MS;
+      const fault = await this.#admit(genesis, signal);
+      if (fault === null) return 'done';
+      throw new NotAdmitted(fault);
+    };
+    // What is wrong with the backend was told where it was found.
+    const tell = (error: unknown) => {
+      if (error !== null && !(error instanceof NotAdmitted)) this.#note(error);
+    };
+    await runLoop(name, step, { signal, backoff: BACKOFF.remote, tell });
+    await this.#probeUntilWell(signal);
   }
 
   /** It is used, and not as it should be (it may not be listed): told until that is mended. */
   async #probeUntilWell(signal: AbortSignal): Promise<void> {
     const { site, conditions, probeAgainMs = PROBE_AGAIN_MS } = this.#modules;
-    while (!signal.aborted && conditions.has(`probe:${site.id}`)) {
-      await this.#pause.wait(probeAgainMs, signal);
-      // One that is away, or could not be looked at, is told of by whoever uses it; what was told before stays meanwhile.
-      const findings = signal.aborted ? null : await site.store.probe(signal).catch(() => null);
-      if (findings !== null && !isAway(findings)) this.#tell(findings);
-    }
+    const name = `probe:${site.id}` as const;
+    const step = async (): Promise<Next> => {
+      if (!conditions.has(name)) return 'done';
+      await pause(probeAgainMs, signal);
+      const findings = await site.store.probe(signal);
+      if (!isAway(findings)) this.#tell(findings);
+      return 0;
+    };
+    // One that is away, or could not be looked at, is told of by whoever uses it; what was told before stays meanwhile.
+    await runLoop(name, step, { signal, backoff: BACKOFF.remote, tell: () => {} });
   }
 
   /** Why it cannot be used now; null: it can. `genesis` null: it is bound to nothing that it is not bound to already. */
@@ -127,15 +140,6 @@ export class Admission {
     const { site, conditions } = this.#modules;
     raise(conditions, site.id, error);
     if (error instanceof StorageError) site.lastError = error;
-  }
-
-  async #chain(signal: AbortSignal): Promise<BlockHash | null> {
-    while (!signal.aborted) {
-      const genesis = await this.#modules.chain(signal).catch(() => null);
-      if (genesis !== null) return genesis;
-      await this.#pause.wait(CHAIN_PAUSE_MS, signal);
-    }
-    return null;
   }
 
   #tell(findings: readonly ProbeFinding[]): void {

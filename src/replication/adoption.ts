@@ -3,7 +3,9 @@ import type { SpooledContent } from '../catalog/content-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
-import { Pulse } from '../core/pulse.ts';
+import type { Pulse } from '../core/pulse.ts';
+import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
+import { type Next, pause, pollUntil, runLoop } from '../core/time/run-loop.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
@@ -28,17 +30,11 @@ export interface AdoptionModules {
   readonly found: Pulse;
   readonly log: Logger;
   readonly nowMs: () => number;
-  /** What could not be read is tried again after this. */
-  readonly retryMs?: number;
 }
 
 const GROUP_ENTRIES = 256;
 /** Files that cannot be read, remembered to be tried again. */
 const MAX_UNREAD = 100_000;
-/** A fault of the disk or a backend in the middle: it is begun anew after this. */
-const RETRY_MS = 5_000;
-/** What is still not given when it is tried again rests longer and longer. */
-const MOST_RETRY_FACTOR = 60;
 /** How often it is looked whether a backend was let in. */
 const ADMISSION_PAUSE_MS = 100;
 
@@ -48,7 +44,6 @@ const ADMISSION_PAUSE_MS = 100;
  */
 export class Adoption {
   readonly #modules: AdoptionModules;
-  readonly #pause = new Pulse();
   /** What lies in the folder and the disk does not give: tried again, while everything else goes on. */
   #unread: ListedBlob[] = [];
   /** The same of each backend. */
@@ -129,47 +124,44 @@ export class Adoption {
   }
 
   async #retryUnread(signal: AbortSignal): Promise<void> {
-    const { catalog, conditions, found, retryMs = RETRY_MS } = this.#modules;
-    for (let tries = 1; this.#hasLeftOver; tries = Math.min(2 * tries, MOST_RETRY_FACTOR)) {
+    const { catalog, conditions, found } = this.#modules;
+    if (!this.#hasLeftOver) return;
+    let tries = 0;
+    const step = async (): Promise<Next> => {
       conditions.set('rebuild', unreadCondition(this.#leftOver, this.#customUnread, this.#folderFault));
-      await this.#pause.wait(retryMs * tries, signal);
-      if (signal.aborted) return;
-      try {
-        if (this.#folderFault === null) await this.#adopt(this.#unread.splice(0), signal);
-        else await this.#adoptFolder(signal);
-        for (const [site, unread] of this.#unreadAt) {
-          await adoptUnread(site, unread, { ...this.#modules, progress: () => {} }, signal);
-        }
-        for (const id of this.#customUnread.keys()) await this.#adoptCustom(id, signal);
-        found.ring();
-        if (this.#hasLeftOver) continue;
-        catalog.recordRebuilt();
-        conditions.set('rebuild', null);
-      } catch (error) {
-        if (signal.aborted) return;
-        conditions.setError('rebuild', error);
+      tries += 1;
+      await pause(backoffMs(BACKOFF.whole, tries), signal);
+      if (this.#folderFault === null) await this.#adopt(this.#unread.splice(0), signal);
+      else await this.#adoptFolder(signal);
+      for (const [site, unread] of this.#unreadAt) {
+        await adoptUnread(site, unread, { ...this.#modules, progress: () => {} }, signal);
       }
-    }
+      for (const id of this.#customUnread.keys()) await this.#adoptCustom(id, signal);
+      found.ring();
+      if (this.#hasLeftOver) return 0;
+      catalog.recordRebuilt();
+      conditions.set('rebuild', null);
+      return 'done';
+    };
+    await runLoop('rebuild', step, { signal, backoff: BACKOFF.whole, tell: (error) => this.#tellFault(error) });
   }
 
   async #insist(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    while (!this.#isDone && !signal.aborted) {
-      try {
-        await work();
-        return;
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#modules.conditions.setError('rebuild', error);
-        await this.#pause.wait(RETRY_MS, signal);
-      }
-    }
+    const step = async (): Promise<Next> => {
+      if (!this.#isDone) await work();
+      return 'done';
+    };
+    await runLoop('rebuild', step, { signal, backoff: BACKOFF.whole, tell: (error) => this.#tellFault(error) });
+  }
+
+  /** How far it has come is told by the work itself. */
+  #tellFault(error: unknown): void {
+    if (error !== null) this.#modules.conditions.setError('rebuild', error);
   }
 
   async #adoptFrom(site: Site, signal: AbortSignal): Promise<void> {
-    while (!site.isAdmitted && site.twinOf === null && !signal.aborted) {
-      await this.#pause.wait(ADMISSION_PAUSE_MS, signal);
-    }
-    signal.throwIfAborted();
+    const isSettled = () => (site.isAdmitted || site.twinOf !== null ? true : null);
+    await pollUntil(isSettled, () => ADMISSION_PAUSE_MS, signal);
     // The same place under another address: its blobs are indexed through the backend that is in use.
     if (!site.isAdmitted) return;
     const progress = ({ adopted }: Adopted) => {

@@ -1,16 +1,16 @@
+import { BACKOFF, type Backoff, backoffMs } from '../core/time/backoff.ts';
+
 export interface BreakerOptions {
   /** Failures in a row that open it. */
   readonly failures: number;
-  readonly firstPauseMs: number;
-  readonly longestPauseMs: number;
+  readonly backoff: Backoff;
   /** 0 to 1: pauses differ, so that several archivers do not come back in one moment. */
   readonly random: () => number;
 }
 
 export const BREAKER: BreakerOptions = {
   failures: 5,
-  firstPauseMs: 1_000,
-  longestPauseMs: 30_000,
+  backoff: BACKOFF.remote,
   random: Math.random,
 };
 
@@ -65,10 +65,9 @@ export class CircuitBreaker {
     if (this.#failures < this.#options.failures) return;
     // What was under way when it opened fails as well: only a failed try makes the pause longer.
     if (this.#pauses > 0 && !wasTrying) return;
-    const { firstPauseMs, longestPauseMs, random } = this.#options;
-    const pause = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#pauses, 16));
+    const { backoff, random } = this.#options;
     this.#pauses += 1;
-    this.#openUntilMs = nowMs + pause * (0.75 + random() / 2);
+    this.#openUntilMs = nowMs + backoffMs(backoff, this.#pauses, random);
   }
 
   /** The try that `admits` gave was not made. */

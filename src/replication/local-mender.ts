@@ -3,6 +3,8 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Pulse } from '../core/pulse.ts';
+import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Copies } from './copies.ts';
@@ -26,7 +28,6 @@ export interface LocalMenderModules {
 
 const IDLE_MS = 2_000;
 const GROUP_ENTRIES = 32;
-const RETRY_MS = { first: 2_000, most: 300_000 } as const;
 
 /** Brings back what the local store should have and has not got, or not whole: from a backend's good copy. */
 export class LocalMender {
@@ -38,15 +39,12 @@ export class LocalMender {
 
   async run(signal: AbortSignal): Promise<void> {
     const { news, conditions } = this.#modules;
-    while (!signal.aborted) {
-      try {
-        if (!(await this.mendSome(signal))) await news.wait(IDLE_MS, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        conditions.setError('disk', error);
-        await news.wait(IDLE_MS, signal);
-      }
-    }
+    const step = async (): Promise<Next> => ((await this.mendSome(signal)) ? 0 : IDLE_MS);
+    // The disk is well when its blobs were read, not when there was nothing to mend.
+    const tell = (error: unknown) => {
+      if (error !== null) conditions.setError('disk', error);
+    };
+    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: news, tell });
   }
 
   /** false: nothing is damaged that may be tried now. */
@@ -60,7 +58,7 @@ export class LocalMender {
         damage.healed(store.id, entry);
         continue;
       }
-      const nextAttemptMs = nowMs() + Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
+      const nextAttemptMs = nowMs() + backoffMs(BACKOFF.copy, attempts + 1);
       catalog.replicas.recordFailures(store.id, [{ sequence, ...fault, nextAttemptMs }]);
     }
     return damaged.length > 0;

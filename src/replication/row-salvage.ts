@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Pulse } from '../core/pulse.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
 import { type LocalStore, ROW_LIMIT_BYTES } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { DamageWatch } from './damage-watch.ts';
@@ -18,8 +19,6 @@ export interface RowSalvageModules {
 
 /** How often it is looked whether the file of rows was found damaged. */
 const LOOK_MS = 2_000;
-/** A salvage that failed (a full disk) is tried again after this. */
-const RETRY_MS = 300_000;
 const PAGE_ENTRIES = 256;
 
 /**
@@ -28,7 +27,6 @@ const PAGE_ENTRIES = 256;
  */
 export class RowSalvage {
   readonly #modules: RowSalvageModules;
-  readonly #pause = new Pulse();
 
   constructor(modules: RowSalvageModules) {
     this.#modules = modules;
@@ -38,19 +36,17 @@ export class RowSalvage {
     const { conditions, store } = this.#modules;
     // A crash may have come between making the rows anew and looking at what is gone with the damaged file.
     let mayClaimGone = store.rowsSetAside.length > 0;
-    while (!signal.aborted) {
-      let pauseMs = LOOK_MS;
-      try {
-        if (mayClaimGone) await this.#lookAtAll(signal, async (entry) => (await store.stat(entry, signal)) !== null);
-        mayClaimGone = false;
-        await this.salvage(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        conditions.setError('rows', error, false);
-        pauseMs = RETRY_MS;
-      }
-      await this.#pause.wait(pauseMs, signal);
-    }
+    const step = async (): Promise<Next> => {
+      if (mayClaimGone) await this.#lookAtAll(signal, async (entry) => (await store.stat(entry, signal)) !== null);
+      mayClaimGone = false;
+      await this.salvage(signal);
+      return LOOK_MS;
+    };
+    // A salvage that succeeds says by itself what lies aside.
+    const tell = (error: unknown) => {
+      if (error !== null) conditions.setError('rows', error, false);
+    };
+    await runLoop('rows', step, { signal, backoff: BACKOFF.whole, tell });
   }
 
   /** Does nothing while the rows are well. Gives how many were taken over; null: there was nothing to do. */

@@ -10,8 +10,12 @@ export const BACKOFF = {
   node: { firstMs: 500, maxMs: 15_000 },
   /** One blob that a node did not give. */
   blob: { firstMs: 2_000, maxMs: 600_000 },
+  /** One copy of a blob, at one place. */
+  copy: { firstMs: 1_000, maxMs: 300_000 },
   /** The data folder or the catalog: a full disk, a lock that another process holds. */
   local: { firstMs: 1_000, maxMs: 2_000 },
+  /** What takes the whole disk, or reads all of it, when it fails: salvaging, indexing anew. */
+  whole: { firstMs: 5_000, maxMs: 300_000 },
   /** A backend as a whole, and whatever else waits for somebody outside. */
   remote: { firstMs: 1_000, maxMs: 30_000 },
   /** One object that a backend refuses while it takes others. */

@@ -257,7 +257,7 @@ export class Archive implements ArchiveView {
     });
     this.backfill = new Backfill({
       ...{ nodes, catalog, store, sites, replication, adoption, spooler, verifier, held, poller, chain, conditions },
-      ...{ history: chain.history, evidence, peers, activity, clock },
+      ...{ evidence, peers, activity, clock },
     });
 
     // What readers see.
@@ -267,7 +267,7 @@ export class Archive implements ArchiveView {
     this.#records = new ContentRecords(catalog, this.#reader, chain);
     this.chainView = new ChainQuestions({ node, catalog, records: stores, poller, lists, adoption, chain, nowMs });
     this.windowView = new WindowPictures(catalog, chain, nowMs);
-    this.inventory = new Inventories({ catalog, hasher, chain, adoption, boundChain });
+    this.inventory = new Inventories(catalog, hasher, chain, adoption, boundChain);
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, activity, clock },
     });

@@ -100,7 +100,7 @@ export class Placer {
   async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean | 'unread'> {
     const { store, catalog, rehash, conditions, clock } = this.#modules;
     try {
-      const finding = await examineLocal(entry, { store, rehash }, signal);
+      const finding = await examineLocal(entry, store, rehash, signal);
       // Fetched again after a rest only: the disk may give it then, and the node is not asked for it without end.
       const isFirstFault = 'error' in finding && !this.#unread.has(entry.sequence);
       if (isFirstFault) throw finding.error;

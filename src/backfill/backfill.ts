@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { HistoryWalk } from '../chain/history.ts';
+import type { ChainFollowing } from '../chain/chain-following.ts';
 import type { BytesSource } from '../chain/loss-judge.ts';
 import type { NodeGroup } from '../chain/node-group.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
@@ -11,7 +11,6 @@ import type { Site } from '../replication/site.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
-import type { ChainState } from '../view/chain-state.ts';
 import type { HeldBytes } from '../view/held-bytes.ts';
 import { type BackfillEvent, type BackfillReport, exitCodeOf } from './backfill-report.ts';
 import { FetchMissing } from './fetch-missing.ts';
@@ -37,8 +36,7 @@ export interface BackfillModules {
   readonly verifier: Verifier;
   readonly held: HeldBytes;
   readonly poller: Poller;
-  readonly chain: ChainState;
-  readonly history: HistoryWalk;
+  readonly chain: ChainFollowing;
   readonly conditions: ConditionBoard;
   /** What a run records as lost goes to every backend before the run ends. */
   readonly evidence: { deliverNow(signal: AbortSignal): Promise<unknown>; readonly waiting: number };
@@ -78,7 +76,8 @@ export class Backfill {
   async run(parameters: BackfillParameters, context: BackfillContext): Promise<BackfillResult> {
     const desks = await this.#open(parameters, context);
     try {
-      const range = await walkRange(parameters, this.#modules, context.report, context.signal);
+      const { catalog, chain, conditions } = this.#modules;
+      const range = await walkRange(parameters, catalog, chain, conditions, context.report, context.signal);
       // By now the chain is known. What the archive's own backends hold is asked of them before it is fetched from others.
       if (!parameters.dryRun) await this.#modules.replication.admit(context.signal);
       return await this.#fill(parameters, range, desks, context);

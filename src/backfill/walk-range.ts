@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { HistoryWalk } from '../chain/history.ts';
+import type { ChainFollowing } from '../chain/chain-following.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { assertUpright, type HeightRange } from '../core/height-range.ts';
@@ -7,13 +7,6 @@ import { pollUntil } from '../core/time/run-loop.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { BackfillEvent } from './backfill-report.ts';
 import type { BackfillParameters } from './parameters.ts';
-
-export interface WalkModules {
-  readonly catalog: Catalog;
-  readonly chain: Pick<ChainState, 'isCurrent' | 'hasLookedForFinal'>;
-  readonly history: Pick<HistoryWalk, 'downTo'>;
-  readonly conditions: Pick<ConditionBoard, 'all'>;
-}
 
 const LOOK_MS = 100;
 /** The walk has not moved for so long: it will not, as things are. */
@@ -27,29 +20,33 @@ const HOPELESS = new Set(['chain/pruned-block', 'archive/other-chain']);
  */
 export async function walkRange(
   { fromHeight, toHeight }: Pick<BackfillParameters, 'fromHeight' | 'toHeight'>,
-  modules: WalkModules,
+  catalog: Pick<Catalog, 'chain'>,
+  following: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'history'>,
+  conditions: Pick<ConditionBoard, 'all'>,
   report: (event: BackfillEvent) => void,
   signal: AbortSignal,
 ): Promise<HeightRange> {
   assertUpright(fromHeight, toHeight);
-  await untilWalked(modules, report, signal);
-  const { startHeight, tip } = modules.catalog.chain.state;
+  await untilWalked(catalog, following, conditions, report, signal);
+  const { startHeight, tip } = catalog.chain.state;
   if (startHeight === null || tip === null) throw notWalked(null);
   const from = fromHeight ?? Math.min(startHeight, toHeight ?? startHeight);
   const to = toHeight ?? tip.height;
   if (to > tip.height || from > to) throw beyondTip(Math.max(from, to), tip.height);
-  const { lowestHeight } = modules.catalog.chain.state;
+  const { lowestHeight } = catalog.chain.state;
   if (lowestHeight !== null && from < lowestHeight) {
     report({ event: 'walking', height: lowestHeight, target: from });
     const progress = (height: number) => report({ event: 'walking', height, target: from });
-    await modules.history.downTo(from, progress, signal);
+    await following.history.downTo(from, progress, signal);
   }
   return { from, to };
 }
 
 /** The walk is at the node's tip, and what is final is known: of that there are records to be placed. */
 async function untilWalked(
-  { catalog, chain, conditions }: WalkModules,
+  catalog: Pick<Catalog, 'chain'>,
+  chain: Pick<ChainState, 'isCurrent' | 'hasLookedForFinal'>,
+  conditions: Pick<ConditionBoard, 'all'>,
   report: (event: BackfillEvent) => void,
   signal: AbortSignal,
 ): Promise<void> {

@@ -7,15 +7,6 @@ import type { ChainUnavailable, ChainUnavailableReason } from '../view/chain-vie
 import type { Inventory, InventoryLookup, InventoryView } from '../view/inventory-view.ts';
 import { inventoryOf } from './inventory-of-range.ts';
 
-export interface InventoryModules {
-  readonly catalog: Pick<Catalog, 'chain' | 'snapshot'>;
-  readonly hasher: BlobHasher;
-  readonly chain: { readonly finalHeight: number | null; readonly lacksHistory: boolean };
-  readonly adoption: { readonly isDone: boolean };
-  /** The chain that the data folder is bound to; null before the node first answered. */
-  readonly boundChain: () => Promise<BlockHash | null>;
-}
-
 /** Whoever compares asks for the same ranges again; what is held changes meanwhile. */
 const REMEMBERED_MS = 10_000;
 const REMEMBERED = 64;
@@ -24,34 +15,48 @@ const MAX_WAITING = 4;
 
 /** Gives the inventory of any range of final heights, one at a time, at one moment of the catalog. */
 export class Inventories implements InventoryView {
-  readonly #modules: InventoryModules;
+  readonly #catalog: Pick<Catalog, 'chain' | 'snapshot'>;
+  readonly #hasher: BlobHasher;
+  readonly #chain: { readonly finalHeight: number | null; readonly lacksHistory: boolean };
+  readonly #adoption: { readonly isDone: boolean };
+  /** The chain that the data folder is bound to; null before the node first answered. */
+  readonly #boundChain: () => Promise<BlockHash | null>;
   readonly #remembered = new LRUCache<string, Inventory>({ max: REMEMBERED, ttl: REMEMBERED_MS });
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
-  constructor(modules: InventoryModules) {
-    this.#modules = modules;
+  constructor(
+    catalog: Pick<Catalog, 'chain' | 'snapshot'>,
+    hasher: BlobHasher,
+    chain: { readonly finalHeight: number | null; readonly lacksHistory: boolean },
+    adoption: { readonly isDone: boolean },
+    boundChain: () => Promise<BlockHash | null>,
+  ) {
+    this.#catalog = catalog;
+    this.#hasher = hasher;
+    this.#chain = chain;
+    this.#adoption = adoption;
+    this.#boundChain = boundChain;
   }
 
   async inventory(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
     assertUpright(from, to);
-    const { chain, adoption, catalog, boundChain } = this.#modules;
-    const { finalHeight } = chain;
-    const { startHeight } = catalog.chain.state;
-    const genesis = await boundChain();
-    if (!adoption.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
+    const { finalHeight } = this.#chain;
+    const { startHeight } = this.#catalog.chain.state;
+    const genesis = await this.#boundChain();
+    if (!this.#adoption.isDone) return unavailable('rebuilding', 'The this.#catalog is being rebuilt.', 30);
     if (startHeight === null || genesis === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
     if (finalHeight === null) return unavailable('not-final', 'No block is final yet.', 30);
-    const lowest = chain.lacksHistory ? null : (catalog.chain.state.lowestHeight ?? startHeight);
+    const lowest = this.#chain.lacksHistory ? null : (this.#catalog.chain.state.lowestHeight ?? startHeight);
     if (lowest === null)
-      return unavailable('rebuilding', 'Older blocks are still being walked: the catalog is new.', 30);
+      return unavailable('rebuilding', 'Older blocks are still being walked: the this.#catalog is new.', 30);
     const range = { from: from ?? lowest, to: to ?? finalHeight };
     if (Math.min(range.from, range.to) < lowest)
       return unavailable('not-walked', `The walk began at height ${lowest}; blocks below were not examined.`, 600);
     if (Math.max(range.from, range.to) > finalHeight)
       return unavailable('not-final', `The highest final block has height ${finalHeight}.`, 30);
     const known = this.#remembered.get(`${range.from}-${range.to}`);
-    if (known !== undefined && catalog.chain.blockAt(range.to)?.hash === known.blockHash)
+    if (known !== undefined && this.#catalog.chain.blockAt(range.to)?.hash === known.blockHash)
       return { kind: 'found', inventory: known };
     if (this.#waiting >= MAX_WAITING) return unavailable('not-placed', 'Other inventories are being made first.', 5);
     return this.#inTurn(() => this.#read(range, genesis, finalHeight, signal));
@@ -75,11 +80,11 @@ export class Inventories implements InventoryView {
     signal: AbortSignal,
   ): Promise<InventoryLookup> {
     signal.throwIfAborted();
-    const snapshot = this.#modules.catalog.snapshot();
+    const snapshot = this.#catalog.snapshot();
     try {
       const blockHash = snapshot.hashAt(range.to);
       if (blockHash === null) return unavailable('walk-behind', `Block ${range.to} is being walked anew.`, 10);
-      const found = await inventoryOf(snapshot, range, this.#modules.hasher, signal);
+      const found = await inventoryOf(snapshot, range, this.#hasher, signal);
       const inventory = { ...found, chain: genesis, finalHeight, blockHash };
       this.#remembered.set(`${range.from}-${range.to}`, inventory);
       return { kind: 'found', inventory };

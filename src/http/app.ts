@@ -58,12 +58,7 @@ export function createReaderApp(reader: ReaderView, options: HttpOptions): HttpA
   return appOf(readerRoutes(reader, options, parts.bytes), parts.budget, options, () => undefined);
 }
 
-interface BytesParts {
-  readonly bytes: BlobBytes;
-  readonly budget: AnswerBudget;
-}
-
-function bytesOf(view: BytesView, options: HttpOptions): BytesParts {
+function bytesOf(view: BytesView, options: HttpOptions) {
   const { answerBytes, answerWaitMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const budget = new AnswerBudget(withinMemory(answerBytes), answerWaitMs);
   const cache = options.cache ?? new BlobCache(options.cacheBytes ?? 0);

@@ -1,5 +1,5 @@
 import { nameOf } from './block-panel.ts';
-import { element } from './element.ts';
+import { element, part } from './element.ts';
 import { type ArchiveApi, Refused } from './model/archive-api.ts';
 import { Fields } from './model/fields.ts';
 import { type BlobRecord, decodeRecord } from './model/record.ts';
@@ -7,33 +7,27 @@ import { bytes, dateAndClock, shortHash } from './model/words.ts';
 
 const PAGE = 20;
 
-interface ListingParts {
-  readonly body: HTMLTableSectionElement;
-  readonly message: HTMLElement;
-  readonly order: HTMLSelectElement;
-  readonly newer: HTMLButtonElement;
-  readonly older: HTMLButtonElement;
-  readonly anew: HTMLButtonElement;
-}
-
 /** All blobs, page by page; the cursors are the archive's, and hold whatever arrives meanwhile. */
 export class Listing {
-  readonly #parts: ListingParts;
+  readonly #body = part('listing-body', HTMLTableSectionElement);
+  readonly #message = part('listing-message', HTMLParagraphElement);
+  readonly #order = part('order', HTMLSelectElement);
+  readonly #newer = part('page-back', HTMLButtonElement);
+  readonly #older = part('page-on', HTMLButtonElement);
   readonly #api: ArchiveApi;
   /** Cursors of the pages up to this one; the first has none. */
   #way: (string | null)[] = [null];
   #next: string | null = null;
   #running: AbortController | null = null;
 
-  constructor(parts: ListingParts, api: ArchiveApi) {
-    this.#parts = parts;
+  constructor(api: ArchiveApi) {
     this.#api = api;
-    parts.order.addEventListener('change', () => this.start());
-    parts.anew.addEventListener('click', () => this.start());
-    parts.older.addEventListener('click', () => {
+    this.#order.addEventListener('change', () => this.start());
+    part('listing-anew', HTMLButtonElement).addEventListener('click', () => this.start());
+    this.#older.addEventListener('click', () => {
       if (this.#next !== null) this.#go([...this.#way, this.#next]);
     });
-    parts.newer.addEventListener('click', () => {
+    this.#newer.addEventListener('click', () => {
       if (this.#way.length > 1) this.#go(this.#way.slice(0, -1));
     });
   }
@@ -51,7 +45,7 @@ export class Listing {
   }
 
   async #load(way: (string | null)[], signal: AbortSignal): Promise<void> {
-    const { body, message, order, newer, older } = this.#parts;
+    const [body, message, order, newer, older] = [this.#body, this.#message, this.#order, this.#newer, this.#older];
     const query = new URLSearchParams({ limit: String(PAGE), order: order.value });
     const cursor = way.at(-1) ?? null;
     if (cursor !== null) query.set('after', cursor);

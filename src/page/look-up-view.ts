@@ -1,5 +1,5 @@
 import type { ProofLevel } from '../verify/index.ts';
-import { element } from './element.ts';
+import { element, part } from './element.ts';
 import { type ArchiveApi, Refused } from './model/archive-api.ts';
 import { type CheckedBlob, checkBlob, type Outcome } from './model/check-blob.ts';
 import { type Found, lookUp, pathOf } from './model/look-up.ts';
@@ -21,28 +21,23 @@ const LEVEL_WORDS: Readonly<Record<ProofLevel, string>> = {
   chain: 'bytes, inclusion, work and chain',
 };
 
-interface LookUpParts {
-  readonly form: HTMLFormElement;
-  readonly input: HTMLInputElement;
-  readonly message: HTMLElement;
-  readonly result: HTMLElement;
-}
-
 /** Finds a blob by what somebody has of it, shows what the archive says, and checks it. */
 export class LookUpView {
-  readonly #parts: LookUpParts;
+  readonly #form = part('look-up-form', HTMLFormElement);
+  readonly #input = part('look-up-input', HTMLInputElement);
+  readonly #message = part('look-up-message', HTMLParagraphElement);
+  readonly #result = part('look-up-result', HTMLDivElement);
   readonly #api: ArchiveApi;
   readonly #refused: (refused: Refused) => void;
   #running: AbortController | null = null;
 
   /** `refused` is told of a 401. */
-  constructor(parts: LookUpParts, api: ArchiveApi, refused: (refused: Refused) => void) {
-    this.#parts = parts;
+  constructor(api: ArchiveApi, refused: (refused: Refused) => void) {
     this.#api = api;
     this.#refused = refused;
-    parts.form.addEventListener('submit', (event) => {
+    this.#form.addEventListener('submit', (event) => {
       event.preventDefault();
-      const text = parts.input.value.trim();
+      const text = this.#input.value.trim();
       // The address names it, so that it can be passed on; the same again is asked for again.
       if (location.hash === `#/${text}`) void this.look(text);
       else location.hash = `#/${text}`;
@@ -54,8 +49,8 @@ export class LookUpView {
   lookAtAddress(): void {
     const text = /^#\/(.+)$/.exec(location.hash)?.[1];
     if (text === undefined) return;
-    this.#parts.input.value = text;
-    this.#parts.form.scrollIntoView({ block: 'start' });
+    this.#input.value = text;
+    this.#form.scrollIntoView({ block: 'start' });
     void this.look(text);
   }
 
@@ -64,8 +59,8 @@ export class LookUpView {
     const running = new AbortController();
     this.#running = running;
     this.#say('Looking …', '');
-    this.#parts.result.replaceChildren();
-    this.#parts.input.setAttribute('aria-invalid', 'false');
+    this.#result.replaceChildren();
+    this.#input.setAttribute('aria-invalid', 'false');
     try {
       const found = await lookUp(text, this.#api, running.signal);
       if (running.signal.aborted) return;
@@ -82,8 +77,8 @@ export class LookUpView {
   }
 
   #say(text: string, tone: string): void {
-    this.#parts.message.textContent = text;
-    this.#parts.message.className = `message ${tone}`;
+    this.#message.textContent = text;
+    this.#message.className = `message ${tone}`;
   }
 
   #fail(error: unknown): void {
@@ -95,13 +90,13 @@ export class LookUpView {
       return;
     }
     const isMalformed = error instanceof Error && 'code' in error;
-    this.#parts.input.setAttribute('aria-invalid', String(isMalformed));
+    this.#input.setAttribute('aria-invalid', String(isMalformed));
     const says = error instanceof Error ? error.message : String(error);
     this.#say(error instanceof TypeError ? `The archive does not answer: ${says}` : says, 'bad');
   }
 
   #show(found: Found, checked: CheckedBlob | null): void {
-    this.#parts.result.replaceChildren(
+    this.#result.replaceChildren(
       ...(checked === null ? [] : [verdictOf(checked), this.#download(found, checked)]),
       ...(found.record === null ? [noRecord()] : recordOf(found.record)),
     );

@@ -32,39 +32,13 @@ function startPage(): void {
   let chosen: PageBlock | null = null;
   let countdown: ReturnType<typeof setInterval> | undefined;
 
-  const picture = new Picture(
-    {
-      stage: part('picture', HTMLDivElement),
-      slider: part('blocks', HTMLInputElement),
-      hidden: part('not-drawn', HTMLSpanElement),
-    },
-    (block) => {
-      chosen = block;
-      if (shown !== null) showBlock(part('block', HTMLDivElement), shown, chosen);
-    },
-  );
-  const listing = new Listing(
-    {
-      body: part('listing-body', HTMLTableSectionElement),
-      message: part('listing-message', HTMLParagraphElement),
-      order: part('order', HTMLSelectElement),
-      newer: part('page-back', HTMLButtonElement),
-      older: part('page-on', HTMLButtonElement),
-      anew: part('listing-anew', HTMLButtonElement),
-    },
-    api,
-  );
+  const picture = new Picture((block) => {
+    chosen = block;
+    if (shown !== null) showBlock(part('block', HTMLDivElement), shown, chosen);
+  });
+  const listing = new Listing(api);
   const live = new LiveWindow({ api, hasToken: () => token.value !== null, show, nowMs: Date.now });
-  const lookUpView = new LookUpView(
-    {
-      form: part('look-up-form', HTMLFormElement),
-      input: part('look-up-input', HTMLInputElement),
-      message: part('look-up-message', HTMLParagraphElement),
-      result: part('look-up-result', HTMLDivElement),
-    },
-    api,
-    () => askForToken(token.value !== null),
-  );
+  const lookUpView = new LookUpView(api, () => askForToken(token.value !== null));
 
   function show(state: LiveState): void {
     clearInterval(countdown);

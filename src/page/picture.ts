@@ -1,34 +1,26 @@
-import { element, svg } from './element.ts';
+import { element, part, svg } from './element.ts';
 import { type LaidColumn, layOut, type Mark, outline, type PictureLayout } from './model/picture-layout.ts';
 import { countStates, type MarkState, type PageBlock, type PageWindow, secondsLeft } from './model/window.ts';
 import { count, counted, duration, STATE_WORDS } from './model/words.ts';
-
-interface PictureParts {
-  readonly stage: HTMLElement;
-  readonly slider: HTMLInputElement;
-  /** Where it is told what does not fit into the picture. */
-  readonly hidden: HTMLElement;
-}
 
 /**
  * The window as a picture, and a slider over its blocks: keys, a click or a finger choose one, and what is chosen is told
  * in words. Without a choice it stays with the newest.
  */
 export class Picture {
-  readonly #stage: HTMLElement;
-  readonly #slider: HTMLInputElement;
-  readonly #hidden: HTMLElement;
+  readonly #stage = part('picture', HTMLDivElement);
+  readonly #slider = part('blocks', HTMLInputElement);
+  /** Where it is told what does not fit into the picture. */
+  readonly #hidden = part('not-drawn', HTMLSpanElement);
   readonly #choose: (block: PageBlock | null) => void;
   #window: PageWindow | null = null;
   #layout: PictureLayout | null = null;
   /** Height of the chosen block; null: the newest, whichever it is. */
   #chosen: number | null = null;
 
-  constructor({ stage, slider, hidden }: PictureParts, choose: (block: PageBlock | null) => void) {
-    this.#stage = stage;
-    this.#slider = slider;
-    this.#hidden = hidden;
+  constructor(choose: (block: PageBlock | null) => void) {
     this.#choose = choose;
+    const [stage, slider] = [this.#stage, this.#slider];
     new ResizeObserver(() => this.#draw()).observe(stage);
     slider.addEventListener('input', () => this.#take(Number(slider.value)));
     stage.addEventListener('pointerdown', (event) => this.#point(event));

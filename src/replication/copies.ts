@@ -65,7 +65,7 @@ export class Copies {
     const store = this.#store;
     const rehash = this.#rehash;
     try {
-      const finding = await examineLocal(name, { store, rehash }, signal, async () => {
+      const finding = await examineLocal(name, store, rehash, signal, async () => {
         const copy = await store.copy(name, signal);
         if (copy === null) return { kind: 'missing' };
         return findingOf(await rehash.admit(name, copy.blob.bytes, copy.identity, this.#verifier));

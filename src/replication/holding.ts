@@ -33,6 +33,6 @@ export function localHolding(store: LocalStore, rehash: RehashRule): Holding {
     id: store.id,
     store,
     records: store,
-    look: async (name, signal) => (await examineLocal(name, { store, rehash }, signal)).kind,
+    look: async (name, signal) => (await examineLocal(name, store, rehash, signal)).kind,
   };
 }

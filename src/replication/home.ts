@@ -103,7 +103,7 @@ export class Home {
    * file and never gives it back makes the archiver fetch the same blob from the node again and again.
    */
   async #readBack(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
-    const finding = await examineLocal(blob, this.#modules, signal);
+    const finding = await examineLocal(blob, this.#modules.store, this.#modules.rehash, signal);
     if (finding.kind === 'good') return;
     const error = finding.kind === 'damaged' ? finding.error : undefined;
     throw error ?? notGivenBack(blob, this.#modules.store.id);

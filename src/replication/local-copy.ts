@@ -4,11 +4,6 @@ import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { CopyFinding } from './site.ts';
 
-export interface LocalCopyModules {
-  readonly store: LocalStore;
-  readonly rehash: RehashRule;
-}
-
 /**
  * What the copy in the local store is. One that seems bad, or is not given, is read again before it is called so. What
  * the disk has and does not give, while it takes and gives something new, is damaged; a disk that is unwell as a whole is
@@ -16,15 +11,16 @@ export interface LocalCopyModules {
  */
 export async function examineLocal(
   name: ContentName,
-  modules: LocalCopyModules,
+  store: LocalStore,
+  rehash: RehashRule,
   signal: AbortSignal,
   read = readAndProve,
 ): Promise<CopyFinding> {
-  const first = await orError(() => read(name, modules, signal), signal);
+  const first = await orError(() => read(name, store, rehash, signal), signal);
   if ('kind' in first && first.kind === 'good') return first;
-  const second = await orError(() => readAndProve(name, modules, signal), signal);
+  const second = await orError(() => readAndProve(name, store, rehash, signal), signal);
   if ('kind' in second) return second;
-  if (mayBeOneFile(second.error) && (await modules.store.isServing())) {
+  if (mayBeOneFile(second.error) && (await store.isServing())) {
     return { kind: 'damaged', error: second.error };
   }
   throw second.error;
@@ -32,7 +28,8 @@ export async function examineLocal(
 
 async function readAndProve(
   name: ContentName,
-  { store, rehash }: LocalCopyModules,
+  store: LocalStore,
+  rehash: RehashRule,
   signal: AbortSignal,
 ): Promise<CopyFinding> {
   const copy = await store.copy(name, signal);

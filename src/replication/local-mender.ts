@@ -96,6 +96,6 @@ export class LocalMender {
   }
 
   async #isProven(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    return (await examineLocal(entry, this.#modules, signal)).kind === 'good';
+    return (await examineLocal(entry, this.#modules.store, this.#modules.rehash, signal)).kind === 'good';
   }
 }

@@ -65,7 +65,7 @@ export class OrphanSweep {
     const { store, catalog, room } = this.#modules;
     const isInBooks = catalog.placementsOf(entry).some(({ backend }) => backend === store.id);
     if (isInBooks || catalog.withheld.has(entry)) return false;
-    const { kind } = await examineLocal(entry, this.#modules, signal);
+    const { kind } = await examineLocal(entry, this.#modules.store, this.#modules.rehash, signal);
     if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;
     room.takeBack(entry.sizeBytes);
     return true;

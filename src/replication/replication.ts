@@ -84,7 +84,7 @@ export class Replication {
     this.room = new LocalRoom(options.local, { ...modules, steadyMs, eviction });
     this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
-    this.rowSalvage = new RowSalvage(modules);
+    this.rowSalvage = new RowSalvage(store, catalog, rehash, damage, conditions);
     this.orphans = new OrphanSweep({ ...modules, room: this.room });
     this.cacheFill = new CacheFill(store, this.room, catalog, rehash, conditions);
     this.#expiry = new UnminedExpiry(catalog, this.room, poller, conditions, activity);

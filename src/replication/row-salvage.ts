@@ -9,14 +9,6 @@ import type { RehashRule } from '../verify/verified-blob.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { examineLocal } from './local-copy.ts';
 
-export interface RowSalvageModules {
-  readonly store: LocalStore;
-  readonly catalog: Catalog;
-  readonly rehash: RehashRule;
-  readonly damage: DamageWatch;
-  readonly conditions: ConditionBoard;
-}
-
 /** How often it is looked whether the file of rows was found damaged. */
 const LOOK_MS = 2_000;
 const PAGE_ENTRIES = 256;
@@ -26,53 +18,68 @@ const PAGE_ENTRIES = 256;
  * that the catalog believes to be here is looked at, so that what is gone is claimed no more and comes back from elsewhere.
  */
 export class RowSalvage {
-  readonly #modules: RowSalvageModules;
+  readonly #store: LocalStore;
+  readonly #catalog: Catalog;
+  readonly #rehash: RehashRule;
+  readonly #damage: DamageWatch;
+  readonly #conditions: ConditionBoard;
 
-  constructor(modules: RowSalvageModules) {
-    this.#modules = modules;
+  constructor(
+    store: LocalStore,
+    catalog: Catalog,
+    rehash: RehashRule,
+    damage: DamageWatch,
+    conditions: ConditionBoard,
+  ) {
+    this.#store = store;
+    this.#catalog = catalog;
+    this.#rehash = rehash;
+    this.#damage = damage;
+    this.#conditions = conditions;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { conditions, store } = this.#modules;
     // A crash may have come between making the rows anew and looking at what is gone with the damaged file.
-    let mayClaimGone = store.rowsSetAside.length > 0;
+    let mayClaimGone = this.#store.rowsSetAside.length > 0;
     const step = async (): Promise<Next> => {
-      if (mayClaimGone) await this.#lookAtAll(signal, async (entry) => (await store.stat(entry, signal)) !== null);
+      if (mayClaimGone)
+        await this.#lookAtAll(signal, async (entry) => (await this.#store.stat(entry, signal)) !== null);
       mayClaimGone = false;
       await this.salvage(signal);
       return LOOK_MS;
     };
     // A salvage that succeeds says by itself what lies aside.
     const tell = (error: unknown) => {
-      if (error !== null) conditions.setError('rows', error, false);
+      if (error !== null) this.#conditions.setError('rows', error, false);
     };
     await runLoop('rows', step, { signal, backoff: BACKOFF.whole, tell });
   }
 
   /** Does nothing while the rows are well. Gives how many were taken over; null: there was nothing to do. */
   async salvage(signal: AbortSignal): Promise<number | null> {
-    const { store, conditions } = this.#modules;
-    if (store.damagedRows === null) {
+    if (this.#store.damagedRows === null) {
       this.#tellWhatLies();
       return null;
     }
-    conditions.setError('rows', store.damagedRows, false);
-    const { taken } = await store.salvageRows(signal);
-    await this.#lookAtAll(signal, async (entry) => (await examineLocal(entry, this.#modules, signal)).kind === 'good');
+    this.#conditions.setError('rows', this.#store.damagedRows, false);
+    const { taken } = await this.#store.salvageRows(signal);
+    await this.#lookAtAll(
+      signal,
+      async (entry) => (await examineLocal(entry, this.#store, this.#rehash, signal)).kind === 'good',
+    );
     this.#tellWhatLies();
     return taken;
   }
 
   async #lookAtAll(signal: AbortSignal, isHere: (entry: ContentEntry) => Promise<boolean>): Promise<void> {
-    const { catalog, store, damage } = this.#modules;
     for (let after = 0; ; ) {
-      const page = catalog.replicas.claimedAfter(store.id, after, PAGE_ENTRIES);
+      const page = this.#catalog.replicas.claimedAfter(this.#store.id, after, PAGE_ENTRIES);
       const last = page.at(-1);
       if (last === undefined) return;
       after = last.sequence;
       for (const entry of page) {
         if (entry.sizeBytes > ROW_LIMIT_BYTES) continue;
-        if (!(await isHere(entry))) damage.report(store.id, entry);
+        if (!(await isHere(entry))) this.#damage.report(this.#store.id, entry);
       }
       await nextTurn();
       signal.throwIfAborted();
@@ -80,9 +87,8 @@ export class RowSalvage {
   }
 
   #tellWhatLies(): void {
-    const { store, conditions } = this.#modules;
-    const [file] = store.rowsSetAside;
-    conditions.set(
+    const [file] = this.#store.rowsSetAside;
+    this.#conditions.set(
       'rows',
       file === undefined
         ? null

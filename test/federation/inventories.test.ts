@@ -43,7 +43,7 @@ function archive(blocks: readonly (readonly Mined[])[]) {
   return {
     chain,
     adoption,
-    inventories: new Inventories({ catalog, hasher: nobleHasher, chain, adoption, boundChain }),
+    inventories: new Inventories(catalog, nobleHasher, chain, adoption, boundChain),
   };
 }
 

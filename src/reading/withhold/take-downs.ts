@@ -1,4 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts';
+import type { SpooledContent } from '../../catalog/content-table.ts';
 import type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
 import { ArchiveError } from '../../core/archive-errors.ts';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
@@ -12,8 +13,7 @@ import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
-import type { RehashRule } from '../../verify/verified-blob.ts';
-import { findAgain } from './find-again.ts';
+import { forgetBytes, type RehashRule } from '../../verify/verified-blob.ts';
 import { type PurgeOutcome, purgeEverywhere } from './purge.ts';
 import { namesListedIn } from './withheld-file.ts';
 import type { WithheldRecordStore } from './withheld-records.ts';
@@ -138,7 +138,7 @@ export class TakeDowns {
     const found: string[] = [];
     for (const one of left) {
       poller.forget(one.versionHash);
-      found.push(...(await findAgain(one, { ...this.#modules, sites: replication.sites }, signal)));
+      found.push(...(await this.#findAgain(one, signal)));
     }
     const undelivered = Object.fromEntries(await evidence.deliverNow(signal));
     return {
@@ -202,7 +202,7 @@ export class TakeDowns {
     );
     for (const name of catalog.withheld.revoke(ended, false, clock.wallMs())) {
       this.#modules.poller.forget(name.versionHash);
-      await findAgain(name, { ...this.#modules, sites: this.#modules.replication.sites }, signal);
+      await this.#findAgain(name, signal);
     }
     this.#readAtMs = clock.wallMs();
     return true;
@@ -244,6 +244,52 @@ export class TakeDowns {
         log.warn({ ...outcome }, 'bytes of a withheld blob were purged, or could not be');
     }
     return outcomes;
+  }
+
+  /**
+   * What was withheld and not purged is still where it was: it is looked for, and proven, before it counts. Gives where it
+   * was found. A place that does not answer has it queued, and its replicator finds out.
+   */
+  async #findAgain(name: ContentName, signal: AbortSignal): Promise<string[]> {
+    const { catalog, store, replication, rehash, custom, clock } = this.#modules;
+    const { sites } = replication;
+    const entry = catalog.find(name.versionHash).find(({ hashType }) => hashType === name.hashType);
+    const content = (sizeBytes: number): SpooledContent => ({
+      ...name,
+      sizeBytes,
+      txid: entry?.txid ?? null,
+      medianTimeSeconds: entry?.medianTimeSeconds ?? null,
+      firstSeenMs: entry?.firstSeenMs ?? clock.wallMs(),
+    });
+    const lookHere = async () => {
+      const copy = await store.copy(name, signal);
+      if (copy === null || rehash.prove(name, copy.blob.bytes, copy.identity) === null) return false;
+      catalog.recordSpooled([content(copy.blob.bytes.length)]);
+      return true;
+    };
+    const lookAt = async (site: Site) => {
+      const finding = await site.read(name, signal);
+      if (finding.kind !== 'good') return false;
+      catalog.replicas.recordFound(site.id, [content(finding.blob.bytes.length)]);
+      forgetBytes(finding.blob);
+      return true;
+    };
+    const places = [
+      { id: store.id, look: lookHere },
+      ...sites.map((site) => ({ id: site.id, look: () => lookAt(site) })),
+    ];
+    const found: string[] = [];
+    for (const { id, look } of places) {
+      try {
+        if (await look()) found.push(id);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof StorageError)) throw error;
+      }
+    }
+    // What is still withheld by another hash type is passed over.
+    const customs = Object.entries(await custom.adopt(null, name.versionHash, signal));
+    return [...found, ...customs.filter(([, { adopted }]) => adopted > 0).map(([id]) => `${id} (custom)`)];
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -13,11 +13,13 @@ function random(seed: number): (below: number) => number {
 
 /**
  * Blobs of a block while the archive is away, small ones (64 bytes, now and then 100 KB), because hours are to pass in
- * milliseconds. `HOLDFAST_TEST_BLOBS=32` fills every block to its limit, for the long run.
+ * milliseconds. Where the whole suite is promised, and by `HOLDFAST_TEST_BLOBS=32`, every block is
+ * filled to its limit.
  */
-const FULL = Number(process.env['HOLDFAST_TEST_BLOBS'] ?? 12);
+const PROMISED = process.env['HOLDFAST_TEST_BLOBS'] ?? (process.env['CI'] === 'true' ? '32' : null);
+const FULL = Number(PROMISED ?? 12);
 /** Blobs of a block while the archive looks on: there is no backlog, and a few of them show as much as many. */
-const USUAL = process.env['HOLDFAST_TEST_BLOBS'] === undefined ? 4 : FULL;
+const USUAL = PROMISED === null ? 4 : FULL;
 const LARGE_BYTES = 100_000;
 
 /** Some hours of blocks, with what happens to real chains; we look on. */

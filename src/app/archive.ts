@@ -22,10 +22,13 @@ import { NodeLists } from '../ingest/node-lists.ts';
 import { type ChainBinding, Poller, type PollerOptions } from '../ingest/poller.ts';
 import { Spooler } from '../ingest/spooler.ts';
 import type { ArchiveNode } from '../node/chain-node.ts';
-import { ArchiveReader } from '../reading/archive-reader.ts';
+import { ArchiveBytes } from '../reading/archive-bytes.ts';
+import { BlobCache } from '../reading/blob-cache.ts';
 import { ChainQuestions } from '../reading/chain-questions.ts';
 import { isoTime } from '../reading/content-record.ts';
 import { ContentRecords } from '../reading/content-records.ts';
+import { CatalogGate } from '../reading/gate.ts';
+import { ProvenReader } from '../reading/proven-reader.ts';
 import { WindowPictures } from '../reading/window-pictures.ts';
 import { TakeDowns } from '../reading/withhold/take-downs.ts';
 import { WithheldSayings } from '../reading/withhold/withheld-sayings.ts';
@@ -50,13 +53,12 @@ import { Activity } from '../view/activity.ts';
 import type {
   ArchiveStatus,
   ArchiveView,
-  BlobLookup,
   ListingPage,
   ListingQuery,
+  Reader,
   RecordLookup,
 } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
-import { type HeldBytes, NOTHING_HELD } from '../view/held-bytes.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
 import type { WindowView } from '../view/window-view.ts';
 import { ClockWatch } from './clock-watch.ts';
@@ -78,6 +80,8 @@ export interface ArchiveOptions extends PollerOptions {
   readonly scrub: ScrubOptions;
   /** A list of names that may not be served, besides what backends say; null: none. */
   readonly withheldFile?: string | null;
+  /** Memory for bytes that are asked for often; 0, or not given: none. */
+  readonly cacheBytes?: number;
   /** The data folder belonged to no chain yet: there is no catalog that could have been lost. */
   readonly isNewFolder?: boolean;
 }
@@ -96,8 +100,6 @@ export interface ArchiveModules {
   readonly conditions: ConditionBoard;
   readonly log: Logger;
   readonly clock: Clock;
-  /** What this process serves out of memory. */
-  readonly held?: HeldBytes;
   /** Asked for what the nodes have not got. */
   readonly peers?: readonly Peer[];
 }
@@ -113,7 +115,6 @@ export class Archive implements ArchiveView {
   readonly #fetcher: Fetcher;
   readonly #placer: Placer;
   readonly #adoption: Adoption;
-  readonly #reader: ArchiveReader;
   readonly #records: ContentRecords;
   readonly #chain: ChainFollowing;
   readonly #audit: ChainAudit;
@@ -132,6 +133,7 @@ export class Archive implements ArchiveView {
   readonly backfill: Backfill;
   /** For commands that work on an archive that does not run. */
   readonly upkeep: Upkeep;
+  readonly reader: Reader;
   /** What may not be served. */
   readonly takeDowns: TakeDowns;
   /** What readers may ask of the chain. */
@@ -149,9 +151,11 @@ export class Archive implements ArchiveView {
     this.#options = options;
     this.#modules = modules;
     const { activity } = this;
-    const { catalog, store, binding, hasher, verifier, rehash, conditions, log, clock, held = NOTHING_HELD } = modules;
+    const { catalog, store, binding, hasher, verifier, rehash, conditions, log, clock } = modules;
     const { wallMs: nowMs, steadyMs } = clock;
     const { archiverId } = options.chain;
+    const held = new BlobCache(options.cacheBytes ?? 0);
+    const gate = new CatalogGate(catalog);
 
     // The chain, as the nodes tell it.
     const counted = (node: ArchiveNode) => new CountedNode(node, this.#calls);
@@ -261,11 +265,23 @@ export class Archive implements ArchiveView {
     });
 
     // What readers see.
-    this.#reader = new ArchiveReader({
+    const bytes = new ArchiveBytes({
       ...{ store, catalog, copies, rehash, cacheFill, sites, damage, poller, lists, adoption, chain },
+      custom: custom.places,
     });
-    this.#records = new ContentRecords(catalog, this.#reader, chain);
-    this.chainView = new ChainQuestions({ node, catalog, records: stores, poller, lists, adoption, chain, nowMs });
+    this.reader = new ProvenReader(gate, held, bytes);
+    this.#records = new ContentRecords(catalog, gate, bytes, chain);
+    this.chainView = new ChainQuestions({
+      node,
+      catalog,
+      gate,
+      records: stores,
+      poller,
+      lists,
+      adoption,
+      chain,
+      nowMs,
+    });
     this.windowView = new WindowPictures(catalog, chain, nowMs);
     this.inventory = new Inventories(catalog, hasher, chain, adoption, boundChain);
     this.figures = new ArchiveFigures({
@@ -311,14 +327,6 @@ export class Archive implements ArchiveView {
     const keeps = !this.#replication.room.isCache;
     await Promise.all([this.#adoption.adoptBackends(signal), ...(keeps ? [this.#placer.run(signal)] : [])]);
   }
-
-  read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
-    return this.#reader.read(name, signal);
-  }
-
-  readonly open: NonNullable<ArchiveView['open']> = (name, signal) => this.#reader.open(name, signal);
-  readonly glance: NonNullable<ArchiveView['glance']> = (versionHash) => this.#reader.glance(versionHash);
-  readonly isWithheld: NonNullable<ArchiveView['isWithheld']> = (name) => this.#reader.isWithheld(name);
 
   record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null = null): Promise<RecordLookup> {
     return this.#records.record(name, signal, occurrencesAfter);

@@ -15,7 +15,6 @@ import { declareScheduleMetrics } from '../core/schedule/metrics.ts';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { createNodeHasher, HashThread } from '../hashing/index.ts';
 import {
-  BlobCache,
   createHttpServer,
   createLocalServer,
   declareHttpMetrics,
@@ -90,7 +89,6 @@ interface Opened {
   readonly backends: readonly Backend[];
   readonly live: LiveSettings;
   /** Blobs that readers ask for often: before anything is called lost, it is looked for there. */
-  readonly cache: BlobCache;
 }
 
 type Closing = (() => Promise<void> | void)[];
@@ -144,7 +142,6 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const peers = await openPeers(settings, { verifier, conditions, clock: SYSTEM_CLOCK });
   for (const peer of peers) closing.push(() => peer.close());
   const periodMs = settings.scrubDays * 24 * 3_600_000;
-  const cache = new BlobCache(settings.httpCacheBytes);
   const archive = new Archive(
     {
       version,
@@ -167,11 +164,11 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       },
       withheldFile: settings.withheldFile,
       scrub: { days: settings.scrubDays },
+      cacheBytes: settings.httpCacheBytes,
     },
     {
       node,
       otherNodes,
-      held: cache,
       catalog,
       store,
       backends,
@@ -188,7 +185,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   logActivity(archive.activity, log.child({ room: 'archive' }));
   const nodeNames = opened.map(({ name }) => name);
   const peerNames = peers.map(({ name }) => name.slice(name.indexOf(' ') + 1));
-  return { folder, archive, node, nodeNames, peerNames, catalog, backends, live, cache };
+  return { folder, archive, node, nodeNames, peerNames, catalog, backends, live };
 }
 
 function closer(closing: Closing): () => Promise<void> {
@@ -246,11 +243,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     const metrics = new MetricsRegistry();
-    const { folder, archive, node, nodeNames, peerNames, catalog, live, cache } = await openArchive(
-      options,
-      metrics,
-      closing,
-    );
+    const { folder, archive, node, nodeNames, peerNames, catalog, live } = await openArchive(options, metrics, closing);
     const work = scheduledWork(settings, { archive, catalog, log }, options.scheduleTime);
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
@@ -274,12 +267,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         { name: 'the data folder', addresses: [folder.path] },
       ]),
       window: archive.windowView,
-      custom: archive.custom,
       inventory: archive.inventory,
       passage,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),
-      cache,
       admin: { jobs, takeDowns: archive.takeDowns, drain: archive.drainWith(jobs), levels: options.levels ?? null },
       metrics: declareHttpMetrics(metrics),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),

@@ -6,7 +6,10 @@ import { MetricsRegistry } from '../core/observability/metrics.ts';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { createNodeHasher, HashThread } from '../hashing/index.ts';
 import { createReaderServer, declareHttpMetrics, publicWords, readAccess, rereadTokens } from '../http/index.ts';
+import { BlobCache } from '../reading/blob-cache.ts';
+import { ProvenReader } from '../reading/proven-reader.ts';
 import { ArchiverUpstream } from '../reading/stateless/archiver-upstream.ts';
+import { BackendBytes } from '../reading/stateless/backend-bytes.ts';
 import { StatelessReader } from '../reading/stateless/stateless-reader.ts';
 import { StatelessWatch } from '../reading/stateless/stateless-watch.ts';
 import { WithheldNames } from '../reading/stateless/withheld-names.ts';
@@ -71,13 +74,14 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     });
     await settled;
     refuseOtherChain(conditions);
-    const reader = new StatelessReader(sites, withheld, archiver);
+    const bytes = new BackendBytes(sites, archiver);
+    const reader = new ProvenReader(withheld, new BlobCache(settings.httpCacheBytes), bytes);
+    const stateless = new StatelessReader(withheld, reader, sites, archiver);
     const http = await createReaderServer(
       {
-        read: reader.read.bind(reader),
-        proofs: reader.proofs.bind(reader),
-        record: reader.record.bind(reader),
-        isWithheld: (name) => reader.refusal(name) !== null,
+        reader,
+        proofs: stateless.proofs.bind(stateless),
+        record: stateless.record.bind(stateless),
         status: () => ({
           version,
           role: 'reader',

@@ -32,14 +32,13 @@ export async function rereadTokens(access: Pick<HttpOptions, 'readTokens' | 'adm
 /** @throws HttpError `http/bad-tokens-file` */
 export async function readAccess(
   settings: AccessSettings,
-): Promise<Pick<HttpOptions, 'trustProxy' | 'readTokens' | 'adminTokens' | 'facadeDialect' | 'cacheBytes' | 'limits'>> {
+): Promise<Pick<HttpOptions, 'trustProxy' | 'readTokens' | 'adminTokens' | 'facadeDialect' | 'limits'>> {
   const { httpTrustProxy: proxies, httpReadTokensFile: read, httpAdminTokensFile: admin } = settings;
   return {
     trustProxy: proxies === null ? null : /^\d+$/.test(proxies) ? Number(proxies) : proxies.split(/[\s,]+/),
     readTokens: read === null ? null : await TokenList.read(read),
     adminTokens: admin === null ? null : await TokenList.read(admin),
     facadeDialect: settings.httpFacadeDialect,
-    cacheBytes: settings.httpCacheBytes,
     limits: { ratePerSecond: settings.httpRatePerSecond, concurrentPerClient: settings.httpConcurrentPerClient },
   };
 }

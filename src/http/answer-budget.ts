@@ -1,6 +1,8 @@
 /** The memory of one request and its answer, held from before it is used until the answer is sent or the client is gone. */
 export interface BudgetShare {
   readonly heldBytes: number;
+  /** Whole answers that slow readers hold may take a part of the memory; the rest is for those that are read in parts. */
+  readonly isTight: boolean;
   /**
    * Holds so many bytes more. Where they are not free, the share is given back while it waits its turn. false: they did not
    * become free in time, too many wait, or the client went away.
@@ -89,11 +91,6 @@ export class AnswerBudget {
     return Math.max(1, Math.floor(this.#totalBytes * LARGEST_SHARE));
   }
 
-  /** Whole answers that slow readers hold may take a part of the memory; the rest is for those that are read in parts. */
-  get isTight(): boolean {
-    return this.#waiting.size > 0 || this.heldBytes > this.#totalBytes * SPARE_SHARE;
-  }
-
   /** A share of this client that holds nothing yet. Whoever opens a share gives it back. */
   open(client: string): BudgetShare {
     const holder = this.#holders.get(client) ?? { small: 0, large: 0, waiting: 0, shares: 0 };
@@ -106,6 +103,7 @@ export class AnswerBudget {
       this.#account(holder, held, bytes);
       held = bytes;
     };
+    const isTight = () => this.#waiting.size > 0 || this.heldBytes > this.#totalBytes * SPARE_SHARE;
     const shrinkTo = (bytes: number) => {
       if (bytes >= held) return;
       hold(Math.max(bytes, 0));
@@ -127,10 +125,13 @@ export class AnswerBudget {
       get heldBytes() {
         return held;
       },
+      get isTight() {
+        return isTight();
+      },
       growNow,
       growForSpeed: (bytes) => {
         const others = held > SMALL_BYTES ? holder.large - held : holder.large;
-        return (!this.isTight || others === 0) && growNow(bytes);
+        return (!isTight() || others === 0) && growNow(bytes);
       },
       grow: async (bytes, signal) => {
         if (growNow(bytes)) return true;

@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { codeOf } from '../core/blob/errors.ts';
+import { withinMemory } from '../core/memory-share.ts';
 import type { ArchiveView } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget, type BudgetShare } from './answer-budget.ts';
-import { BlobCache } from './blob-cache.ts';
 import { blobRoutes } from './blobs.ts';
 import { chainRoutes } from './chain.ts';
 import { ClientLimits, clientOf } from './client-limits.ts';
 import { compatibilityRoutes } from './compatibility.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
-import { customRoutes } from './custom.ts';
+import { customRoute } from './custom.ts';
 import { EventListeners } from './event-listeners.ts';
 import { facadeRoutes } from './facade.ts';
 import { FairTurns } from './fair-turns.ts';
@@ -19,7 +19,6 @@ import { closeBehindBody, createFramework } from './framework.ts';
 import { bodyBytesOf, gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
 import { bodyOf, handlerOf, type Report, type ShareOf } from './handle-request.ts';
 import { inventoryRoutes } from './inventory.ts';
-import { withinMemory } from './memory-share.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { connectionsWithin } from './open-files.ts';
@@ -31,7 +30,6 @@ import { type ReaderView, readerRoutes } from './reader-routes.ts';
 import { isTooLate, refuseConnection, refuseTunnel } from './refused-connection.ts';
 import { FACADE_PATH, type RequestCount, type Route, type RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
-import { BlobBytes, type BytesView } from './served-bytes.ts';
 import { statusRoutes } from './status.ts';
 import { streamHandlerOf } from './stream-request.ts';
 import { internalError } from './thrown.ts';
@@ -48,26 +46,18 @@ export interface HttpApp {
 /** Everything but the listening: tests put requests into it without a socket. */
 export function createHttpApp(view: ArchiveView, chain: ChainView, options: HttpOptions): HttpApp {
   const live = liveWindow(view, options);
-  const parts = bytesOf(view, options);
-  return appOf(routesOf(view, chain, options, live, parts.bytes), parts.budget, options, () => live?.listeners.close());
+  return appOf(routesOf(view, chain, options, live), options, () => live?.listeners.close());
 }
 
 /** A reader without a catalog. */
 export function createReaderApp(reader: ReaderView, options: HttpOptions): HttpApp {
-  const parts = bytesOf(reader, options);
-  return appOf(readerRoutes(reader, options, parts.bytes), parts.budget, options, () => undefined);
-}
-
-function bytesOf(view: BytesView, options: HttpOptions) {
-  const { answerBytes, answerWaitMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-  const budget = new AnswerBudget(withinMemory(answerBytes), answerWaitMs);
-  const cache = options.cache ?? new BlobCache(options.cacheBytes ?? 0);
-  return { budget, bytes: new BlobBytes(view, cache, () => budget.isTight) };
+  return appOf(readerRoutes(reader, options), options, () => undefined);
 }
 
 /** `letGo` is called when the server stops: answers that go on by themselves are to end then. */
-function appOf(routes: readonly Route[], budget: AnswerBudget, options: HttpOptions, letGo: () => void): HttpApp {
+function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+  const budget = new AnswerBudget(withinMemory(limits.answerBytes), limits.answerWaitMs);
   const report = reporter(options);
   const app = createFramework(limits, options, (error, socket) => {
     const isTaken = isTooLate(error) ? connections.hasBegun(socket) : connections.isAnswering(socket);
@@ -158,7 +148,6 @@ export function routesOf(
     facadeDialect,
     metrics,
     page,
-    custom,
     inventory,
     admin,
     passage,
@@ -166,21 +155,20 @@ export function routesOf(
     isLocal,
   }: Pick<
     HttpOptions,
-    'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'custom' | 'inventory' | 'admin' | 'passage' | 'words' | 'isLocal'
+    'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'inventory' | 'admin' | 'passage' | 'words' | 'isLocal'
   >,
   live: LiveWindow | null = null,
-  bytes: BlobBytes = new BlobBytes(view, new BlobCache(0)),
 ): Route[] {
   const routes = [
-    ...blobRoutes(view, chain, bytes),
-    ...chainRoutes(view, chain, bytes),
+    ...blobRoutes(view),
+    ...chainRoutes(view, chain),
     ...statusRoutes(view, nowMs),
     ...(metrics === undefined ? [] : metricsRoutes(metrics, words)),
     ...windowRoutes(live),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
-    ...(custom === undefined ? [] : customRoutes(custom)),
+    customRoute(view.reader),
     ...(inventory === undefined ? [] : inventoryRoutes(inventory)),
-    ...compatibilityRoutes(chain, bytes),
+    ...compatibilityRoutes(view.reader, chain),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null, isLocal === true ? ALL_WORDS : words),
     ...(admin === undefined ? [] : adminRoutes(admin)),
   ];

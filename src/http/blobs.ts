@@ -1,17 +1,16 @@
 import { z } from 'zod';
-import type { ArchiveView } from '../view/archive-view.ts';
-import type { ChainView } from '../view/chain-view.ts';
-import { type Answer, bodyOf, IMMUTABLE, jsonAnswer } from './answer.ts';
-import { notThere } from './blob-lookup.ts';
+import type { ContentName } from '../core/blob/ids.ts';
+import type { ArchiveView, NotGiven, Reader } from '../view/archive-view.ts';
+import { type Answer, IMMUTABLE, jsonAnswer } from './answer.ts';
+import { missingAnswer } from './blob-lookup.ts';
 import { parseByteRange } from './byte-range.ts';
 import { entityTagOf, isAlreadyThere, rangeStillHolds } from './entity-tag.ts';
-import { fileBody } from './file-body.ts';
+import { dropGiven, type Given, givenBody, nameOf, sizeOf } from './given-body.ts';
 import { LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, recordsAskedFor } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
 import { RECORD, recordOnWire } from './record-on-wire.ts';
 import { defineRoute, type GoodAnswer, type Route, type RouteRequest } from './route.ts';
-import type { BlobBytes, ServedBytes } from './served-bytes.ts';
 
 export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
   'malformed/version-hash',
@@ -37,7 +36,7 @@ export const BYTES_ANSWERS: readonly GoodAnswer[] = [
 ];
 
 /** The bytes alone: what a reader without a catalog answers as well. */
-export function bytesRoute(bytes: BlobBytes, chain: Pick<ChainView, 'lost'>): Route {
+export function bytesRoute(reader: Reader): Route {
   return defineRoute({
     path: '/v1/blobs/:versionHash',
     says: 'The bytes of a blob, by version hash.',
@@ -47,16 +46,15 @@ export function bytesRoute(bytes: BlobBytes, chain: Pick<ChainView, 'lost'>): Ro
     query: NOTHING,
     async answer(request) {
       const name = request.parameters.versionHash;
-      const found = await bytes.find(name, request);
-      return found.kind === 'missing' ? notThere(chain, name, found.lookup) : bytesAnswer(found, request);
+      return bytesAnswer(await reader.open(name, request), name, request);
     },
   });
 }
 
 /** Blobs by version hash: bytes, record, listing. */
-export function blobRoutes(view: ArchiveView, chain: ChainView, bytes: BlobBytes): Route[] {
+export function blobRoutes(view: ArchiveView): Route[] {
   return [
-    bytesRoute(bytes, chain),
+    bytesRoute(view.reader),
     defineRoute({
       path: '/v1/blobs/:versionHash/record',
       says: 'What is known of a blob: states, replicas, and where it is on the chain, a page of it at a time.',
@@ -67,7 +65,9 @@ export function blobRoutes(view: ArchiveView, chain: ChainView, bytes: BlobBytes
       async answer(request) {
         const name = request.parameters.versionHash;
         const lookup = await view.record(name, request.signal, request.query.after);
-        return lookup.kind === 'found' ? jsonAnswer(recordOnWire(lookup.record)) : notThere(chain, name, lookup);
+        return lookup.kind === 'found'
+          ? jsonAnswer(recordOnWire(lookup.record))
+          : missingAnswer(lookup, name.versionHash);
       },
     }),
     defineRoute({
@@ -89,13 +89,18 @@ export function blobRoutes(view: ArchiveView, chain: ChainView, bytes: BlobBytes
   ];
 }
 
-/** Conditions in the order of RFC 9110 13.2.2. */
-export function bytesAnswer(served: ServedBytes, request: Pick<RouteRequest, 'method' | 'header'>): Answer {
-  const { sizeBytes } = served;
-  const entityTag = entityTagOf(served);
+/** What was given, or why nothing was. Conditions in the order of RFC 9110 13.2.2. */
+export function bytesAnswer(
+  given: Given | NotGiven,
+  { versionHash }: Pick<ContentName, 'versionHash'>,
+  request: Pick<RouteRequest, 'method' | 'header' | 'holdForSpeed'>,
+): Answer {
+  if (given.kind !== 'memory' && given.kind !== 'file') return missingAnswer(given, versionHash);
+  const sizeBytes = sizeOf(given);
+  const entityTag = entityTagOf(nameOf(given));
   const validators = { etag: entityTag, 'cache-control': IMMUTABLE };
   if (isAlreadyThere(request.header('if-none-match'), entityTag)) {
-    dropBytes(served);
+    dropGiven(given);
     return { status: 304, headers: validators, body: null };
   }
   const headers = { ...validators, 'accept-ranges': 'bytes', 'content-type': 'application/octet-stream' };
@@ -103,29 +108,25 @@ export function bytesAnswer(served: ServedBytes, request: Pick<RouteRequest, 'me
   const range = parseByteRange(wanted ? request.header('range') : undefined, sizeBytes);
   switch (range.kind) {
     case 'whole':
-      return { status: 200, headers, body: spanOf(served, 0, sizeBytes) };
-    case 'part':
+      return {
+        status: 200,
+        headers,
+        body: givenBody(given, { first: 0, lengthBytes: sizeBytes, asHex: false }, request),
+      };
+    case 'part': {
+      const { first, last } = range;
       return {
         status: 206,
-        headers: { ...headers, 'content-range': `bytes ${range.first}-${range.last}/${sizeBytes}` },
-        body: spanOf(served, range.first, range.last + 1),
+        headers: { ...headers, 'content-range': `bytes ${first}-${last}/${sizeBytes}` },
+        body: givenBody(given, { first, lengthBytes: last - first + 1, asHex: false }, request),
       };
+    }
     case 'unsatisfiable':
-      dropBytes(served);
+      dropGiven(given);
       return unsatisfiable(sizeBytes);
     default:
       return range satisfies never;
   }
-}
-
-/** Parts of memory are views of it. */
-function spanOf(served: ServedBytes, first: number, end: number): NonNullable<Answer['body']> {
-  if (served.kind === 'memory') return bodyOf(served.blob.bytes.subarray(first, end));
-  return fileBody(served.file, { first, lengthBytes: end - first, partBytes: served.partBytes, asHex: false });
-}
-
-function dropBytes(served: ServedBytes): void {
-  if (served.kind === 'file') served.file.close();
 }
 
 function unsatisfiable(sizeBytes: number): Answer {

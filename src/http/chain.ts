@@ -2,14 +2,13 @@ import { z } from 'zod';
 import { HASH_TYPES } from '../core/blob/ids.ts';
 import type { ArchiveView } from '../view/archive-view.ts';
 import type { ChainView, MinedOccurrence } from '../view/chain-view.ts';
-import { jsonAnswer } from './answer.ts';
-import { cannotTellAnswer, missingAnswer, notThere } from './blob-lookup.ts';
+import { IMMUTABLE, jsonAnswer } from './answer.ts';
+import { cannotTellAnswer, missingAnswer } from './blob-lookup.ts';
 import { BYTES_ANSWERS, bytesAnswer, LOOKUP_PROBLEMS } from './blobs.ts';
 import { BLOCK, HASH_TEXT, NAMED_HASH, NOTHING, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
 import { defineRoute, type Route } from './route.ts';
-import type { BlobBytes } from './served-bytes.ts';
 
 const OCCURRENCE = z.object({
   state: z.enum(['mined', 'final']),
@@ -57,7 +56,7 @@ const CHAIN_PROBLEMS: readonly ProblemCode[] = [
 const PROOF_WEIGHT_BYTES = 8 * 1_048_576;
 
 /** What the chain says, as this archive walked it: transactions, blocks, proofs. */
-export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobBytes): Route[] {
+export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
   return [
     defineRoute({
       path: '/v1/transactions/:txid',
@@ -92,13 +91,11 @@ export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobByte
         if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
         if (lookup.kind === 'absent') return noTransaction(txid);
         const { hashType, versionHash } = lookup.occurrence;
-        const found = await bytes.find({ hashType, versionHash }, request);
-        if (found.kind !== 'missing') {
-          const answer = bytesAnswer(found, request);
-          // The bytes of a transaction never change, but a reorganisation can take the transaction back.
-          return { ...answer, headers: { ...answer.headers, 'cache-control': 'no-cache' } };
-        }
-        return notThere(chain, { hashType, versionHash }, found.lookup);
+        const name = { hashType, versionHash };
+        const answer = bytesAnswer(await view.reader.open(name, request), name, request);
+        if (answer.headers['cache-control'] !== IMMUTABLE) return answer;
+        // The bytes of a transaction never change, but a reorganisation can take the transaction back.
+        return { ...answer, headers: { ...answer.headers, 'cache-control': 'no-cache' } };
       },
     }),
     defineRoute({
@@ -123,7 +120,7 @@ export function chainRoutes(view: ArchiveView, chain: ChainView, bytes: BlobByte
 }
 
 /** Proofs, wherever they lie. */
-export function proofRoute(view: Pick<ArchiveView, 'record'>, chain: Pick<ChainView, 'proofs' | 'lost'>): Route {
+export function proofRoute(view: Pick<ArchiveView, 'record'>, chain: Pick<ChainView, 'proofs'>): Route {
   return defineRoute({
     path: '/v1/blobs/:versionHash/proof',
     says: 'Occurrence records of the first final occurrences: header, transaction and Merkle proof, checkable offline.',
@@ -139,7 +136,7 @@ export function proofRoute(view: Pick<ArchiveView, 'record'>, chain: Pick<ChainV
       if (proofs.kind === 'unavailable') return cannotTellAnswer(proofs);
       if (proofs.kind === 'withheld') return missingAnswer(proofs, name.versionHash);
       const lookup = await view.record(name, signal);
-      if (lookup.kind !== 'found') return notThere(chain, name, lookup);
+      if (lookup.kind !== 'found') return missingAnswer(lookup, name.versionHash);
       const message = 'Its bytes are not here yet, and a record needs their number.';
       return missingAnswer(
         { kind: 'unavailable', reason: 'not-fetched-yet', message, retryAfterSeconds: 10 },

@@ -1,14 +1,14 @@
 import { z } from 'zod';
+import type { NamedHash } from '../core/blob/ids.ts';
+import type { Asking, Reader } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
-import { type Answer, bodyOf, IMMUTABLE, jsonAnswer, textAnswer } from './answer.ts';
-import { cannotTellAnswer, notThereForClients } from './blob-lookup.ts';
+import { type Answer, IMMUTABLE, jsonAnswer, textAnswer } from './answer.ts';
+import { cannotTellAnswer, missingForClients } from './blob-lookup.ts';
 import { LOOKUP_PROBLEMS } from './blobs.ts';
-import { fileBody } from './file-body.ts';
-import { hexBody } from './hex-body.ts';
+import { givenBody, sizeOf } from './given-body.ts';
 import { prefersRawBytes } from './media-preference.ts';
 import { BARE_HASH, CHECKED_HASHES, FORMAT_QUERY, KECCAK_COMMITMENT, NOTHING } from './parameters.ts';
 import { definePostRoute, defineRoute, type Route } from './route.ts';
-import type { BlobBytes, ServedBytes } from './served-bytes.ts';
 
 /** A client that knows no hex gets this base path, and appends to it what others append to the address. */
 const RAW_BASE = '/raw';
@@ -19,59 +19,59 @@ export const CHECK_PATHS = ['/check_vh', `${RAW_BASE}/check_vh`] as const;
  * drop the batch for ever. So no GET here is ever answered without a body: no 304, no parts, and errors are JSON, which
  * is not hex.
  */
-export function clientBytesRoutes(bytes: BlobBytes, chain: Pick<ChainView, 'lost'>): Route[] {
+export function clientBytesRoutes(reader: Reader): Route[] {
+  const answer = async (name: NamedHash, asHex: boolean, request: Asking): Promise<Answer> => {
+    const given = await reader.open(name, request);
+    if (given.kind !== 'memory' && given.kind !== 'file') return missingForClients(given, name.versionHash);
+    return {
+      status: 200,
+      headers: {
+        'content-type': asHex ? 'text/plain' : 'application/octet-stream',
+        'cache-control': IMMUTABLE,
+        vary: 'accept',
+      },
+      body: givenBody(given, { first: 0, lengthBytes: sizeOf(given), asHex }, request),
+    };
+  };
+  const octets = {
+    answers: [{ mediaType: 'application/octet-stream', schema: null }],
+    problems: LOOKUP_PROBLEMS,
+    query: NOTHING,
+  } as const;
   return [
     defineRoute({
       path: '/vh/:versionHash',
       says: 'The bytes of a blob as hex text, or raw on Accept: application/octet-stream or ?format=raw.',
-      answers: [
-        { mediaType: 'text/plain', schema: null },
-        { mediaType: 'application/octet-stream', schema: null },
-      ],
+      answers: [{ mediaType: 'text/plain', schema: null }, ...octets.answers],
       problems: LOOKUP_PROBLEMS,
       parameters: BARE_HASH,
       query: FORMAT_QUERY,
-      async answer(request) {
-        const { versionHash } = request.parameters;
-        const name = { versionHash, hashType: null };
-        const found = await bytes.find(name, request);
-        if (found.kind === 'missing') return notThereForClients(chain, name, found.lookup);
+      answer(request) {
         const { format } = request.query;
-        return blobAnswer(found, format === undefined ? prefersRawBytes(request.header('accept')) : format === 'raw');
+        const isRaw = format === undefined ? prefersRawBytes(request.header('accept')) : format === 'raw';
+        return answer({ versionHash: request.parameters.versionHash, hashType: null }, !isRaw, request);
       },
     }),
     defineRoute({
+      ...octets,
       path: `${RAW_BASE}/vh/:versionHash`,
       says: 'The bytes of a blob, raw, for clients that take the body of /vh/ for the bytes themselves (zkSYS).',
-      answers: [{ mediaType: 'application/octet-stream', schema: null }],
-      problems: LOOKUP_PROBLEMS,
       parameters: BARE_HASH,
-      query: NOTHING,
-      async answer(request) {
-        const name = { versionHash: request.parameters.versionHash, hashType: null };
-        const found = await bytes.find(name, request);
-        return found.kind === 'missing' ? notThereForClients(chain, name, found.lookup) : blobAnswer(found, true);
-      },
+      answer: (request) => answer({ versionHash: request.parameters.versionHash, hashType: null }, false, request),
     }),
     defineRoute({
+      ...octets,
       path: '/get/:commitment',
       says: 'The bytes of a blob by 0x00 and its keccak256, as clients of OP’s alternative DA ask.',
-      answers: [{ mediaType: 'application/octet-stream', schema: null }],
-      problems: LOOKUP_PROBLEMS,
       parameters: KECCAK_COMMITMENT,
-      query: NOTHING,
-      async answer(request) {
-        const name = request.parameters.commitment;
-        const found = await bytes.find(name, request);
-        return found.kind === 'missing' ? notThereForClients(chain, name, found.lookup) : blobAnswer(found, true);
-      },
+      answer: (request) => answer(request.parameters.commitment, false, request),
     }),
   ];
 }
 
-export function compatibilityRoutes(chain: ChainView, bytes: BlobBytes): Route[] {
+export function compatibilityRoutes(reader: Reader, chain: ChainView): Route[] {
   return [
-    ...clientBytesRoutes(bytes, chain),
+    ...clientBytesRoutes(reader),
     ...CHECK_PATHS.map((path) => checkRoute(path, chain)),
     defineRoute({
       path: '/lastblock',
@@ -111,23 +111,4 @@ function checkRoute(path: string, chain: Pick<ChainView, 'storedAndFinal'>): Rou
       return answer.kind === 'told' ? jsonAnswer(answer.safe) : cannotTellAnswer(answer);
     },
   });
-}
-
-function blobAnswer(served: ServedBytes, raw: boolean): Answer {
-  return {
-    status: 200,
-    headers: {
-      'content-type': raw ? 'application/octet-stream' : 'text/plain',
-      'cache-control': IMMUTABLE,
-      vary: 'accept',
-    },
-    body: clientBody(served, raw),
-  };
-}
-
-function clientBody(served: ServedBytes, raw: boolean): NonNullable<Answer['body']> {
-  if (served.kind === 'file') {
-    return fileBody(served.file, { first: 0, lengthBytes: served.sizeBytes, partBytes: served.partBytes, asHex: !raw });
-  }
-  return raw ? bodyOf(served.blob.bytes) : hexBody([{ hexOf: served.blob.bytes }]);
 }

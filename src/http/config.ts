@@ -1,8 +1,6 @@
-import type { CustomView } from '../view/custom-view.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
 import type { WindowView } from '../view/window-view.ts';
 import type { AdminView } from './admin/admin-view.ts';
-import type { BlobCache } from './blob-cache.ts';
 import type { HttpMetrics } from './metrics.ts';
 import type { PageSource } from './page.ts';
 import type { PublicWords } from './public-words.ts';
@@ -73,14 +71,8 @@ export interface HttpOptions {
    * nobody is, and who connects is the client.
    */
   readonly trustProxy?: number | readonly string[] | null;
-  /** Memory for bytes that are asked for often; 0, or not given: none. */
-  readonly cacheBytes?: number;
-  /** That memory itself, where somebody else looks into it as well; `cacheBytes` says nothing then. */
-  readonly cache?: BlobCache;
   /** The window, for people to look at; null: this process follows no chain, and has none. */
   readonly window?: WindowView | null;
-  /** Bytes that match neither hash; without it, there are none. */
-  readonly custom?: CustomView;
   /** What is held of what is final, for other archives; without it there is no such route. */
   readonly inventory?: InventoryView;
   /** The page at `/`; null: there is none. */

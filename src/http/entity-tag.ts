@@ -1,8 +1,8 @@
-import type { ContentName } from '../core/blob/ids.ts';
+import type { ContentName, CustomName } from '../core/blob/ids.ts';
 
 /** Strong, and the same on every archive and reader: the name of content is made of its bytes. */
-export function entityTagOf(name: ContentName): string {
-  return `"${name.hashType}:${name.versionHash}"`;
+export function entityTagOf(name: ContentName | CustomName): string {
+  return 'keccak' in name ? `"${name.keccak}"` : `"${name.hashType}:${name.versionHash}"`;
 }
 
 /**

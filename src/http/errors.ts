@@ -11,8 +11,7 @@ export type HttpErrorCode =
   | 'http/bad-json'
   | 'http/bad-body'
   | 'http/bad-tokens-file'
-  | 'http/too-busy'
-  | 'http/wrong-content';
+  | 'http/too-busy';
 
 /** What the server itself can fail at. What a client gets is in the problem table instead. */
 export class HttpError extends HoldfastError<HttpErrorCode> {}

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { encodeHexInto } from '../core/blob/hex.ts';
-import type { ProvenBytes } from '../view/archive-view.ts';
+import type { ProvenFile } from '../view/archive-view.ts';
 import type { AnswerParts } from './answer.ts';
 import { heldInParts } from './part-size.ts';
 
@@ -14,7 +14,7 @@ export interface FileSpan {
 }
 
 /** Reads a proven file while its reader takes it. What changes meanwhile ends the answer short, and says so by that. */
-export function fileBody(file: ProvenBytes, { first, lengthBytes, partBytes, asHex }: FileSpan): AnswerParts {
+export function fileBody(file: ProvenFile, { first, lengthBytes, partBytes, asHex }: FileSpan): AnswerParts {
   const end = first + lengthBytes;
   let at = first;
   let begun: Buffer | null = null;

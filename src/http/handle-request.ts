@@ -77,12 +77,13 @@ async function answerOf(
 ): Promise<Answer> {
   const { params, query, method, headers } = request;
   const body = bodyOf(request);
-  const memory: Pick<RouteRequest, 'hold' | 'holdForSpeed' | 'letGo'> = {
+  const memory: Pick<RouteRequest, 'hold' | 'holdForSpeed' | 'isTight' | 'letGo'> = {
     async hold(bytes) {
       if (share === null || (await share.grow(bytes, signal))) return;
       throw new HttpError('http/too-busy', TOO_BUSY, { retryable: true, hint: 'Nothing has to be done.' });
     },
     holdForSpeed: (bytes) => share === null || share.growForSpeed(bytes),
+    isTight: () => share?.isTight ?? false,
     letGo: () => share?.shrinkTo(body.length),
   };
   const header = (name: string) => single(headers[name]);

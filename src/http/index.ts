@@ -1,5 +1,4 @@
 export { type AccessSettings, readAccess, rereadTokens } from './access.ts';
-export { BlobCache } from './blob-cache.ts';
 export { DEFAULT_HTTP_LIMITS, type HttpLimits, type HttpOptions } from './config.ts';
 export { HttpError, type HttpErrorCode } from './errors.ts';
 export { createLocalServer, type LocalServer } from './local-server.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { NamedHash } from '../core/blob/ids.ts';
+import type { ArchiveView, NotGiven } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import { jsonAnswer } from './answer.ts';
-import { type MissingBlob, missingAnswer } from './blob-lookup.ts';
+import { missingAnswer } from './blob-lookup.ts';
 import { bytesRoute, LOOKUP_PROBLEMS } from './blobs.ts';
 import { proofRoute } from './chain.ts';
 import { CHECK_PATHS, clientBytesRoutes } from './compatibility.ts';
@@ -19,18 +20,17 @@ import { RECORD } from './record-on-wire.ts';
 import { definePostRoute, defineRawPostRoute, defineRoute, FACADE_PATH, type Route } from './route.ts';
 import { answerRpc } from './rpc/envelope.ts';
 import { rpcFault } from './rpc/rpc-error.ts';
-import type { BlobBytes, BytesView } from './served-bytes.ts';
 import { type StatusView, statusRoutes } from './status.ts';
 import { windowRoutes } from './window.ts';
 
 /** What a reader without a catalog can be asked. */
-export interface ReaderView extends BytesView, Pick<ChainView, 'proofs'>, StatusView {
+export interface ReaderView extends Pick<ArchiveView, 'reader'>, Pick<ChainView, 'proofs'>, StatusView {
   /** What the archiver behind it says; null: there is none. */
   record(
     name: NamedHash,
     after: string | undefined,
     signal: AbortSignal,
-  ): Promise<{ readonly kind: 'found'; readonly json: unknown } | MissingBlob | null>;
+  ): Promise<{ readonly kind: 'found'; readonly json: unknown } | NotGiven | null>;
 }
 
 const MOST_BODY_BYTES = 262_144;
@@ -40,18 +40,11 @@ const RETRY_SECONDS = 60;
 export function readerRoutes(
   view: ReaderView,
   { nowMs, metrics, page, words }: Pick<HttpOptions, 'nowMs' | 'metrics' | 'page' | 'words'>,
-  bytes: BlobBytes,
 ): Route[] {
-  const proofs = {
-    proofs: view.proofs.bind(view),
-    // Only an archiver can tell, and it does so in the answer that it is asked for.
-    lost: () => null,
-    record: async () => NO_CATALOG,
-  };
   const routes = [
-    bytesRoute(bytes, proofs),
-    proofRoute(proofs, proofs),
-    ...clientBytesRoutes(bytes, proofs),
+    bytesRoute(view.reader),
+    proofRoute({ record: async () => NO_CATALOG }, view),
+    ...clientBytesRoutes(view.reader),
     ...statusRoutes(view, nowMs),
     ...(metrics === undefined ? [] : metricsRoutes(metrics, words)),
     ...windowRoutes(null),

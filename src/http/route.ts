@@ -27,12 +27,11 @@ export interface RouteRequest {
   readonly hold: (bytes: number) => Promise<void>;
   /** Takes so many bytes more at once, to be quicker. false: the answer has to do without them. */
   readonly holdForSpeed: (bytes: number) => boolean;
+  /** Large blobs are better sent in parts. */
+  readonly isTight: () => boolean;
   /** The answer needs no memory until it is made: it waits for something else than memory. */
   readonly letGo: () => void;
 }
-
-/** What takes memory for a request needs of it. */
-export type HoldingRequest = Pick<RouteRequest, 'signal' | 'hold' | 'holdForSpeed'>;
 
 export interface DecodedRequest<Parameters, Query, Body> extends Omit<RouteRequest, 'body'> {
   readonly parameters: Parameters;
@@ -181,6 +180,7 @@ function routeOf<Parameters, Query, Body>(
         client: request.client,
         hold: request.hold,
         holdForSpeed: request.holdForSpeed,
+        isTight: request.isTight,
         letGo: request.letGo,
       }),
   };

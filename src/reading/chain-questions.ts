@@ -2,14 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { OccurrenceRow, PlacedOccurrence } from '../catalog/occurrence-table.ts';
 import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
-import {
-  type BlockHash,
-  type ContentName,
-  HASH_TYPES,
-  type NamedHash,
-  type TxId,
-  type VersionHash,
-} from '../core/blob/ids.ts';
+import type { BlockHash, ContentName, NamedHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
 import type { ChainNode, HeaderMembers } from '../node/chain-node.ts';
@@ -25,18 +18,20 @@ import type {
   MinedOccurrence,
   PlaceLookup,
   ProofLookup,
-  RecordedAbsence,
   SafetyAnswer,
   TipLookup,
   TransactionLookup,
   WindowEntry,
   WindowLookup,
 } from '../view/chain-view.ts';
+import type { CatalogGate } from './gate.ts';
 import { LastSavedBlock } from './last-saved-block.ts';
+import { recordedLoss } from './recorded-loss.ts';
 
 export interface ChainQuestionModules {
   readonly node: Pick<ChainNode, 'header'>;
   readonly catalog: Catalog;
+  readonly gate: CatalogGate;
   /** Every backend with names, nearest first. */
   readonly records: readonly ObjectStore[];
   readonly poller: { isListCurrent(): boolean };
@@ -118,10 +113,8 @@ export class ChainQuestions implements ChainView {
   }
 
   async proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup> {
-    const { withheld } = this.#modules.catalog;
-    const [first] = withheld.find(name);
-    if (first !== undefined)
-      return { kind: 'withheld', at: new Date(first.atMs).toISOString(), publicReason: withheld.publicReason(name) };
+    const refusal = this.#modules.gate.refusal(name);
+    if (refusal !== null) return refusal;
     const final = this.#modules.chain.finalHeight;
     const contents = this.#contents(name);
     if (contents.length === 0) return { kind: 'absent' };
@@ -140,8 +133,10 @@ export class ChainQuestions implements ChainView {
 
   storedAndFinal(hashes: readonly VersionHash[]): SafetyAnswer {
     const safe = hashes.map((versionHash) => this.#isSafe(versionHash));
+    const isWithheld = (versionHash: VersionHash) =>
+      this.#modules.gate.refusal({ versionHash, hashType: null })?.kind === 'withheld';
     // Of what is withheld, `false` is the truth whatever goes on.
-    const doubtful = hashes.filter((versionHash, index) => safe[index] === false && !this.#isWithheld(versionHash));
+    const doubtful = hashes.filter((versionHash, index) => safe[index] === false && !isWithheld(versionHash));
     if (doubtful.length === 0) return { kind: 'told', safe };
     const why = this.#whyNotAbsent() ?? this.#whyNotPlaced(doubtful) ?? this.#whyHistory(doubtful);
     return why ?? { kind: 'told', safe };
@@ -165,19 +160,6 @@ export class ChainQuestions implements ChainView {
       );
     }
     return { kind: 'found', block: { height: block.height, hash: block.hash } };
-  }
-
-  lost(name: NamedHash): RecordedAbsence | null {
-    for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
-      const content = { hashType, versionHash: name.versionHash };
-      const loss = this.#modules.catalog.losses.find(content);
-      const newest = loss === null ? null : this.#modules.catalog.chain.lastHeight(content);
-      // A later occurrence has a deadline of its own: until it is over, the bytes can still come.
-      if (loss === null || (newest !== null && newest > loss.upToHeight)) continue;
-      const sources = [...new Set(loss.answers.map(({ source }) => source))];
-      return { recordedAt: new Date(loss.recordedMs).toISOString(), sources };
-    }
-    return null;
   }
 
   tip(): TipLookup {
@@ -252,10 +234,6 @@ export class ChainQuestions implements ChainView {
     });
   }
 
-  #isWithheld(versionHash: VersionHash): boolean {
-    return this.#modules.catalog.withheld.has({ versionHash, hashType: null });
-  }
-
   /** While this says why, a block that is not walked can hold what is asked for. */
   #whyNotAbsent(): ChainUnavailable | null {
     return this.#whyNotCurrent() ?? this.#whyConflict();
@@ -284,7 +262,7 @@ export class ChainQuestions implements ChainView {
   #whyNotPlaced(hashes: readonly VersionHash[]): ChainUnavailable | null {
     const { catalog } = this.#modules;
     for (const versionHash of hashes) {
-      if (this.lost({ versionHash, hashType: null }) !== null) continue;
+      if (recordedLoss(catalog, { versionHash, hashType: null }) !== null) continue;
       const known = catalog.find(versionHash);
       if (known.some(({ state }) => state === 'stored') || catalog.custom.has(versionHash)) continue;
       // It goes nowhere else before a block has it: `false` is right, for the walk is current.

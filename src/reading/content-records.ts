@@ -5,33 +5,37 @@ import { occurrencePage } from '../chain/occurrence-page.ts';
 import type { ContentName, NamedHash, TxId } from '../core/blob/ids.ts';
 import type { ContentRecord, ListingPage, ListingQuery, RecordLookup } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
-import type { ArchiveReader } from './archive-reader.ts';
+import type { ArchiveBytes } from './archive-bytes.ts';
 import { describeWanted, failureOf, isoTime } from './content-record.ts';
+import type { Gate } from './gate.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 
 /** What is known of contents, one of them or page by page: everything but the bytes. */
 export class ContentRecords {
   readonly #catalog: Catalog;
-  readonly #reader: Pick<ArchiveReader, 'entriesOf' | 'absence' | 'refusal'>;
+  readonly #gate: Gate;
+  readonly #bytes: Pick<ArchiveBytes, 'entriesOf' | 'absence' | 'lost'>;
   readonly #chain: Pick<ChainState, 'finalHeight'>;
 
   constructor(
     catalog: Catalog,
-    reader: Pick<ArchiveReader, 'entriesOf' | 'absence' | 'refusal'>,
+    gate: Gate,
+    bytes: Pick<ArchiveBytes, 'entriesOf' | 'absence' | 'lost'>,
     chain: Pick<ChainState, 'finalHeight'>,
   ) {
     this.#catalog = catalog;
-    this.#reader = reader;
+    this.#gate = gate;
+    this.#bytes = bytes;
     this.#chain = chain;
   }
 
   async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null): Promise<RecordLookup> {
-    const [reader, catalog] = [this.#reader, this.#catalog];
-    const [entry] = reader.entriesOf(name);
+    const [gate, bytes, catalog] = [this.#gate, this.#bytes, this.#catalog];
+    const [entry] = bytes.entriesOf(name);
     const wanted = catalog.findWanted(name.versionHash);
     if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted, occurrencesAfter) };
     if (wanted !== null) return { kind: 'found', record: this.#describeWanted(wanted, occurrencesAfter) };
-    return reader.refusal(name) ?? (await reader.absence(name, signal)) ?? { kind: 'absent' };
+    return gate.refusal(name) ?? bytes.lost(name) ?? (await bytes.absence(name, signal));
   }
 
   /** Throws `ArchiveError` `archive/bad-cursor`. */
@@ -53,7 +57,7 @@ export class ContentRecords {
     return {
       versionHash: entry.versionHash,
       hashType: entry.hashType,
-      state: catalog.withheld.has(entry) ? 'withheld' : entry.state,
+      state: this.#gate.refusal(entry) === null ? entry.state : 'withheld',
       publicReason: catalog.withheld.publicReason(entry),
       sizeBytes: entry.sizeBytes,
       listedTxid: entry.txid,

@@ -1,4 +1,10 @@
-import { type ContentName, parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
+import {
+  type ContentName,
+  type CustomBytes,
+  type CustomName,
+  parseVersionHash,
+  type VersionHash,
+} from '../core/blob/ids.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { ProbeFinding } from './probe.ts';
 import type { RecordPath } from './record-path.ts';
@@ -9,16 +15,7 @@ import type { RecordPath } from './record-path.ts';
  */
 export type ObjectKind = 'blob' | 'custom' | 'record' | 'evidence' | 'binding' | 'mark';
 
-/** Bytes that match neither hash of their version hash: named by it, and by the hash that they do have. */
-export interface CustomName {
-  readonly versionHash: VersionHash;
-  /** Keccak256 of the bytes. */
-  readonly keccak: VersionHash;
-}
-
-export interface CustomBytes extends CustomName {
-  readonly bytes: Uint8Array;
-}
+export type { CustomBytes, CustomName } from '../core/blob/ids.ts';
 
 export const BINDING = 'holdfast.json';
 export type MarkPath = `probe/place-${string}`;

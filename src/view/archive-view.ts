@@ -1,7 +1,15 @@
-import type { BlockHash, ContentName, HashType, NamedHash, TxId, VersionHash } from '../core/blob/ids.ts';
+import type {
+  BlockHash,
+  ContentName,
+  CustomBytes,
+  CustomName,
+  HashType,
+  NamedHash,
+  TxId,
+  VersionHash,
+} from '../core/blob/ids.ts';
 import type { Condition } from '../core/conditions/condition.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
-import type { RecordedAbsence } from './chain-view.ts';
 import type { OutageReport } from './outage-report.ts';
 
 /**
@@ -83,25 +91,22 @@ export interface Withheld {
   readonly publicReason: string | null;
 }
 
-/** What an archiver says that was asked for it: it was lost. */
+export interface RecordedAbsence {
+  readonly recordedAt: string;
+  /** Who answered that it has not got the bytes. */
+  readonly sources: readonly string[];
+}
+
+/** Nobody had it when its deadline passed, and that is recorded. */
 export interface Lost {
   readonly kind: 'lost';
   readonly loss: RecordedAbsence;
 }
 
 /** `absent` is proved: list current, catalog does not know it, and every backend answered that it has not got it. */
-export type BlobLookup =
-  | { readonly kind: 'found'; readonly blob: VerifiedBlob }
-  | { readonly kind: 'absent' }
-  | Withheld
-  | Lost
-  | Unavailable;
+export type NotGiven = { readonly kind: 'absent' } | Withheld | Lost | Unavailable;
 
-export type RecordLookup =
-  | { readonly kind: 'found'; readonly record: ContentRecord }
-  | { readonly kind: 'absent' }
-  | Withheld
-  | Unavailable;
+export type RecordLookup = { readonly kind: 'found'; readonly record: ContentRecord } | NotGiven;
 
 /** Opaque to clients; stable while the catalog lives. */
 export interface ListingPage {
@@ -211,7 +216,7 @@ export interface ArchiveStatus {
 }
 
 /** Bytes that are proven where they lie, and need not be held in memory. Whoever gets one closes it. */
-export interface ProvenBytes extends ContentName {
+export interface ProvenFile extends ContentName {
   readonly sizeBytes: number;
   /** Fills all of `into`; rejects when what lies there is not what was proven any more. */
   read(into: Uint8Array, position: number): Promise<void>;
@@ -219,15 +224,41 @@ export interface ProvenBytes extends ContentName {
   close(): void;
 }
 
+export type GivenBlob =
+  | { readonly kind: 'memory'; readonly blob: VerifiedBlob }
+  | { readonly kind: 'file'; readonly file: ProvenFile };
+export interface GivenCustom {
+  readonly kind: 'memory';
+  readonly blob: CustomBytes;
+}
+
+/** Who asks for bytes, and what memory they may take. */
+export interface Asking {
+  readonly signal: AbortSignal;
+  /** Waits until so many bytes may be taken into memory, before they are. Rejects when they cannot be had. */
+  readonly hold: (bytes: number) => Promise<void>;
+  /** Takes so many bytes more at once, to be quicker. false: the answer has to do without them. */
+  readonly holdForSpeed: (bytes: number) => boolean;
+  /** Slow readers hold so much that large blobs are better read in parts. */
+  readonly isTight: () => boolean;
+}
+
+/** Of whoever has made room for the bytes already, or holds them only while it looks at them. */
+export const ROOM_IS_MADE: Omit<Asking, 'signal'> = {
+  hold: async () => undefined,
+  holdForSpeed: () => true,
+  isTight: () => false,
+};
+
+/** The one way to bytes. */
+export interface Reader {
+  open(name: NamedHash, asking: Asking): Promise<GivenBlob | NotGiven>;
+  open(name: CustomName, asking: Asking): Promise<GivenCustom | NotGiven>;
+}
+
 /** What the HTTP room may ask of the archive. */
 export interface ArchiveView {
-  read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup>;
-  /** The same without reading: null where it is not proven where it lies, and `read` has to find and prove it. */
-  open?(name: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null>;
-  /** A small blob that costs less to read and prove at once than to wait for; null: `read` has to look. May throw. */
-  glance?(versionHash: VersionHash): VerifiedBlob | null;
-  /** From memory, before anything is given out that is held already. */
-  isWithheld?(name: NamedHash): boolean;
+  readonly reader: Reader;
   /** `occurrencesAfter`: a `nextOccurrences` of this content. */
   record(name: NamedHash, signal: AbortSignal, occurrencesAfter?: string): Promise<RecordLookup>;
   /** Throws `ArchiveError` `archive/bad-cursor` when `after` was not given out by a listing. */

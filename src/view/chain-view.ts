@@ -1,6 +1,7 @@
 import type { BlockHash, ContentName, NamedHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import type { HeaderMembers } from '../node/chain-node.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
+import type { Withheld } from './archive-view.ts';
 
 /** Why the chain cannot be asked now. None of them means that something is absent, or not final. */
 export type ChainUnavailableReason =
@@ -68,12 +69,6 @@ export interface WalkedTip extends BlockPlace {
   readonly medianTimeSeconds: number;
 }
 
-export interface RecordedAbsence {
-  readonly recordedAt: string;
-  /** Who answered that it has not got the bytes. */
-  readonly sources: readonly string[];
-}
-
 type Found<T> = { readonly kind: 'found' } & T;
 interface Absent {
   readonly kind: 'absent';
@@ -84,7 +79,7 @@ export type BlockLookup = Found<{ readonly block: WalkedBlockFacts }> | Absent |
 export type ProofLookup =
   | Found<{ readonly records: readonly OccurrenceRecord[] }>
   | Absent
-  | { readonly kind: 'withheld'; readonly at: string | null; readonly publicReason: string | null }
+  | Withheld
   | ChainUnavailable;
 export type SafetyAnswer = { readonly kind: 'told'; readonly safe: readonly boolean[] } | ChainUnavailable;
 export type LastBlock = Found<{ readonly block: BlockPlace }> | ChainUnavailable;
@@ -106,8 +101,6 @@ export interface ChainView {
   storedAndFinal(hashes: readonly VersionHash[]): SafetyAnswer;
   /** The highest final block up to which every occurrence is accounted for. */
   lastBlock(): LastBlock;
-  /** null: it is not recorded as lost. */
-  lost(name: NamedHash): RecordedAbsence | null;
   /** The walked tip, while the walk is current. */
   tip(): TipLookup;
   /** What only the node knows of a block's header. null: no node can be asked now. */
@@ -127,7 +120,6 @@ export const NO_CHAIN: ChainView = {
   proofs: async () => NOT_WALKED,
   storedAndFinal: () => NOT_WALKED,
   lastBlock: () => NOT_WALKED,
-  lost: () => null,
   tip: () => NOT_WALKED,
   headerMembers: async () => null,
   chainLock: () => ({ kind: 'absent' }),

@@ -7,6 +7,5 @@ export interface HeldBytes {
   copyOf(name: ContentName): UnverifiedBlob | null;
 }
 
-export const NOTHING_HELD: HeldBytes = { copyOf: () => null };
 /** How memory is named among places. */
 export const MEMORY = 'memory';

@@ -12,10 +12,10 @@ import type { Catalog } from '../../src/catalog/catalog.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import type { Spooler } from '../../src/ingest/spooler.ts';
+import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
-import { NOTHING_HELD } from '../../src/view/held-bytes.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -113,7 +113,9 @@ async function scene(afterEach: () => void = () => {}): Promise<Scene> {
         {
           ...{ catalog, range, report, losses: null, clock: SYSTEM_CLOCK },
           spooler,
-          own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
+          own: new OwnPlaces({
+            ...{ store, catalog, verifier, sites: [], held: new BlobCache(0), adoption: { isDone: true } },
+          }),
           desks: sources.map((source) => new SourceDesk(source, verifier, report, SYSTEM_CLOCK)),
         },
       );

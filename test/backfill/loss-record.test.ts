@@ -5,11 +5,11 @@ import { OwnPlaces } from '../../src/backfill/own-places.ts';
 import type { MissingContent } from '../../src/catalog/missing-contents.ts';
 import type { BytesSource } from '../../src/chain/loss-judge.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
-import { NOTHING_HELD } from '../../src/view/held-bytes.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -53,7 +53,7 @@ async function scene(peers: readonly BytesSource[] = []) {
       isListed: () => false,
     },
     chain: { isCurrent: true },
-    own: new OwnPlaces({ store, sites: [], catalog, verifier, held: NOTHING_HELD, adoption: { isDone: true } }),
+    own: new OwnPlaces({ store, sites: [], catalog, verifier, held: new BlobCache(0), adoption: { isDone: true } }),
     peers,
     activity: new Activity(),
     clock: { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 },

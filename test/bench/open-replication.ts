@@ -11,6 +11,7 @@ import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { Pulse } from '../../src/core/pulse.ts';
 import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
 import { Spooler } from '../../src/ingest/spooler.ts';
+import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import { Replication } from '../../src/replication/replication.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
@@ -18,7 +19,6 @@ import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { declareBackendMetrics } from '../../src/storage/metrics.ts';
 import { RehashRule, type VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
-import { NOTHING_HELD } from '../../src/view/held-bytes.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 const GENESIS = parseBlockHash('ab'.repeat(32));
@@ -57,7 +57,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     },
     {
       ...modules,
-      held: NOTHING_HELD,
+      held: new BlobCache(0),
       damage: new DamageWatch(catalog, conditions, new Pulse(), [store.id, ...ids]),
       rehash: new RehashRule(hasher, {
         entries: 10_000,

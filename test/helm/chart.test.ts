@@ -117,8 +117,7 @@ describeWithHelm('the chart', () => {
   });
 
   test('every route of the API is reached, but for those of the machine itself', async () => {
-    const custom = { read: async () => ({ kind: 'absent' as const }) };
-    const { inject } = injectable(new FakeArchiveView(), new FakeChainView(), { custom });
+    const { inject } = injectable(new FakeArchiveView(), new FakeChainView());
     const described = z
       .object({ paths: z.record(z.string(), z.unknown()) })
       .parse((await inject('/openapi.json')).json());

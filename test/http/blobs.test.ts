@@ -118,7 +118,7 @@ describe('GET /v1/blobs/{version hash}', () => {
     view.reading = async () => ({ kind: 'found', blob: other });
     const answer = await inject(url);
     expect(answer.statusCode).toBe(500);
-    expect(reported).toMatchObject([{ error: { code: 'http/wrong-content' } }]);
+    expect(reported).toMatchObject([{ error: { code: 'archive/wrong-bytes' } }]);
   });
 });
 

@@ -85,8 +85,8 @@ describe('occurrences of a record', () => {
 
 describe('lost', () => {
   test('is 410 on our routes and 404 for clients that exist', async () => {
-    const { inject, chain } = archive();
-    chain.losses.set(ABSENT, { recordedAt: '2026-01-01T00:00:00.000Z', sources: ['node a'] });
+    const { inject, view } = archive();
+    view.losses.set(ABSENT, { recordedAt: '2026-01-01T00:00:00.000Z', sources: ['node a'] });
     for (const tail of ['', '/record', '/proof']) {
       const answer = await inject(`/v1/blobs/${ABSENT}${tail}`);
       expect(answer.json()).toMatchObject({ status: 410, code: 'blob/lost', sources: ['node a'] });

@@ -60,6 +60,7 @@ describe('a batch', () => {
       client: 'a',
       hold: async () => undefined,
       holdForSpeed: () => true,
+      isTight: () => false,
       letGo: () => undefined,
     });
     setImmediate(() => gone.abort(new Error('gone')));

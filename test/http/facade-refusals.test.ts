@@ -193,7 +193,7 @@ describe('a reader without a catalog refuses calls with an error', () => {
   async function reader(given: Given = {}) {
     const { view, chain } = archive();
     const parts = {
-      read: view.read.bind(view),
+      reader: view.reader,
       proofs: chain.proofs.bind(chain),
       record: async () => null,
       status: () => ({ version: '1', conditions: [] }),

@@ -60,7 +60,7 @@ describe('getnevmblobdata', () => {
   });
 
   test('says -32602 only for what is proved absent, or lost', async () => {
-    const { inject, chain, view } = archive();
+    const { inject, view } = archive();
     const absent = { code: -32602, message: `Could not find blob information for versionhash ${ABSENT}` };
     expect(await rpc(inject, 'getnevmblobdata', ABSENT, true)).toMatchObject({ status: 500, error: absent });
     view.reading = async () => ({
@@ -70,7 +70,7 @@ describe('getnevmblobdata', () => {
       retryAfterSeconds: 9,
     });
     expect(await rpc(inject, 'getnevmblobdata', ABSENT)).toMatchObject({ status: 503, error: { code: -32603 } });
-    chain.losses.set(ABSENT, { recordedAt: 'then', sources: [] });
+    view.losses.set(ABSENT, { recordedAt: 'then', sources: [] });
     expect(await rpc(inject, 'getnevmblobdata', ABSENT)).toMatchObject({ status: 500, error: absent });
   });
 

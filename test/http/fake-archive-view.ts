@@ -1,16 +1,24 @@
 import { ArchiveError } from '../../src/core/archive-errors.ts';
 import { encodeHex } from '../../src/core/blob/hex.ts';
 import { type HashType, type NamedHash, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
+import { BlobCache } from '../../src/reading/blob-cache.ts';
+import type { Gate } from '../../src/reading/gate.ts';
+import { type BlobLookup, type BytesSource, type CustomLookup, ProvenReader } from '../../src/reading/proven-reader.ts';
 import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import type {
   ArchiveStatus,
   ArchiveView,
-  BlobLookup,
+  Asking,
   ContentRecord,
   ListingPage,
   ListingQuery,
+  ProvenFile,
+  Reader,
+  RecordedAbsence,
   RecordLookup,
+  Withheld,
 } from '../../src/view/archive-view.ts';
 
 /** A blob that is what it says, made the way the archive makes it. */
@@ -95,32 +103,69 @@ export const HEALTHY: ArchiveStatus = {
 type Reading = (name: NamedHash, signal: AbortSignal) => Promise<BlobLookup>;
 
 /** Holds blobs, and answers as a test says. What it was asked is kept. */
-export class FakeArchiveView implements ArchiveView {
+export class FakeArchiveView implements ArchiveView, BytesSource, Gate {
   readonly blobs = new Map<string, VerifiedBlob>();
   readonly asked: { name: NamedHash; signal: AbortSignal }[] = [];
   readonly listed: ListingQuery[] = [];
+  readonly losses = new Map<string, RecordedAbsence>();
+  readonly reader: Reader;
+  /** What the gate says of every name. */
+  refusing: Withheld | null = null;
+  custom: CustomLookup = { kind: 'absent' };
   /** Instead of looking among the blobs. */
   reading: Reading | null = null;
   listing: ((query: ListingQuery) => ListingPage) | null = null;
   now: () => ArchiveStatus = () => HEALTHY;
+
+  constructor(cacheBytes = 0) {
+    this.reader = new ProvenReader(this, new BlobCache(cacheBytes), this);
+  }
 
   add(blob: VerifiedBlob): VerifiedBlob {
     this.blobs.set(blob.versionHash, blob);
     return blob;
   }
 
-  async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+  refusal(): Withheld | null {
+    return this.refusing;
+  }
+
+  async provenFile(): Promise<ProvenFile | null> {
+    return null;
+  }
+
+  async find(name: NamedHash, { signal, hold }: Asking): Promise<BlobLookup> {
+    await hold(MAX_BLOB_BYTES);
+    return await this.#look(name, signal);
+  }
+
+  /** Nine bytes, whatever is asked for. */
+  keepCustom(versionHash: string, keccak: string): void {
+    const name = { versionHash: parseVersionHash(versionHash), keccak: parseVersionHash(keccak) };
+    this.custom = { kind: 'found', blob: { ...name, bytes: bytesOf(9) } };
+  }
+
+  async findCustom(): Promise<CustomLookup> {
+    return this.custom;
+  }
+
+  async record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup> {
+    const lookup = this.refusing ?? (await this.#look(name, signal));
+    return lookup.kind === 'found' ? { kind: 'found', record: recordOf(lookup.blob) } : lookup;
+  }
+
+  async #look(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
+    const lookup = await this.#lookAmongBlobs(name, signal);
+    const loss = this.losses.get(name.versionHash);
+    return lookup.kind === 'found' || loss === undefined ? lookup : { kind: 'lost', loss };
+  }
+
+  async #lookAmongBlobs(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
     this.asked.push({ name, signal });
     if (this.reading !== null) return this.reading(name, signal);
     const blob = this.blobs.get(name.versionHash);
     if (blob === undefined || (name.hashType !== null && name.hashType !== blob.hashType)) return { kind: 'absent' };
     return { kind: 'found', blob };
-  }
-
-  async record(name: NamedHash, signal: AbortSignal): Promise<RecordLookup> {
-    const lookup = await this.read(name, signal);
-    if (lookup.kind === 'found') return { kind: 'found', record: recordOf(lookup.blob) };
-    return lookup.kind === 'unavailable' || lookup.kind === 'withheld' ? lookup : { kind: 'absent' };
   }
 
   list(query: ListingQuery): ListingPage {

@@ -1,7 +1,6 @@
 import {
   type BlockHash,
   type ContentName,
-  type NamedHash,
   parseBlockHash,
   parseTxId,
   sameContent,
@@ -19,7 +18,6 @@ import type {
   MinedOccurrence,
   PlaceLookup,
   ProofLookup,
-  RecordedAbsence,
   SafetyAnswer,
   TipLookup,
   TransactionLookup,
@@ -39,7 +37,6 @@ const txidOf = (name: ContentName): TxId => parseTxId(`${name.versionHash.slice(
 export class FakeChainView implements ChainView {
   readonly occurrences: MinedOccurrence[] = [];
   readonly unmined: WindowEntry[] = [];
-  readonly losses = new Map<string, RecordedAbsence>();
   /** Where given, everything that needs a current walk answers this. */
   trouble: ChainUnavailable | null = null;
   proving: ProofLookup | null = null;
@@ -107,10 +104,6 @@ export class FakeChainView implements ChainView {
 
   lastBlock(): LastBlock {
     return this.trouble ?? { kind: 'found', block: { height: this.finalHeight, hash: blockHashAt(this.finalHeight) } };
-  }
-
-  lost(name: NamedHash): RecordedAbsence | null {
-    return this.losses.get(name.versionHash) ?? null;
   }
 
   tip(): TipLookup {

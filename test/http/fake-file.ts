@@ -1,11 +1,11 @@
 import type { ContentName, HashType, VersionHash } from '../../src/core/blob/ids.ts';
-import type { ProvenBytes } from '../../src/view/archive-view.ts';
+import type { ProvenFile } from '../../src/view/archive-view.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 
 const PAGE_BYTES = 4_096;
 
 /** A proven file, of bytes that its position tells: more of them than a kernel takes cost no memory. */
-class FakeFile implements ProvenBytes {
+class FakeFile implements ProvenFile {
   readonly hashType: HashType;
   readonly versionHash: VersionHash;
   readonly sizeBytes: number;
@@ -48,16 +48,16 @@ export class FileView extends FakeArchiveView {
   reads = 0;
   /** From here on it is not what was proven any more. */
   changedFrom = Number.POSITIVE_INFINITY;
-  isWithheldNow = false;
 
-  constructor(name: ContentName, sizeBytes: number) {
-    super();
+  constructor(name: ContentName, sizeBytes: number, cacheBytes = 0) {
+    super(cacheBytes);
     this.name = name;
     this.sizeBytes = sizeBytes;
   }
 
-  isWithheld = (): boolean => this.isWithheldNow;
-  open = async (): Promise<ProvenBytes | null> => (this.isWithheldNow ? null : new FakeFile(this.name, this));
+  override async provenFile(): Promise<ProvenFile> {
+    return new FakeFile(this.name, this);
+  }
 
   /** The bytes that whoever gets all of it gets. */
   whole(): Buffer {

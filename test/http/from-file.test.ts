@@ -124,14 +124,13 @@ test('ranges, conditions and HEAD are answered from a file, and a withheld blob 
   expect([part.status, await bytesOf(part)]).toEqual([206, Buffer.of(1, 1, 1)]);
   expect((await get({ headers: { 'if-none-match': etag } })).status).toBe(304);
   expect((await get({ method: 'HEAD' })).headers.get('content-length')).toBe(String(LARGE_BYTES));
-  view.isWithheldNow = true;
-  view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
+  view.refusing = { kind: 'withheld', at: null, publicReason: null };
   expect((await get()).status).toBe(451);
 });
 
 test('while many ask for what is worth keeping in memory, few read all of it and the others get it from its file', async () => {
-  const view = new FileView(BLOB, LARGE_BYTES);
-  const server = await running(view, {}, undefined, { cacheBytes: 8 * 1_048_576 });
+  const view = new FileView(BLOB, LARGE_BYTES, 8 * 1_048_576);
+  const server = await running(view);
   const blob = hugeBlob();
   const path = `/v1/blobs/${blob.versionHash}`;
   view.name = blob;

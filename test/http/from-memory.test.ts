@@ -8,9 +8,9 @@ import { testOptions } from './harness.ts';
 const BLOB = blobOf(bytesOf(1_024));
 const PATH = `/v1/blobs/${BLOB.versionHash}`;
 
-async function cached(given: Partial<HttpOptions> = {}, view = new FakeArchiveView()) {
+async function cached(given: Partial<HttpOptions> = {}, view = new FakeArchiveView(1_048_576)) {
   view.add(BLOB);
-  const options = { ...testOptions(given.limits), cacheBytes: 1_048_576, ...given };
+  const options = { ...testOptions(given.limits), ...given };
   const server = await createHttpServer(view, new FakeChainView(), options);
   onTestFinished(async () => {
     await server.close();
@@ -62,19 +62,24 @@ test('where reading takes a token, memory takes one too', async () => {
 });
 
 test('what is withheld from now on is not given out of memory', async () => {
-  let isWithheld = false;
-  class WithholdingView extends FakeArchiveView {
-    isWithheld = () => isWithheld;
-  }
-  const view = new WithholdingView();
-  const { get } = await cached({}, view);
+  const { view, get } = await cached();
   expect((await get()).status).toBe(200);
   expect((await get()).status).toBe(200);
-  isWithheld = true;
-  view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
+  view.refusing = { kind: 'withheld', at: null, publicReason: null };
   expect((await get()).status).toBe(451);
-  isWithheld = false;
+  view.refusing = null;
   expect((await get()).status).toBe(200);
+});
+
+test('what is withheld while it is looked for is not given out, and kept for nobody', async () => {
+  const { view, get } = await cached();
+  view.reading = async () => {
+    view.refusing = { kind: 'withheld', at: null, publicReason: null };
+    return { kind: 'found', blob: BLOB };
+  };
+  expect((await get()).status).toBe(451);
+  expect((await get()).status).toBe(451);
+  expect(view.asked).toHaveLength(1);
 });
 
 test('a request id of the client comes back, and one that could do harm does not', async () => {
@@ -82,73 +87,4 @@ test('a request id of the client comes back, and one that could do harm does not
   await get();
   expect((await get({ 'x-request-id': 'mine-1' })).headers.get('x-request-id')).toBe('mine-1');
   expect((await get({ 'x-request-id': 'a b' })).headers.get('x-request-id')).not.toBe('a b');
-});
-
-/** An archive that gives small blobs at once. */
-class GlancingView extends FakeArchiveView {
-  isHidden = false;
-  fault: Error | null = null;
-  glances = 0;
-  isWithheld = () => this.isHidden;
-  glance = (versionHash: string) => {
-    this.glances += 1;
-    if (this.fault !== null) throw this.fault;
-    return this.blobs.get(versionHash) ?? null;
-  };
-}
-
-test('a small blob that no memory holds is read at once, with the same head and bytes', async () => {
-  const view = new GlancingView();
-  const { get } = await cached({ cacheBytes: 0 }, view);
-  const atOnce = await get();
-  const again = await get();
-  expect([view.glances, view.asked.length]).toEqual([2, 0]);
-  const common = await (await cached({ cacheBytes: 0 })).get();
-  const heads = [atOnce, again, common].map(({ headers }) => ({
-    ...Object.fromEntries(headers),
-    'x-request-id': '',
-    date: '',
-  }));
-  expect(heads[0]).toEqual(heads[2]);
-  expect(heads[1]).toEqual(heads[2]);
-  expect(Buffer.from(await atOnce.arrayBuffer())).toEqual(Buffer.from(BLOB.bytes));
-});
-
-test('what is withheld is not given at once either, nor what a fault of the disk hides', async () => {
-  const view = new GlancingView();
-  const { get, reported } = await cached({ cacheBytes: 0 }, view);
-  view.isHidden = true;
-  view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
-  expect((await get()).status).toBe(451);
-  expect(view.glances).toBe(0);
-  view.isHidden = false;
-  view.fault = new Error('the disk is gone');
-  const reason = { kind: 'unavailable', reason: 'store-fault', message: 'gone', retryAfterSeconds: 10 } as const;
-  view.reading = async () => reason;
-  expect((await get()).status).toBe(503);
-  expect(reported).toEqual([]);
-});
-
-test('tokens and limits stand before what is given at once', async () => {
-  const hex = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from('a token'))).toString('hex');
-  const closed = await cached(
-    { cacheBytes: 0, readTokens: TokenList.parse(`sha256:${hex}`, 'test') },
-    new GlancingView(),
-  );
-  expect((await closed.get()).status).toBe(401);
-  const limited = await cached({ cacheBytes: 0, limits: { ratePerSecond: 1 } }, new GlancingView());
-  const statuses = [];
-  for (let round = 0; round < 3; round += 1) statuses.push((await limited.get()).status);
-  expect(statuses).toEqual([200, 200, 429]);
-});
-
-test('ranges, conditions and HEAD of what is given at once are answered as ever', async () => {
-  const view = new GlancingView();
-  const { get } = await cached({ cacheBytes: 0 }, view);
-  const tag = (await get()).headers.get('etag') ?? '';
-  const part = await get({ range: 'bytes=1-3' });
-  expect([part.status, Buffer.from(await part.arrayBuffer())]).toEqual([206, Buffer.from(BLOB.bytes.slice(1, 4))]);
-  expect((await get({ 'if-none-match': tag })).status).toBe(304);
-  expect((await get({}, { method: 'HEAD' })).headers.get('content-length')).toBe('1024');
-  expect(view.asked).toHaveLength(0);
 });

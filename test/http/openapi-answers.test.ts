@@ -40,10 +40,9 @@ function archive(given: Parameters<typeof injectable>[2] = {}) {
   chain.mine(BLOB, 5);
   const window = new FakeWindowView();
   window.show([windowBlock(7, [windowBlob(1, 'custom')], true)]);
-  const custom = { read: async () => ({ kind: 'found' as const, bytes: bytesOf(9) }) };
+  view.keepCustom(HASH, ABSENT);
   const options = {
     window,
-    custom,
     inventory: new FakeInventory(),
     page: { files: async () => PAGE },
     metrics: declareHttpMetrics(new MetricsRegistry()),
@@ -158,9 +157,9 @@ describe('every answer is as the description says', () => {
     'what was taken down': ({ view }) => {
       view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
     },
-    'what is lost': ({ view, chain }) => {
+    'what is lost': ({ view }) => {
       view.reading = async () => ({ kind: 'absent' });
-      chain.losses.set(HASH, { recordedAt: 'then', sources: [] });
+      view.losses.set(HASH, { recordedAt: 'then', sources: [] });
     },
     'an error of the program': ({ view }) => {
       view.reading = () => Promise.reject(new Error('broken'));
@@ -231,7 +230,7 @@ describe('every answer is as the description says', () => {
     view.add(BLOB);
     const chain = new FakeChainView();
     const reader = {
-      read: view.read.bind(view),
+      reader: view.reader,
       proofs: chain.proofs.bind(chain),
       record,
       status: () => ({ version: '1', conditions: [] }),

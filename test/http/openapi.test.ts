@@ -38,6 +38,7 @@ describe('the description', () => {
       'get head /readyz',
       'get head /v1/window',
       'get head /v1/events',
+      'get head /v1/custom/{versionHash}/{keccak}',
       'get head /vh/{versionHash}',
       'get head /raw/vh/{versionHash}',
       'get head /get/{commitment}',

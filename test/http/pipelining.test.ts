@@ -12,14 +12,8 @@ const SMALL = Array.from({ length: 8 }, (_, index) => blobOf(bytesOf(900 + index
 const LARGE_REQUESTS = 240;
 const MIDWAY_BYTES = 4_000_000;
 
-/** Gives its blobs from the first request on without waiting. */
-class GlancingView extends FakeArchiveView {
-  isWithheld = () => false;
-  glance = (versionHash: string) => this.blobs.get(versionHash) ?? null;
-}
-
 async function pipeliningClient() {
-  const view = new GlancingView();
+  const view = new FakeArchiveView(1_048_576);
   for (const blob of [...LARGE, ...SMALL]) view.add(blob);
   const { port } = await running(view, { ratePerSecond: 0, concurrentPerClient: 0 });
   const client = await RawClient.open(port);

@@ -47,7 +47,7 @@ function troubled(given: Parameters<typeof injectable>[2] = {}) {
   const condition = { ...CONDITION, message: MESSAGE, hint: `Look at ${BUCKET}.` };
   view.now = () => ({ ...HEALTHY, node: { ...HEALTHY.node, name: NODE }, conditions: [condition] });
   view.reading = async () => ({ kind: 'unavailable', reason: 'store-fault', message: MESSAGE, retryAfterSeconds: 1 });
-  chain.losses.set('ab'.repeat(32), { recordedAt: 'then', sources: [`node ${NODE}`, BUCKET] });
+  view.losses.set('ab'.repeat(32), { recordedAt: 'then', sources: [`node ${NODE}`, BUCKET] });
   const registry = new MetricsRegistry();
   registry.counter({ name: 'calls_total', help: 'Calls.', labels: ['node'] }).inc({ node: NODE });
   const window = new FakeWindowView();

@@ -23,12 +23,12 @@ const RUN_MS = IS_CI ? 2_400_000 : 900_000;
 async function archive() {
   const view = new FakeArchiveView();
   const chain = new FakeChainView();
+  view.keepCustom('ab'.repeat(32), 'cd'.repeat(32));
   chain.mine(view.add(blobOf(bytesOf(300))), 5);
   const window = new FakeWindowView();
   window.show([windowBlock(7, [windowBlob(1, 'custom')], true)]);
   const given = {
     window,
-    custom: { read: async () => ({ kind: 'found' as const, bytes: bytesOf(9) }) },
     inventory: new FakeInventory(),
     page: { files: async () => new Map([['index.html', Buffer.from('<!doctype html>')]]) },
     metrics: declareHttpMetrics(new MetricsRegistry()),

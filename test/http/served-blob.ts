@@ -1,6 +1,6 @@
 import { Client } from 'undici';
 import { onTestFinished } from 'vitest';
-import type { BlobLookup } from '../../src/view/archive-view.ts';
+import type { BlobLookup } from '../../src/reading/proven-reader.ts';
 import { blobOf, bytesOf, FakeArchiveView, hugeBlob } from './fake-archive-view.ts';
 
 /** An archive with one blob of that size. */

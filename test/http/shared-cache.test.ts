@@ -25,8 +25,8 @@ function archive() {
     `/raw/vh/${BLOB.versionHash}`,
     `/get/0x00${BLOB.versionHash}`,
   ];
-  const custom = { read: async () => ({ kind: 'found' as const, bytes: bytesOf(9) }) };
-  return { view, chain, paths, given: { custom, page: { files: async () => PAGE } } };
+  view.keepCustom(BLOB.versionHash, BLOB.versionHash);
+  return { view, chain, paths, given: { page: { files: async () => PAGE } } };
 }
 
 describe('where reading takes a token', () => {

@@ -11,10 +11,10 @@ function withholding(publicReason: string | null = null) {
   const view = new FakeArchiveView();
   const chain = new FakeChainView();
   const { txid } = chain.mine(BLOB, 5);
-  view.reading = async () => ({ kind: 'withheld', at: '2026-01-01T00:00:00.000Z', publicReason });
+  view.add(BLOB);
+  view.refusing = { kind: 'withheld', at: '2026-01-01T00:00:00.000Z', publicReason };
   chain.proving = { kind: 'withheld', at: null, publicReason };
-  const custom = { read: async () => ({ kind: 'withheld' as const, publicReason }) };
-  return { txid, ...injectable(view, chain, { custom }) };
+  return { txid, ...injectable(view, chain, { facadeDialect: 'syscoin-4.4' }) };
 }
 
 test('says of a withheld blob that its operator withholds it, and nothing of a reason, on every route', async () => {
@@ -64,6 +64,12 @@ test('answers -32603 on the façade, in the same words', async () => {
   const { inject } = withholding();
   const { status, error } = await rpc(inject, 'getnevmblobdata', HASH, true);
   expect([status, error]).toEqual([503, { code: -32603, message: 'The operator withholds the blob' }]);
+});
+
+test('a list of the façade with data refuses as a whole what has a withheld blob in it', async () => {
+  const { inject } = withholding();
+  expect((await rpc(inject, 'listnevmblobdata', 0, 0, { getdata: true })).error?.code).toBe(-32_603);
+  expect((await rpc(inject, 'listnevmblobdata')).result).toMatchObject([{ versionhash: HASH }]);
 });
 
 test('describes the refusal without a word of compulsion', async () => {

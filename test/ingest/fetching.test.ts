@@ -5,6 +5,7 @@ import type { FetchOutcome, ListedBlob } from '../../src/node/blob-node.ts';
 import { archiveScene } from '../app/archive-under-test.ts';
 import { FakeBlobNode, NOW_SECONDS } from '../app/fake-blob-node.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -26,7 +27,7 @@ describe('fetching', () => {
     await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, spooled: 0, stored: 40 }));
     for (const blob of blobs) {
       expect(scene.node.askedFor(blob.versionHash)).toBe(1);
-      const lookup = await scene.archive.read({ versionHash: blob.versionHash, hashType: null }, NEVER);
+      const lookup = await readWhole(scene.archive, { versionHash: blob.versionHash, hashType: null }, NEVER);
       expect(lookup).toMatchObject({ kind: 'found', blob: { hashType: 'keccak256' } });
     }
   });
@@ -128,7 +129,7 @@ describe('fetching', () => {
     scene.start();
     await eventually(() => expect(scene.catalog.findWanted(versionHash)).toMatchObject({ lastErrorCode: code }));
     expect(await scene.store.stat(blob, NEVER)).toBeNull();
-    expect(await scene.archive.read({ versionHash, hashType: null }, NEVER)).toMatchObject({
+    expect(await readWhole(scene.archive, { versionHash, hashType: null }, NEVER)).toMatchObject({
       kind: 'unavailable',
       reason: 'not-fetched-yet',
     });
@@ -177,7 +178,7 @@ describe('fetching', () => {
     const { archive, catalog } = await reopened(before, dataDir);
     await eventually(() => expect(catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
     expect(node.requests).toEqual([]);
-    expect(await archive.read({ versionHash: blob.versionHash, hashType: null }, NEVER)).toMatchObject({
+    expect(await readWhole(archive, { versionHash: blob.versionHash, hashType: null }, NEVER)).toMatchObject({
       kind: 'found',
     });
   });

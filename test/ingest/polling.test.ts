@@ -4,6 +4,7 @@ import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { archiveScene } from '../app/archive-under-test.ts';
 import { FakeBlobNode, GENESIS } from '../app/fake-blob-node.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -38,7 +39,10 @@ describe('reading the list', () => {
     scene.start();
     await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/list-too-long' }]));
     const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
-    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    expect(await readWhole(scene.archive, unknown, NEVER)).toMatchObject({
+      kind: 'unavailable',
+      reason: 'cannot-tell',
+    });
   });
 
   test('entries that cannot be read are told and hold up no others; nothing is called absent meanwhile', async () => {
@@ -50,9 +54,12 @@ describe('reading the list', () => {
     const unreadable = { code: 'archive/unreadable-entries', blocksReadiness: false };
     await eventually(() => expect(scene.conditions.all()).toMatchObject([unreadable]));
     const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
-    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    expect(await readWhole(scene.archive, unknown, NEVER)).toMatchObject({
+      kind: 'unavailable',
+      reason: 'cannot-tell',
+    });
     scene.node.unreadable = 0;
-    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    await eventually(async () => expect(await readWhole(scene.archive, unknown, NEVER)).toEqual({ kind: 'absent' }));
     expect(scene.conditions.all()).toEqual([]);
   });
 
@@ -96,7 +103,7 @@ describe('a name that the last reading of the list did not have', () => {
     const scene = await archiveScene({ sweepMs: 600_000 });
     scene.start();
     const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
-    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    await eventually(async () => expect(await readWhole(scene.archive, unknown, NEVER)).toEqual({ kind: 'absent' }));
     return { ...scene, unknown };
   }
 
@@ -105,8 +112,8 @@ describe('a name that the last reading of the list did not have', () => {
     const blob = sampleBlob('just submitted', 50);
     node.publish(blob);
     const name = { versionHash: blob.versionHash, hashType: null };
-    expect(await archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'not-fetched-yet' });
-    await eventually(async () => expect(await archive.read(name, NEVER)).toMatchObject({ kind: 'found' }));
+    expect(await readWhole(archive, name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'not-fetched-yet' });
+    await eventually(async () => expect(await readWhole(archive, name, NEVER)).toMatchObject({ kind: 'found' }));
     const other = sampleBlob('submitted later', 50);
     node.publish(other);
     const record = await archive.record({ versionHash: other.versionHash, hashType: null }, NEVER);
@@ -117,7 +124,7 @@ describe('a name that the last reading of the list did not have', () => {
     const { node, archive } = await quietScene();
     node.pages.splice(0);
     const names = Array.from({ length: 300 }, (_, index) => sampleBlob(`made up ${index}`, 1).versionHash);
-    const asked = names.map((versionHash) => archive.read({ versionHash, hashType: null }, NEVER));
+    const asked = names.map((versionHash) => readWhole(archive, { versionHash, hashType: null }, NEVER));
     expect((await Promise.all(asked)).every(({ kind }) => kind === 'absent')).toBe(true);
     expect(node.pages.length).toBeLessThanOrEqual(2);
   });
@@ -125,9 +132,9 @@ describe('a name that the last reading of the list did not have', () => {
   test('is not absent while the node does not answer', async () => {
     const { node, archive, unknown } = await quietScene();
     node.listing = () => Promise.reject(unreachable());
-    expect(await archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    expect(await readWhole(archive, unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
     node.listing = null;
-    await eventually(async () => expect(await archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    await eventually(async () => expect(await readWhole(archive, unknown, NEVER)).toEqual({ kind: 'absent' }));
   });
 
   test('is not waited for by a client that has gone away', async () => {
@@ -139,7 +146,7 @@ describe('a name that the last reading of the list did not have', () => {
       return listed.promise;
     };
     const gone = new AbortController();
-    const answer = archive.read(unknown, gone.signal);
+    const answer = readWhole(archive, unknown, gone.signal);
     await begun.promise;
     gone.abort();
     expect(await answer).toMatchObject({ kind: 'unavailable' });
@@ -229,14 +236,17 @@ describe('what may be said of a name that nobody knows', () => {
 
   test('nothing before the list was read once', async () => {
     const scene = await archiveScene();
-    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    expect(await readWhole(scene.archive, unknown, NEVER)).toMatchObject({
+      kind: 'unavailable',
+      reason: 'cannot-tell',
+    });
     expect(scene.archive.status().conditions).toMatchObject([{ code: 'node/not-asked-yet', blocksReadiness: true }]);
   });
 
   test('absent, once the whole list was read', async () => {
     const scene = await archiveScene();
     scene.start();
-    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    await eventually(async () => expect(await readWhole(scene.archive, unknown, NEVER)).toEqual({ kind: 'absent' }));
     expect(await scene.archive.record(unknown, NEVER)).toEqual({ kind: 'absent' });
   });
 
@@ -245,18 +255,24 @@ describe('what may be said of a name that nobody knows', () => {
     scene.node.tipValue = { ...scene.node.tipValue, syncing: true };
     scene.start();
     await eventually(() => expect(scene.archive.status().list.sweptAt).not.toBeNull());
-    expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    expect(await readWhole(scene.archive, unknown, NEVER)).toMatchObject({
+      kind: 'unavailable',
+      reason: 'cannot-tell',
+    });
   });
 
   test('nothing while the node does not answer', async () => {
     const scene = await archiveScene();
     scene.start();
-    await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+    await eventually(async () => expect(await readWhole(scene.archive, unknown, NEVER)).toEqual({ kind: 'absent' }));
     scene.node.tipNow = async () => {
       throw unreachable();
     };
     await eventually(async () => {
-      expect(await scene.archive.read(unknown, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+      expect(await readWhole(scene.archive, unknown, NEVER)).toMatchObject({
+        kind: 'unavailable',
+        reason: 'cannot-tell',
+      });
     });
     expect(scene.archive.status().node.reachable).toBe(false);
   });
@@ -266,9 +282,9 @@ describe('what may be said of a name that nobody knows', () => {
     scene.start();
     const blob = sampleBlob('without a row', 50);
     const name = { versionHash: blob.versionHash, hashType: null };
-    await eventually(async () => expect(await scene.archive.read(name, NEVER)).toEqual({ kind: 'absent' }));
+    await eventually(async () => expect(await readWhole(scene.archive, name, NEVER)).toEqual({ kind: 'absent' }));
     await scene.store.put(blob, 'replace', NEVER);
-    expect(await scene.archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+    expect(await readWhole(scene.archive, name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
   });
 
   test('of a name that means one hash type, the other type does not count', async () => {
@@ -278,7 +294,11 @@ describe('what may be said of a name that nobody knows', () => {
     scene.start();
     await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
     const { versionHash } = blob;
-    expect(await scene.archive.read({ versionHash, hashType: 'keccak256' }, NEVER)).toMatchObject({ kind: 'found' });
-    expect(await scene.archive.read({ versionHash, hashType: 'blake2s256' }, NEVER)).toMatchObject({ kind: 'absent' });
+    expect(await readWhole(scene.archive, { versionHash, hashType: 'keccak256' }, NEVER)).toMatchObject({
+      kind: 'found',
+    });
+    expect(await readWhole(scene.archive, { versionHash, hashType: 'blake2s256' }, NEVER)).toMatchObject({
+      kind: 'absent',
+    });
   });
 });

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { storageFault } from '../../src/storage/errors.ts';
 import { type ArchiveScene, archiveScene } from '../app/archive-under-test.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -64,9 +65,9 @@ test('one that cannot be read keeps no other from being indexed, is not called a
   await eventually(() => expect(scene.catalog.totals().stored).toBe(good.length));
   await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/unreadable-files' }]));
   const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
-  await eventually(async () => expect(await scene.archive.read(unknown, NEVER)).toEqual({ kind: 'absent' }));
+  await eventually(async () => expect(await readWhole(scene.archive, unknown, NEVER)).toEqual({ kind: 'absent' }));
   const name = { versionHash: bad.versionHash, hashType: null };
-  expect(await scene.archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable' });
+  expect(await readWhole(scene.archive, name, NEVER)).toMatchObject({ kind: 'unavailable' });
   expect(scene.catalog.isRebuilt()).toBe(false);
   mend();
   await running.stop();

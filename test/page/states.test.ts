@@ -227,7 +227,7 @@ describeInBrowser('what an operator sees', () => {
       retryAfterSeconds: 1,
     } as const;
     const reader = {
-      read: view.read.bind(view),
+      reader: view.reader,
       proofs: async () => noProof,
       record: async () => null,
       status: () => ({ version: '0.1.0', conditions: [CONDITION] }),

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { ChainQuestions } from '../../src/reading/chain-questions.ts';
+import { CatalogGate } from '../../src/reading/gate.ts';
+import { recordedLoss } from '../../src/reading/recorded-loss.ts';
 import type { NotCurrent } from '../../src/view/chain-state.ts';
 import { type CatalogSetup, openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
 
@@ -16,6 +18,7 @@ function scene(setup: CatalogSetup = {}) {
   catalog.chain.useFinality('chainlock');
   const questions = new ChainQuestions({
     catalog,
+    gate: new CatalogGate(catalog),
     node: { header: () => Promise.reject(new Error('No node.')) },
     records: [],
     poller: { isListCurrent: () => now.list },
@@ -161,10 +164,10 @@ describe('stored and final', () => {
     mine(100, 'a');
     catalog.losses.record([{ ...nameOf('a'), upToHeight: 100, deadlineSeconds: 1, answers: [] }]);
     expect(ask(questions, 'a')).toEqual([false]);
-    expect(questions.lost({ ...nameOf('a'), hashType: null })).toMatchObject({ sources: [] });
+    expect(recordedLoss(catalog, { ...nameOf('a'), hashType: null })).toMatchObject({ sources: [] });
     // A later occurrence has a deadline of its own.
     mine(101, 'a');
-    expect(questions.lost({ ...nameOf('a'), hashType: null })).toBeNull();
+    expect(recordedLoss(catalog, { ...nameOf('a'), hashType: null })).toBeNull();
     expect(ask(questions, 'a')).toBe('not-placed');
   });
 });

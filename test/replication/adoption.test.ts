@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { archiveScene } from '../app/archive-under-test.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -85,5 +86,5 @@ test('one that was interrupted is begun anew by the next process, though some ro
 test('until it is done, nothing is called absent', async () => {
   const scene = await archiveScene({ dataDir: await orphanedFolder() });
   const name = { versionHash: sampleBlob('nowhere', 1).versionHash, hashType: null };
-  expect(await scene.archive.read(name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
+  expect(await readWhole(scene.archive, name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
 });

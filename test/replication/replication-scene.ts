@@ -5,6 +5,7 @@ import type { BlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
+import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
@@ -14,7 +15,6 @@ import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { RehashRule, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
-import { NOTHING_HELD } from '../../src/view/held-bytes.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 import { NEVER } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -62,7 +62,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     {
       backends,
       store,
-      held: NOTHING_HELD,
+      held: new BlobCache(0),
       catalog,
       rehash,
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { readWhole } from '../read-whole.ts';
 import { nameOf, Scene, type SceneBlob } from './archive-on-devnode.ts';
 
 const NEVER = new AbortController().signal;
@@ -82,7 +83,7 @@ async function expectTrueClaims(scene: Scene, withheld: ReadonlySet<string>): Pr
     const name = nameOf(blob.versionHash);
     // First the claim, then the bytes: what is not safe yet may be so a moment later.
     const told = scene.archive.chainView.storedAndFinal([name.versionHash]);
-    const lookup = await scene.archive.read(name, NEVER);
+    const lookup = await readWhole(scene.archive, name, NEVER);
     if (withheld.has(blob.versionHash)) {
       expect(lookup.kind).toBe('withheld');
       expect(told).toEqual({ kind: 'told', safe: [false] });

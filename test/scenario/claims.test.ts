@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
+import { readWhole } from '../read-whole.ts';
 import { BLOCK_SECONDS, nameOf, Scene } from './archive-on-devnode.ts';
 
 const NEVER = new AbortController().signal;
@@ -83,7 +84,7 @@ async function expectTrueClaims(scene: Scene): Promise<void> {
     const record = await scene.record(versionHash);
     if (record === null) continue;
     if (record.state === 'stored') {
-      const lookup = await scene.archive.read(nameOf(versionHash), NEVER);
+      const lookup = await readWhole(scene.archive, nameOf(versionHash), NEVER);
       expect(lookup.kind === 'found' && Buffer.from(lookup.blob.bytes).equals(bytes)).toBe(true);
     }
     for (const occurrence of record.occurrences.filter(({ state }) => state === 'final')) {

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { readWhole } from '../read-whole.ts';
 import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 /** Same seed, same clock, same submissions: the same chain, byte for byte, until one of them does something else. */
@@ -139,7 +140,7 @@ test('the followed node goes away in a conflict: nothing of the other branch is 
     const last = chainView.lastBlock();
     if (last.kind === 'found') expect(last.block.height).toBeLessThanOrEqual(common);
     // The other node lists it, and it was fetched from nobody yet: that is no reason to call it absent.
-    expect((await scene.archive.read({ versionHash, hashType: null }, NEVER)).kind).not.toBe('absent');
+    expect((await readWhole(scene.archive, { versionHash, hashType: null }, NEVER)).kind).not.toBe('absent');
   };
   await expectNothingClaimed();
   await scene.node.goAway();

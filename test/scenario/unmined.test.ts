@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readWhole } from '../read-whole.ts';
 import { HOUR_BLOCKS, nameOf, Scene } from './archive-on-devnode.ts';
 
 const NEVER = new AbortController().signal;
@@ -33,12 +34,12 @@ describe('a transaction that nobody mines', () => {
     expect(safe()).toMatchObject({ kind: 'told', safe: [false] });
     node.dropTransaction(blob.txid);
     await pass(scene, 14);
-    expect((await scene.archive.read(nameOf(blob.versionHash), NEVER)).kind).toBe('found');
+    expect((await readWhole(scene.archive, nameOf(blob.versionHash), NEVER)).kind).toBe('found');
     await pass(scene, 2);
     await scene.until('let go', async () => (await scene.record(blob.versionHash)) === null);
     await scene.until(
       'absent',
-      async () => (await scene.archive.read(nameOf(blob.versionHash), NEVER)).kind === 'absent',
+      async () => (await readWhole(scene.archive, nameOf(blob.versionHash), NEVER)).kind === 'absent',
     );
     expect(safe()).toMatchObject({ kind: 'told', safe: [false] });
     // Sent again, and mined.

@@ -71,6 +71,18 @@ export function parseNamedHash(text: string): NamedHash {
   return { versionHash: parseVersionHash(bare), hashType: null };
 }
 
+/** Bytes that match neither hash of their version hash: named by it, and by the hash that they do have. */
+export interface CustomName {
+  readonly versionHash: VersionHash;
+  /** Keccak256 of the bytes. */
+  readonly keccak: VersionHash;
+}
+
+/** Checked against the keccak256 in their name, and never verified. */
+export interface CustomBytes extends CustomName {
+  readonly bytes: Uint8Array;
+}
+
 export function sameContent(a: ContentName, b: ContentName): boolean {
   return a.versionHash === b.versionHash && a.hashType === b.hashType;
 }

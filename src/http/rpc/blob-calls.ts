@@ -1,7 +1,7 @@
 import { type ContentName, type NamedHash, parseTxId, parseVersionHash } from '../../core/blob/ids.ts';
-import type { ArchiveView, ContentRecord } from '../../view/archive-view.ts';
+import { type ArchiveView, type ContentRecord, ROOM_IS_MADE } from '../../view/archive-view.ts';
 import type { ChainView, MinedOccurrence, WindowEntry } from '../../view/chain-view.ts';
-import { readBlob } from '../blob-lookup.ts';
+import { dropGiven, wholeOf } from '../given-body.ts';
 import type { ReplyPart } from './reply-body.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';
 import type { RpcParams } from './rpc-params.ts';
@@ -46,7 +46,7 @@ export async function getBlob(
   allowance.bytesLeft -= blob.record.sizeBytes;
   if (allowance.bytesLeft < 0) throw rpcFault('The answer would be too large; ask for fewer blobs at a time', 1);
   await hold(blob.record.sizeBytes);
-  return [`${info.slice(0, -1)},"data":"`, { hexOf: await bytesOf(view, chain, blob.name, signal) }, '"}'];
+  return [`${info.slice(0, -1)},"data":"`, { hexOf: await bytesOf(view, blob.name, signal) }, '"}'];
 }
 
 /** `listnevmblobdata`: what is held of the current window. */
@@ -72,7 +72,7 @@ export async function listBlobs(
   await hold(dataBytes);
   const parts: ReplyPart[] = [];
   for (const entry of page) {
-    const bytes = await bytesOf(view, chain, entry, signal);
+    const bytes = await bytesOf(view, entry, signal);
     const info = JSON.stringify(listed(entry, dialect)).slice(0, -1);
     parts.push(`${parts.length === 0 ? '' : ','}${info},"data":"`, { hexOf: bytes }, '"}');
   }
@@ -88,7 +88,7 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   const lookup = await view.record(named, signal);
   if (lookup.kind === 'withheld') throw withheld(lookup.publicReason);
   if (lookup.kind === 'found' && lookup.record.state === 'withheld') throw withheld(lookup.record.publicReason);
-  if (chain.lost(named) !== null && (lookup.kind !== 'found' || lookup.record.state === 'seen')) throw absent(asked);
+  if (lookup.kind === 'lost') throw absent(asked);
   if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
   // While the walk is behind, what was asked for can also be a transaction that it has not come to.
   if (lookup.kind === 'absent' && mined.kind === 'unavailable') throw rpcFault(mined.message, mined.retryAfterSeconds);
@@ -101,7 +101,11 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   if (lookup.kind === 'absent') throw rpcFault('The chain names a blob that the archive does not know');
   const { record } = lookup;
   const { hashType, versionHash } = record;
-  if (hashType === null || record.state === 'seen') throw rpcFault('Its bytes are not here yet', 5);
+  if (hashType === null || record.state === 'seen') {
+    const given = await view.reader.open(named, { ...ROOM_IS_MADE, signal });
+    if (given.kind === 'memory' || given.kind === 'file') dropGiven(given);
+    throw given.kind === 'lost' ? absent(asked) : rpcFault('Its bytes are not here yet', 5);
+  }
   const name = { hashType, versionHash };
   const newest = chain.newestOccurrence(name);
   if (newest.kind === 'unavailable') throw rpcFault(newest.message, newest.retryAfterSeconds);
@@ -109,20 +113,25 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   return { name, record, newest: last, place: mined.kind === 'found' ? mined.occurrence : last };
 }
 
-async function bytesOf(
-  view: ArchiveView,
-  chain: ChainView,
-  name: ContentName,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
-  const lookup = await readBlob(view, name, signal);
-  if (lookup.kind === 'found') return lookup.blob.bytes;
-  if (lookup.kind === 'withheld') throw withheld(lookup.publicReason);
-  if (chain.lost(name) !== null) throw absent(name.versionHash);
-  // Known a moment ago: "absent" would be a contradiction, not a proof.
-  throw lookup.kind === 'unavailable'
-    ? rpcFault(lookup.message, lookup.retryAfterSeconds)
-    : rpcFault('The bytes cannot be found now');
+/** Into memory that is held for it. */
+async function bytesOf({ reader }: ArchiveView, name: ContentName, signal: AbortSignal): Promise<Uint8Array> {
+  const given = await reader.open(name, { ...ROOM_IS_MADE, signal });
+  switch (given.kind) {
+    case 'memory':
+    case 'file':
+      return await wholeOf(given);
+    case 'withheld':
+      throw withheld(given.publicReason);
+    case 'lost':
+      throw absent(name.versionHash);
+    case 'unavailable':
+      throw rpcFault(given.message, given.retryAfterSeconds);
+    case 'absent':
+      // Known a moment ago: "absent" would be a contradiction, not a proof.
+      throw rpcFault('The bytes cannot be found now');
+    default:
+      return given satisfies never;
+  }
 }
 
 /** -32603 and not -32602, which would say that it never was. */

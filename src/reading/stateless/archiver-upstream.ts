@@ -9,8 +9,9 @@ import { decodeOccurrenceRecord } from '../../verify/decode-occurrence-record.ts
 import { VerifyError } from '../../verify/errors.ts';
 import type { OccurrenceRecord } from '../../verify/occurrence-record.ts';
 import type { Verifier } from '../../verify/verified-blob.ts';
-import type { BlobLookup, Unavailable } from '../../view/archive-view.ts';
+import type { NotGiven, Unavailable } from '../../view/archive-view.ts';
 import type { ProofLookup } from '../../view/chain-view.ts';
+import type { BlobLookup } from '../proven-reader.ts';
 
 export interface UpstreamOptions {
   /** Where the archiver's API is; a path in front of it is kept. */
@@ -33,7 +34,7 @@ const PROBLEM = z.looseObject({
 const PROOFS = z.object({ records: z.array(z.unknown()).max(64) });
 
 /** What an archiver says of a blob, not decoded: the room of HTTP knows its form. */
-export type RecordAnswer = { readonly kind: 'found'; readonly json: unknown } | Exclude<BlobLookup, { kind: 'found' }>;
+export type RecordAnswer = { readonly kind: 'found'; readonly json: unknown } | NotGiven;
 
 interface Answered {
   readonly status: number;
@@ -132,7 +133,7 @@ function spelled({ versionHash, hashType }: NamedHash): string {
 }
 
 /** Only in the archiver's own words: a balancer in between says 404 for reasons of its own. */
-function meaningOf({ status, retryAfterSeconds, body }: Answered): Exclude<BlobLookup, { kind: 'found' }> {
+function meaningOf({ status, retryAfterSeconds, body }: Answered): NotGiven {
   const problem = PROBLEM.safeParse(jsonOf(body));
   const { code = '', recordedAt = '', sources = [], publicReason } = problem.success ? problem.data : {};
   if (status === 404 && code === 'blob/absent') return { kind: 'absent' };

@@ -1,5 +1,7 @@
 import { HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
 import { StorageError } from '../../storage/errors.ts';
+import type { Unavailable, Withheld } from '../../view/archive-view.ts';
+import type { Gate } from '../gate.ts';
 import { namesListedIn } from '../withhold/withheld-file.ts';
 import { type WithheldRecordStore, withheldRecordsIn } from '../withhold/withheld-records.ts';
 
@@ -18,8 +20,8 @@ export interface WithheldOptions {
   readonly file: string | null;
 }
 
-/** Which names may not be served, of every store as it was last read. */
-export class WithheldNames {
+/** Which names may not be served, of every store as it was last read. Until all were read once, none may. */
+export class WithheldNames implements Gate {
   readonly #options: WithheldOptions;
   readonly #bySource = new Map<string, ReadonlyMap<string, WithheldName>>();
 
@@ -34,13 +36,16 @@ export class WithheldNames {
     return sources.filter((source) => !this.#bySource.has(source));
   }
 
-  /** null: no source withholds it, as far as they were read. */
-  find({ versionHash, hashType }: NamedHash): WithheldName | null {
+  refusal({ versionHash, hashType }: NamedHash): Withheld | Unavailable | null {
     const types = hashType === null ? HASH_TYPES : [hashType];
     const found = [...this.#bySource.values()].flatMap((names) => {
       return types.flatMap((type) => names.get(`${type}/${versionHash}`) ?? []);
     });
-    return found.find(({ publicReason }) => publicReason !== null) ?? found[0] ?? null;
+    const told = found.find(({ publicReason }) => publicReason !== null) ?? found[0];
+    if (told !== undefined) return { kind: 'withheld', ...told };
+    if (this.unread.length === 0) return null;
+    const message = 'It is not known yet what may not be served.';
+    return { kind: 'unavailable', reason: 'cannot-tell', message, retryAfterSeconds: 5 };
   }
 
   /** Reads all sources anew; what one of them fails with is given back, and its last known names go on counting. */

@@ -3,7 +3,6 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { encodeHex } from '../../core/blob/hex.ts';
 import { parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
 import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
-import type { CustomLookup, CustomView } from '../../view/custom-view.ts';
 import { matchesAnyHash } from './adopt-custom.ts';
 import type { CustomCopies } from './custom-copies.ts';
 import type { CustomPlaces } from './custom-places.ts';
@@ -23,7 +22,7 @@ const REMEMBERED = 10_000;
  * kept under its own hash, apart from everything that is proven. It is never verified, and it is not done with that: the
  * content stays in the queue, where every node is asked for it again.
  */
-export class CustomKeeper implements CustomView {
+export class CustomKeeper {
   readonly #modules: CustomModules;
   readonly #lastSeen = new LRUCache<VersionHash, VersionHash>({ max: REMEMBERED });
 
@@ -46,16 +45,5 @@ export class CustomKeeper implements CustomView {
     catalog.custom.record(name, bytes.length, places.folder.id);
     copies.news.ring();
     return true;
-  }
-
-  async read(versionHash: VersionHash, keccak: VersionHash, signal: AbortSignal): Promise<CustomLookup> {
-    const { catalog, places } = this.#modules;
-    const name = { versionHash, keccak };
-    const either = { versionHash, hashType: null };
-    if (catalog.withheld.has(either)) return { kind: 'withheld', publicReason: catalog.withheld.publicReason(either) };
-    if (!catalog.custom.isKnown(name)) return { kind: 'absent' };
-    const { bytes, fault } = await places.find(name, signal);
-    if (bytes !== null) return { kind: 'found', bytes };
-    return { kind: 'unavailable', message: fault?.message ?? 'No copy of it is whole now.' };
   }
 }

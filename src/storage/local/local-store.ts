@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ContentName, VersionHash } from '../../core/blob/ids.ts';
+import type { ContentName } from '../../core/blob/ids.ts';
 import type { FileIdentity, UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import { type StorageError, storageFault } from '../errors.ts';
 import {
@@ -131,15 +131,6 @@ export class LocalStore implements ObjectStore {
       }
       return { blob: { hashType, versionHash, bytes: file.bytes }, identity: file.identity };
     });
-  }
-
-  /** A small blob under these 32 bytes, at once; null: none is small. Not proven: hash it before it leaves. */
-  small(versionHash: VersionHash): (UnverifiedBlob & ContentName) | null {
-    try {
-      return this.#rows.getEither(versionHash);
-    } catch (cause) {
-      throw storageFault(this.id, 'get', cause);
-    }
   }
 
   /** The file of a large blob, to be read in parts; null: it has none. The caller closes it. */

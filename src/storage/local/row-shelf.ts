@@ -1,10 +1,10 @@
 import Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type ContentName, parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
+import { type ContentName, parseVersionHash } from '../../core/blob/ids.ts';
 import { openDurableDatabase } from '../../core/sqlite/durable-database.ts';
 import { GroupCommit } from '../../core/sqlite/group-commit.ts';
 import { hashTypeCode, hashTypeFrom } from '../../core/sqlite/hash-type-code.ts';
-import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { ListedBlob } from '../object-store.ts';
 
 const SCHEMA = `
@@ -54,7 +54,6 @@ export class RowShelf {
   readonly #insert: Database.Statement;
   readonly #replace: Database.Statement;
   readonly #select: Database.Statement;
-  readonly #either: Database.Statement;
   readonly #measure: Database.Statement;
   readonly #page: Database.Statement;
   readonly #remove: Database.Statement;
@@ -78,7 +77,7 @@ export class RowShelf {
     );
     this.#replace = this.#database.prepare('UPDATE blob SET bytes = ? WHERE version_hash = ? AND hash_type = ?');
     this.#select = this.#database.prepare('SELECT bytes FROM blob WHERE version_hash = ? AND hash_type = ?').pluck();
-    this.#either = this.#database.prepare('SELECT hash_type, bytes FROM blob WHERE version_hash = ?').raw();
+
     this.#measure = this.#database
       .prepare('SELECT length(bytes) FROM blob WHERE version_hash = ? AND hash_type = ?')
       .pluck();
@@ -115,16 +114,6 @@ export class RowShelf {
   get(name: ContentName): Uint8Array | null {
     const found = this.#select.get(key(name), hashTypeCode(name.hashType));
     return found === undefined ? null : bytesRow.parse(found);
-  }
-
-  /** What lies under these 32 bytes, whichever hash made them: one look instead of two. */
-  getEither(versionHash: VersionHash): (UnverifiedBlob & ContentName) | null {
-    const found = this.#either.get(Buffer.from(versionHash, 'hex'));
-    if (found === undefined) return null;
-    // By hand: this is most of what the commonest request costs here, and a schema would double it.
-    const [code, bytes]: readonly unknown[] = Array.isArray(found) ? found : [];
-    if (typeof code !== 'number' || !Buffer.isBuffer(bytes)) throw new TypeError('a row of blob holds other columns');
-    return { hashType: hashTypeFrom(code), versionHash, bytes };
   }
 
   stat(name: ContentName): { readonly sizeBytes: number } | null {

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { clauseOf } from '../../core/blob/errors.ts';
-import type { ContentName, VersionHash } from '../../core/blob/ids.ts';
+import type { ContentName } from '../../core/blob/ids.ts';
 import { isDamagedDatabase } from '../../core/sqlite/damage.ts';
-import type { UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
+import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import { StorageError } from '../errors.ts';
 import type { ListedBlob } from '../object-store.ts';
 import { syncFolder } from './durable-file.ts';
@@ -70,10 +70,6 @@ export class SmallRows {
 
   get(name: ContentName): Uint8Array | null {
     return this.#doing((shelf) => shelf.get(name));
-  }
-
-  getEither(versionHash: VersionHash): (UnverifiedBlob & ContentName) | null {
-    return this.#doing((shelf) => shelf.getEither(versionHash));
   }
 
   stat(name: ContentName): { readonly sizeBytes: number } | null {

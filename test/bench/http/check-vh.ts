@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { parseVersionHash, type VersionHash } from '../../../src/core/blob/ids.ts';
 import { ChainQuestions } from '../../../src/reading/chain-questions.ts';
+import { CatalogGate } from '../../../src/reading/gate.ts';
 import { fill, insertMicroseconds, open } from '../chain-catalog.ts';
 import type { Figure } from '../figure.ts';
 
@@ -18,6 +19,7 @@ function askedMicroseconds(path: string): number {
   const tip = catalog.chain.state.tip?.height ?? 0;
   const questions = new ChainQuestions({
     catalog,
+    gate: new CatalogGate(catalog),
     node: { header: () => Promise.reject(new Error('No node.')) },
     records: [],
     poller: { isListCurrent: () => true },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listBlobs } from '../../../src/storage/object-store.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
+import { readWhole } from '../../read-whole.ts';
 import { NEVER } from '../../sample-blobs.ts';
 import { HOUR_BLOCKS, nameOf, Scene } from '../../scenario/archive-on-devnode.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
@@ -28,7 +29,7 @@ describeWithServers('a backend that is killed in the middle', () => {
     expect(scene.archive.status()).toMatchObject({ content: { seen: 0 }, chain: { lost: 0 } });
     await scene.until('somebody is told', () => scene.conditions().includes('storage/unreachable'));
     for (const { versionHash } of mined.slice(-5)) {
-      expect((await scene.archive.read(nameOf(versionHash), NEVER)).kind).toBe('found');
+      expect((await readWhole(scene.archive, nameOf(versionHash), NEVER)).kind).toBe('found');
     }
     await s3.resume();
     await scene.caughtUp();

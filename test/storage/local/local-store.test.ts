@@ -41,17 +41,6 @@ describeObjectStore('the local store', ['blob', 'custom', 'record', 'evidence'],
   return { store, overwrite };
 });
 
-test('a small blob is had at once by its 32 bytes alone, and a large one is not small', async () => {
-  const store = await open(temporaryFolder());
-  const rows = [sampleBlob('a row', 300), sampleBlob('another', 1, 'blake2s256')];
-  const file = sampleBlob('file', ROW_LIMIT_BYTES + 1);
-  for (const blob of [...rows, file]) await store.put(blob, 'replace', NEVER);
-  for (const { hashType, versionHash, bytes } of rows) {
-    expect(store.small(versionHash)).toEqual({ hashType, versionHash, bytes: Buffer.from(bytes) });
-  }
-  expect(store.small(file.versionHash)).toBeNull();
-});
-
 test('large blobs are files named for their content, small ones are rows and no files', async () => {
   const folder = temporaryFolder();
   const store = await open(folder);

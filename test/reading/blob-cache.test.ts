@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BlobCache } from '../../src/http/blob-cache.ts';
+import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
 import { nameOf, sampleBlob } from '../sample-blobs.ts';

@@ -1,23 +1,26 @@
 import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
-import { type ContentName, HASH_TYPES, type NamedHash, type VersionHash } from '../core/blob/ids.ts';
+import { type ContentName, type CustomName, HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Adoption } from '../replication/adoption.ts';
 import type { CacheFill } from '../replication/cache-fill.ts';
 import type { Copies } from '../replication/copies.ts';
+import type { CustomPlaces } from '../replication/custom/custom-places.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
 import type { Site } from '../replication/site.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
-import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
-import type { BlobLookup, ProvenBytes, Unavailable, UnavailableReason, Withheld } from '../view/archive-view.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import type { Asking, Lost, ProvenFile, Unavailable, UnavailableReason } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
-import { ProvenFile } from './proven-file.ts';
+import { LocalFile } from './local-file.ts';
+import type { BlobLookup, BytesSource, CustomLookup } from './proven-reader.ts';
+import { recordedLoss } from './recorded-loss.ts';
 
-export interface ReaderModules {
+export interface ArchiveBytesModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly copies: Copies;
@@ -30,6 +33,7 @@ export interface ReaderModules {
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: Adoption;
   readonly chain: Pick<ChainState, 'isCurrent' | 'hasConflict'>;
+  readonly custom: Pick<CustomPlaces, 'find'>;
 }
 
 /** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
@@ -38,33 +42,24 @@ const MOST_ABSENCE_QUESTIONS = 16;
 const ABSENCE_MS = 5_000;
 const ABSENCE_ENTRIES = 10_000;
 
-/** Gives bytes only when they are proven, and says "absent" only when that is. */
-export class ArchiveReader {
-  readonly #modules: ReaderModules;
+/** Everything that an archive can find by a name: it gives bytes only when they are proven, and says "absent" only when that is. */
+export class ArchiveBytes implements BytesSource {
+  readonly #modules: ArchiveBytesModules;
   readonly #absentUntilMs = new LRUCache<string, number>({ max: ABSENCE_ENTRIES });
   #absenceQuestions = 0;
 
-  constructor(modules: ReaderModules) {
+  constructor(modules: ArchiveBytesModules) {
     this.#modules = modules;
   }
 
-  /** null: nobody forbids it to be given out. */
-  refusal(name: NamedHash): Withheld | null {
-    const { withheld } = this.#modules.catalog;
-    const [first] = withheld.find(name);
-    if (first === undefined) return null;
-    return { kind: 'withheld', at: new Date(first.atMs).toISOString(), publicReason: withheld.publicReason(name) };
-  }
-
-  async read(name: NamedHash, signal: AbortSignal): Promise<BlobLookup> {
-    const refusal = this.refusal(name);
-    if (refusal !== null) return refusal;
+  async find(name: NamedHash, { signal, hold }: Asking): Promise<BlobLookup> {
     const { store, cacheFill } = this.#modules;
     const known = this.entriesOf(name);
     const faults: StorageError[] = [];
     try {
       for (const entry of known) {
         if (entry.state === 'seen') continue;
+        await hold(entry.sizeBytes);
         const search = await this.#modules.copies.find(entry, signal);
         this.#modules.damage.reportClaimed(entry, search.bad);
         if (search.found !== null) {
@@ -73,51 +68,48 @@ export class ArchiveReader {
         }
         faults.push(...search.faults);
       }
+      const lost = this.lost(name);
+      if (lost !== null) return lost;
       const [fault] = faults;
       if (fault !== undefined) return unavailable('store-fault', fault.message, 10);
       if (known.length > 0) {
         return unavailable('damaged', 'The copy here is damaged; it is fetched again while the node has it.', 30);
       }
-      return (await this.absence(name, signal)) ?? { kind: 'absent' };
+      return await this.absence(name, signal);
     } catch (error) {
       if (error instanceof StorageError) return unavailable('store-fault', error.message, 10);
       throw error;
     }
   }
 
-  /** A file that this process has hashed since it last changed; null: read and prove it. */
-  async open({ versionHash, hashType }: NamedHash, signal: AbortSignal): Promise<ProvenBytes | null> {
+  async findCustom(name: CustomName, { signal, hold }: Asking): Promise<CustomLookup> {
+    const { catalog, custom } = this.#modules;
+    if (!catalog.custom.isKnown(name)) return { kind: 'absent' };
+    await hold(MAX_BLOB_BYTES);
+    const { bytes, fault } = await custom.find(name, signal);
+    if (bytes !== null) return { kind: 'found', blob: { ...name, bytes } };
+    return unavailable('store-fault', fault?.message ?? 'No copy of it is whole now.', 10);
+  }
+
+  /** A file that this process has hashed since it last changed; null: find and prove it. */
+  async provenFile({ versionHash, hashType }: NamedHash, signal: AbortSignal): Promise<ProvenFile | null> {
     const { store, rehash } = this.#modules;
     for (const type of hashType === null ? HASH_TYPES : [hashType]) {
       const name = { hashType: type, versionHash };
-      if (!rehash.knows(name) || this.isWithheld(name)) continue;
-      const proven = this.#proven(name, await store.openFile(name, signal).catch(faultless));
-      if (proven !== null) return proven;
+      if (!rehash.knows(name)) continue;
+      const file = await store.openFile(name, signal).catch(faultless);
+      if (file === null) continue;
+      const identity = file.identity();
+      if (rehash.holds(name, identity)) return new LocalFile(name, file, identity);
+      file.close();
     }
     return null;
   }
 
-  #proven(name: ContentName, file: OpenBlobFile | null): ProvenBytes | null {
-    if (file === null) return null;
-    const identity = file.identity();
-    if (this.#modules.rehash.holds(name, identity)) return new ProvenFile(name, file, identity);
-    file.close();
-    return null;
-  }
-
-  /**
-   * A small blob that lies here, read and hashed at once; null: `read` has to look, and says what is wrong. While the
-   * catalog is made anew nothing is: what may not be given out is read together with it. Throws what the disk says.
-   */
-  glance(versionHash: VersionHash): VerifiedBlob | null {
-    const { store, rehash, adoption } = this.#modules;
-    if (!adoption.isDone || this.isWithheld({ versionHash, hashType: null })) return null;
-    const found = store.small(versionHash);
-    return found === null ? null : rehash.prove(found, found.bytes, null);
-  }
-
-  isWithheld(name: NamedHash): boolean {
-    return this.#modules.catalog.withheld.has(name);
+  /** null: it is not recorded as lost. */
+  lost(name: NamedHash): Lost | null {
+    const loss = recordedLoss(this.#modules.catalog, name);
+    return loss === null ? null : { kind: 'lost', loss };
   }
 
   /** The rows that this name can mean. */
@@ -127,8 +119,8 @@ export class ArchiveReader {
       .filter((entry) => name.hashType === null || entry.hashType === name.hashType);
   }
 
-  /** For a name without a row: null when it is proven absent, else why that cannot be said. */
-  async absence(name: NamedHash, signal: AbortSignal): Promise<Unavailable | null> {
+  /** For a name without a row. `absent`: that is proven. */
+  async absence(name: NamedHash, signal: AbortSignal): Promise<{ readonly kind: 'absent' } | Unavailable> {
     const { catalog, poller, adoption, chain } = this.#modules;
     if (catalog.findWanted(name.versionHash) !== null) {
       return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
@@ -186,7 +178,7 @@ export class ArchiveReader {
     if (isUnread || this.entriesOf(name).length > 0) {
       return unavailable('not-fetched-yet', 'The node lists it since a moment ago; its bytes are not here yet.', 1);
     }
-    return whyListed;
+    return whyListed ?? { kind: 'absent' };
   }
 
   /** What a node lists that is not followed is fetched from it, as what the followed one lists; null: none lists it. */
@@ -233,7 +225,7 @@ export class ArchiveReader {
   }
 }
 
-/** `read` meets the same fault, and says what it means. */
+/** `find` meets the same fault, and says what it means. */
 function faultless(error: unknown): null {
   if (error instanceof StorageError) return null;
   throw error;

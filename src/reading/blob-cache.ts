@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
+import { withinMemory } from '../core/memory-share.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
-import { withinMemory } from './memory-share.ts';
 
 /** Blobs that were asked for often enough to be worth their memory. */
 const WORTH_IT = 3;

@@ -2,10 +2,10 @@ import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { OpenBlobFile } from '../storage/local/open-blob-file.ts';
 import type { FileIdentity } from '../verify/verified-blob.ts';
-import type { ProvenBytes } from '../view/archive-view.ts';
+import type { ProvenFile } from '../view/archive-view.ts';
 
 /** A local file that was verified and has not changed since; looked at again behind every part that is read. */
-export class ProvenFile implements ProvenBytes {
+export class LocalFile implements ProvenFile {
   readonly hashType: HashType;
   readonly versionHash: VersionHash;
   readonly sizeBytes: number;

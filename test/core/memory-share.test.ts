@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withinMemory } from '../../src/http/memory-share.ts';
+import { withinMemory } from '../../src/core/memory-share.ts';
 
 const MIB = 1_048_576;
 

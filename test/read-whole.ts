@@ -1,0 +1,20 @@
+import type { HashType, NamedHash } from '../src/core/blob/ids.ts';
+import { wholeOf } from '../src/http/given-body.ts';
+import { type NotGiven, type Reader, ROOM_IS_MADE } from '../src/view/archive-view.ts';
+
+export interface FoundBlob {
+  readonly kind: 'found';
+  readonly blob: { readonly hashType: HashType; readonly bytes: Uint8Array };
+}
+
+/** What a reader gives, all of it in memory; or why it gives nothing. */
+export async function readWhole(
+  { reader }: { readonly reader: Reader },
+  name: NamedHash,
+  signal: AbortSignal,
+): Promise<FoundBlob | NotGiven> {
+  const given = await reader.open(name, { ...ROOM_IS_MADE, signal });
+  if (given.kind !== 'memory' && given.kind !== 'file') return given;
+  const { hashType } = given.kind === 'memory' ? given.blob : given.file;
+  return { kind: 'found', blob: { hashType, bytes: await wholeOf(given) } };
+}

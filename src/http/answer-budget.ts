@@ -67,6 +67,10 @@ export class AnswerBudget {
   readonly #totalBytes: number;
   readonly #waitMs: number;
   #free: number;
+  /** Requests that were told to come again, since the start. */
+  refused = 0;
+  /** Answers that a slow reader lost to those who waited, since the start. */
+  cut = 0;
   readonly #holders = new Map<string, Holder>();
   readonly #waiting = new Set<Waiting>();
   readonly #sending = new Set<Sending>();
@@ -76,6 +80,10 @@ export class AnswerBudget {
     this.#totalBytes = totalBytes;
     this.#waitMs = waitMs;
     this.#free = totalBytes;
+  }
+
+  get limitBytes(): number {
+    return this.#totalBytes;
   }
 
   get heldBytes(): number {
@@ -98,10 +106,18 @@ export class AnswerBudget {
     holder.shares += 1;
     let held = 0;
     let isOver = false;
+    let isRefused = false;
     let sent: Sending | null = null;
     const hold = (bytes: number) => {
       this.#account(holder, held, bytes);
       held = bytes;
+    };
+    /** Once a request, however many calls it carries; who is gone is told nothing. */
+    const refuse = (signal: AbortSignal | null) => {
+      if (isOver || isRefused || signal?.aborted === true) return false;
+      this.refused += 1;
+      isRefused = true;
+      return false;
     };
     const isTight = () => this.#waiting.size > 0 || this.heldBytes > this.#totalBytes * SPARE_SHARE;
     const shrinkTo = (bytes: number) => {
@@ -128,7 +144,7 @@ export class AnswerBudget {
       get isTight() {
         return isTight();
       },
-      growNow,
+      growNow: (bytes) => growNow(bytes) || refuse(null),
       growForSpeed: (bytes) => {
         const others = held > SMALL_BYTES ? holder.large - held : holder.large;
         return (!isTight() || others === 0) && growNow(bytes);
@@ -136,10 +152,10 @@ export class AnswerBudget {
       grow: async (bytes, signal) => {
         if (growNow(bytes)) return true;
         // What a large share holds is in use: waiting with it could keep all others waiting.
-        if (isOver || held > SMALL_BYTES) return false;
+        if (isOver || held > SMALL_BYTES) return refuse(signal);
         const wanted = wantedWith(bytes);
         shrinkTo(0);
-        if (!(await this.#turn(holder, wanted, signal))) return false;
+        if (!(await this.#turn(holder, wanted, signal))) return refuse(signal);
         // `#admit` has accounted for it.
         held = wanted;
         if (isOver) shrinkTo(0);
@@ -214,6 +230,7 @@ export class AnswerBudget {
         if (sent.holder !== holder && sent.holder.small + sent.holder.large <= holder.small + holder.large) continue;
         needed -= sent.heldBytes();
         this.#sending.delete(sent);
+        this.cut += 1;
         sent.cut();
       }
     }

@@ -58,6 +58,7 @@ export function createReaderApp(reader: ReaderView, options: HttpOptions): HttpA
 function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const budget = new AnswerBudget(withinMemory(limits.answerBytes), limits.answerWaitMs);
+  options.metrics?.watch(options.isLocal === true ? 'socket' : 'port', budget);
   const report = reporter(options);
   const app = createFramework(limits, options, (error, socket) => {
     const isTaken = isTooLate(error) ? connections.hasBegun(socket) : connections.isAnswering(socket);

@@ -4,10 +4,24 @@ import { NOTHING } from './parameters.ts';
 import { ALL_WORDS, type PublicWords } from './public-words.ts';
 import { defineRoute, type Route } from './route.ts';
 
+/** `port`: for everybody; `socket`: for the other commands on the machine. Each has memory of its own. */
+export type HttpListener = 'port' | 'socket';
+
+/** Of the memory that requests and answers share. */
+export interface AnswerMemory {
+  readonly heldBytes: number;
+  readonly limitBytes: number;
+  /** Since the start, as `cut`. */
+  readonly refused: number;
+  readonly cut: number;
+}
+
 /** What the HTTP room tells of itself, and where all of it is read. */
 export interface HttpMetrics {
   /** `route`: the pattern of its path; `none` where no route took it. */
   answered(route: string, method: string, status: number, seconds: number): void;
+  /** Tells of the memory for answers of one server from now on. */
+  watch(server: HttpListener, memory: AnswerMemory): void;
   readonly contentType: string;
   scrape(): Promise<string>;
 }
@@ -23,7 +37,36 @@ export function declareHttpMetrics(metrics: MetricsRegistry): HttpMetrics {
     help: 'From the head of a request to the last byte of its answer, by route.',
     labels: ['route'],
   });
+  const memories = new Map<HttpListener, AnswerMemory>();
+  const each = (read: (memory: AnswerMemory) => number) => () =>
+    [...memories].map(([listener, memory]) => ({ labels: { listener }, value: read(memory) }));
+  const labels = ['listener'];
+  metrics.gauge({
+    name: 'holdfast_http_answer_memory_bytes',
+    help: 'Memory that requests and answers under way hold.',
+    labels,
+    read: each(({ heldBytes }) => heldBytes),
+  });
+  metrics.gauge({
+    name: 'holdfast_http_answer_memory_limit_bytes',
+    help: 'What requests and answers may hold, all clients together.',
+    labels,
+    read: each(({ limitBytes }) => limitBytes),
+  });
+  metrics.countedElsewhere({
+    name: 'holdfast_http_answer_memory_refusals_total',
+    help: 'Requests that were told to come again because others held that memory.',
+    labels,
+    read: each(({ refused }) => refused),
+  });
+  metrics.countedElsewhere({
+    name: 'holdfast_http_answer_memory_cuts_total',
+    help: 'Answers that a slow reader lost to those who waited for that memory.',
+    labels,
+    read: each(({ cut }) => cut),
+  });
   return {
+    watch: (listener, memory) => void memories.set(listener, memory),
     answered(route, method, status, seconds) {
       requests.inc({ route, method: METHODS.has(method) ? method : 'other', status: String(status) });
       duration.observe({ route }, seconds);

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { AnswerBudget } from '../../src/http/answer-budget.ts';
 import { ClientLimits, clientKey, clientOf } from '../../src/http/client-limits.ts';
+import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { TokenList } from '../../src/http/token-list.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -268,6 +270,51 @@ describe('the budget of answers', () => {
     while (!(await asked.grow(4 * MIB, never)));
     expect(cuts).toEqual(['large']);
     expect([budget.heldBytes, budget.waiting]).toEqual([10 * MIB, 0]);
+  });
+
+  test('who is told to come again, or loses an answer, is counted once; who goes away is not', async () => {
+    const budget = new AnswerBudget(20 * MIB, 5);
+    const slow = held(budget, 'a', 10 * MIB).share;
+    slow.sending(slow.giveBack);
+    const gone = new AbortController();
+    const leaving = budget.open('a').grow(11 * MIB, gone.signal);
+    gone.abort();
+    expect([await leaving, budget.refused]).toEqual([false, 0]);
+    const asked = budget.open('b');
+    expect(await asked.grow(10 * MIB, never)).toBe(true);
+    const refused = budget.open('c');
+    for (let time = 0; time < 2; time += 1) expect(refused.growNow(10 * MIB)).toBe(false);
+    expect(budget.refused).toBe(1);
+    const waiting = budget.open('d');
+    while (!(await waiting.grow(MIB, never)));
+    expect([budget.cut, budget.heldBytes]).toEqual([1, 11 * MIB]);
+  });
+
+  test('the memory for answers, its limit and who was refused for it stand in the metrics', async () => {
+    const { view, blob, path } = viewWith(2_000_000);
+    const letGo = Promise.withResolvers<void>();
+    view.reading = async () => {
+      await letGo.promise;
+      return { kind: 'found', blob };
+    };
+    const registry = new MetricsRegistry();
+    const limits = { answerBytes: 8_000_000, answerWaitMs: 50 };
+    const { url } = await running(view, limits, undefined, { metrics: declareHttpMetrics(registry) });
+    const scraped = async (name: string) =>
+      Number(
+        new RegExp(`^holdfast_http_answer_memory_${name}\\{listener="port"\\} (\\S+)$`, 'm').exec(
+          await registry.scrape(),
+        )?.[1],
+      );
+    const asked = Array.from({ length: 20 }, async () => (await fetch(`${url}${path}`, { method: 'HEAD' })).status);
+    await eventually(async () => expect(await scraped('refusals_total')).toBeGreaterThan(0));
+    const bytes = await scraped('bytes');
+    expect([bytes > 2_000_000, bytes <= 8_000_000, await scraped('limit_bytes')]).toEqual([true, true, 8_000_000]);
+    letGo.resolve();
+    const refused = (await Promise.all(asked)).filter((status) => status === 503);
+    expect(await scraped('refusals_total')).toBe(refused.length);
+    await eventually(async () => expect(await scraped('bytes')).toBe(0));
+    expect(await scraped('cuts_total')).toBe(0);
   });
 
   test('HEAD has its part of it too: what it tells of, was read', async () => {

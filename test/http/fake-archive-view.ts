@@ -112,6 +112,7 @@ export class FakeArchiveView implements ArchiveView, BytesSource, Gate {
   /** What the gate says of every name. */
   refusing: Withheld | null = null;
   custom: CustomLookup = { kind: 'absent' };
+  customAsked = 0;
   /** Instead of looking among the blobs. */
   reading: Reading | null = null;
   listing: ((query: ListingQuery) => ListingPage) | null = null;
@@ -146,6 +147,7 @@ export class FakeArchiveView implements ArchiveView, BytesSource, Gate {
   }
 
   async findCustom(): Promise<CustomLookup> {
+    this.customAsked += 1;
     return this.custom;
   }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeWhere } from '../promised.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -16,7 +16,7 @@ export interface CachingProxy {
   stop(): Promise<void>;
 }
 
-/** nginx with `proxy_cache` before a server, as operators put one there: `X-Cache` says whether the cache answered. */
+/** nginx before a server, as the README tells operators to put one there: `X-Cache` says whether the cache answered. */
 export async function startCachingProxy(behind: string): Promise<CachingProxy> {
   if (NGINX === undefined) throw new Error('nginx is not here.');
   const folder = temporaryFolder();
@@ -34,15 +34,10 @@ export async function startCachingProxy(behind: string): Promise<CachingProxy> {
     'http {',
     '  access_log off;',
     ...temporary,
-    `  proxy_cache_path ${join(folder, 'cache')} keys_zone=blobs:1m;`,
-    '  server {',
-    `    listen 127.0.0.1:${port};`,
-    '    location / {',
-    `      proxy_pass ${behind};`,
-    '      proxy_cache blobs;',
-    '      add_header X-Cache $upstream_cache_status always;',
-    '    }',
-    '  }',
+    documented()
+      .replace('/var/cache/nginx', join(folder, 'cache'))
+      .replace('listen 80;', `listen 127.0.0.1:${port};`)
+      .replace('http://archive:8080', behind),
     '}',
   ];
   const file = join(folder, 'nginx.conf');
@@ -53,4 +48,12 @@ export async function startCachingProxy(behind: string): Promise<CachingProxy> {
     isReady: () => untilConnects(port),
   });
   return { url: `http://127.0.0.1:${port}`, stop: () => server.stop() };
+}
+
+/** The lines for nginx in the README. */
+function documented(): string {
+  const text = readFileSync(new URL('../../src/http/README.md', import.meta.url), 'utf8');
+  const [, lines] = /^```nginx\n(.*?)^```$/ms.exec(text) ?? [];
+  if (lines === undefined) throw new Error('The README has no lines for nginx.');
+  return lines;
 }

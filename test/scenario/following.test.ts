@@ -163,6 +163,7 @@ describe('reorganisations', () => {
     await scene.start();
     const [blob] = scene.mine(8, 1);
     await scene.caughtUp();
+    await scene.finalUpTo(blob?.height ?? -1);
     scene.node.reorganise(5, { blocks: 0 });
     await scene.stop();
     await scene.start();

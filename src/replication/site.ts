@@ -148,7 +148,7 @@ export class Site {
   /** Is what it holds also kept for good? Asked only where having the bytes is not all of it. */
   async isKept(name: ContentName, signal: AbortSignal): Promise<boolean> {
     const { store } = this;
-    return !store.properties.pins || (await this.judged(() => store.stat(name, signal), signal)) !== null;
+    return !store.properties.pins || (await this.judged(() => store.isKept(name, signal), signal));
   }
 
   /** So many questions went to the backend: whoever was let through and asked nothing gives its try back. */

@@ -56,6 +56,10 @@ export class StoreAround implements ObjectStore {
     return this.#around(about('stat', key), () => this.#store.stat(key, signal), signal);
   }
 
+  isKept(key: ObjectKey, signal: AbortSignal): Promise<boolean> {
+    return this.#store.isKept(key, signal);
+  }
+
   list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
     return this.#store.list(range, signal);
   }

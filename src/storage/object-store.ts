@@ -106,6 +106,8 @@ export interface ObjectStore {
   get(key: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null>;
   /** null also for what is there and not kept for good: see `pins`. */
   stat(key: ObjectKey, signal: AbortSignal): Promise<{ readonly sizeBytes: number } | null>;
+  /** Whether what is there is also kept for good, without reading it: Kubo reads a whole block to tell its size. */
+  isKept(key: ObjectKey, signal: AbortSignal): Promise<boolean>;
   /** Objects of the kind that the range names, and no others: see `listBlobs` and its like. Custom bytes and documents come in the order of paths. */
   list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject>;
   /** Deleting what is not there is no error. `storage/locked` where an object lock forbids it. */

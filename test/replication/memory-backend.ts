@@ -92,6 +92,11 @@ export class MemoryBackend implements ObjectStore, Backend {
     return bytes === undefined || this.isPinned?.() === false ? null : { sizeBytes: bytes.length };
   }
 
+  async isKept(key: ObjectKey, signal: AbortSignal): Promise<boolean> {
+    await this.#asking('is kept', blobNameOf(key), signal);
+    return this.isPinned?.() !== false;
+  }
+
   async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
     if (range !== 'blobs') return;
     await this.#asking('list', null, signal);

@@ -60,13 +60,13 @@ describe('a copy counts when it was read back, and only then', () => {
     backend.isPinned = () => isPinned;
     const made = await scene([backend]);
     backend.before = (operation) => {
-      if (operation === 'stat') asked.resolve();
+      if (operation === 'is kept') asked.resolve();
       return operation === 'get' ? asked.promise : undefined;
     };
     await made.spool(BLOB);
     backend.asked.length = 0;
     await made.drain('ipfs');
-    expect(backend.asked).toEqual([`putNew ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`, `stat ${keyOf(BLOB)}`]);
+    expect(backend.asked).toEqual([`putNew ${keyOf(BLOB)}`, `get ${keyOf(BLOB)}`, `is kept ${keyOf(BLOB)}`]);
     expect(stateAt(made, 'ipfs')).toBe('wanted');
     expect(made.conditions.all().map(({ code }) => code)).toContain('archive/not-kept');
     isPinned = true;

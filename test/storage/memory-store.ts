@@ -62,6 +62,10 @@ export class MemoryStore implements ObjectStore {
     return found === undefined ? null : { sizeBytes: found.length };
   }
 
+  async isKept(): Promise<boolean> {
+    return true;
+  }
+
   async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
     const below = belowOf(range);
     for (const [path, { length }] of [...this.objects].toSorted(([a], [b]) => (a < b ? -1 : 1))) {

@@ -75,6 +75,10 @@ export class IpfsStore implements ObjectStore {
     return sizeBytes === null || !isThere ? null : { sizeBytes };
   }
 
+  async isKept(key: ObjectKey, signal: AbortSignal): Promise<boolean> {
+    return await this.#kubo.isPinned(this.#cidOf(key), signal);
+  }
+
   /** The listing of pins has no sizes. */
   async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
     if (range !== 'blobs') throw this.#notHeld('documents and custom bytes');

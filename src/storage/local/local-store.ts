@@ -189,6 +189,10 @@ export class LocalStore implements ObjectStore {
     await this.#doing('give free pages back', signal, () => this.#rows.reclaim(signal));
   }
 
+  async isKept(): Promise<boolean> {
+    return true;
+  }
+
   async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
     if (range === 'blobs') yield* this.#blobs(signal);
     else if ('below' in range) yield* this.#records.list(range.below, signal);

@@ -88,6 +88,10 @@ export class S3Store implements ObjectStore {
     return { sizeBytes: kindOf(key) === 'blob' ? this.#layout.sizeOf(bodyBytes) : bodyBytes };
   }
 
+  async isKept(): Promise<boolean> {
+    return true;
+  }
+
   async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
     for await (const { key, sizeBytes } of this.#bucket.list(this.#prefixOf(range), signal)) {
       const entry = this.#entryOf(range, key, sizeBytes);

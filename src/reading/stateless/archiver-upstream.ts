@@ -29,7 +29,7 @@ const PROBLEM = z.looseObject({
   code: z.string(),
   recordedAt: z.string().optional(),
   sources: z.array(z.string()).optional(),
-  publicReason: z.unknown(),
+  publicReason: z.unknown().optional(),
 });
 const PROOFS = z.object({ records: z.array(z.unknown()).max(64) });
 

@@ -10,6 +10,7 @@ test('holdfast/client loads what it needs for calls, and nothing else', () => {
     'multiformats/hashes/digest',
     'undici',
     'zod',
+    'zod/mini',
   ]);
 });
 

@@ -5,9 +5,9 @@ import { HOUR_BLOCKS, nameOf, Scene } from './archive-on-devnode.ts';
 const NEVER = new AbortController().signal;
 const DAY_SECONDS = 86_400;
 
-/** The walk has been under way for longer than what a node may have listed as it began. */
+/** The walk has been under way for longer than what a node may have listed as it began. No reader keeps bytes in memory. */
 async function underWay(): Promise<Scene> {
-  const scene = await Scene.create();
+  const scene = await Scene.create({ env: { HOLDFAST_HTTP_CACHE_BYTES: '0' } });
   await scene.start();
   await scene.caughtUp();
   scene.mine(9 * HOUR_BLOCKS);

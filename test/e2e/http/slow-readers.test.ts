@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -56,6 +57,19 @@ function slowReader(path: string): Promise<Socket> {
   });
 }
 
+/** Another client than the slow readers: each turn of the event loop is shared by clients, and an address is one. */
+function blobForAnother(hash: string): Promise<{ status: number | undefined; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const url = `${daemon.client.url}/v1/blobs/${hash}`;
+    get(url, { localAddress: '127.0.0.2', agent: false }, (response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.once('error', reject);
+      response.once('end', () => resolve({ status: response.statusCode, body: Buffer.concat(parts) }));
+    }).once('error', reject);
+  });
+}
+
 for (const [what, pathOf] of [
   ['bytes', (hash: string) => `/v1/blobs/${hash}`],
   ['hex text', (hash: string) => `/vh/${hash}`],
@@ -74,9 +88,9 @@ for (const [what, pathOf] of [
         most = Math.max(most, residentBytes());
       }
       const begunAt = performance.now();
-      const { status, body } = await daemon.client.blob(hashes[7] ?? '');
+      const { status, body } = await blobForAnother(hashes[7] ?? '');
       expect([status, body.equals(sampleBytes(labelOf(7), SIZE_BYTES))]).toEqual([200, true]);
-      expect(performance.now() - begunAt).toBeLessThan(5_000);
+      expect(performance.now() - begunAt).toBeLessThan(2_000);
       most = Math.max(most, residentBytes());
       process.stdout.write(`resident: ${before >> 20} MiB, with ${READERS} slow readers ${most >> 20} MiB\n`);
       expect(most - before).toBeLessThan(MOST_MORE_BYTES);

@@ -10,6 +10,7 @@ import { NodeGroup } from '../chain/node-group.ts';
 import { OutageWatch } from '../chain/outage-watch.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import type { Condition } from '../core/conditions/condition.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -286,6 +287,7 @@ export class Archive implements ArchiveView {
     this.inventory = new Inventories(catalog, hasher, chain, adoption, boundChain);
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, activity, clock },
+      standing: () => this.#standing(),
     });
   }
 
@@ -375,11 +377,17 @@ export class Archive implements ArchiveView {
         failing: queue.failing,
         atRisk: tip === null ? null : countAtRisk(catalog, tip.medianTimeSeconds),
       },
+      local: this.#replication.room.status,
       backends: this.#replication.status(),
       peers: this.#peers.map(({ status }) => status),
       withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,
-      conditions: standingConditions(conditions, this.#chain, sweptMs !== null, this.#modules.clock.wallMs()),
+      conditions: this.#standing(),
     };
+  }
+
+  #standing(): readonly Condition[] {
+    const { conditions, clock } = this.#modules;
+    return standingConditions(conditions, this.#chain, this.#poller.state.sweptMs !== null, clock.wallMs());
   }
 }

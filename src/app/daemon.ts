@@ -160,7 +160,12 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       replication: {
         requests: settings.replicasRequests,
         bytesPerSecond: settings.replicasBytesPerSecond,
-        local: { mode, budgetBytes: settings.localBytes, disk: () => folder.room() },
+        local: {
+          mode,
+          budgetBytes: settings.localBytes,
+          disk: () => folder.room(),
+          freeBytes: () => folder.freeBytes(),
+        },
       },
       withheldFile: settings.withheldFile,
       scrub: { days: settings.scrubDays },

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import type { Condition } from '../core/conditions/condition.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Poller } from '../ingest/poller.ts';
@@ -19,6 +20,8 @@ export interface FigureModules {
   readonly replication: Replication;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
+  /** What is wrong now, as the status says it. */
+  readonly standing: () => readonly Condition[];
   readonly routine: Routine;
   readonly activity: Activity;
   readonly clock: Clock;
@@ -54,7 +57,7 @@ export class ArchiveFigures {
       content: this.#content(),
       backends: this.#backends(),
       local: this.#local(),
-      conditions: this.#modules.conditions.all(),
+      conditions: this.#modules.standing(),
       canary: [...this.#modules.routine.canary.results.values()],
       audit: this.#modules.routine.audit.tally,
       blockClockOffsetSeconds: this.#modules.routine.clock.blockOffsetSeconds,
@@ -121,16 +124,14 @@ export class ArchiveFigures {
   }
 
   #backends() {
-    const { replication, catalog, damage: watch, poller } = this.#modules;
-    const { tip } = poller.state;
-    return replication.status().map(({ id, state, queued, damaged }) => {
-      const oldest = catalog.figures.earliestQueued(id);
+    const { replication, catalog, damage: watch } = this.#modules;
+    return replication.status().map(({ id, state, queued, oldestQueuedSeconds, damaged }) => {
       const offsetMs = replication.sites.find((site) => site.id === id)?.store.clockOffsetMs ?? null;
       return {
         id,
         isUp: state === 'good',
         queued,
-        oldestQueuedSeconds: tip === null || oldest === null ? null : Math.max(0, tip.medianTimeSeconds - oldest),
+        oldestQueuedSeconds,
         damaged,
         damagedFound: watch.found.get(id) ?? 0,
         healed: watch.healedCopies.get(id) ?? 0,
@@ -142,12 +143,7 @@ export class ArchiveFigures {
 
   #local() {
     const { room } = this.#modules.replication;
-    const { counts } = this.#modules.catalog;
-    return {
-      isCache: room.isCache,
-      bytes: room.cachedBytes ?? counts.of('spooled').bytes + counts.of('stored').bytes,
-      budgetBytes: room.budgetBytes,
-    };
+    return { isCache: room.isCache, bytes: room.bytes, budgetBytes: room.budgetBytes };
   }
 }
 

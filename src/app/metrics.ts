@@ -236,13 +236,16 @@ export function declareStandingMetrics(metrics: MetricsRegistry, read: () => Sta
     help: '1 for each thing that is wrong now, as /v1/status names it; the most severe first.',
     labels: ['code', 'blocks_readiness', 'severity'],
     read: () =>
-      [...new Map(read().conditions.map((condition) => [condition.code, condition])).values()].map(
-        ({ code, severity, blocksReadiness }) => ({
-          labels: { code, blocks_readiness: String(blocksReadiness), severity },
-          value: 1,
-        }),
-      ),
+      worstOfEachCode(read().conditions).map(({ code, severity, blocksReadiness }) => ({
+        labels: { code, blocks_readiness: String(blocksReadiness), severity },
+        value: 1,
+      })),
   });
+}
+
+/** Several backends may raise one code: of these the first is the most severe. */
+function worstOfEachCode(conditions: Standing['conditions']): Standing['conditions'] {
+  return conditions.filter(({ code }, at) => conditions.findIndex((one) => one.code === code) === at);
 }
 
 export function declareArchiveMetrics(metrics: MetricsRegistry, figures: () => Figures): void {

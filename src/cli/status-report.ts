@@ -30,7 +30,19 @@ export const statusReport = z.looseObject({
     failing: count,
     atRisk: count.nullable(),
   }),
-  backends: z.array(z.looseObject({ id: z.string(), state: z.string(), queued: count, damaged: count })),
+  local: z.looseObject({ mode: z.string(), bytes: count, budgetBytes: count.nullable(), freeBytes: count.nullable() }),
+  backends: z.array(
+    z.looseObject({
+      id: z.string(),
+      state: z.string(),
+      queued: count,
+      oldestQueuedSeconds: count.nullable(),
+      damaged: count,
+    }),
+  ),
+  peers: z.array(
+    z.looseObject({ name: z.string(), state: z.string(), gave: count, gaveBytes: count, wrongBytes: count }),
+  ),
   withheld: z.looseObject({ count }),
   smallestSlackSeconds: count.nullable(),
   /** The most severe first. */
@@ -46,6 +58,33 @@ export const statusReport = z.looseObject({
 });
 export type StatusReport = z.output<typeof statusReport>;
 
+const job = z.looseObject({
+  kind: z.string(),
+  state: z.string(),
+  startedAt: z.string(),
+  endedAt: z.string().nullable(),
+  outcome: z.looseObject({ exitCode: count }).nullable(),
+  failure: z.looseObject({ message: z.string() }).nullable(),
+});
+/** What the commands read of `/admin/jobs`, the newest last. */
+export const jobReport = z.looseObject({ jobs: z.array(job) });
+type Jobs = z.output<typeof jobReport>['jobs'];
+
+export interface StatusScreen {
+  readonly address: string;
+  /** null: the daemon shows its jobs only to operators. */
+  readonly jobs: Jobs | null;
+  readonly nowMs: number;
+}
+
+/** `danger`: blobs or claims are at risk, or blobs are lost. `unknown`: nobody can say that none is. */
+export type Standing = 'danger' | 'unknown' | 'safe';
+
+interface Verdict {
+  readonly standing: Standing;
+  readonly sentence: string;
+}
+
 /** A walk that is further behind knows nothing of what is on chain. */
 const MAX_LAG_BLOCKS = 2;
 const STATES: Readonly<Record<string, string>> = {
@@ -54,12 +93,12 @@ const STATES: Readonly<Record<string, string>> = {
   'left-alone': 'NOT IN USE: it failed, and is tried again after a pause',
 };
 
-/** What a running archive says of itself, for people: first whether anything is at risk. */
-export function showStatusReport(report: StatusReport, address: string): string[] {
+/** What a running archive says of itself, for people, on one screen: first whether anything is at risk. */
+export function showStatusReport(report: StatusReport, { address, jobs, nowMs }: StatusScreen): string[] {
   const { node, chain, content, withheld, smallestSlackSeconds: slack } = report;
   const nodeHeight = node.height === null ? '' : `, height ${node.height}`;
   const lines = [
-    verdict(report),
+    judge(report).sentence,
     `holdfast ${report.version} at ${address}`,
     `chain    ${report.emulated ? 'emulated (nothing of it is real)' : 'the one that the node follows'}`,
     `node     ${node.name}, ${node.reachable ? 'reachable' : 'NOT REACHABLE'}${nodeHeight}`,
@@ -70,12 +109,12 @@ export function showStatusReport(report: StatusReport, address: string): string[
     `seen     ${content.seen} (not here yet; ${content.failing} failed at least once)`,
     `at risk  ${content.atRisk === null ? 'cannot tell: the node has not named its tip' : content.atRisk}`,
     `slack    ${slack === null ? 'nothing is waiting' : `${describeSeconds(slack)} until the node may prune the next blob that is not here`}`,
-    ...report.backends.map(
-      ({ id, state, queued, damaged }) =>
-        `backend  ${id}: ${STATES[state] ?? state}, ${queued} queued, ${damaged} damaged`,
-    ),
+    ...report.backends.map(backendLine),
+    `disk     ${diskLine(report.local)}`,
     `lost     ${chain.lost}`,
     `withheld ${withheld.count}`,
+    ...report.peers.map(peerLine),
+    ...jobLines(jobs, nowMs),
   ];
   const { outage } = chain;
   if (outage !== null && outage.endedAt !== null) {
@@ -88,24 +127,68 @@ export function showStatusReport(report: StatusReport, address: string): string[
   return lines;
 }
 
-function verdict({ node, chain, content, smallestSlackSeconds: slack, conditions }: StatusReport): string {
+function backendLine({ id, state, queued, oldestQueuedSeconds: oldest, damaged }: StatusReport['backends'][number]) {
+  const age = oldest === null ? '' : ` (the oldest for ${describeSeconds(oldest)})`;
+  return `backend  ${id}: ${STATES[state] ?? state}, ${queued} queued${age}, ${damaged} damaged`;
+}
+
+function diskLine({ mode, bytes, budgetBytes, freeBytes }: StatusReport['local']): string {
+  const free = freeBytes === null ? 'cannot tell how much is free' : `${describeBytes(freeBytes)} free`;
+  const budget = budgetBytes === null ? '' : ` of at most ${describeBytes(budgetBytes)}`;
+  return `${free}; the data folder ${mode === 'cache' ? 'caches' : 'keeps'} ${describeBytes(bytes)}${mode === 'cache' ? budget : ''}`;
+}
+
+function peerLine({ name, state, gave, gaveBytes, wrongBytes }: StatusReport['peers'][number]): string {
+  const wrong = wrongBytes === 0 ? '' : `, ${wrongBytes} with WRONG BYTES`;
+  return `peer     ${name}: ${STATES[state] ?? state}, gave ${gave} (${describeBytes(gaveBytes)})${wrong}`;
+}
+
+/** Of each kind the newest job, which is the one that runs where one runs. */
+function jobLines(jobs: Jobs | null, nowMs: number): string[] {
+  if (jobs === null) return ['jobs     not shown: they take the local socket, or a token of an operator'];
+  const newest = new Map(jobs.map((one) => [one.kind, one]));
+  if (newest.size === 0) return ['jobs     none since the start'];
+  return [...newest.values()].map(({ kind, state, startedAt, endedAt, outcome, failure }) => {
+    const ago = (since: string) => describeSeconds(Math.max(0, (nowMs - Date.parse(since)) / 1_000));
+    if (endedAt === null) return `job      ${kind}: runs for ${ago(startedAt)}`;
+    const found = outcome === null || outcome.exitCode === 0 ? '' : ` with exit code ${outcome.exitCode}`;
+    return `job      ${kind}: ${state}${found} ${ago(endedAt)} ago${failure === null ? '' : `: ${failure.message}`}`;
+  });
+}
+
+/** What `holdfast status --check` goes by. */
+export function standingOf(report: StatusReport): Standing {
+  // A loss cannot be undone by whoever reads the sentence, which tells what can; a supervisor is told of it all the same.
+  return report.chain.lost > 0 ? 'danger' : judge(report).standing;
+}
+
+function judge(report: StatusReport): Verdict {
+  const { node, chain, content, smallestSlackSeconds: slack, conditions } = report;
   if (content.atRisk !== null && content.atRisk > 0) {
     const blobs = describeCount(content.atRisk, 'blob is', 'blobs are');
-    return `AT RISK: ${blobs} on chain and not durable here${slack === null ? '' : `; ${deadline(slack)}`}.`;
+    const until = slack === null ? '' : `; ${deadline(slack)}`;
+    return { standing: 'danger', sentence: `AT RISK: ${blobs} on chain and not durable here${until}.` };
   }
-  // A loss cannot be undone by whoever reads this: it is told below what can.
   const urgent = conditions.find(({ severity, code }) => severity === 'critical' && code !== 'chain/lost');
-  if (urgent !== undefined) return `CRITICAL: ${urgent.message}`;
-  if (!node.reachable) return 'CANNOT TELL whether anything is at risk: the node does not answer.';
+  if (urgent !== undefined) return { standing: 'danger', sentence: `CRITICAL: ${urgent.message}` };
+  if (!node.reachable) return cannotTell('the node does not answer');
   if (content.atRisk === null || chain.lagBlocks === null || chain.lagBlocks > MAX_LAG_BLOCKS) {
-    return `CANNOT TELL whether anything is at risk: the chain is not walked to its end${lag(chain.lagBlocks)}.`;
+    return cannotTell(`the chain is not walked to its end${lag(chain.lagBlocks)}`);
   }
+  // An archive that cannot do its work does not say that nothing is at risk.
   const blocking = conditions.find(({ blocksReadiness }) => blocksReadiness);
-  if (blocking !== undefined) return `NOT READY: ${blocking.message}`;
-  const lost = chain.lost === 0 ? '' : `; ${describeCount(chain.lost, 'blob is', 'blobs are')} LOST`;
-  if (lost !== '') return `Nothing more is at risk${lost}.`;
-  const others = describeCount(conditions.length, 'condition', 'conditions');
-  return conditions.length === 0 ? 'Nothing is at risk.' : `Nothing is at risk; ${others} to look at.`;
+  if (blocking !== undefined) return { standing: 'unknown', sentence: `NOT READY: ${blocking.message}` };
+  if (chain.lost > 0) {
+    const blobs = describeCount(chain.lost, 'blob is', 'blobs are');
+    return { standing: 'danger', sentence: `Nothing more is at risk; ${blobs} LOST.` };
+  }
+  const others =
+    conditions.length === 0 ? '' : `; ${describeCount(conditions.length, 'condition', 'conditions')} to look at`;
+  return { standing: 'safe', sentence: `Nothing is at risk${others}.` };
+}
+
+function cannotTell(why: string): Verdict {
+  return { standing: 'unknown', sentence: `CANNOT TELL whether anything is at risk: ${why}.` };
 }
 
 function lag(blocks: number | null): string {

@@ -116,8 +116,8 @@ export class WindowFeed {
   }
 }
 
-/** What is news about the archive: not that the node was asked once more. */
-function essenceOf({ blocks: _, ...frame }: WindowPicture, { node, ...status }: ArchiveStatus): string {
+/** What is news about the archive: not that the node was asked once more, nor how much of the disk is free. */
+function essenceOf({ blocks: _, ...frame }: WindowPicture, { node, local: _local, ...status }: ArchiveStatus): string {
   const { lastAnswerAt: _at, calls: _calls, ...rest } = node;
   return JSON.stringify([frame, rest, status]);
 }

@@ -4,6 +4,7 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { type LocalStore, ROW_LIMIT_BYTES } from '../storage/local/local-store.ts';
+import type { ArchiveStatus } from '../view/archive-view.ts';
 import type { EvictionCheck } from './eviction-check.ts';
 
 /** Room on the volume of the data folder. */
@@ -18,6 +19,8 @@ export interface LocalRoomOptions {
   /** Bytes of blobs that a cache holds at most; null: as many as the disk has room for. */
   readonly budgetBytes: number | null;
   readonly disk: () => Promise<DiskRoom>;
+  /** Free bytes at this moment, for people; null: the system does not say. */
+  readonly freeBytes: () => number | null;
 }
 
 export interface LocalRoomModules {
@@ -77,6 +80,17 @@ export class LocalRoom {
 
   get budgetBytes(): number | null {
     return this.#options.budgetBytes;
+  }
+
+  /** Bytes of blobs in the data folder, by the catalog. */
+  get bytes(): number {
+    const { counts } = this.#modules.catalog;
+    return this.cachedBytes ?? counts.of('spooled').bytes + counts.of('stored').bytes;
+  }
+
+  get status(): ArchiveStatus['local'] {
+    const { mode, budgetBytes, freeBytes } = this.#options;
+    return { mode, bytes: this.bytes, budgetBytes, freeBytes: freeBytes() };
   }
 
   /** Otherwise what seems to be in no block may be in one that was not walked yet. */

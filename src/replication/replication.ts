@@ -167,9 +167,11 @@ export class Replication {
   }
 
   status(): BackendStatus[] {
-    const { catalog, store } = this.#modules;
+    const { catalog, store, poller } = this.#modules;
+    const tipSeconds = poller.state.tip?.medianTimeSeconds ?? null;
     const countsOf = (id: string) => ({
       queued: catalog.replicas.queued(id),
+      oldestQueuedSeconds: secondsSince(catalog.figures.earliestQueued(id), tipSeconds),
       damaged: catalog.replicas.damagedCount(id),
     });
     const local = this.room.isCache ? [] : [{ id: store.id, state: 'good' as const, ...countsOf(store.id) }];
@@ -180,6 +182,10 @@ export class Replication {
     }));
     return [...local, ...remote];
   }
+}
+
+function secondsSince(since: number | null, nowSeconds: number | null): number | null {
+  return since === null || nowSeconds === null ? null : Math.max(0, nowSeconds - since);
 }
 
 function severalChains(bound: ReadonlyMap<BlockHash, string>): StorageError {

@@ -130,6 +130,8 @@ export interface BackendStatus {
   readonly state: 'good' | 'not-admitted' | 'left-alone';
   /** Blobs that it is still to hold or to have mended. */
   readonly queued: number;
+  /** Seconds on the chain's clock since the block of the oldest queued blob; null: none is queued, or no tip is known. */
+  readonly oldestQueuedSeconds: number | null;
   /** Copies there that were found missing or wrong, and are not replaced yet. */
   readonly damaged: number;
 }
@@ -198,6 +200,16 @@ export interface ArchiveStatus {
     readonly failing: number;
     /** On chain, not durable here, and half of the time until the node may prune them is over; null: no tip is known. */
     readonly atRisk: number | null;
+  };
+  /** The data folder. */
+  readonly local: {
+    readonly mode: 'keep' | 'cache';
+    /** Bytes of blobs there, by the catalog. */
+    readonly bytes: number;
+    /** What a cache may hold at most; null: as much as the disk leaves. */
+    readonly budgetBytes: number | null;
+    /** Free on its volume; null: the system does not say. */
+    readonly freeBytes: number | null;
   };
   readonly backends: readonly BackendStatus[];
   readonly peers: readonly PeerStatus[];

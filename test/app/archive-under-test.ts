@@ -66,7 +66,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       replication: {
         requests: 2,
         bytesPerSecond: null,
-        local: { mode: 'keep', budgetBytes: null, disk: () => folder.room() },
+        local: { mode: 'keep', budgetBytes: null, disk: () => folder.room(), freeBytes: () => folder.freeBytes() },
       },
       scrub: { days: 30 },
     },

@@ -53,7 +53,12 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     {
       requests: settings.replicasRequests,
       bytesPerSecond: settings.replicasBytesPerSecond,
-      local: { mode: 'cache', budgetBytes: settings.localBytes, disk: () => folder.room() },
+      local: {
+        mode: 'cache',
+        budgetBytes: settings.localBytes,
+        disk: () => folder.room(),
+        freeBytes: () => folder.freeBytes(),
+      },
     },
     {
       ...modules,

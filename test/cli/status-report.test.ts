@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { showStatusReport, statusReport } from '../../src/cli/status-report.ts';
+import { showStatusReport, standingOf, statusReport } from '../../src/cli/status-report.ts';
 import { HEALTHY } from '../http/fake-archive-view.ts';
 
 const WARNING = {
@@ -12,52 +12,69 @@ const WARNING = {
 };
 const LATE = { ...WARNING, code: 'chain/at-risk-50', severity: 'critical', message: '54 blobs are not here.' };
 
-function lines(facts: object): string[] {
-  return showStatusReport(statusReport.parse({ ...HEALTHY, ...facts }), 'http://127.0.0.1:8080');
+const SCREEN = { address: 'http://127.0.0.1:8080', jobs: [], nowMs: Date.parse('2026-01-01T03:00:00.000Z') };
+const reportOf = (facts: object) => statusReport.parse({ ...HEALTHY, ...facts });
+
+function lines(facts: object, screen: object = {}): string[] {
+  return showStatusReport(reportOf(facts), { ...SCREEN, ...screen });
 }
 const { node, chain, content } = HEALTHY;
 
 test.each([
-  ['all is well', {}, 'Nothing is at risk.'],
-  ['only a warning', { conditions: [WARNING] }, 'Nothing is at risk; 1 condition to look at.'],
+  ['all is well', 'safe', {}, 'Nothing is at risk.'],
+  ['only a warning', 'safe', { conditions: [WARNING] }, 'Nothing is at risk; 1 condition to look at.'],
   [
     'blobs at risk, with a warning beside them',
+    'danger',
     { content: { ...content, atRisk: 54 }, smallestSlackSeconds: 7_800, conditions: [LATE, WARNING] },
     'AT RISK: 54 blobs are on chain and not durable here; the node may prune the most urgent one in 2 h 10 min.',
   ],
   [
     'a blob at risk whose time is over',
+    'danger',
     { content: { ...content, atRisk: 1 }, smallestSlackSeconds: -5 },
     'AT RISK: 1 blob is on chain and not durable here; the node may have pruned the most urgent one already.',
   ],
   [
     'no good copy of a blob is left',
+    'danger',
     { conditions: [{ ...LATE, code: 'archive/no-good-copy', message: 'No good copy of x is left.' }] },
     'CRITICAL: No good copy of x is left.',
   ],
   [
     'the node is away',
+    'unknown',
     { node: { ...node, reachable: false } },
     'CANNOT TELL whether anything is at risk: the node does not answer.',
   ],
   [
     'the walk is behind',
+    'unknown',
     { chain: { ...chain, lagBlocks: 1_200 } },
     'CANNOT TELL whether anything is at risk: the chain is not walked to its end, 1,200 blocks behind the node.',
   ],
   [
     'no tip is known',
+    'unknown',
     { content: { ...content, atRisk: null } },
     'CANNOT TELL whether anything is at risk: the chain is not walked to its end.',
   ],
   [
     'a condition blocks readiness',
+    'unknown',
     { conditions: [{ ...WARNING, severity: 'error', blocksReadiness: true }] },
     'NOT READY: The clock of this machine is 40 min ahead.',
   ],
-  ['blobs were lost', { chain: { ...chain, lost: 2 } }, 'Nothing more is at risk; 2 blobs are LOST.'],
-] as const)('the first line is the verdict: %s', (_name, facts, verdict) => {
+  ['blobs were lost', 'danger', { chain: { ...chain, lost: 2 } }, 'Nothing more is at risk; 2 blobs are LOST.'],
+] as const)('the first line is the verdict, and --check goes by it: %s is %s', (_name, standing, facts, verdict) => {
   expect(lines(facts)[0]).toBe(verdict);
+  expect(standingOf(reportOf(facts))).toBe(standing);
+});
+
+test('--check tells of a loss also while the node is away, though the verdict then says that nobody can tell', () => {
+  const facts = { node: { ...node, reachable: false }, chain: { ...chain, lost: 1 } };
+  expect(lines(facts)[0]).toMatch(/^CANNOT TELL/);
+  expect(standingOf(reportOf(facts))).toBe('danger');
 });
 
 test('node, walk, finality, window, backends, lost and withheld each have a line, and conditions keep their order', () => {
@@ -66,8 +83,13 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     chain: { ...chain, height: 1_299, lagBlocks: 1, finalHeight: 1_295, finality: 'chainlock', lost: 3 },
     content: { seen: 4, spooled: 5, stored: 6, storedBytes: 2_048, failing: 1, atRisk: 0 },
     backends: [
-      { id: 'local', state: 'good', queued: 0, damaged: 0 },
-      { id: 's3', state: 'left-alone', queued: 54, damaged: 2 },
+      { id: 'local', state: 'good', queued: 0, oldestQueuedSeconds: null, damaged: 0 },
+      { id: 's3', state: 'left-alone', queued: 54, oldestQueuedSeconds: 1_800, damaged: 2 },
+    ],
+    local: { mode: 'cache', bytes: 3 * 2 ** 30, budgetBytes: 10 * 2 ** 30, freeBytes: 40 * 2 ** 30 },
+    peers: [
+      { name: 'archive https://a.example', state: 'left-alone', gave: 9, gaveBytes: 4_096, wrongBytes: 1 },
+      { name: 'folder /old', state: 'good', gave: 0, gaveBytes: 0, wrongBytes: 0 },
     ],
     withheld: { count: 7 },
     smallestSlackSeconds: 12_000,
@@ -83,7 +105,10 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     /^at risk +0$/,
     /^slack +3 h 20 min until/,
     /^backend +local: in use, 0 queued, 0 damaged$/,
-    /^backend +s3: NOT IN USE.*, 54 queued, 2 damaged$/,
+    /^backend +s3: NOT IN USE.*, 54 queued \(the oldest for 30 min\), 2 damaged$/,
+    /^disk +40\.0 GiB free; the data folder caches 3\.0 GiB of at most 10\.0 GiB$/,
+    /^peer +archive https:\/\/a\.example: NOT IN USE.*, gave 9 \(4\.0 KiB\), 1 with WRONG BYTES$/,
+    /^peer +folder \/old: in use, gave 0 \(0 B\)$/,
     /^lost +3$/,
     /^withheld 7$/,
   ];
@@ -92,4 +117,40 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     '! critical: 54 blobs are not here. (chain/at-risk-50)',
     '! warning: The clock of this machine is 40 min ahead. (clock/wrong)',
   ]);
+});
+
+const JOB = { outcome: null, failure: null, endedAt: null };
+const ENDED_AT = '2026-01-01T02:00:00.000Z';
+
+test.each([
+  ['they are not shown', null, ['jobs     not shown: they take the local socket, or a token of an operator']],
+  ['none was begun', [], ['jobs     none since the start']],
+  [
+    'the newest of each kind',
+    [
+      { ...JOB, kind: 'check', state: 'done', startedAt: ENDED_AT, endedAt: ENDED_AT, outcome: { exitCode: 0 } },
+      { ...JOB, kind: 'backfill', state: 'running', startedAt: '2026-01-01T02:50:00.000Z' },
+      { ...JOB, kind: 'check', state: 'done', startedAt: ENDED_AT, endedAt: ENDED_AT, outcome: { exitCode: 3 } },
+      {
+        ...JOB,
+        kind: 'rebuild',
+        state: 'failed',
+        startedAt: ENDED_AT,
+        endedAt: ENDED_AT,
+        failure: { message: 'Full.' },
+      },
+    ],
+    [
+      'job      check: done with exit code 3 60 min ago',
+      'job      backfill: runs for 10 min',
+      'job      rebuild: failed 60 min ago: Full.',
+    ],
+  ],
+])('the screen tells of jobs where %s', (_name, jobs, expected) => {
+  expect(lines({}, { jobs }).filter((line) => line.startsWith('job'))).toEqual(expected);
+});
+
+test('a data folder that keeps all has no budget, and a system that does not say what is free is not guessed for', () => {
+  const shown = lines({ local: { mode: 'keep', bytes: 2_048, budgetBytes: 9, freeBytes: null } });
+  expect(shown).toContain('disk     cannot tell how much is free; the data folder keeps 2.0 KiB');
 });

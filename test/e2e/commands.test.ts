@@ -116,8 +116,22 @@ describe('status', () => {
     });
   });
 
-  test('without a daemon is exit code 1', async () => {
-    const { code, stderr } = await cli(['status', '--http-port', '9']);
+  test('shows the disk and the jobs of the daemon, and with --check ends with 0 where nothing is at risk', async () => {
+    const { code, stdout } = await ask('status', '--check');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^disk +\S+ \w+ free; the data folder keeps 5\.\d MiB$/m);
+    expect(stdout).toMatch(/^jobs? +/m);
+    expect(JSON.parse((await ask('status', '--json', '--check')).stdout)).toMatchObject({ jobs: expect.any(Array) });
+  });
+
+  test.each(['--check', '--json'])('--watch does not go with %s', async (other) => {
+    const { code, stderr } = await cli(['status', '--watch', other]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`'--watch' cannot be used with option '${other}'`);
+  });
+
+  test.each([[], ['--check']])('without a daemon is exit code 1 %j', async (...words) => {
+    const { code, stderr } = await cli(['status', '--http-port', '9', ...words]);
     expect(code).toBe(1);
     expect(stderr).toContain('No holdfast daemon answers at http://127.0.0.1:9');
   });

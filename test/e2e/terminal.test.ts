@@ -114,6 +114,22 @@ describeWithCommand('python3', 'Ctrl-C on a terminal', () => {
     },
   );
 
+  test('ends status --watch, which outlives the daemon that it watches, with 130 and the cursor shown', async () => {
+    const node = await startNode({ seedRecordedBlobs: true });
+    const setup = { dataDir: temporaryFolder(), node };
+    const daemon = await startArchive(setup);
+    await untilStored(daemon, 22);
+    const watching = new HoldfastProcess(['status', '--watch'], { env: environmentOf(setup), isOnTerminal: true });
+    await watching.says(/Nothing is at risk\.[\s\S]*withheld 0/);
+    await stop(daemon);
+    await watching.says(/No holdfast daemon answers at/);
+    await startArchive(setup);
+    await watching.says(/No holdfast daemon answers at[\s\S]*withheld 0/);
+    const { code, isCursorShown } = await interrupted(watching);
+    expect({ code, isCursorShown }).toEqual({ code: 130, isCursorShown: true });
+    expect(watching.stdout.toString('utf8')).toContain(HIDE_CURSOR);
+  });
+
   test('ends backfill with 130, one line, and the cursor shown', async () => {
     const node = await startNode();
     const blobs = publishBlocks(node, 'interrupted', 2, 2);

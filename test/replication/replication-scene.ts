@@ -58,7 +58,7 @@ export async function replicationScene(setup: ReplicationSetup) {
   const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
   const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
   const replication = new Replication(
-    { requests: setup.requests ?? 4, bytesPerSecond, local: { mode, budgetBytes, disk } },
+    { requests: setup.requests ?? 4, bytesPerSecond, local: { mode, budgetBytes, disk, freeBytes: () => null } },
     {
       backends,
       store,

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
 import { rm, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
@@ -142,6 +142,17 @@ export class DataFolder {
       return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
     } catch (cause) {
       throw storageFault('local', 'look how much room is left', cause, this.path);
+    }
+  }
+
+  /** Free bytes on its volume at this moment; null: the system does not say. */
+  freeBytes(): number | null {
+    try {
+      const { bavail, bsize } = statfsSync(this.path);
+      return bavail * bsize;
+    } catch {
+      // A volume that is away is told of by what reads and writes there.
+      return null;
     }
   }
 

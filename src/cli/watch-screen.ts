@@ -1,0 +1,32 @@
+import { createLogUpdate } from 'log-update';
+import { messageOf } from '../core/blob/errors.ts';
+import { BACKOFF } from '../core/time/backoff.ts';
+import { type Next, runLoop } from '../core/time/run-loop.ts';
+import { type CliContext, print } from './cli-context.ts';
+
+const REDRAW_MS = 2_000;
+
+/**
+ * Shows the lines anew until the context's signal aborts: on a terminal in one place, elsewhere one after the other. A look
+ * that fails is shown in their place, and tried again. The last screen stays, with the cursor below it.
+ */
+export async function watchScreen(look: () => Promise<readonly string[]>, context: CliContext): Promise<void> {
+  const live = context.stdout.isTTY === true ? createLogUpdate(context.stdout) : null;
+  const show = (lines: readonly string[]) => {
+    if (live === null) print(context, `${lines.join('\n')}\n`);
+    else live(lines.join('\n'));
+  };
+  const step = async (): Promise<Next> => {
+    show(await look());
+    return REDRAW_MS;
+  };
+  const tell = (error: unknown) => {
+    if (error !== null) show([messageOf(error), '  It is asked again; Ctrl-C ends this.']);
+  };
+  try {
+    await runLoop('task:watch', step, { signal: context.signal, backoff: BACKOFF.local, tell });
+  } finally {
+    // Shows the cursor again.
+    live?.done();
+  }
+}

@@ -1,7 +1,8 @@
 /**
  * Everything that walks the catalog or a listing, over 10⁵ contents and over as many as are asked for, under the limits of
  * memory that ship: the peak of each walk by that of the small catalog. `npm run bench -- walks` goes to 10⁶; to 10⁷ by
- * `node test/bench/walks.ts 10000000`, which takes an hour and 8 GB of disk. Linux alone tells a process its peak.
+ * `node test/bench/walks.ts 10000000`, which takes an hour and 8 GB of disk; names of walks after the number run those
+ * alone. Linux alone tells a process its peak.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -60,9 +61,14 @@ function addOddities(path: string, contents: number): void {
   database.close();
 }
 
-async function walksOver(folder: string, contents: number): Promise<Map<string, z.output<typeof outcome>>> {
+async function walksOver(
+  folder: string,
+  contents: number,
+  walks: readonly string[],
+): Promise<Map<string, z.output<typeof outcome>>> {
   const path = join(folder, `catalog-${contents}.sqlite`);
   const catalog = open(path);
+  catalog.copies.useBackends(['local']);
   catalog.chain.recordStart(1);
   insertMicroseconds(catalog, 1);
   catalog.close();
@@ -70,7 +76,7 @@ async function walksOver(folder: string, contents: number): Promise<Map<string, 
   addOddities(path, contents);
   process.stderr.write(`a catalog of ${contents.toLocaleString('en')}: ${Math.round(statSync(path).size / MIB)} MiB\n`);
   const found = new Map<string, z.output<typeof outcome>>();
-  for (const walk of WALKS) {
+  for (const walk of walks) {
     const child = await startAndReadLine('walks-process.ts', [path, walk], NODE_FLAGS);
     const told = outcome.parse(JSON.parse(child.line));
     await stopProcess(child);
@@ -80,11 +86,11 @@ async function walksOver(folder: string, contents: number): Promise<Map<string, 
   return found;
 }
 
-export async function benchWalks(contents: number): Promise<Figure[]> {
+export async function benchWalks(contents: number, walks: readonly string[] = WALKS): Promise<Figure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
   try {
-    const small = await walksOver(folder, SMALL);
-    const large = await walksOver(folder, contents);
+    const small = await walksOver(folder, SMALL, walks);
+    const large = await walksOver(folder, contents, walks);
     return [...large].flatMap(([walk, { counted, seconds, peakMib }]) => [
       {
         name: `${walk}: peak memory by that of ${SMALL.toLocaleString('en')}`,
@@ -102,6 +108,8 @@ export async function benchWalks(contents: number): Promise<Figure[]> {
 }
 
 if (import.meta.main) {
-  for (const figure of await benchWalks(Number(process.argv[2] ?? 1_000_000)))
+  const [contents = '1000000', ...walks] = process.argv.slice(2);
+  for (const figure of await benchWalks(Number(contents), walks.length === 0 ? WALKS : walks)) {
     process.stdout.write(`${describe(figure)}\n`);
+  }
 }

@@ -109,7 +109,10 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ],
   ['getbestchainlock', { params: [], perform: (_, { chain }) => json(bestChainLock(chain)) }],
   ['getchainlocks', { params: [], perform: (_, { chain }) => json(chainLocks(chain)) }],
-  ['getblockchaininfo', { params: [], perform: (_, { view, chain }) => json(blockchainInfo(view, chain)) }],
+  [
+    'getblockchaininfo',
+    { params: [], perform: async (_, { view, chain, signal }) => json(await blockchainInfo(view, chain, signal)) },
+  ],
   ['getnetworkinfo', { params: [], perform: (_, { view, dialect }) => json(networkInfo(view, dialect)) }],
 ]);
 /** By this method a client tells the specification's node from the others; it need only be known. */

@@ -184,6 +184,16 @@ describe('what is refused', () => {
   });
 });
 
+test('what only a node knows of the tip is told as the node tells it, and left out where none answers', async () => {
+  const { inject, chain } = archive();
+  chain.members = { difficulty: 4.656542373906925e-10, chainwork: `${'0'.repeat(62)}f2` };
+  expect((await rpc(inject, 'getblockchaininfo')).result).toMatchObject(chain.members);
+  chain.members = null;
+  const alone = z.looseObject({ blocks: z.int() }).parse((await rpc(inject, 'getblockchaininfo')).result);
+  expect(alone.blocks).toBe(TIP_HEIGHT);
+  expect(Object.keys(alone).filter((name) => /^(difficulty|chainwork|size_on_disk)$/.test(name))).toEqual([]);
+});
+
 describe('while the walk is behind', () => {
   test.each(['getblockcount', 'getbestblockhash', 'getblockchaininfo', 'listnevmblobdata'])(
     '%s is a fault',

@@ -74,19 +74,23 @@ export function chainLocks(chain: ChainView): object {
   return { recent_chainlock: shown, active_chainlock: shown };
 }
 
-export function blockchainInfo(view: ArchiveView, chain: ChainView): object {
+/** The same: as the walk found it, and the tip's members while a node can be asked. Of disk space it says nothing. */
+export async function blockchainInfo(view: ArchiveView, chain: ChainView, signal: AbortSignal): Promise<object> {
   const tip = tipOf(chain);
   const { network } = view.status().chain;
   if (network === null) throw rpcFault('No node has said yet which chain this is', 5);
+  const { difficulty, chainwork } = (await chain.headerMembers(tip.hash, signal)) ?? {};
   return {
     chain: network,
     blocks: tip.height,
     headers: tip.height,
     bestblockhash: tip.hash,
+    difficulty,
     time: tip.timeSeconds,
     mediantime: tip.medianTimeSeconds,
     verificationprogress: 1,
     initialblockdownload: false,
+    chainwork,
     pruned: false,
     warnings: '',
   };

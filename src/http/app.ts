@@ -228,7 +228,8 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
     const { method = '', url = '', httpVersion, headers, rawHeaders } = request.raw;
     const route = routeOf(request);
     const access = route?.access ?? 'read';
-    const isOpen = access === 'open';
+    // Prometheus is to see an attack too; whoever has not got its token is a client like others.
+    const isUnlimited = route?.isAlwaysAnswered === true && tokenAnswer(request, access, doorkeepers) === null;
     const refuse = (answer: Answer) => {
       closeBehindBody(request, reply);
       sendAnswer(reply, answer);
@@ -243,10 +244,9 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
       if (isWaitingForLeave(headers, httpVersion)) reply.raw.writeContinue();
       done();
     };
-    if (isOpen) return pass();
+    if (isUnlimited) return pass();
     const limited = limitAnswer(request, reply, doorkeepers.clients);
     if (limited !== null) refuse(limited);
-    else if (route?.isAlwaysAnswered === true) pass();
     else doorkeepers.turns.take(clientOf(request), pass);
   });
 }

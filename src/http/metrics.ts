@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { MetricsRegistry } from '../core/observability/metrics.ts';
 import { bodyOf } from './answer.ts';
 import { NOTHING } from './parameters.ts';
@@ -79,9 +80,33 @@ export function declareHttpMetrics(metrics: MetricsRegistry): HttpMetrics {
 /** A client chooses the word, and each would be a series of its own. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);
 
-/** Read like everything else that is read: where read tokens are configured, Prometheus needs one too. */
-/** Series keep their names whoever reads them, so places have their public names for operators too. */
+/** One scrape for all who ask in one turn of the event loop: nothing limits who asks, so what asking costs is bounded here. */
+class SharedScrape {
+  readonly #scrape: () => Promise<string>;
+  #next: Promise<Buffer> | null = null;
+
+  constructor(scrape: () => Promise<string>) {
+    this.#scrape = scrape;
+  }
+
+  read(): Promise<Buffer> {
+    this.#next ??= this.#inNextTurn();
+    return this.#next;
+  }
+
+  async #inNextTurn(): Promise<Buffer> {
+    await setImmediate();
+    this.#next = null;
+    return Buffer.from(await this.#scrape());
+  }
+}
+
+/**
+ * Read like everything else that is read: where read tokens are configured, Prometheus needs one too. Series keep their
+ * names whoever reads them, so places have their public names for operators too.
+ */
 export function metricsRoutes(metrics: HttpMetrics, words: PublicWords = ALL_WORDS): Route[] {
+  const shared = new SharedScrape(async () => words(await metrics.scrape()));
   return [
     defineRoute({
       path: '/metrics',
@@ -92,11 +117,10 @@ export function metricsRoutes(metrics: HttpMetrics, words: PublicWords = ALL_WOR
       query: NOTHING,
       isAlwaysAnswered: true,
       async answer() {
-        const text = Buffer.from(words(await metrics.scrape()));
         return {
           status: 200,
           headers: { 'content-type': metrics.contentType, 'cache-control': 'no-store' },
-          body: bodyOf(text),
+          body: bodyOf(await shared.read()),
         };
       },
     }),

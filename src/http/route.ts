@@ -57,8 +57,8 @@ export interface RouteDescription {
   readonly problems: readonly ProblemCode[];
 }
 
-/** Who may use it, where tokens are configured; `public` is limited as all are, and `open` is for supervisors. */
-export type RouteAccess = 'open' | 'public' | 'read' | 'admin';
+/** Who may use it, where tokens are configured. */
+export type RouteAccess = 'public' | 'read' | 'admin';
 
 /** Takes a response whose head is sent, and writes to it from now on. */
 export type Listen = (response: ServerResponse) => void;
@@ -85,7 +85,7 @@ export interface Route extends RouteDescription {
   readonly query: z.ZodType;
   /** null: it takes no body. */
   readonly body: BodyRule | null;
-  /** Its answers are small and made at once, and stand outside of the memory that answers share. */
+  /** Its answers are small and made at once: they stand outside of the memory that answers share, and of a client's limits. */
   readonly isAlwaysAnswered: boolean;
   /** How many simple requests it is worth, where that is not always one; told before anything is decoded. */
   readonly countRequests?: RequestCount;

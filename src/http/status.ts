@@ -24,7 +24,7 @@ export function statusRoutes(view: StatusView, nowMs: () => number): Route[] {
     }),
     defineRoute({
       path: '/healthz',
-      access: 'open',
+      access: 'public',
       isAlwaysAnswered: true,
       says: 'Liveness: answers while the process does.',
       answers: [{ mediaType: 'application/json', schema: z.object({ alive: z.boolean(), uptimeSeconds: z.int() }) }],
@@ -36,7 +36,7 @@ export function statusRoutes(view: StatusView, nowMs: () => number): Route[] {
     }),
     defineRoute({
       path: '/readyz',
-      access: 'open',
+      access: 'public',
       isAlwaysAnswered: true,
       says: 'Readiness: refused with what blocks it.',
       answers: [{ mediaType: 'application/json', schema: z.looseObject({ ready: z.boolean() }) }],

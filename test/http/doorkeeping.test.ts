@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { AnswerBudget } from '../../src/http/answer-budget.ts';
 import { ClientLimits, clientKey, clientOf } from '../../src/http/client-limits.ts';
+import type { HttpOptions } from '../../src/http/config.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { TokenList } from '../../src/http/token-list.ts';
 import { eventually } from '../e2e/eventually.ts';
@@ -13,7 +14,7 @@ import { FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 import { injectable, running } from './harness.ts';
 import { get, RawClient } from './raw-client.ts';
-import { viewWith } from './served-blob.ts';
+import { heldRead, unreadable, viewWith } from './served-blob.ts';
 
 const TOKEN = 'a-token-that-nobody-guesses';
 const LINE = `sha256:${createHash('sha256').update(TOKEN).digest('hex')} rollup`;
@@ -118,6 +119,71 @@ describe('what one client may ask', () => {
     const refused = await inject('/v1/status');
     expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '1']);
     expect((await inject('/healthz')).statusCode).toBe(200);
+  });
+
+  describe('health, readiness and metrics', () => {
+    const PATHS = ['/healthz', '/readyz', '/metrics'];
+
+    function watched(given: Partial<HttpOptions> = {}) {
+      const metrics = declareHttpMetrics(new MetricsRegistry());
+      const scrape = vi.spyOn(metrics, 'scrape');
+      const door = injectable(new FakeArchiveView(), new FakeChainView(), { ...given, metrics });
+      return { ...door, scrape };
+    }
+
+    const statuses = async (inject: ReturnType<typeof watched>['inject'], headers = {}) => {
+      const answers = await Promise.all(PATHS.map((url) => inject({ url, headers })));
+      return answers.map(({ statusCode }) => statusCode);
+    };
+
+    test('are answered to a client that has used up what it may ask', async () => {
+      const { inject } = watched({ limits: { ratePerSecond: 1 } });
+      for (const status of [200, 200, 429]) expect((await inject('/v1/status')).statusCode).toBe(status);
+      expect(await statuses(inject)).toEqual([200, 200, 200]);
+    });
+
+    test('are answered to a client that has as many requests under way as it may, and do not count', async () => {
+      const { view, path: huge } = unreadable();
+      const metrics = declareHttpMetrics(new MetricsRegistry());
+      const { url, port } = await running(view, { concurrentPerClient: 2 }, new FakeChainView(), { metrics });
+      for (let index = 0; index < 2; index += 1) {
+        const reader = await RawClient.open(port);
+        reader.socket.pause();
+        reader.send(get(huge));
+      }
+      await eventually(async () => expect((await fetch(`${url}/v1/status`)).status).toBe(429));
+      for (const path of PATHS) expect([path, (await fetch(`${url}${path}`)).status]).toEqual([path, 200]);
+    });
+
+    test('are answered while others hold all memory for answers', async () => {
+      const { view, path } = viewWith(10);
+      const { begun, finish } = heldRead(view);
+      const metrics = declareHttpMetrics(new MetricsRegistry());
+      const limits = { answerBytes: 65_536, answerWaitMs: 20 };
+      const { inject } = injectable(view, new FakeChainView(), { limits, metrics });
+      const reads = [inject(path), inject(path)];
+      await begun;
+      await eventually(async () => expect((await inject('/v1/status')).statusCode).toBe(503));
+      expect(await statuses(inject)).toEqual([200, 200, 200]);
+      finish({ kind: 'absent' });
+      await Promise.all(reads);
+    });
+
+    test('count where the token is missing that metrics take', async () => {
+      const readTokens = TokenList.parse(LINE, 'f');
+      const { inject } = watched({ limits: { ratePerSecond: 1 }, readTokens });
+      for (const status of [401, 401, 429]) expect((await inject('/metrics')).statusCode).toBe(status);
+      expect(await statuses(inject, { authorization: `Bearer ${TOKEN}` })).toEqual([200, 200, 200]);
+    });
+
+    test('cost one scrape for all who ask at once', async () => {
+      const { inject, scrape } = watched();
+      const answers = await Promise.all(Array.from({ length: 300 }, () => inject('/metrics')));
+      expect(answers.every(({ statusCode }) => statusCode === 200)).toBe(true);
+      expect(scrape.mock.calls.length).toBeLessThan(30);
+      await inject('/v1/status');
+      expect((await inject('/metrics')).body).toContain('route="/v1/status"');
+    });
   });
 
   test.each([

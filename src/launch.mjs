@@ -18,6 +18,7 @@ const COMPILED = join(MODULES, '.cache', 'holdfast-compiled');
 /** What `npm test` runs, each with the chosen Node. */
 const CHECKS = [
   ['node_modules/@biomejs/biome/bin/biome', 'ci', '.'],
+  ['.prose/main.ts'],
   ['node_modules/typescript/bin/tsc', '--noEmit'],
   ['node_modules/typescript/bin/tsc', '--noEmit', '--project', 'config/tsconfig.page.json'],
   ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts'],
@@ -26,9 +27,7 @@ const CHECKS = [
 const QUICK = '--quick';
 const SCRIPTS = {
   check: [
-    CHECKS[0],
-    CHECKS[1],
-    CHECKS[2],
+    ...CHECKS.slice(0, -1),
     ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', 'test/architecture.test.ts'],
   ],
   test: CHECKS,

@@ -14,6 +14,7 @@ import type { Condition } from '../core/conditions/condition.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
+import { Attestor, type StatementSigner } from '../federation/attestor.ts';
 import { Inventories } from '../federation/inventories.ts';
 import type { Peer } from '../federation/peer.ts';
 import { PeerRescue } from '../federation/peer-rescue.ts';
@@ -103,6 +104,8 @@ export interface ArchiveModules {
   readonly clock: Clock;
   /** Asked for what the nodes have not got. */
   readonly peers?: readonly Peer[];
+  /** Signs what this archive states. */
+  readonly signer: StatementSigner;
 }
 
 /** The way of a blob, put together: listed → fetched → verified → spooled → stored; and the view of it for readers. */
@@ -144,6 +147,8 @@ export class Archive implements ArchiveView {
   readonly windowView: WindowView;
   /** What is held of what is final, for other archives. */
   readonly inventory: InventoryView;
+  /** What this archive states of itself, signed. */
+  readonly attestor: Attestor;
   /** What is looked after at its times. */
   readonly routine: Routine;
 
@@ -284,7 +289,9 @@ export class Archive implements ArchiveView {
       nowMs,
     });
     this.windowView = new WindowPictures(catalog, chain, nowMs);
-    this.inventory = new Inventories(catalog, hasher, chain, adoption, boundChain);
+    const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain);
+    this.inventory = inventories;
+    this.attestor = new Attestor({ archiverId, signer: modules.signer, inventories, catalog, clock });
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, activity, clock },
       standing: () => this.#standing(),

@@ -13,6 +13,7 @@ import { MetricsRegistry } from '../core/observability/metrics.ts';
 import { readRarely } from '../core/observability/read-rarely.ts';
 import { declareScheduleMetrics } from '../core/schedule/metrics.ts';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
+import { attestJob } from '../federation/attest-job.ts';
 import { createNodeHasher, HashThread } from '../hashing/index.ts';
 import {
   createHttpServer,
@@ -31,6 +32,7 @@ import type { Backend } from '../replication/backend.ts';
 import type { Upkeep } from '../replication/upkeep.ts';
 import { upkeepJobs } from '../replication/upkeep-jobs.ts';
 import { archiverIdIn } from '../storage/local/archiver-id.ts';
+import { ArchiverKey } from '../storage/local/archiver-key.ts';
 import { DataFolder } from '../storage/local/data-folder.ts';
 import { LocalStore } from '../storage/local/local-store.ts';
 import { declareBackendMetrics, declareVolumeMetrics } from '../storage/metrics.ts';
@@ -179,6 +181,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       backends,
       peers,
       binding: folder,
+      signer: await ArchiverKey.open(folder.path),
       hasher,
       verifier,
       rehash: new RehashRule(hasher, { entries: REHASH_ENTRIES, periodMs, steadyMs: SYSTEM_CLOCK.steadyMs }),
@@ -202,7 +205,7 @@ function closer(closing: Closing): () => Promise<void> {
 /** The long operations that an archive knows, the same in a daemon and in a command alone. */
 function jobKinds(archive: Archive, settings: SettingValues, alone: ((signal: AbortSignal) => Promise<void>) | null) {
   const backfill = backfillJob(archive, { openSource: (text) => openSource(settings, text), alone });
-  return [...upkeepJobs(archive), ...takeDownJobs(archive), backfill];
+  return [...upkeepJobs(archive), ...takeDownJobs(archive), backfill, attestJob(archive)];
 }
 
 export interface OpenedUpkeep {
@@ -273,6 +276,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       ]),
       window: archive.windowView,
       inventory: archive.inventory,
+      attestations: archive.attestor,
       passage,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),

@@ -52,13 +52,18 @@ export const VERBS: readonly ListedVerb[] = [
   },
   {
     name: 'verify',
-    says: 'Check a file against a version hash or an occurrence record: offline, without any archive.',
+    says: 'Check a file against a version hash or an occurrence record, or an attestation: offline, without any archive.',
     load: () => import('./verbs/verify.ts'),
   },
   {
     name: 'check',
     says: 'Compare every backend with the catalog, and the catalog with every backend.',
     load: () => import('./verbs/check.ts'),
+  },
+  {
+    name: 'attest',
+    says: 'State what is held of what is final, signed, for whoever compares or audits.',
+    load: () => import('./verbs/attest.ts'),
   },
   {
     name: 'rebuild',

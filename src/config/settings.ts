@@ -182,6 +182,12 @@ export const SETTINGS = {
     '41 * * * *',
     'When an old and a new blob are fetched through each backend (cron).',
   ),
+  attestSchedule: setting(
+    'attest.schedule',
+    cronExpression,
+    '11 2 * * *',
+    "When this month's statement of what is held is signed, if there is none yet (cron).",
+  ),
   maintenanceSchedule: setting(
     'maintenance.schedule',
     cronExpression,

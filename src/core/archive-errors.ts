@@ -14,7 +14,9 @@ export type ArchiveErrorCode =
   /** The walk of the chain has not come where it is needed. */
   | 'archive/not-walked'
   | 'archive/beyond-tip'
-  | 'archive/bad-range';
+  | 'archive/bad-range'
+  /** A count of what is to be signed cannot be told now. */
+  | 'archive/cannot-attest';
 
 export class ArchiveError extends HoldfastError<ArchiveErrorCode> {}
 

@@ -39,24 +39,38 @@ export class Inventories implements InventoryView {
     this.#boundChain = boundChain;
   }
 
-  async inventory(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
+  inventory(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
+    return this.#look(from, to, true, signal);
+  }
+
+  /** The same, read now: for whoever signs it. */
+  fresh(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
+    return this.#look(from, to, false, signal);
+  }
+
+  async #look(
+    from: number | null,
+    to: number | null,
+    mayBeKnown: boolean,
+    signal: AbortSignal,
+  ): Promise<InventoryLookup> {
     assertUpright(from, to);
     const { finalHeight } = this.#chain;
     const { startHeight } = this.#catalog.chain.state;
     const genesis = await this.#boundChain();
-    if (!this.#adoption.isDone) return unavailable('rebuilding', 'The this.#catalog is being rebuilt.', 30);
+    if (!this.#adoption.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
     if (startHeight === null || genesis === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
     if (finalHeight === null) return unavailable('not-final', 'No block is final yet.', 30);
     const lowest = this.#chain.lacksHistory ? null : (this.#catalog.chain.state.lowestHeight ?? startHeight);
     if (lowest === null)
-      return unavailable('rebuilding', 'Older blocks are still being walked: the this.#catalog is new.', 30);
+      return unavailable('rebuilding', 'Older blocks are still being walked: the catalog is new.', 30);
     const range = { from: from ?? lowest, to: to ?? finalHeight };
     if (Math.min(range.from, range.to) < lowest)
       return unavailable('not-walked', `The walk began at height ${lowest}; blocks below were not examined.`, 600);
     if (Math.max(range.from, range.to) > finalHeight)
       return unavailable('not-final', `The highest final block has height ${finalHeight}.`, 30);
     const known = this.#remembered.get(`${range.from}-${range.to}`);
-    if (known !== undefined && this.#catalog.chain.blockAt(range.to)?.hash === known.blockHash)
+    if (mayBeKnown && known !== undefined && this.#catalog.chain.blockAt(range.to)?.hash === known.blockHash)
       return { kind: 'found', inventory: known };
     if (this.#waiting >= MAX_WAITING) return unavailable('not-placed', 'Other inventories are being made first.', 5);
     return this.#inTurn(() => this.#read(range, genesis, finalHeight, signal));

@@ -6,6 +6,7 @@ import type { ChainView } from '../view/chain-view.ts';
 import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget, type BudgetShare } from './answer-budget.ts';
+import { attestationRoutes } from './attestation.ts';
 import { blobRoutes } from './blobs.ts';
 import { chainRoutes } from './chain.ts';
 import { ClientLimits, clientOf } from './client-limits.ts';
@@ -150,13 +151,23 @@ export function routesOf(
     metrics,
     page,
     inventory,
+    attestations,
     admin,
     passage,
     words,
     isLocal,
   }: Pick<
     HttpOptions,
-    'nowMs' | 'facadeDialect' | 'metrics' | 'page' | 'inventory' | 'admin' | 'passage' | 'words' | 'isLocal'
+    | 'nowMs'
+    | 'facadeDialect'
+    | 'metrics'
+    | 'page'
+    | 'inventory'
+    | 'attestations'
+    | 'admin'
+    | 'passage'
+    | 'words'
+    | 'isLocal'
   >,
   live: LiveWindow | null = null,
 ): Route[] {
@@ -169,6 +180,7 @@ export function routesOf(
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
     customRoute(view.reader),
     ...(inventory === undefined ? [] : inventoryRoutes(inventory)),
+    ...(attestations === undefined ? [] : attestationRoutes(attestations)),
     ...compatibilityRoutes(view.reader, chain),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null, isLocal === true ? ALL_WORDS : words),
     ...(admin === undefined ? [] : adminRoutes(admin)),

@@ -1,3 +1,4 @@
+import type { AttestationView } from '../view/attestation-view.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
 import type { WindowView } from '../view/window-view.ts';
 import type { AdminView } from './admin/admin-view.ts';
@@ -75,6 +76,8 @@ export interface HttpOptions {
   readonly window?: WindowView | null;
   /** What is held of what is final, for other archives; without it there is no such route. */
   readonly inventory?: InventoryView;
+  /** What this archiver has signed; without it there is no such route. */
+  readonly attestations?: AttestationView;
   /** The page at `/`; null: there is none. */
   readonly page?: PageSource | null;
   /** How places are named to the public; operators read addresses (an admin token, or the local socket). */

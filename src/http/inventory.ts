@@ -8,7 +8,8 @@ import { defineRoute, type Route } from './route.ts';
 export const INVENTORY_PATH = '/v1/inventory';
 
 const MAX_HEIGHT = 2 ** 32 - 1;
-const HEIGHT = z
+/** A height in a query; null where it is not given. */
+export const HEIGHT = z
   .string('must be given once')
   .regex(/^[0-9]{1,10}$/, 'must be a height')
   // A number to those who read the description; it arrives as text.

@@ -35,6 +35,11 @@ export const PROBLEMS = {
     title: 'No such bytes of a custom commitment',
     hint: 'Check both hashes; what matches its version hash is at /v1/blobs/.',
   },
+  'attestation/absent': {
+    status: 404,
+    title: 'No such statement',
+    hint: 'Ask without parameters for the latest; `holdfast attest` beside the archive signs one now.',
+  },
   'transaction/absent': {
     status: 404,
     title: 'No such transaction with a blob',

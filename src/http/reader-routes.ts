@@ -3,6 +3,7 @@ import type { NamedHash } from '../core/blob/ids.ts';
 import type { ArchiveView, NotGiven } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import { jsonAnswer } from './answer.ts';
+import { ATTESTATION_PATH, ATTESTATION_QUERY } from './attestation.ts';
 import { missingAnswer } from './blob-lookup.ts';
 import { bytesRoute, LOOKUP_PROBLEMS } from './blobs.ts';
 import { proofRoute } from './chain.ts';
@@ -103,6 +104,7 @@ function withoutCatalog(): Route[] {
   return [
     defineRoute({ ...refused, says, path: '/v1/blobs', query: LISTING_QUERY }),
     defineRoute({ ...refused, says, path: INVENTORY_PATH, query: RANGE_QUERY }),
+    defineRoute({ ...refused, says, path: ATTESTATION_PATH, query: ATTESTATION_QUERY }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid/data', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/blocks/:at', parameters: BLOCK }),

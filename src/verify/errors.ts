@@ -21,6 +21,8 @@ export type VerifyErrorCode =
   | 'verify/not-in-block'
   /** A text or value that is no occurrence record. */
   | 'verify/record'
+  /** A text that is no attestation. */
+  | 'verify/attestation'
   /** The target in a header's bits is none that a header can have. */
   | 'verify/target-negative'
   | 'verify/target-overflow'
@@ -79,6 +81,7 @@ const HINTS: Readonly<Record<VerifyErrorCode, string>> = {
   'verify/merkle-proof': 'The proof is damaged or forged; ask another archive for its record.',
   'verify/not-in-block': 'Name a transaction of this block, and an output of it that carries a version hash.',
   'verify/record': 'Give a record as `/v1/blobs/{version hash}/proof` gives it, one object.',
+  'verify/attestation': 'Give what `/v1/attestation` answers, as it came.',
   'verify/target-negative': FORGED_HEADER,
   'verify/target-overflow': FORGED_HEADER,
   'verify/target-zero': FORGED_HEADER,

@@ -13,6 +13,22 @@ export {
   type TxId,
   type VersionHash,
 } from '../core/blob/ids.ts';
+export {
+  type Attestation,
+  type AttestationStatement,
+  type AttestationStep,
+  canonicalJson,
+  checkAttestation,
+  type Equivocation,
+  type EquivocationKind,
+  equivocationOf,
+  keysOf,
+  looksLikeAttestation,
+  MAX_SUCCESSIONS,
+  parseAttestation,
+  type Signed,
+  type SuccessionStatement,
+} from './attestation.ts';
 export { Block, parseBlock, parseBlockHex } from './block.ts';
 export {
   type BlockHeader,

@@ -3,6 +3,7 @@ import { Archive } from '../../src/app/archive.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -77,6 +78,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       catalog,
       store,
       binding: folder,
+      signer: await ArchiverKey.open(folder.path),
       hasher: nobleHasher,
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
       rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => performance.now() }),

@@ -58,6 +58,8 @@ const GIVING_NEITHER = [
   'GET /openapi.json',
   'GET /page/:file',
   'GET /readyz',
+  // Counts, and a root over what is held.
+  'GET /v1/attestation',
   'GET /v1/blocks/:at',
   'GET /v1/events',
   // Counts, a digest, and what is held of occurrences in the order of the chain, without a name.
@@ -89,6 +91,7 @@ async function withBoth() {
     admin,
     window: archive.windowView,
     inventory: archive.inventory,
+    attestations: archive.attestor,
   };
   return { ...scene, options, ...injectable(archive, archive.chainView, options) };
 }

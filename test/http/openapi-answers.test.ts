@@ -8,6 +8,7 @@ import { TokenList } from '../../src/http/token-list.ts';
 import type { ChainUnavailableReason } from '../../src/view/chain-view.ts';
 import { DescribedAnswers, mediaTypeOf } from './described-answers.ts';
 import { blobOf, bytesOf, FakeArchiveView, HEALTHY, recordOf } from './fake-archive-view.ts';
+import { FakeAttestations } from './fake-attestations.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { FakeInventory } from './fake-inventory.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
@@ -44,6 +45,7 @@ function archive(given: Parameters<typeof injectable>[2] = {}) {
   const options = {
     window,
     inventory: new FakeInventory(),
+    attestations: new FakeAttestations(),
     page: { files: async () => PAGE },
     metrics: declareHttpMetrics(new MetricsRegistry()),
     ...given,
@@ -105,6 +107,9 @@ const READING: readonly Question[] = [
   { route: '/page/{file}', url: '/page/none-ABCDEFGH.js' },
   { route: '/v1/custom/{versionHash}/{keccak}', url: `/v1/custom/${HASH}/${ABSENT}` },
   { route: '/v1/custom/{versionHash}/{keccak}', url: '/v1/custom/x/y' },
+  { route: '/v1/attestation' },
+  { route: '/v1/attestation', url: '/v1/attestation?month=2026-10' },
+  { route: '/v1/attestation', url: '/v1/attestation?from=4' },
   { route: '/v1/inventory' },
   { route: '/v1/inventory', url: '/v1/inventory?from=2&to=3' },
   { route: '/v1/inventory', url: '/v1/inventory?from=4&to=3' },

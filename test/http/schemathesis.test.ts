@@ -7,6 +7,7 @@ import { runCommand } from '../servers/command.ts';
 import { describeWithPip, FETCH_MS, pythonPackage } from '../servers/python-package.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
+import { FakeAttestations } from './fake-attestations.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 import { FakeInventory } from './fake-inventory.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
@@ -30,6 +31,7 @@ async function archive() {
   const given = {
     window,
     inventory: new FakeInventory(),
+    attestations: new FakeAttestations(),
     page: { files: async () => new Map([['index.html', Buffer.from('<!doctype html>')]]) },
     metrics: declareHttpMetrics(new MetricsRegistry()),
   };

@@ -10,6 +10,7 @@ import { createNodeHasher } from '../../hashing/index.ts';
 import {
   type BlobHasher,
   hashWith,
+  looksLikeAttestation,
   type OccurrenceRecord,
   parseOccurrenceRecord,
   reachesLevel,
@@ -23,6 +24,7 @@ import { CliError } from '../errors.ts';
 import { judgedInJson, judgeProof } from '../judge-proof.ts';
 import { askedProof, readRun } from '../proof-demand.ts';
 import type { VerbOptions } from '../verb-options.ts';
+import { knownKeyIn, verifyAttestation } from '../verify-attestation.ts';
 
 /** Far more than any blob or record has; what is larger is not read into memory to be refused. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
@@ -30,6 +32,11 @@ const MAX_FILE_BYTES = 64 * 1024 * 1024;
 /** What `GET /v1/blobs/{version hash}/proof` answers. */
 const severalRecords = z.object({ records: z.array(z.unknown()) });
 
+/** Far more than any attestation has. */
+const MAX_STATEMENT_BYTES = 1024 * 1024;
+
+/** They ask something of an attestation. */
+const ATTESTATION_FLAGS = ['key', 'other'] as const;
 /** They ask something of a proof. */
 const PROOF_FLAGS = ['level', 'network', 'leastWork', 'headers', 'checkpoint'] as const;
 
@@ -40,7 +47,7 @@ interface Step extends Omit<StepOutcome, 'step'> {
 
 export function define(command: Command): Command {
   return command
-    .argument('<file>', 'the bytes')
+    .argument('<file>', 'the bytes, or an attestation')
     .option(
       '--proof <record.json>',
       'an occurrence record, or what an archive answers to /v1/blobs/…/proof; its header is looked up at the configured node, if any',
@@ -53,7 +60,9 @@ export function define(command: Command): Command {
     .option('--network <name>', 'whose rules the work is checked by: main, test or regtest; default main')
     .option('--least-work <hashes>', 'what making a header must cost, like 2^70; default: what the network states')
     .option('--headers <file>', 'block headers from a checkpoint on, one a line, in hex')
-    .option('--checkpoint <height:hash>', 'the block that you trust, which --headers begin at or follow');
+    .option('--checkpoint <height:hash>', 'the block that you trust, which --headers begin at or follow')
+    .option('--key <public key>', 'of an attestation: a key of the archiver that you know, 64 hex characters')
+    .option('--other <attestation.json>', 'of an attestation: another one of the same archiver; do the two agree?');
 }
 
 /** Exit code 0: all that was asked for holds. 1: it cannot be told now. 3: something is positively wrong. */
@@ -69,6 +78,13 @@ export async function handle(
   const read = (path: string) => readWhole(resolve(context.cwd, path));
   const hasher = await createNodeHasher();
   const bytes = await read(file);
+  const text = claim === null && typeof proof !== 'string' && bytes.length <= MAX_STATEMENT_BYTES ? utf8(bytes) : '';
+  if (looksLikeAttestation(text)) {
+    const other = typeof options.own['other'] === 'string' ? utf8(await read(options.own['other'])) : null;
+    const asked = { knownKey: knownKeyIn(options.own['key']), other };
+    return await verifyAttestation(file, text, asked, { json: options.json, context });
+  }
+  if (ATTESTATION_FLAGS.some((flag) => options.own[flag] !== undefined)) throw noAttestation(file);
   if (claim === null && typeof proof !== 'string') throw nothingToCompare(file, bytes, hasher);
 
   const steps: Step[] = claim === null ? [] : [checkClaim(bytes, claim, hasher)];
@@ -95,6 +111,17 @@ export async function handle(
   }
   if (!holds || shown?.isWrong === true) return EXIT.missing;
   return verified && shown?.isUnclear !== true ? EXIT.done : EXIT.failed;
+}
+
+function utf8(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+function noAttestation(file: string): CliError {
+  return new CliError('cli/usage', `--key and --other are of attestations, and ${file} is checked as none.`, {
+    retryable: false,
+    hint: 'Name a file with what /v1/attestation answers, without --proof and --hash.',
+  });
 }
 
 function withoutProof(): CliError {

@@ -1,0 +1,150 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { codeOf } from '../../core/blob/errors.ts';
+import { encodeHex } from '../../core/blob/hex.ts';
+import { canonicalJson, MAX_SUCCESSIONS, type Signed, type SuccessionStatement } from '../../verify/attestation.ts';
+import { StorageError, storageFault } from '../errors.ts';
+import { writeDurably } from './durable-file.ts';
+import { readRegularFile } from './regular-file.ts';
+
+const FILE = 'archiver-key';
+const MAX_BYTES = 65_536;
+const KEY = z.string().regex(/^[0-9a-f]{64}$/);
+const keyFile = z.strictObject({
+  format: z.literal(1),
+  /** PKCS#8 in hex. */
+  privateKey: z.string().regex(/^[0-9a-f]+$/),
+  /** Of the statement that was last begun. */
+  number: z.int().nonnegative(),
+  keys: z.array(
+    z.strictObject({
+      statement: z.strictObject({
+        kind: z.literal('holdfast/key'),
+        format: z.literal(1),
+        key: KEY,
+        next: KEY,
+        at: z.string(),
+      }),
+      signature: z.string(),
+    }),
+  ),
+});
+type KeyFile = z.infer<typeof keyFile>;
+
+/**
+ * The key that this archiver signs with: Ed25519, made once for a data folder. Numbers of statements are kept beside it, and
+ * each is durable before it is used, so that no crash gives one away twice. One thing at a time is done with it. The caller
+ * holds the folder's lock; the file is its owner's alone, as all of the folder.
+ */
+export class ArchiverKey {
+  readonly #folder: string;
+  #file: KeyFile;
+  #private: KeyObject;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(folder: string, file: KeyFile) {
+    this.#folder = folder;
+    this.#file = file;
+    this.#private = privateKeyIn(file);
+  }
+
+  static async open(folder: string): Promise<ArchiverKey> {
+    const path = join(folder, FILE);
+    let text: string;
+    try {
+      text = (await readRegularFile(path, MAX_BYTES)).toString('utf8');
+    } catch (cause) {
+      if (codeOf(cause) !== 'ENOENT') throw storageFault('local', `read ${FILE}`, cause, path);
+      const made: KeyFile = { format: 1, privateKey: newKey(), number: 0, keys: [] };
+      await write(folder, made);
+      return new ArchiverKey(folder, made);
+    }
+    try {
+      return new ArchiverKey(folder, keyFile.parse(JSON.parse(text)));
+    } catch (cause) {
+      // Not the cause's own words: they may show a part of the key.
+      throw unreadable(path, codeOf(cause));
+    }
+  }
+
+  /** 32 bytes in hex. */
+  get publicKey(): string {
+    return publicKeyOf(this.#private);
+  }
+
+  /** How the key came here from earlier ones. */
+  get keys(): readonly Signed<SuccessionStatement>[] {
+    return this.#file.keys;
+  }
+
+  /** A number that no statement had before. */
+  takeNumber(): Promise<number> {
+    return this.#inTurn(async () => {
+      const number = this.#file.number + 1;
+      await this.#replace({ ...this.#file, number });
+      return number;
+    });
+  }
+
+  sign<Statement extends object>(statement: Statement): Signed<Statement> {
+    return { statement, signature: signatureOf(this.#private, statement) };
+  }
+
+  /** Another key from now on, which this one signs and then is no more. */
+  rotate(at: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const privateKey = newKey();
+      const next = publicKeyOf(privateKeyIn({ privateKey }));
+      const statement = { kind: 'holdfast/key', format: 1, key: this.publicKey, next, at } as const;
+      const keys = [...this.#file.keys, this.sign(statement)].slice(-MAX_SUCCESSIONS);
+      await this.#replace({ ...this.#file, privateKey, keys });
+    });
+  }
+
+  async #replace(file: KeyFile): Promise<void> {
+    await write(this.#folder, file);
+    this.#file = file;
+    this.#private = privateKeyIn(file);
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work, work);
+    this.#last = turn.catch(() => undefined);
+    return await turn;
+  }
+}
+
+function newKey(): string {
+  return encodeHex(generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' }));
+}
+
+function privateKeyIn({ privateKey }: Pick<KeyFile, 'privateKey'>): KeyObject {
+  return createPrivateKey({ key: Buffer.from(privateKey, 'hex'), format: 'der', type: 'pkcs8' });
+}
+
+function publicKeyOf(key: KeyObject): string {
+  const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
+  return Buffer.from(x, 'base64url').toString('hex');
+}
+
+function signatureOf(key: KeyObject, statement: object): string {
+  return encodeHex(sign(null, Buffer.from(canonicalJson(statement)), key));
+}
+
+async function write(folder: string, file: KeyFile): Promise<void> {
+  const path = join(folder, FILE);
+  try {
+    await writeDurably(path, Buffer.from(`${JSON.stringify(file)}\n`), folder);
+  } catch (cause) {
+    throw storageFault('local', `write ${FILE}`, cause, path);
+  }
+}
+
+function unreadable(file: string, systemCode: string | null): StorageError {
+  return new StorageError('storage/unknown-format', `${file} does not hold the key of an archiver.`, {
+    details: { file, systemCode },
+    retryable: false,
+    hint: 'Take it from a backup. Without one, move it away: a new key is made, which nobody knows yet.',
+  });
+}

@@ -1,0 +1,310 @@
+import { parseBoundedJson } from '../core/blob/bounded-json.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import { decodeHex } from '../core/blob/hex.ts';
+import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
+import { VerifyError } from './errors.ts';
+import { HOLDINGS, type HoldingCounts } from './inventory.ts';
+
+/**
+ * A signed statement of an archiver. What is signed, with Ed25519, is the UTF-8 of the statement in the form of RFC 8785:
+ * members in the order of their names, no white space.
+ */
+export interface Signed<Statement> {
+  readonly statement: Statement;
+  /** 64 bytes in hex. */
+  readonly signature: string;
+}
+
+/** What an archiver says that it holds of the final occurrences in a range of heights. */
+export interface AttestationStatement {
+  readonly kind: 'holdfast/attestation';
+  readonly format: 1;
+  /** As below `audit/` on its backends. */
+  readonly archiver: string;
+  /** The public key, 32 bytes in hex. */
+  readonly key: string;
+  /** Statements of an archiver are numbered; no number is given twice, one may be left out. */
+  readonly number: number;
+  /** The genesis block. */
+  readonly chain: BlockHash;
+  readonly from: number;
+  readonly to: number;
+  /** The block at `to`. */
+  readonly blockHash: BlockHash;
+  /** The digest of the inventory (`inventory.ts`): a Merkle root over every occurrence and what is held of it. */
+  readonly root: string;
+  readonly counts: HoldingCounts;
+  /** Transactions at these heights that seem to carry a blob, and of which nobody can tell which: counted nowhere else. */
+  readonly unclear: number;
+  /** When it was counted. */
+  readonly at: string;
+}
+
+/** A key gives its place to the next one; signed by the one that goes. */
+export interface SuccessionStatement {
+  readonly kind: 'holdfast/key';
+  readonly format: 1;
+  readonly key: string;
+  readonly next: string;
+  readonly at: string;
+}
+
+export interface Attestation extends Signed<AttestationStatement> {
+  /** From the oldest key on that is still told to the one that signed; empty where there was one key only. */
+  readonly keys: readonly Signed<SuccessionStatement>[];
+}
+
+/** Keys that an attestation tells of at most: the latest. */
+export const MAX_SUCCESSIONS = 64;
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+const MAX_HEIGHT = 2 ** 32 - 1;
+
+/** RFC 8785, for documents of objects, arrays, texts and whole numbers. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, one]) => `${JSON.stringify(name)}:${canonicalJson(one)}`).join(',')}}`;
+}
+
+/** Is it meant to be an attestation? What is wrong with it, `parseAttestation` says. */
+export function looksLikeAttestation(text: string): boolean {
+  try {
+    return fieldsOf(fieldsOf(parseBoundedJson(text)).get('statement')).get('kind') === 'holdfast/attestation';
+  } catch {
+    return false;
+  }
+}
+
+/** @throws VerifyError `verify/attestation` */
+export function parseAttestation(json: string): Attestation {
+  let value: unknown;
+  try {
+    value = parseBoundedJson(json);
+  } catch (cause) {
+    throw new VerifyError('verify/attestation', `The attestation is no JSON: ${messageOf(cause)}`, { cause });
+  }
+  const fields = exactly(fieldsOf(value), ['statement', 'signature', 'keys']);
+  const keys = fields.get('keys');
+  if (!Array.isArray(keys) || keys.length > MAX_SUCCESSIONS) {
+    throw refused(`keys is no list of at most ${MAX_SUCCESSIONS}`);
+  }
+  return {
+    statement: statementOf(fields.get('statement')),
+    signature: hex(fields, 'signature', SIGNATURE_BYTES),
+    keys: keys.map((one) => {
+      const signed = exactly(fieldsOf(one), ['statement', 'signature']);
+      return {
+        statement: successionOf(signed.get('statement')),
+        signature: hex(signed, 'signature', SIGNATURE_BYTES),
+      };
+    }),
+  };
+}
+
+export interface AttestationStep {
+  readonly step: 'signature' | 'keys' | 'key';
+  readonly ok: boolean;
+  readonly says: string;
+}
+
+/**
+ * Checks the signatures, and that they lead from a key that the caller knows to the one that signed; without a known key
+ * nothing says whose statement it is. Rejects where this engine has no Ed25519.
+ */
+export async function checkAttestation(
+  { statement, signature, keys }: Attestation,
+  knownKey: string | null,
+): Promise<AttestationStep[]> {
+  const isSigned = await isSignedBy(statement.key, statement, signature);
+  const steps: AttestationStep[] = [
+    {
+      step: 'signature',
+      ok: isSigned,
+      says: isSigned
+        ? `The statement is signed by the key ${statement.key}.`
+        : `The statement is not signed by the key ${statement.key} that it names.`,
+    },
+  ];
+  if (keys.length > 0) {
+    const broken = await brokenLink(keys, statement.key);
+    const says =
+      broken === null
+        ? `Each of its ${keys.length} earlier keys signed the one that follows it.`
+        : `The key ${broken} did not sign the one that is to follow it.`;
+    steps.push({ step: 'keys', ok: broken === null, says });
+  }
+  if (knownKey === null) return steps;
+  const isKnown = keysOf({ statement, keys }).includes(knownKey);
+  const says = isKnown ? `It is of the archiver with the key ${knownKey}.` : `The key ${knownKey} is none of its keys.`;
+  return [...steps, { step: 'key', ok: isKnown, says }];
+}
+
+export type EquivocationKind = 'same-number' | 'other-block' | 'other-occurrences' | 'root-against-counts';
+
+export interface Equivocation {
+  readonly kind: EquivocationKind;
+  readonly says: string;
+}
+
+/**
+ * Do two attestations of one archiver contradict each other, so that not both can have been true when they were signed? The
+ * signatures of both must have been checked. null: no. What is held may change from one to the next: what was missing or lost
+ * is stored later, what was stored is withheld, or damaged. The chain below a final block may not, nor how many occurrences it
+ * has; one number belongs to one statement; and one root has one set of counts.
+ */
+export function equivocationOf(one: Attestation, other: Attestation): Equivocation | null {
+  const [a, b] = [one.statement, other.statement];
+  const isOfOne = keysOf(one).includes(b.key) || keysOf(other).includes(a.key);
+  if (!isOfOne || canonicalJson(a) === canonicalJson(b)) return null;
+  if (a.number === b.number)
+    return { kind: 'same-number', says: `It signed two statements with the number ${a.number}.` };
+  if (a.chain !== b.chain) return null;
+  if (a.to === b.to && a.blockHash !== b.blockHash)
+    return {
+      kind: 'other-block',
+      says: `It named two blocks at height ${a.to} as final: ${a.blockHash} and ${b.blockHash}.`,
+    };
+  if (a.from !== b.from || a.to !== b.to) return null;
+  if (totalOf(a) !== totalOf(b) || a.unclear !== b.unclear)
+    return {
+      kind: 'other-occurrences',
+      says: `It counted ${countsInWords(a)} and ${countsInWords(b)} at the same final heights ${a.from} to ${a.to}.`,
+    };
+  const isSame = HOLDINGS.every((holding) => a.counts[holding] === b.counts[holding]);
+  if (a.root === b.root && !isSame)
+    return { kind: 'root-against-counts', says: 'It gave one root of the inventory with two sets of counts.' };
+  return null;
+}
+
+/** Of an archiver, as far as the attestation tells: the oldest first. */
+export function keysOf({ statement, keys }: Pick<Attestation, 'statement' | 'keys'>): string[] {
+  return [...keys.map((link) => link.statement.key), statement.key];
+}
+
+function countsInWords(statement: AttestationStatement): string {
+  return `${totalOf(statement)} occurrences (${statement.unclear} unclear)`;
+}
+
+function totalOf({ counts }: AttestationStatement): number {
+  return HOLDINGS.reduce((sum, holding) => sum + counts[holding], 0);
+}
+
+/** The first key that did not sign its successor; null: all did. */
+async function brokenLink(keys: Attestation['keys'], last: string): Promise<string | null> {
+  for (const [index, { statement, signature }] of keys.entries()) {
+    const next = keys[index + 1]?.statement.key ?? last;
+    if (statement.next !== next || !(await isSignedBy(statement.key, statement, signature))) return statement.key;
+  }
+  return null;
+}
+
+async function isSignedBy(key: string, statement: object, signature: string): Promise<boolean> {
+  const { subtle } = globalThis.crypto;
+  const imported = await subtle.importKey('raw', owned(decodeHex(key)), { name: 'Ed25519' }, false, ['verify']);
+  const bytes = new TextEncoder().encode(canonicalJson(statement));
+  return await subtle.verify({ name: 'Ed25519' }, imported, owned(decodeHex(signature)), bytes);
+}
+
+/** In memory of its own, as Web Crypto wants it. */
+function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes);
+}
+
+function statementOf(value: unknown): AttestationStatement {
+  const fields = exactly(fieldsOf(value), STATEMENT_FIELDS);
+  const { from: lowest, to: highest } = Object.fromEntries(fields);
+  const [from, to] = [heightIn(lowest), heightIn(highest)];
+  if (from > to) throw refused('its range ends before it begins');
+  return {
+    kind: word(fields, 'kind', 'holdfast/attestation'),
+    format: first(fields),
+    archiver: hex(fields, 'archiver', 8),
+    key: hex(fields, 'key', KEY_BYTES),
+    number: countOf(fields, 'number'),
+    chain: parseBlockHash(hex(fields, 'chain', 32)),
+    from,
+    to,
+    blockHash: parseBlockHash(hex(fields, 'blockHash', 32)),
+    root: hex(fields, 'root', 32),
+    counts: countsOf(fields.get('counts')),
+    unclear: countOf(fields, 'unclear'),
+    at: time(fields),
+  };
+}
+
+const STATEMENT_FIELDS = 'kind format archiver key number chain from to blockHash root counts unclear at'.split(' ');
+
+function successionOf(value: unknown): SuccessionStatement {
+  const fields = exactly(fieldsOf(value), ['kind', 'format', 'key', 'next', 'at']);
+  return {
+    kind: word(fields, 'kind', 'holdfast/key'),
+    format: first(fields),
+    key: hex(fields, 'key', KEY_BYTES),
+    next: hex(fields, 'next', KEY_BYTES),
+    at: time(fields),
+  };
+}
+
+function countsOf(value: unknown): HoldingCounts {
+  const fields = exactly(fieldsOf(value), HOLDINGS);
+  const count = (holding: string) => countOf(fields, holding);
+  return {
+    missing: count('missing'),
+    stored: count('stored'),
+    lost: count('lost'),
+    withheld: count('withheld'),
+    custom: count('custom'),
+  };
+}
+
+type Fields = ReadonlyMap<string, unknown>;
+
+function fieldsOf(value: unknown): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refused('a part of it is no object');
+  return new Map(Object.entries(value));
+}
+
+function exactly(fields: Fields, names: readonly string[]): Fields {
+  const strange = [...fields.keys()].find((name) => !names.includes(name));
+  if (strange !== undefined) throw refused(`it has a field ${JSON.stringify(strange.slice(0, 40))}, which none has`);
+  return fields;
+}
+
+function word<const W extends string>(fields: Fields, name: string, known: W): W {
+  if (fields.get(name) === known) return known;
+  throw refused(`${name} is not ${known}`);
+}
+
+function first(fields: Fields): 1 {
+  if (fields.get('format') === 1) return 1;
+  throw refused('its format is not 1');
+}
+
+function hex(fields: Fields, name: string, bytes: number): string {
+  const value = fields.get(name);
+  if (typeof value === 'string' && value.length === 2 * bytes && /^[0-9a-f]*$/.test(value)) return value;
+  throw refused(`${name} is not ${2 * bytes} characters of lower-case hex`);
+}
+
+function countOf(fields: Fields, name: string): number {
+  const value = fields.get(name);
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw refused(`${name} is no whole number`);
+}
+
+function heightIn(value: unknown): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_HEIGHT) return value;
+  throw refused(`its range is not one of heights up to ${MAX_HEIGHT}`);
+}
+
+function time(fields: Fields): string {
+  const value = fields.get('at');
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return value;
+  throw refused('at is no time like 2026-11-01T02:11:00.000Z');
+}
+
+function refused(why: string): VerifyError {
+  return new VerifyError('verify/attestation', `This is no attestation: ${why}.`);
+}

@@ -1,0 +1,15 @@
+import type { Attestation } from '../verify/attestation.ts';
+
+/** Which statement is meant; all null: the latest of everything. */
+export interface AskedAttestation {
+  /** Like `2026-11`: the latest of everything that was signed in it. */
+  readonly month: string | null;
+  /** The latest of exactly these heights that was asked for by themselves. */
+  readonly range: { readonly from: number; readonly to: number } | null;
+}
+
+/** What this archive has stated, signed. */
+export interface AttestationView {
+  /** null: there is none. */
+  attestation(asked: AskedAttestation): Attestation | null;
+}

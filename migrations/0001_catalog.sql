@@ -89,9 +89,11 @@ CREATE TABLE copy (
   state INTEGER NOT NULL CHECK (state IN (0, 1, 2, 3)),
   -- When it was read back whole.
   verified_ms INTEGER,
-  -- The backend refused it so often, and is asked again then.
+  -- The backend refused it so often, the last time for this reason, and is asked again then.
   attempts INTEGER NOT NULL DEFAULT 0,
   next_attempt_ms INTEGER NOT NULL DEFAULT 0,
+  last_error_code TEXT,
+  last_error TEXT,
   PRIMARY KEY (backend_id, kind, object)
 ) STRICT, WITHOUT ROWID;
 -- What a backend refuses is few, and counted often; custom bytes that are not good likewise.

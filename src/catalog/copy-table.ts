@@ -7,6 +7,15 @@ import type { Tables } from './tables.ts';
 export const COPIED = { evidence: 1, withdrawn: 2, record: 3, custom: 4 } as const;
 export type CopiedKind = (typeof COPIED)[keyof typeof COPIED];
 
+/** A copy that is not as it is to be, and why not. */
+export interface RefusedCopy {
+  readonly kind: CopiedKind;
+  readonly object: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+const refusedRow = z.object({ kind: z.enum(COPIED), object: z.number(), code: z.string(), message: z.string() });
 const numbered = z.array(z.object({ id: z.number(), name: z.string() }));
 
 /**
@@ -134,11 +143,14 @@ export class CopyTable {
   }
 
   /** The backend refuses these and takes others: each rests, longer after each attempt. */
-  recordRefused(backend: string, copies: readonly { readonly kind: CopiedKind; readonly object: number }[]): void {
+  recordRefused(backend: string, copies: readonly RefusedCopy[]): void {
     this.#tables.transaction('record what a backend refuses', () => {
-      for (const { kind, object } of copies) {
+      for (const { kind, object, code, message } of copies) {
         const which = { backend: this.id(backend), kind, object };
-        const attempts = z.number().optional().parse(this.#sql.refuse.get(which));
+        const attempts = z
+          .number()
+          .optional()
+          .parse(this.#sql.refuse.get({ ...which, code, message }));
         if (attempts === undefined) continue;
         this.#sql.rest.run({ ...which, untilMs: this.#tables.nowMs() + backoffMs(BACKOFF.refused, attempts) });
       }
@@ -147,6 +159,13 @@ export class CopyTable {
 
   refusedCount(kind: CopiedKind, backend: string): number {
     return this.#reads(() => this.#sql.refusedCount.get({ backend: this.id(backend), kind }));
+  }
+
+  /** Those that it refuses, in the order in which they were to be moved, and why. */
+  refused(kind: CopiedKind, backend: string, limit: number): RefusedCopy[] {
+    return this.#tables.reading('read what a backend refuses', () =>
+      z.array(refusedRow).parse(this.#sql.refused.all({ backend: this.id(backend), kind, limit })),
+    );
   }
 
   /** Records that no backend waits for. Within a transaction of the caller. */
@@ -181,13 +200,17 @@ function prepare(database: Database.Database) {
     find: database.prepare(`SELECT 1 FROM ${copy} AND object = @object`),
     refuse: database
       .prepare(
-        'UPDATE copy SET attempts = attempts + 1 WHERE backend_id = @backend AND kind = @kind AND object = @object RETURNING attempts',
+        `UPDATE copy SET attempts = attempts + 1, last_error_code = @code, last_error = @message
+         WHERE backend_id = @backend AND kind = @kind AND object = @object RETURNING attempts`,
       )
       .pluck(),
     rest: database.prepare(
       'UPDATE copy SET next_attempt_ms = @untilMs WHERE backend_id = @backend AND kind = @kind AND object = @object',
     ),
     count: database.prepare(`SELECT COUNT(*) FROM ${copy}`).pluck(),
+    refused: database.prepare(
+      `SELECT kind, object, last_error_code AS code, last_error AS message FROM ${refused} ORDER BY object LIMIT @limit`,
+    ),
     refusedCount: database.prepare(`SELECT COUNT(*) FROM ${refused}`).pluck(),
   };
 }

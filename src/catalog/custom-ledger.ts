@@ -181,7 +181,8 @@ function prepare(database: Database.Database) {
     set: database.prepare(
       `INSERT INTO copy (backend_id, kind, object, state, verified_ms)
        SELECT @backend, ${COPIED.custom}, sequence, @state, @verifiedMs FROM custom WHERE version_hash = @versionHash AND keccak = @keccak
-       ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = excluded.verified_ms, attempts = 0, next_attempt_ms = 0`,
+       ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = excluded.verified_ms, attempts = 0, next_attempt_ms = 0,
+         last_error_code = NULL, last_error = NULL`,
     ),
     recount: database.prepare(
       `UPDATE custom SET is_held = ${isGoodSomewhere(COPIED.custom, 'custom.sequence')} WHERE ${named}`,

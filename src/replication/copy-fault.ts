@@ -25,6 +25,24 @@ export function notKept(entry: ContentEntry, backend: string, found: 'good' | 'm
   );
 }
 
+/** The same of an object beside the blobs; of one that was to be deleted, it is still there. */
+export function objectNotKept(path: string, backend: string, found: 'missing' | 'damaged'): ArchiveError {
+  const what = found === 'missing' ? 'says it has not got it' : 'gives something else';
+  return new ArchiveError(
+    'archive/not-kept',
+    `The ${backend} store acknowledged ${path}, and ${what} when it is asked.`,
+    {
+      details: { backend, path, found },
+      retryable: true,
+      hint: 'It does not count as done there and is repeated. Look at that server, its disks and any cache before it.',
+    },
+  );
+}
+
+export function isNotKept(error: unknown): error is ArchiveError {
+  return error instanceof ArchiveError && error.code === 'archive/not-kept';
+}
+
 export function isOtherBytes(error: unknown): boolean {
-  return error instanceof ArchiveError && error.code === 'archive/not-kept' && error.details['found'] === 'damaged';
+  return isNotKept(error) && error.details['found'] === 'damaged';
 }

@@ -9,6 +9,7 @@ import { runLoop, type Step } from '../core/time/run-loop.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { takesAndGives } from '../storage/probe.ts';
+import { isNotKept, objectNotKept } from './copy-fault.ts';
 
 /** Where copies lie: the data folder, or a backend with names. */
 export type CopyPlace = Pick<ObjectStore, 'id' | 'probe'>;
@@ -20,6 +21,12 @@ export interface Move {
   /** As it is told. */
   readonly path: string;
 }
+
+/**
+ * What a place has of an object when it is asked again. `good`: the object as it is to be, or for one that is to go, nothing
+ * of it. `not-now`: nobody is to move it any more.
+ */
+export type CopyFound = 'good' | 'missing' | 'damaged' | 'not-now';
 
 /**
  * What tells one kind of object from another: which copies are due, how one is moved, and what is recorded then. A move
@@ -41,14 +48,22 @@ export interface CopyKind<P extends CopyPlace, M extends Move> {
    */
   due(place: P, after: M | null, limit: number, isAsked: boolean): readonly M[];
   /**
-   * `done`: the place has it as it is to be, durably. `not-now`: nobody is to move it any more, or not yet. An error: it
-   * cannot be made, which is no fault of the place. Throws what the place causes.
+   * `brought`: the place acknowledged it, which proves nothing yet. `not-now`: nobody is to move it any more, or not yet. An
+   * error: it cannot be made, which is no fault of the place. Throws what the place causes.
    */
-  move(move: M, place: P, signal: AbortSignal): Promise<'done' | 'not-now' | Error>;
+  move(move: M, place: P, signal: AbortSignal): Promise<'brought' | 'not-now' | Error>;
+  /** Asks the place what it has of the object now, and verifies that as the kind says. Throws what the place causes. */
+  find(move: M, place: P, signal: AbortSignal): Promise<CopyFound>;
   /** Recorded in one commit. What became another object meanwhile waits on. */
   settle(place: P, done: readonly M[]): void;
   /** All that was due there was tried once. true: there is more now. */
   roundEnded(place: P): boolean;
+}
+
+/** Something that the place does not take, give or keep, while it does others. */
+interface Refusal<M extends Move> {
+  readonly move: M;
+  readonly error: HoldfastError;
 }
 
 interface WorkerModules {
@@ -57,16 +72,22 @@ interface WorkerModules {
 }
 
 const GROUP = 64;
+/** Objects come one after the other, for their order counts; nothing depends on the order in which they are read back. */
+const READ_AT_A_TIME = 8;
+const RESTING_HINT = 'Each is tried again by itself. Look at that server, its disks and any cache before it.';
 
 /**
  * Moves the copies of one kind to what they are to be: at each place at its own pace, so that one that is away holds up no
- * other, and one object that it refuses no other object. Each of these rests for itself, and their number is told.
+ * other, and one object that it refuses no other object. Each of these rests for itself, and their number is told. What a
+ * place acknowledged is asked for again, and only what it has then counts as done.
  */
 export class CopyWorker<P extends CopyPlace, M extends Move> {
   readonly #kind: CopyKind<P, M>;
   readonly #modules: WorkerModules;
   /** One round at a time at each place: an older state must not arrive after a later one, nor a record after its deletion. */
   readonly #turns = new Map<string, Promise<unknown>>();
+  /** How many objects each place was last told to refuse. */
+  readonly #told = new Map<string, number>();
 
   constructor(kind: CopyKind<P, M>, modules: WorkerModules) {
     this.#kind = kind;
@@ -151,38 +172,68 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
   }
 
   async #movePage(place: P, page: readonly M[], signal: AbortSignal) {
+    const brought: M[] = [];
     const done: M[] = [];
-    const refused: M[] = [];
+    const refused: Refusal<M>[] = [];
     let fault: Error | null = null;
-    let latest: unknown = null;
+    const unlessRefused = async (move: M, work: () => Promise<void>) => {
+      signal.throwIfAborted();
+      try {
+        await work();
+      } catch (error) {
+        signal.throwIfAborted();
+        const isRefused = error instanceof HoldfastError && (await isOfOneObject(error, place, signal));
+        // It is the place's fault: what it has of the others is not asked now.
+        if (!isRefused) brought.length = 0;
+        if (!isRefused) throw error;
+        refused.push({ move, error });
+      }
+    };
+    const readBack = async () => {
+      for (let move = brought.shift(); move !== undefined; move = brought.shift()) {
+        const one = move;
+        await unlessRefused(one, async () => {
+          const found = await this.#kind.find(one, place, signal);
+          if (found === 'good') done.push(one);
+          else if (found !== 'not-now') throw objectNotKept(one.path, place.id, found);
+        });
+      }
+    };
     try {
       for (const move of page) {
-        signal.throwIfAborted();
-        try {
+        await unlessRefused(move, async () => {
           const outcome = await this.#kind.move(move, place, signal);
-          if (outcome === 'done') done.push(move);
+          if (outcome === 'brought') brought.push(move);
           else if (outcome !== 'not-now') fault = outcome;
-        } catch (error) {
-          signal.throwIfAborted();
-          if (!(await isOfOneObject(error, place, signal))) throw error;
-          refused.push(move);
-          latest = error;
-        }
+        });
       }
+      await allEnded(Array.from({ length: READ_AT_A_TIME }, readBack));
     } finally {
       if (done.length > 0) this.#kind.settle(place, done);
-      if (refused.length > 0) this.#modules.catalog.copies.recordRefused(place.id, refused);
-      this.#tellRefused(place, latest);
+      if (refused.length > 0) this.#recordRefused(place, refused);
+      this.#tellRefused(place, refused.at(-1)?.error ?? null);
     }
-    return { fault, refused: refused[0]?.path ?? null };
+    return { fault, refused: refused[0]?.move.path ?? null };
   }
 
-  #tellRefused(place: P, latest: unknown): void {
-    const { conditions } = this.#modules;
+  #recordRefused(place: P, refused: readonly Refusal<M>[]): void {
+    const copies = refused.map(({ move, error }) => ({ ...move, code: error.code, message: error.message }));
+    this.#modules.catalog.copies.recordRefused(place.id, copies);
+  }
+
+  /** After a start, and when some of them are done: by what the catalog kept of the others. */
+  #tellRefused(place: P, latest: HoldfastError | null): void {
     const count = this.#count(place, 'refusedCount');
     const subject = `chain:refused-${this.#kind.name}:${place.id}` as const;
-    if (count === 0) conditions.set(subject, null);
-    else if (latest instanceof HoldfastError) conditions.set(subject, refusing(place, count, latest));
+    if (latest === null && count === (this.#told.get(place.id) ?? 0)) return;
+    this.#told.set(place.id, count);
+    const [kept] = latest === null ? this.#kind.copied.flatMap((kind) => this.#refused(kind, place)) : [];
+    const why = latest ?? (kept === undefined ? null : { ...kept, hint: RESTING_HINT });
+    this.#modules.conditions.set(subject, why === null ? null : refusing(place, count, why));
+  }
+
+  #refused(kind: CopiedKind, { id }: P) {
+    return this.#modules.catalog.copies.refused(kind, id, 1);
   }
 
   #count({ id }: P, which: 'count' | 'refusedCount'): number {
@@ -192,14 +243,19 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
 
 /** Is it the fault of one object alone? A place that does not take and give something else is held for the one to blame. */
 export async function isOfOneObject(error: unknown, place: CopyPlace, signal: AbortSignal): Promise<boolean> {
-  if (!(error instanceof StorageError) || isOfTheStore(error)) return false;
+  if (!isNotKept(error) && (!(error instanceof StorageError) || isOfTheStore(error))) return false;
   const findings = await place.probe(signal);
   signal.throwIfAborted();
   return takesAndGives(findings);
 }
 
-export function refusing({ id }: CopyPlace, count: number, latest: HoldfastError) {
+/** Nothing is recorded while something is under way. Throws the first fault. */
+async function allEnded(work: readonly Promise<void>[]): Promise<void> {
+  for (const ended of await Promise.allSettled(work)) if (ended.status === 'rejected') throw ended.reason;
+}
+
+export function refusing({ id }: CopyPlace, count: number, latest: Pick<HoldfastError, 'code' | 'message' | 'hint'>) {
   const { code, hint } = latest;
-  const message = `The ${id} store refuses ${count} records and takes others: they are not written, read or deleted there now. Latest: ${messageOf(latest)}`;
+  const message = `The ${id} store refuses ${count} records and takes others: they are not written, read or deleted there now. One of them: ${latest.message}`;
   return { code, message, hint, blocksReadiness: false };
 }

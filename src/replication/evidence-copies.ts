@@ -7,7 +7,7 @@ import { Pulse } from '../core/pulse.ts';
 import { listDocuments, type ObjectStore, readText } from '../storage/object-store.ts';
 import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import type { ArchiveStatus } from '../view/archive-view.ts';
-import { type CopyKind, isOfOneObject, type Move, refusing } from './copy-worker.ts';
+import { type CopyFound, type CopyKind, isOfOneObject, type Move, refusing } from './copy-worker.ts';
 
 interface EvidenceModules {
   /** Evidence lies below `audit/<archiver id>/`, apart from that of every other archiver on the same backend. */
@@ -28,7 +28,8 @@ const GROUP = 64;
 /**
  * Evidence exists nowhere else. It is recorded in the commit that makes it so, which queues it for every backend; a later
  * state is another object, so that a mark for the earlier one says nothing of it. Nothing is ever deleted, and nothing of
- * another archiver is touched. A crash between the put and the mark leaves it queued, and the same is put again.
+ * another archiver is touched. It counts as there when the place gave the same text back: a crash before that mark leaves it
+ * queued, and the same is put again.
  */
 export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   readonly name = 'evidence';
@@ -85,10 +86,15 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
     });
   }
 
-  async move({ path, document }: EvidenceMove, store: ObjectStore, signal: AbortSignal): Promise<'done'> {
-    const value: unknown = JSON.parse(document);
-    await store.put({ path, text: `${JSON.stringify(value, null, 2)}\n` }, 'replace', signal);
-    return 'done';
+  async move(move: EvidenceMove, store: ObjectStore, signal: AbortSignal): Promise<'brought'> {
+    await store.put({ path: move.path, text: textOf(move) }, 'replace', signal);
+    return 'brought';
+  }
+
+  async find(move: EvidenceMove, store: ObjectStore, signal: AbortSignal): Promise<CopyFound> {
+    const text = await readText(store, move.path, signal);
+    if (text === null) return 'missing';
+    return text === textOf(move) ? 'good' : 'damaged';
   }
 
   settle({ id }: ObjectStore, done: readonly EvidenceMove[]): void {
@@ -105,4 +111,10 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   #placeOf(path: string): string {
     return `audit/${this.#modules.archiverId}/${path}`;
   }
+}
+
+/** As it lies on backends. */
+function textOf({ document }: EvidenceMove): string {
+  const value: unknown = JSON.parse(document);
+  return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -8,12 +8,12 @@ import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { Pulse } from '../core/pulse.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
+import { type ObjectStore, readText } from '../storage/object-store.ts';
 import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import { decodeOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../verify/errors.ts';
-import { encodeOccurrenceRecord, occurrenceKey } from '../verify/occurrence-record.ts';
-import type { CopyKind, Move } from './copy-worker.ts';
+import { encodeOccurrenceRecord, type OccurrenceRecord, occurrenceKey } from '../verify/occurrence-record.ts';
+import type { CopyFound, CopyKind, Move } from './copy-worker.ts';
 
 export interface RecordModules {
   readonly catalog: Catalog;
@@ -44,7 +44,8 @@ const BEGINNING = { height: -1, transactionIndex: -1 } as const;
  * The record of each final occurrence is written to every backend with names, and deleted where it was withdrawn: before
  * anything is written, for the same transaction can be final again under the same name, in another block. One that was put
  * while its block was taken back is queued to be deleted, and never marked as written. A crash between the put and the mark
- * leaves it queued, and the same text is put again. A deletion waits for a backend that is away, also over a restart, and a
+ * leaves it queued, and the same text is put again. What was put is read back and has to prove its occurrence, and of what
+ * was deleted nothing may lie there. A deletion waits for a backend that is away, also over a restart, and a
  * backend that is configured later loses all that was ever withdrawn. Archivers that share a bucket write the same record.
  */
 export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
@@ -79,14 +80,26 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
 
   async move({ path, due, withdrawn }: RecordMove, store: ObjectStore, signal: AbortSignal) {
     if (withdrawn !== undefined) await deleteFrom(store, path, withdrawn, signal);
-    if (due === undefined) return 'done';
+    if (due === undefined) return 'brought';
     // Its block may leave the branch at any time: then it is nobody's to make or to write.
-    const isOurs = () => this.#modules.catalog.chain.blockAt(due.height)?.hash === due.blockHash;
-    const text = isOurs() ? await this.#textOf(due, store, signal) : null;
-    if (text === null || !isOurs()) return 'not-now';
+    const text = this.#isOurs(due) ? await this.#textOf(due, store, signal) : null;
+    if (text === null || !this.#isOurs(due)) return 'not-now';
     if (text instanceof Error) return text;
     await store.put({ path, text }, 'replace', signal);
-    return 'done';
+    return 'brought';
+  }
+
+  /** A record is good when it proves its occurrence, whichever archiver wrote it. */
+  async find({ path, due, withdrawn }: RecordMove, store: ObjectStore, signal: AbortSignal): Promise<CopyFound> {
+    if (withdrawn !== undefined && (await lies(store, path, withdrawn, signal))) return 'damaged';
+    if (due === undefined) return 'good';
+    const found = await this.#recordIn(store, due, signal);
+    if (found === 'none') return 'missing';
+    return typeof found === 'string' ? found : 'good';
+  }
+
+  #isOurs({ height, blockHash }: DueRecord): boolean {
+    return this.#modules.catalog.chain.blockAt(height)?.hash === blockHash;
   }
 
   settle({ id }: ObjectStore, done: readonly RecordMove[]): void {
@@ -129,15 +142,30 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
 
   /** null: that store has not got it, or cannot be asked. */
   async #copyFrom(store: ObjectStore, due: DueRecord, signal: AbortSignal): Promise<string | null> {
-    const block = this.#modules.catalog.chain.blockAt(due.height);
-    if (block?.hash !== due.blockHash) return null;
     try {
-      const { medianTimeSeconds } = block;
-      const record = await recordIn(store, { ...due, medianTimeSeconds }, due.sizeBytes, signal);
+      const record = await this.#recordIn(store, due, signal);
       return typeof record === 'string' ? null : encodeOccurrenceRecord(record);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof StorageError || error instanceof VerifyError) return null;
+      if (error instanceof StorageError) return null;
+      throw error;
+    }
+  }
+
+  /** `not-now`: its block has left the branch. */
+  async #recordIn(
+    store: ObjectStore,
+    due: DueRecord,
+    signal: AbortSignal,
+  ): Promise<OccurrenceRecord | 'none' | 'damaged' | 'not-now'> {
+    const block = this.#modules.catalog.chain.blockAt(due.height);
+    if (block?.hash !== due.blockHash) return 'not-now';
+    const { medianTimeSeconds } = block;
+    try {
+      const found = await recordIn(store, { ...due, medianTimeSeconds }, due.sizeBytes, signal);
+      return found === 'wrong' ? 'damaged' : found;
+    } catch (error) {
+      if (error instanceof VerifyError) return 'damaged';
       throw error;
     }
   }
@@ -184,7 +212,21 @@ async function deleteFrom(
   } catch (error) {
     if (codeOf(error) !== 'storage/locked') throw error;
     const tombstone = { version: 1, withdrawn: true, blockHash: occurrence.blockHash };
-    const beside = parseRecordPath(path.replace(/\.json$/, '.withdrawn.json'));
-    await store.put({ path: beside, text: `${JSON.stringify(tombstone, null, 2)}\n` }, 'replace', signal);
+    await store.put({ path: tombstonePath(path), text: `${JSON.stringify(tombstone, null, 2)}\n` }, 'replace', signal);
   }
+}
+
+/** Does the record of that block still lie there as one that holds? Another archiver may have written that of another block. */
+async function lies(
+  store: ObjectStore,
+  path: RecordPath,
+  { blockHash }: WithdrawnOccurrence,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const isOfIt = async (at: RecordPath) => (await readText(store, at, signal))?.includes(blockHash) ?? false;
+  return (await isOfIt(path)) && !(await isOfIt(tombstonePath(path)));
+}
+
+function tombstonePath(path: RecordPath): RecordPath {
+  return parseRecordPath(path.replace(/\.json$/, '.withdrawn.json'));
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as moment } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { COPIED } from '../../src/catalog/copy-table.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { CopyWorker } from '../../src/replication/copy-worker.ts';
@@ -33,13 +34,17 @@ class WatchedStore extends MemoryStore {
   isAway = false;
   /** The store neither takes nor gives these, and takes others. */
   readonly poisoned = new Set<string>();
+  /** What comes of these, which the store acknowledges: another text, or null, nothing. */
+  readonly spoiled = new Map<string, string | null>();
   #tell = () => {};
 
   override async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
     this.#tell();
     if (this.isAway) throw new StorageError('storage/unreachable', 'Away.', { retryable: true, hint: 'Wait.' });
     this.#refuse(keyOf(object));
-    await super.put(object, mode, signal);
+    const spoiled = 'path' in object ? this.spoiled.get(object.path) : undefined;
+    if (spoiled === undefined || !('path' in object)) await super.put(object, mode, signal);
+    else if (spoiled !== null) await super.put({ ...object, text: spoiled }, mode, signal);
   }
 
   override async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
@@ -97,6 +102,7 @@ test('a backend that is away holds up no other, is told, and gets it when it is 
   const written = Promise.all([local.asked(), bucket.asked()]);
   const { keeper, conditions, told, stop } = keep(catalog, [local, bucket]);
   await Promise.all([written, told]);
+  await eventually(() => expect(keeper.status.waiting).toEqual({ local: 0, s3: 1 }));
   await stop();
   expect(JSON.parse(local.documents.get(at('audits/1.json')) ?? '')).toEqual({ complete: true });
   expect(keeper.status).toEqual({ archiverId: ID, waiting: { local: 0, s3: 1 } });
@@ -107,6 +113,7 @@ test('a backend that is away holds up no other, is told, and gets it when it is 
   const again = Promise.all([bucket.asked(), late.asked()]);
   const second = keep(catalog, [local, bucket, late]);
   await again;
+  await eventually(() => expect(second.keeper.status.waiting).toEqual({ local: 0, s3: 0, late: 0 }));
   await second.stop();
   for (const store of [bucket, late]) expect([...store.documents.keys()]).toEqual([at('audits/1.json')]);
   expect(second.keeper.status.waiting).toEqual({ local: 0, s3: 0, late: 0 });
@@ -203,4 +210,26 @@ test('a folder that lies where a document should lie keeps the data folder from 
   expect((await keeper.deliverNow(NEVER)).get('local')).toMatch(/audits\/1\.json/);
   expect(await readText(folder, at('audits/2.json'), NEVER)).toContain('2');
   expect([keeper.status.waiting, conditions.all()]).toMatchObject([{ local: 1 }, [{ code: 'storage/fault' }]]);
+});
+
+test('a document that a backend acknowledged and has not got, or gives otherwise, waits on, is told, and is put again', async () => {
+  const catalog = openCatalog();
+  const bucket = new WatchedStore('s3');
+  bucket.spoiled.set(at('audits/1.json'), null).set(at('audits/2.json'), '{}');
+  for (const name of ['1', '2', '3']) catalog.evidence.put(`audits/${name}.json`, { name });
+  const { keeper, conditions, stop } = keep(catalog, [bucket]);
+  await stop();
+  expect((await keeper.deliverNow(NEVER)).get('s3')).toMatch(/audits\/1\.json/);
+  expect(keeper.status.waiting).toEqual({ s3: 2 });
+  expect(conditions.all()).toMatchObject([{ code: 'archive/not-kept', blocksReadiness: false }]);
+  expect(conditions.all()[0]?.message).toMatch(/refuses 2 records and takes others/);
+  const why = catalog.copies.refused(COPIED.evidence, 's3', 9);
+  expect(why.map(({ code, message }) => [code, /gives something else|has not got it/.exec(message)?.[0]])).toEqual([
+    ['archive/not-kept', 'has not got it'],
+    ['archive/not-kept', 'gives something else'],
+  ]);
+  bucket.spoiled.clear();
+  expect((await keeper.deliverNow(NEVER)).size).toBe(0);
+  expect([keeper.status.waiting, conditions.all()]).toEqual([{ s3: 0 }, []]);
+  expect(bucket.documents.get(at('audits/2.json'))).toContain('"2"');
 });

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { COPIED } from '../../src/catalog/copy-table.ts';
 import { readBlock } from '../../src/chain/read-block.ts';
 import { type BlockHash, parseBlockHash, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
@@ -48,6 +49,8 @@ class MemoryRecords extends MemoryStore {
   /** The store refuses every change of these, and takes others. */
   readonly poisoned = new Set<string>();
   readonly changes: string[] = [];
+  /** The store acknowledges every change of these, and makes none. */
+  readonly unchanged = new Set<string>();
 
   constructor() {
     super('local');
@@ -64,11 +67,13 @@ class MemoryRecords extends MemoryStore {
     this.puts += 1;
     this.beforePut();
     this.#change('put', keyOf(object));
+    if (this.unchanged.has(pathOf(keyOf(object)))) return;
     await super.put(object, mode, signal);
   }
 
   override async delete(key: ObjectKey, signal: AbortSignal): Promise<void> {
     this.#change('delete', key);
+    if (this.unchanged.has(pathOf(key))) return;
     await super.delete(key, signal);
   }
 }
@@ -228,4 +233,28 @@ test('a deletion that the store refuses keeps no other one, and a later record o
   again(19_000);
   expect(await settled()).toEqual(times(3, SWAPPED));
   expect(store.changes.slice(before + 2)).toEqual([`delete ${poisoned}`, `put ${poisoned}`]);
+});
+
+test('a record counts as written, and as deleted, when the store shows it: what it only acknowledged is repeated', async () => {
+  const { catalog, store, conditions, again, replaceBy, start, settled } = scene();
+  const lost = keyIn(catalog, 0);
+  store.unchanged.add(lost);
+  start();
+  await eventually(() => {
+    expect(store.documents.size).toBe(2);
+    expect(conditions.all()).toMatchObject([{ code: 'archive/not-kept', blocksReadiness: false }]);
+  });
+  expect(catalog.copies.count(COPIED.record, 'local')).toBe(1);
+  store.unchanged.clear();
+  again(19_000);
+  expect(await settled()).toEqual(times(3, FIRST));
+  await eventually(() => expect(conditions.all()).toEqual([]));
+
+  store.unchanged.add(lost);
+  replaceBy(null);
+  await eventually(() => expect(conditions.all()).toMatchObject([{ code: 'archive/not-kept' }]));
+  expect([catalog.copies.count(COPIED.withdrawn, 'local'), [...store.documents.keys()]]).toEqual([1, [lost]]);
+  store.unchanged.clear();
+  again(19_000);
+  expect(await settled()).toEqual([]);
 });

@@ -4,7 +4,7 @@ import type { KeptCustom } from '../../catalog/custom-ledger.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import { Pulse } from '../../core/pulse.ts';
 import { customPath } from '../../storage/object-store.ts';
-import type { CopyKind, Move } from '../copy-worker.ts';
+import type { CopyFound, CopyKind, Move } from '../copy-worker.ts';
 import type { CustomPlace } from './custom-place.ts';
 import type { CustomPlaces } from './custom-places.ts';
 
@@ -55,11 +55,16 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
 
   /** A fault of the disk may have passed: what is good where it is to be is not written again. */
   async move({ entry }: CustomMove, place: CustomPlace, signal: AbortSignal) {
-    if ((await place.read(entry, signal)).kind === 'good') return 'done';
+    if ((await place.read(entry, signal)).kind === 'good') return 'brought';
     const { bytes } = await this.#modules.places.find(entry, signal, place.id);
     // It may have been taken down meanwhile: then nobody has to have it.
     if (bytes === null || !this.#modules.catalog.custom.isKnown(entry)) return 'not-now';
-    return (await place.bring(entry, bytes, signal)) ? 'done' : 'not-now';
+    await place.put(entry, bytes, signal);
+    return 'brought';
+  }
+
+  async find({ entry }: CustomMove, place: CustomPlace, signal: AbortSignal): Promise<CopyFound> {
+    return (await place.read(entry, signal)).kind;
   }
 
   settle({ id }: CustomPlace, done: readonly CustomMove[]): void {

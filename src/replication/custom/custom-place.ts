@@ -20,10 +20,9 @@ export interface CustomPlace extends CopyPlace {
   read(name: CustomName, signal: AbortSignal): Promise<CustomFinding>;
   /** The same; what seems bad is read again, on a fresh connection where there is one, before it is called so. */
   look(name: CustomName, signal: AbortSignal): Promise<CustomFinding>;
-  /**
-   * Resolves when it is proven to hold them, true, or gave something else back, false. What lay there and was not these
-   * was copied aside before, and the name is never absent meanwhile.
-   */
+  /** What lay there and was not these is copied aside before, and the name is never absent meanwhile. */
+  put(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<void>;
+  /** The same, read back: true where it is proven to hold them, false where it gave something else back. */
   bring(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<boolean>;
   list(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom>;
   purge(versionHash: VersionHash, signal: AbortSignal): Promise<boolean>;
@@ -98,11 +97,14 @@ class Place implements CustomPlace {
   }
 
   async bring(name: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
-    const { store, ask } = this.#parts;
     if ((await this.read(name, signal)).kind === 'good') return true;
-    const { versionHash, keccak } = name;
-    await ask(() => store.put({ versionHash, keccak, bytes }, 'replace', signal), signal);
+    await this.put(name, bytes, signal);
     return (await this.read(name, signal)).kind === 'good';
+  }
+
+  async put({ versionHash, keccak }: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+    const { store, ask } = this.#parts;
+    await ask(() => store.put({ versionHash, keccak, bytes }, 'replace', signal), signal);
   }
 
   list(versionHash: VersionHash | null, signal: AbortSignal): AsyncIterable<ListedCustom> {

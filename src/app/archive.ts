@@ -1,4 +1,5 @@
 import { Backfill } from '../backfill/backfill.ts';
+import type { ImportModules } from '../bundle/import-sources.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
 import type { AuditRange, ChainAuditReport } from '../chain/audit.ts';
@@ -50,7 +51,7 @@ import { Replication, type ReplicationOptions } from '../replication/replication
 import { Upkeep } from '../replication/upkeep.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
-import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
+import type { Namer, RehashRule, Verifier } from '../verify/verified-blob.ts';
 import { Activity } from '../view/activity.ts';
 import type {
   ArchiveStatus,
@@ -97,7 +98,7 @@ export interface ArchiveModules {
   readonly backends: readonly Backend[];
   readonly binding: ChainBinding;
   readonly hasher: BlobHasher;
-  readonly verifier: Verifier;
+  readonly verifier: Verifier & Namer;
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
@@ -135,6 +136,8 @@ export class Archive implements ArchiveView {
   readonly custom: CustomKeeper;
   /** Fetches from whoever is named what is on chain and not here. */
   readonly backfill: Backfill;
+  /** What takes blobs from files that somebody has in hand. */
+  readonly importing: ImportModules;
   /** For commands that work on an archive that does not run. */
   readonly upkeep: Upkeep;
   readonly reader: Reader;
@@ -270,6 +273,8 @@ export class Archive implements ArchiveView {
       ...{ evidence, peers, activity, clock },
     });
 
+    this.importing = { catalog, namer: verifier, spooler, clock };
+
     // What readers see.
     const bytes = new ArchiveBytes({
       ...{ store, catalog, copies, rehash, cacheFill, sites, damage, poller, lists, adoption, chain },
@@ -315,9 +320,26 @@ export class Archive implements ArchiveView {
 
   /** As much of it as a backfill needs that runs alone: it follows the chain and fills the backends, and fetches nothing itself. */
   async runForBackfill(signal: AbortSignal): Promise<void> {
-    const keeps = !this.#replication.room.isCache;
-    const placing = this.#adoption.adoptFolder(signal).then(() => (keeps ? this.#placer.run(signal) : undefined));
-    await Promise.all([placing, this.#replication.run(signal), this.#poller.run(signal), this.#runChain(signal)]);
+    await Promise.all([
+      this.#placeFolder(signal),
+      this.#replication.run(signal),
+      this.#poller.run(signal),
+      this.#runChain(signal),
+    ]);
+  }
+
+  /** As much of it as an import needs that runs alone: it fills the backends, and asks no node. */
+  async runForImport(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#placeFolder(signal),
+      this.#replication.run(signal),
+      ...this.#copies.map((worker) => worker.run(signal)),
+    ]);
+  }
+
+  async #placeFolder(signal: AbortSignal): Promise<void> {
+    await this.#adoption.adoptFolder(signal);
+    if (!this.#replication.room.isCache) await this.#placer.run(signal);
   }
 
   async #runChain(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import type { JobContext, JobKind, JobOutcome } from '../core/jobs/job-kind.ts';
+import { workBeside } from '../core/jobs/work-beside.ts';
 import type { Backfill, OpenSource } from './backfill.ts';
 import type { BackfillEvent } from './backfill-report.ts';
 import { BACKFILL_PARAMETERS, type BackfillParameters } from './parameters.ts';
@@ -24,20 +25,8 @@ export function backfillJob(archive: BackfillingArchive, { openSource, alone }: 
       const work = () => archive.backfill.run(parameters, context);
       if (alone === null) return { ...(await work()) };
       await alone(signal);
-      return { ...(await running(archive, signal, work)) };
+      return { ...(await workBeside((ending) => archive.runForBackfill(ending), work, signal)) };
     },
   };
   return kind;
-}
-
-async function running<T>(archive: BackfillingArchive, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const stopping = new AbortController();
-  const beside = archive.runForBackfill(AbortSignal.any([signal, stopping.signal]));
-  try {
-    // Should what runs beside it fail, nothing would ever be placed.
-    return await Promise.race([work(), beside.then(() => Promise.reject(signal.reason))]);
-  } finally {
-    stopping.abort();
-    await beside;
-  }
 }

@@ -26,27 +26,42 @@ export async function untilPlaced(
   report: (event: BackfillEvent) => void,
   signal: AbortSignal,
 ): Promise<Placed> {
+  const count = (): Placed => {
+    const notStored = catalog.missing.notStored(from, to);
+    const final = Math.min(to, chain.finalHeight ?? -1);
+    const recordsWaiting = final < from ? 0 : catalog.records.dueBetween(from, final);
+    return { notStored, recordsWaiting };
+  };
+  const left = ({ notStored, recordsWaiting }: Placed) => notStored + recordsWaiting;
+  return await untilNothingMoves(count, left, (placed) => report({ event: 'placing', ...placed }), signal);
+}
+
+/** Counts what waits until nothing is left of it, or nothing has moved for a minute. Gives what is left. */
+export async function untilNothingMoves<Waiting>(
+  count: () => Waiting,
+  leftOf: (waiting: Waiting) => number,
+  tell: (waiting: Waiting) => void,
+  signal: AbortSignal,
+): Promise<Waiting> {
   let movedMs = performance.now();
   let toldMs = performance.now();
   let before = Number.POSITIVE_INFINITY;
   let lookMs = 0;
-  const look = (): Placed | null => {
+  const look = (): { readonly waiting: Waiting } | null => {
     const begunMs = performance.now();
-    const notStored = catalog.missing.notStored(from, to);
-    const final = Math.min(to, chain.finalHeight ?? -1);
-    const recordsWaiting = final < from ? 0 : catalog.records.dueBetween(from, final);
+    const waiting = count();
     const nowMs = performance.now();
-    const left = notStored + recordsWaiting;
+    const left = leftOf(waiting);
     if (left !== before) movedMs = nowMs;
     before = left;
-    if (left === 0 || nowMs - movedMs > PATIENCE_MS) return { notStored, recordsWaiting };
+    if (left === 0 || nowMs - movedMs > PATIENCE_MS) return { waiting };
     if (nowMs - toldMs >= TELL_MS) {
-      report({ event: 'placing', notStored, recordsWaiting });
+      tell(waiting);
       toldMs = nowMs;
     }
     lookMs = performance.now() - begunMs;
     return null;
   };
   // Where very many wait, a look takes long, and nobody else is served meanwhile.
-  return await pollUntil(look, () => Math.max(LOOK_MS, lookMs * REST_FACTOR), signal);
+  return (await pollUntil(look, () => Math.max(LOOK_MS, lookMs * REST_FACTOR), signal)).waiting;
 }

@@ -34,6 +34,7 @@ export class MissingContents {
   readonly #page: Database.Statement;
   readonly #count: Database.Statement;
   readonly #notStored: Database.Statement;
+  readonly #arrivedNotStored: Database.Statement;
 
   constructor(database: Database.Database) {
     this.#page = database.prepare(
@@ -51,6 +52,11 @@ export class MissingContents {
         `SELECT COUNT(*) FROM content INDEXED BY content_unstored WHERE state = 1 AND EXISTS
          (SELECT 1 FROM occurrence WHERE occurrence.version_hash = content.version_hash AND occurrence.hash_type = content.hash_type
           AND occurrence.height BETWEEN ? AND ?)`,
+      )
+      .pluck();
+    this.#arrivedNotStored = database
+      .prepare(
+        'SELECT COUNT(*) FROM content INDEXED BY content_unstored WHERE state = 1 AND unmined = 0 AND spooled_ms BETWEEN ? AND ?',
       )
       .pluck();
   }
@@ -73,6 +79,11 @@ export class MissingContents {
   /** Held, in a block at these heights, and not on as many backends as are required. */
   notStored(from: number, to: number): number {
     return z.number().parse(this.#notStored.get(from, to));
+  }
+
+  /** Came here within this time, may lie on backends, and is not on as many of them as are required. */
+  arrivedNotStored(sinceMs: number, untilMs: number): number {
+    return z.number().parse(this.#arrivedNotStored.get(sinceMs, untilMs));
   }
 }
 

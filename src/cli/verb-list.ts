@@ -36,6 +36,11 @@ export const VERBS: readonly ListedVerb[] = [
     load: () => import('./verbs/backfill.ts'),
   },
   {
+    name: 'import',
+    says: 'Take blobs from files, folders and tarballs: verified, placed, and stored.',
+    load: () => import('./verbs/import.ts'),
+  },
+  {
     name: 'get',
     says: 'Fetch a blob from the archive, verify it, and write it to a file.',
     load: () => import('./verbs/get.ts'),

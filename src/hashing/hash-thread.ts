@@ -3,7 +3,14 @@ import { Worker } from 'node:worker_threads';
 import type { HashType } from '../core/blob/ids.ts';
 import { noteHandedOver, ownsMemory } from '../core/blob/lent-memory.ts';
 import { hashWith } from '../verify/hasher.ts';
-import { type UnverifiedBlob, type VerifiedBlob, type Verifier, verifyBlobElsewhere } from '../verify/verified-blob.ts';
+import {
+  type Namer,
+  nameElsewhere,
+  type UnverifiedBlob,
+  type VerifiedBlob,
+  type Verifier,
+  verifyBlobElsewhere,
+} from '../verify/verified-blob.ts';
 import { hashReply } from './hash-message.ts';
 import type { NodeHasher } from './node-hasher.ts';
 
@@ -27,7 +34,7 @@ interface Waiting {
  * Verifies large blobs on a thread of their own: hashing 2 MiB takes 4 ms, in which the main thread can receive the
  * next. Bytes move over and back without being copied; whoever handed them in must not use the old view again.
  */
-export class HashThread implements Verifier {
+export class HashThread implements Verifier, Namer {
   readonly #hasher: NodeHasher;
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
@@ -53,6 +60,10 @@ export class HashThread implements Verifier {
 
   verify(candidate: UnverifiedBlob): Promise<VerifiedBlob | null> {
     return verifyBlobElsewhere(candidate, (hashType, bytes) => this.#hash(hashType, bytes));
+  }
+
+  name(hashType: HashType, bytes: Uint8Array): Promise<VerifiedBlob | null> {
+    return nameElsewhere(hashType, bytes, (type, given) => this.#hash(type, given));
   }
 
   async stop(): Promise<void> {

@@ -1,7 +1,7 @@
 import { encodeHex } from '../core/blob/hex.ts';
-import { type ContentName, HASH_TYPES, type HashType, type VersionHash } from '../core/blob/ids.ts';
+import { type ContentName, HASH_TYPES, type HashType, parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 import { giveBackMemory } from '../core/blob/lent-memory.ts';
-import { MIN_BLOB_BYTES } from '../core/blob/limits.ts';
+import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import { type BlobHasher, hashWith } from './hasher.ts';
 
 /** Bytes that somebody says have this version hash. Nothing may store or serve them. */
@@ -83,6 +83,23 @@ export async function verifyBlobElsewhere(
     if (encodeHex(hashed.digest) === versionHash) return VerifiedBlob.mint({ hashType, versionHash }, bytes);
   }
   return null;
+}
+
+/** Names bytes of which nobody said a name. */
+export interface Namer {
+  /** The blob that these bytes are under this hash; null: no blob has so many bytes. `bytes` are not to be used afterwards. */
+  name(hashType: HashType, bytes: Uint8Array): Promise<VerifiedBlob | null>;
+}
+
+/** As `Namer.name`, with the hashing done by `hash`. */
+export async function nameElsewhere(
+  hashType: HashType,
+  bytes: Uint8Array,
+  hash: HashElsewhere,
+): Promise<VerifiedBlob | null> {
+  if (bytes.length < MIN_BLOB_BYTES || bytes.length > MAX_BLOB_BYTES) return null;
+  const hashed = await hash(hashType, bytes);
+  return VerifiedBlob.mint({ hashType, versionHash: parseVersionHash(encodeHex(hashed.digest)) }, hashed.bytes);
 }
 
 function keyOf({ hashType, versionHash }: ContentName): string {

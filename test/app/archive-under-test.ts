@@ -6,8 +6,8 @@ import { createLogger } from '../../src/core/observability/logger.ts';
 import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
-import { nobleHasher } from '../../src/verify/hasher.ts';
-import { RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
+import { nameElsewhere, RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { FakeBlobNode, TIP_HEIGHT } from './fake-blob-node.ts';
@@ -80,7 +80,14 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       binding: folder,
       signer: await ArchiverKey.open(folder.path),
       hasher: nobleHasher,
-      verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
+      verifier: {
+        verify: async (candidate) => verifyBlob(candidate, nobleHasher),
+        name: (hashType, bytes) =>
+          nameElsewhere(hashType, bytes, async (type, given) => ({
+            digest: hashWith(nobleHasher, type, given),
+            bytes: given,
+          })),
+      },
       rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => performance.now() }),
       conditions,
       log: logger,

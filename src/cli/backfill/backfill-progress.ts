@@ -1,6 +1,6 @@
-import { createLogUpdate } from 'log-update';
-import { type CliContext, print } from '../cli-context.ts';
+import type { CliContext } from '../cli-context.ts';
 import { describeBytes, describeSeconds } from '../describe.ts';
+import { liveLines } from '../live-lines.ts';
 import type { BackfillEvent } from './backfill-events.ts';
 
 export interface Progress {
@@ -9,37 +9,22 @@ export interface Progress {
 }
 
 const BAR_CHARS = 24;
-/** Where nobody watches live: a line so often. */
-const LINE_MS = 5_000;
 /** The rate is of this much of the past. */
 const RATE_MS = 10_000;
 
 /** On a terminal a live bar below the lines; elsewhere plain lines; for programs nothing, they get the events. */
 export function startProgress(context: CliContext, json: boolean): Progress {
   if (json) return { tell: () => {}, stop: () => {} };
-  const live = context.stdout.isTTY === true ? createLogUpdate(context.stdout) : null;
+  const lines = liveLines(context);
   const rate = new Rate();
-  let linedMs = Number.NEGATIVE_INFINITY;
   return {
     tell(event) {
       const line = lineOf(event);
       const state = stateOf(event, rate);
-      if (line !== null) {
-        live?.clear();
-        print(context, line);
-      }
-      if (state === null) return;
-      if (live !== null) live(state);
-      else if (performance.now() - linedMs >= LINE_MS) {
-        print(context, state);
-        linedMs = performance.now();
-      }
+      if (line !== null) lines.line(line);
+      if (state !== null) lines.state(state);
     },
-    stop: () => {
-      live?.clear();
-      // Shows the cursor again.
-      live?.done();
-    },
+    stop: () => lines.stop(),
   };
 }
 

@@ -1,0 +1,60 @@
+import { soManyAtATime } from '../backfill/so-many-at-a-time.ts';
+import { untilNothingMoves } from '../backfill/until-placed.ts';
+import { exitCodeOf, type ImportEvent, type ImportReport } from './import-report.ts';
+import { Importer, type ImporterModules } from './importer.ts';
+import type { Part } from './part.ts';
+import { looksLikeRecord } from './proven-names.ts';
+import { isUrl, sourceParts } from './source-parts.ts';
+
+export type ImportModules = Omit<ImporterModules, 'report'>;
+export type ImportResult = ImportReport & { readonly exitCode: 0 | 1 | 3 };
+
+/** Parts under way at a time: each may be 6 MiB in memory, and waits for the disk together with the others. */
+const AT_A_TIME = 8;
+
+/**
+ * Takes every blob of these sources that the chain, the catalog, an occurrence record or its own file name names. What was
+ * taken is kept however the import ends, and the next run passes it over.
+ * @throws BundleError when a source cannot be read
+ */
+export async function importSources(
+  sources: readonly string[],
+  modules: ImportModules,
+  report: (event: ImportEvent) => void,
+  signal: AbortSignal,
+): Promise<ImportResult> {
+  const importer = new Importer({ ...modules, report });
+  const { clock, catalog } = modules;
+  const sinceMs = clock.wallMs();
+  for (const source of sources.filter((one) => !isUrl(one))) {
+    const options = { isKnown: async () => false, recordsOnly: true };
+    for await (const part of sourceParts(source, options, signal)) importer.lookForRecord(part);
+  }
+  for (const source of sources) {
+    importer.beginSource(source);
+    const options = { isKnown: (bytes: Uint8Array) => importer.isKnown(bytes), recordsOnly: false };
+    const parts = recordsFirst(sourceParts(source, options, signal), importer, signal);
+    await soManyAtATime(parts, AT_A_TIME, (part, ending) => importer.take(part, ending), signal);
+  }
+  const untilMs = clock.wallMs();
+  const notStored = await untilNothingMoves(
+    () => catalog.missing.arrivedNotStored(sinceMs, untilMs),
+    (waiting) => waiting,
+    (waiting) => report({ event: 'placing', notStored: waiting }),
+    signal,
+  );
+  const done = { ...importer.outcome, notStored };
+  return { exitCode: exitCodeOf(done), ...done };
+}
+
+/** A record is judged before anything that follows it: its blob may come next. */
+async function* recordsFirst(
+  parts: AsyncIterable<Part>,
+  importer: Importer,
+  signal: AbortSignal,
+): AsyncGenerator<Part> {
+  for await (const part of parts) {
+    if (part.kind === 'bytes' && looksLikeRecord(part.bytes)) await importer.take(part, signal);
+    else yield part;
+  }
+}

@@ -1,0 +1,20 @@
+/** One thing that a source holds. A path is shown to people and never opened: who made the source chose it. */
+export type Part =
+  /** A whole file, no longer than a blob can be as hex text. */
+  | { readonly kind: 'bytes'; readonly path: string; readonly bytes: Uint8Array }
+  /** Positively nothing that an archive could take. */
+  | { readonly kind: 'unusable'; readonly path: string; readonly why: string }
+  /** It could not be read, so that nothing is known of it. */
+  | { readonly kind: 'fault'; readonly path: string; readonly why: string };
+
+export function tooLarge(path: string): Part {
+  return { kind: 'unusable', path, why: 'It is longer than any blob, also as hex text.' };
+}
+
+const MAX_PATH_CHARS = 200;
+
+/** A path as a terminal may show it: without control characters, which could move a cursor or hide a line. */
+export function shownPath(path: string): string {
+  const plain = path.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '�');
+  return plain.length > MAX_PATH_CHARS ? `…${plain.slice(-MAX_PATH_CHARS)}` : plain;
+}

@@ -1,0 +1,158 @@
+import type { Dirent } from 'node:fs';
+import { opendir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EnvHttpProxyAgent, request } from 'undici';
+import { BODY_LIMIT_BYTES } from '../backfill/source/candidates.ts';
+import { clauseOf, codeOf } from '../core/blob/errors.ts';
+import { openRegularFile, readRegularFile } from '../storage/local/regular-file.ts';
+import { BundleError } from './errors.ts';
+import type { Part } from './part.ts';
+import { type IsKnown, streamParts } from './stream-parts.ts';
+
+/** Folders inside each other: deeper ones are made by a mistake, or by somebody hostile. */
+const MAX_DEPTH = 32;
+const CHUNK_BYTES = 1_048_576;
+const CONNECT_MS = 10_000;
+/** Without a byte for so long, an address is given up. */
+const SILENCE_MS = 60_000;
+
+export interface PartsOptions {
+  readonly isKnown: IsKnown;
+  /** Gives only the files of folders and tarballs that may be records. */
+  readonly recordsOnly: boolean;
+}
+
+export function isUrl(source: string): boolean {
+  return /^https?:\/\//i.test(source);
+}
+
+/**
+ * Everything in a file, a folder and the folders in it, or behind an address.
+ * @throws BundleError `bundle/unreadable` when the source itself cannot be read, `bundle/bad-answer`
+ */
+export async function* sourceParts(source: string, options: PartsOptions, signal: AbortSignal): AsyncGenerator<Part> {
+  if (isUrl(source)) yield* addressParts(new URL(source), options, signal);
+  else if (await isFolder(source)) yield* folderParts(source, options, 0, signal);
+  else yield* fileParts(source, options, signal);
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (cause) {
+    throw unreadable(path, cause);
+  }
+}
+
+async function* folderParts(
+  path: string,
+  options: PartsOptions,
+  depth: number,
+  signal: AbortSignal,
+): AsyncGenerator<Part> {
+  if (depth > MAX_DEPTH) {
+    yield { kind: 'unusable', path, why: `It lies below more than ${MAX_DEPTH} folders.` };
+    return;
+  }
+  // Read as it is gone through: a folder may hold millions.
+  for await (const entry of await opendir(path)) {
+    signal.throwIfAborted();
+    const inside = join(path, entry.name);
+    try {
+      if (entry.isDirectory()) yield* folderParts(inside, options, depth + 1, signal);
+      else if (!options.recordsOnly || mayBeRecord(entry.name)) yield* entryParts(inside, entry, options, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      yield { kind: 'fault', path: inside, why: `It cannot be read: ${clauseOf(error)}.` };
+    }
+  }
+}
+
+async function* entryParts(
+  path: string,
+  entry: Dirent,
+  options: PartsOptions,
+  signal: AbortSignal,
+): AsyncGenerator<Part> {
+  if (entry.isFile()) yield* fileParts(path, options, signal);
+  else if (entry.isSymbolicLink() && !(await isFolder(path))) yield* fileParts(path, options, signal);
+  else if (!options.recordsOnly) {
+    const what = entry.isSymbolicLink() ? 'a link to a folder, which is not followed' : 'no file';
+    yield { kind: 'unusable', path, why: `It is ${what}.` };
+  }
+}
+
+/** Records are named so by every archive, and tarballs hold them; to look into all other files twice would cost as much as the import. */
+function mayBeRecord(name: string): boolean {
+  return /\.(?:json|tar|tgz|tar\.gz)$/.test(name);
+}
+
+async function* fileParts(path: string, options: PartsOptions, signal: AbortSignal): AsyncGenerator<Part> {
+  try {
+    const handle = await openRegularFile(path);
+    try {
+      const { size } = await handle.stat();
+      if (size <= BODY_LIMIT_BYTES) {
+        const bytes = new Uint8Array(await readRegularFile(path, BODY_LIMIT_BYTES));
+        yield* streamParts(path, once(bytes), options.isKnown);
+      } else {
+        const stream = handle.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false, signal });
+        yield* streamParts(path, stream, options.isKnown);
+      }
+    } finally {
+      await handle.close();
+    }
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw unreadable(path, cause);
+  }
+}
+
+async function* addressParts(url: URL, options: PartsOptions, signal: AbortSignal): AsyncGenerator<Part> {
+  const shown = `${url.protocol}//${url.host}${url.pathname}`;
+  const dispatcher = new EnvHttpProxyAgent({ connectTimeout: CONNECT_MS, allowH2: false });
+  try {
+    const address = new URL(url);
+    const user = decodeURIComponent(address.username);
+    const password = decodeURIComponent(address.password);
+    address.username = '';
+    address.password = '';
+    const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+    const answer = await request(address, {
+      dispatcher,
+      signal,
+      headersTimeout: SILENCE_MS,
+      bodyTimeout: SILENCE_MS,
+      headers: user === '' ? {} : { authorization },
+    });
+    if (answer.statusCode !== 200) throw badAnswer(shown, answer.statusCode);
+    yield* streamParts(shown, answer.body, options.isKnown);
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw cause instanceof BundleError ? cause : unreadable(shown, cause);
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+function unreadable(path: string, cause: unknown): BundleError {
+  if (cause instanceof BundleError) return cause;
+  return new BundleError('bundle/unreadable', `${path} cannot be read: ${clauseOf(cause)}.`, {
+    details: { path, systemCode: codeOf(cause) },
+    retryable: true,
+    hint: 'Name a file, folder or address that holdfast may read; beside a daemon it is the daemon that reads it. What was taken is kept, and not taken again.',
+    cause,
+  });
+}
+
+function badAnswer(address: string, status: number): BundleError {
+  return new BundleError('bundle/bad-answer', `${address} answered with status ${status}, not with the bytes.`, {
+    details: { address, status },
+    retryable: status >= 500,
+    hint: 'Name the address of the bytes themselves; a redirect is not followed.',
+  });
+}

@@ -1,0 +1,36 @@
+import { createLogUpdate } from 'log-update';
+import { type CliContext, print } from './cli-context.ts';
+
+/** How a long command tells what it does: lines that stay, and below them what is so at this moment. */
+export interface LiveLines {
+  line(text: string): void;
+  state(text: string): void;
+  stop(): void;
+}
+
+/** Where nobody watches live: a line so often. */
+const LINE_MS = 5_000;
+
+/** On a terminal the state is one line that changes; elsewhere it is a plain line now and then. */
+export function liveLines(context: CliContext): LiveLines {
+  const live = context.stdout.isTTY === true ? createLogUpdate(context.stdout) : null;
+  let linedMs = Number.NEGATIVE_INFINITY;
+  return {
+    line(text) {
+      live?.clear();
+      print(context, text);
+    },
+    state(text) {
+      if (live !== null) live(text);
+      else if (performance.now() - linedMs >= LINE_MS) {
+        print(context, text);
+        linedMs = performance.now();
+      }
+    },
+    stop() {
+      live?.clear();
+      // Shows the cursor again.
+      live?.done();
+    },
+  };
+}

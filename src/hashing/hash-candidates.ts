@@ -3,13 +3,13 @@ import { createBLAKE2s, createKeccak, type IHasher } from 'hash-wasm';
 import type { HashType } from '../core/blob/ids.ts';
 import { nobleHasher } from '../verify/hasher.ts';
 
-/** Any length in, 32 bytes out. */
+/** Hashes bytes of any length to 32 bytes. */
 export type HashFunction = (bytes: Uint8Array) => Uint8Array;
 
-/** One way to compute a hash, fastest first in its list. */
+/** One implementation of a hash function. */
 export interface HashCandidate {
   readonly engine: 'native' | 'hash-wasm' | 'noble';
-  /** null where this Node does not have it. */
+  /** Resolves to null when this Node lacks the implementation. */
   load(): Promise<HashFunction | null>;
 }
 
@@ -32,7 +32,10 @@ function wasm(create: () => Promise<IHasher>): HashCandidate {
   };
 }
 
-/** OpenSSL has Keccak with the padding of before SHA-3 from the release in Node 26 on; Node 24 takes hash-wasm. */
+/**
+ * Implementations of Keccak256, fastest first. OpenSSL has it (with the padding from before SHA-3) in Node 26; Node 24
+ * uses hash-wasm.
+ */
 export const KECCAK256_CANDIDATES: readonly HashCandidate[] = [native('keccak-256'), wasm(() => createKeccak(256))];
 
 export const BLAKE2S256_CANDIDATES: readonly HashCandidate[] = [native('blake2s256'), wasm(() => createBLAKE2s(256))];
@@ -40,7 +43,7 @@ export const BLAKE2S256_CANDIDATES: readonly HashCandidate[] = [native('blake2s2
 export const NOBLE_KECCAK256: HashFunction = nobleHasher.keccak256;
 export const NOBLE_BLAKE2S256: HashFunction = nobleHasher.blake2s256;
 
-/** The implementation of this name; whoever asks has seen it agree with noble. */
+/** Loads the named implementation, which the caller has checked against noble. Falls back to noble. */
 export async function loadEngine(hashType: HashType, engine: string): Promise<HashFunction> {
   const candidates = hashType === 'keccak256' ? KECCAK256_CANDIDATES : BLAKE2S256_CANDIDATES;
   const reference = hashType === 'keccak256' ? NOBLE_KECCAK256 : NOBLE_BLAKE2S256;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** Bytes that own all of their memory: what a thread can hand over without copying. */
+/** Bytes that own their whole `ArrayBuffer`, so that a transfer moves them without a copy. */
 const ownedBytes = z.custom<Uint8Array<ArrayBuffer>>(
   (value) => value instanceof Uint8Array && value.buffer instanceof ArrayBuffer,
 );
 
-/** What the thread sends. */
+/** Messages that the worker thread sends. */
 export const hashReply = z.union([
   z.literal('ready'),
   z.object({ id: z.number(), digest: z.instanceof(Uint8Array), bytes: ownedBytes }),

@@ -14,9 +14,9 @@ import {
 import { hashReply } from './hash-message.ts';
 import type { NodeHasher } from './node-hasher.ts';
 
-/** Below this, handing bytes over costs more than hashing them here. */
+/** Blobs smaller than this are hashed on the main thread: a transfer would cost more than the hash. */
 const WORTH_A_THREAD_BYTES = 131_072;
-/** It makes no garbage to speak of: blobs live outside of the heap. */
+/** Heap limits of the worker. Its blobs are array buffers, which lie outside the heap. */
 const HEAP = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 } as const;
 const SCRIPT = new URL(import.meta.url.endsWith('.ts') ? './hash-worker.ts' : './hash-worker.js', import.meta.url);
 
@@ -31,8 +31,8 @@ interface Waiting {
 }
 
 /**
- * Verifies large blobs on a thread of their own: hashing 2 MiB takes 4 ms, in which the main thread can receive the
- * next. Bytes move over and back without being copied; whoever handed them in must not use the old view again.
+ * Verifies large blobs on a worker thread. Hashing 2 MiB takes 4 ms, during which the main thread can receive the next
+ * blob. The bytes move to the thread and back without a copy; the caller must not use its old view afterwards.
  */
 export class HashThread implements Verifier, Namer {
   readonly #hasher: NodeHasher;
@@ -47,11 +47,11 @@ export class HashThread implements Verifier, Namer {
     worker.on('message', (message: unknown) => this.#receive(message));
     worker.on('error', (error) => this.#fail(error));
     worker.on('exit', () => this.#fail(new Error('the hashing thread ended')));
-    // It never keeps the process alive by itself.
+    // The worker alone does not keep the process alive.
     worker.unref();
   }
 
-  /** `hasher` serves small blobs here, and all of them if the thread should die. */
+  /** Starts the thread. `hasher` serves small blobs on the main thread, and every blob after the thread has died. */
   static async start(hasher: NodeHasher): Promise<HashThread> {
     const worker = new Worker(SCRIPT, { workerData: hasher.engines, resourceLimits: HEAP });
     await once(worker, 'message');

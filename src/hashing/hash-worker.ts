@@ -1,9 +1,9 @@
-/** The other side of `HashThread`: hashes what it is sent and sends the same memory back. */
+/** Worker thread of `HashThread`: hashes the bytes it receives and transfers the same memory back. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { HashType } from '../core/blob/ids.ts';
 import { type HashFunction, loadEngine } from './hash-candidates.ts';
 
-/** Both ends are ours and start together: no schema library here, which would double the thread's memory. */
+/** One request of `HashThread`. No schema library validates it: importing one would double the thread's memory. */
 interface Request {
   readonly id: number;
   readonly hashType: HashType;

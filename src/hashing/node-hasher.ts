@@ -11,18 +11,18 @@ import {
   NOBLE_KECCAK256,
 } from './hash-candidates.ts';
 
-/** An implementation that was passed over although this Node has it: it fails, or gives another hash than noble. */
+/** An implementation that exists in this Node but was rejected, because it fails or disagrees with noble. */
 export interface HasherWarning {
   readonly hashType: HashType;
   readonly engine: string;
   readonly message: string;
 }
 
-/** The fastest hashes that this Node has and that agree with noble. */
+/** The fastest implementations in this Node that agree with noble. */
 export interface NodeHasher extends BlobHasher {
-  /** Which implementation serves which hash. */
+  /** The chosen implementation for each hash. */
   readonly engines: Readonly<Record<HashType, string>>;
-  /** For the log of whoever made it; empty when all is well. */
+  /** Rejected implementations, for the log; empty when none was rejected. */
   readonly warnings: readonly HasherWarning[];
 }
 
@@ -32,12 +32,15 @@ export interface HasherCandidates {
 }
 
 /**
- * Both sides of the padding and of the block sizes (Keccak256 136 bytes, BLAKE2s 64), their multiples, and 1 MiB, which
- * makes an implementation cross its own buffers.
+ * Input lengths on both sides of the padding and of the block sizes (Keccak256 136 bytes, BLAKE2s 64), and of their
+ * multiples. 1 MiB makes an implementation cross its own buffers.
  */
 const CHECKED_LENGTHS = [0, 1, 32, 63, 64, 65, 127, 128, 129, 135, 136, 137, 271, 272, 273, 4_096, 65_537, 1_048_576];
 
-/** Takes about 60 ms, most of it noble hashing the 1 MiB. Never throws for want of a fast implementation. */
+/**
+ * Chooses an implementation for each hash. Takes about 60 ms, mostly noble hashing 1 MiB. Falls back to noble and never
+ * throws.
+ */
 export async function createNodeHasher(
   candidates: HasherCandidates = { keccak256: KECCAK256_CANDIDATES, blake2s256: BLAKE2S256_CANDIDATES },
 ): Promise<NodeHasher> {

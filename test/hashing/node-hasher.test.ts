@@ -34,7 +34,7 @@ describe('createNodeHasher', () => {
     expect((await createNodeHasher()).engine).not.toContain('noble');
   });
 
-  test('does without OpenSSL, as on Node 24', async () => {
+  test('works without OpenSSL Keccak, as on Node 24', async () => {
     const hasher = await createNodeHasher({
       keccak256: KECCAK256_CANDIDATES.filter(({ engine }) => engine === 'hash-wasm'),
       blake2s256: BLAKE2S256_CANDIDATES.filter(({ engine }) => engine === 'native'),
@@ -44,24 +44,24 @@ describe('createNodeHasher', () => {
     expect(encodeHex(hasher.keccak256(bytes))).toBe(encodeHex(nobleHasher.keccak256(bytes)));
   });
 
-  test('an engine that disagrees with noble is passed over, and the result says so', async () => {
+  test('an engine that disagrees with noble is rejected with a warning', async () => {
     const hasher = await createNodeHasher({ keccak256: [wrong], blake2s256: none });
     expect(hasher.engine).toBe('noble');
     expect(hasher.warnings).toMatchObject([{ hashType: 'keccak256', engine: 'native' }]);
   });
 
-  test('an engine that is wrong for long inputs only is found out', async () => {
+  test('an engine that is wrong for long inputs only is rejected', async () => {
     const { warnings } = await createNodeHasher({ keccak256: [wrongOnLong], blake2s256: none });
     expect(warnings[0]?.message).toContain('65537 bytes');
   });
 
-  test('an engine that cannot start is passed over, and the next is taken', async () => {
+  test('an engine that fails to load is rejected, and the next one is chosen', async () => {
     const hasher = await createNodeHasher({ keccak256: [broken, ...KECCAK256_CANDIDATES], blake2s256: none });
     expect(hasher.warnings).toMatchObject([{ engine: 'hash-wasm', message: 'It failed: no memory.' }]);
     expect(encodeHex(hasher.keccak256(Uint8Array.of(1)))).toBe(encodeHex(nobleHasher.keccak256(Uint8Array.of(1))));
   });
 
-  test('one digest is not overwritten by the next', async () => {
+  test('a digest is not overwritten by the next one', async () => {
     const hasher = await createNodeHasher();
     const first = hasher.keccak256(Uint8Array.of(1));
     const copy = Uint8Array.from(first);

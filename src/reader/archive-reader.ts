@@ -8,7 +8,7 @@ import type { FetchFunction } from './bounded-fetch.ts';
 import { checkedProofs } from './checked-proofs.ts';
 import { ReaderError, type SourceAnswer } from './errors.ts';
 import { GatewaySource } from './gateway-source.ts';
-import { type BlobPage, type BlobRecord, HoldfastSource, type Told } from './holdfast-source.ts';
+import { type BlobPage, type BlobRecord, HoldfastSource, type JsonResult } from './holdfast-source.ts';
 import { NodeSource } from './node-source.ts';
 import { firstOf } from './race.ts';
 import { Reputation } from './reputation.ts';
@@ -16,17 +16,17 @@ import { SentinelSource } from './sentinel-source.ts';
 import { accessTo, type BlobSource, type SourceKind, type SourceOptions } from './source.ts';
 
 export interface ArchiveReaderOptions {
-  /** Asked in the order of how fast they answer; who lied lately comes last. */
+  /** Sources to read from. The reader asks the fastest first; a source with recent lies comes last. */
   readonly sources: readonly SourceOptions[];
-  /** For one question to one source, its whole body included. Default 15,000. */
+  /** Milliseconds for one request to one source, body included. Default 15,000. */
   readonly timeoutMs?: number;
-  /** A source that has not answered by then gets company. Default 300. */
+  /** Milliseconds after which the reader asks the next source in parallel. Default 300. */
   readonly hedgeMs?: number;
-  /** A lie counts half after so long. Default 600,000. */
+  /** Half-life of a lie in milliseconds. Default 600,000. */
   readonly forgiveMs?: number;
-  /** Default: pure JavaScript, which runs anywhere. */
+  /** Hash functions. Default: pure JavaScript, which runs anywhere. */
   readonly hasher?: BlobHasher;
-  /** Default: the global one. */
+  /** HTTP client. Default: the global `fetch`. */
   readonly fetch?: FetchFunction;
   readonly nowMs?: () => number;
 }
@@ -35,9 +35,9 @@ export interface ReadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What is asked of the proofs, beside their bytes. */
+/** Options of `proofs`: a level to reach, and the blob that the proofs must be about. */
 export interface ProofOptions extends ReadOptions, ProofDemand {
-  /** With the blob's bytes, a proof is shown to be of these bytes. */
+  /** Bytes of the blob. With them, each proof is checked to commit to these bytes. */
   readonly bytes?: Uint8Array;
 }
 
@@ -45,9 +45,9 @@ export interface SourceState {
   readonly source: string;
   readonly kind: SourceKind;
   readonly reachable: boolean;
-  /** What it says of itself, or why it could not be asked. */
+  /** The source's own one-line status, or the reason why it did not answer. */
   readonly says: string;
-  /** It gave something false lately. */
+  /** true while the source's recent lies make it a last resort. */
   readonly suspect: boolean;
 }
 
@@ -56,7 +56,7 @@ interface Known<S extends BlobSource = BlobSource> {
   readonly reputation: Reputation;
 }
 
-/** Reads from several archives, gateways and nodes as from one; believes none of them. */
+/** Reads from several archives, gateways and nodes and verifies everything they give. */
 export class ArchiveReader {
   readonly #known: readonly Known[];
   readonly #timeoutMs: number;
@@ -77,8 +77,8 @@ export class ArchiveReader {
   }
 
   /**
-   * The bytes, proven. null: every source answered that it has not got them.
-   * @throws ReaderError that names who answered what; on abort the signal's reason.
+   * Reads a blob and verifies its hash. Resolves to null when every source answered that it lacks the blob.
+   * @throws ReaderError with the answer of each source; the signal's reason on abort
    */
   async read(id: string | NamedHash, options: ReadOptions = {}): Promise<VerifiedBlob | null> {
     const name = named(id);
@@ -96,34 +96,37 @@ export class ArchiveReader {
     return blob ?? absence(name, answers);
   }
 
-  /** What an archive says of a blob: a claim, to be shown and not to be relied on. null: all archives say it is absent. */
+  /**
+   * Reads the record of a blob. It is an unverified claim of one archive. Resolves to null when every archive says that
+   * the blob is absent.
+   */
   async record(id: string | NamedHash, options: ReadOptions = {}): Promise<BlobRecord | null> {
     const name = named(id);
     const answers: SourceAnswer[] = [];
     const record = await this.#first(this.#archives(), options, answers, async ({ source, reputation }, signal) => {
-      const told = await source.record(name, signal);
-      if (told.kind === 'told' && told.value.versionHash !== name.versionHash) {
+      const result = await source.record(name, signal);
+      if (result.kind === 'value' && result.value.versionHash !== name.versionHash) {
         reputation.lied();
         return { outcome: 'lied', says: 'its record is of another blob' };
       }
-      return said(told);
+      return resultOf(result);
     });
     return record ?? absence(name, answers);
   }
 
   /**
-   * Occurrence records that prove themselves up to the `level` that is asked for, of the first archive that gives some.
-   * Default `inclusion`: anybody can make a header to be included in. `work` takes headers that cost at least the least
-   * work, `chain` those of a run of headers (`checkHeaderRun`); else only a node can tell whether a header is on the chain
-   * (`checkHeaderOnChain`). null: all archives say that the blob is absent.
+   * Reads the occurrence records of the first archive that gives some, verified up to `level`.
+   * Default `inclusion`: anybody can make a header for such a proof. `work` requires at least the least work of each
+   * header. `chain` requires a run of headers (`checkHeaderRun`). Otherwise only a node can tell whether a header is on
+   * the chain (`checkHeaderOnChain`). Resolves to null when every archive says that the blob is absent.
    */
   async proofs(id: string | NamedHash, options: ProofOptions = {}): Promise<readonly OccurrenceRecord[] | null> {
     const name = named(id);
     const answers: SourceAnswer[] = [];
     const records = await this.#first(this.#archives(), options, answers, async ({ source, reputation }, signal) => {
-      const told = await source.proofs(name, signal);
-      if (told.kind !== 'told') return { outcome: told.kind, says: told.says };
-      const checked = checkedProofs(told.value, name, options.bytes ?? null, options, this.#hasher);
+      const result = await source.proofs(name, signal);
+      if (result.kind !== 'value') return { outcome: result.kind, says: result.says };
+      const checked = checkedProofs(result.value, name, options.bytes ?? null, options, this.#hasher);
       if (checked.kind === 'good') return { value: checked.records };
       if (checked.kind === 'too-little') return { outcome: 'no-answer', says: checked.says };
       reputation.lied();
@@ -132,29 +135,33 @@ export class ArchiveReader {
     return records ?? absence(name, answers);
   }
 
-  /** All records of the first archive that lists, page by page; it stays with that archive. */
+  /**
+   * Iterates over all records of the first archive that answers, page by page. It never switches to another archive.
+   */
   async *list(options: ReadOptions & { readonly order?: 'newest' | 'oldest' } = {}): AsyncGenerator<BlobRecord> {
     const answers: SourceAnswer[] = [];
     const { order = 'newest' } = options;
     const signal = options.signal ?? new AbortController().signal;
     const first = await this.#first(this.#archives(), options, answers, async ({ source }, stop) => {
-      const told = await source.page({ order }, stop);
-      return told.kind === 'told' ? { value: { source, page: told.value } } : { outcome: told.kind, says: told.says };
+      const result = await source.page({ order }, stop);
+      return result.kind === 'value'
+        ? { value: { source, page: result.value } }
+        : { outcome: result.kind, says: result.says };
     });
     if (first === null) throw unavailable('No archive lists its blobs now.', answers);
     for (let page: BlobPage = first.page; ; ) {
       yield* page.blobs;
       if (page.next === null) return;
       const next = await first.source.page({ order, after: page.next }, this.#deadline(signal));
-      if (next.kind === 'told') page = next.value;
+      if (next.kind === 'value') page = next.value;
       else
-        throw unavailable('The archive that was listed does not go on.', [
+        throw unavailable('The archive stopped answering in the middle of its listing.', [
           answerOf(first.source, 'no-answer', next.says),
         ]);
     }
   }
 
-  /** Every source, asked now. */
+  /** Asks every source for its status, in parallel. */
   async status({ signal = new AbortController().signal }: ReadOptions = {}): Promise<readonly SourceState[]> {
     return await Promise.all(
       this.#known.map(async ({ source, reputation }) => {
@@ -177,7 +184,7 @@ export class ArchiveReader {
     return archives;
   }
 
-  /** Honest ones race first; who lied lately is asked only when none of them gave anything. */
+  /** Races the honest sources first. Suspect sources are asked only when no honest source gave a result. */
   async #first<S extends BlobSource, T>(
     known: readonly Known<S>[],
     { signal = new AbortController().signal }: ReadOptions,
@@ -199,7 +206,7 @@ export class ArchiveReader {
       return null;
     };
     const sorted = known.toSorted((a, b) => a.reputation.expectedMs - b.reputation.expectedMs);
-    // Before anybody is asked: who lies now is not asked again at once.
+    // The split happens before the first request: a source that lies in this call is not asked twice.
     const honest = sorted.filter(({ reputation }) => !reputation.isSuspect);
     const suspect = sorted.filter(({ reputation }) => reputation.isSuspect);
     for (const round of [honest, suspect]) {
@@ -214,7 +221,10 @@ export class ArchiveReader {
   }
 }
 
-/** @throws ReaderError `reader/bad-source`, `reader/no-source`. Nothing is sent yet. */
+/**
+ * Creates a reader. Sends nothing yet.
+ * @throws ReaderError `reader/bad-source`, `reader/no-source`
+ */
 export function createArchiveReader(options: ArchiveReaderOptions): ArchiveReader {
   return new ArchiveReader(options);
 }
@@ -239,15 +249,15 @@ function named(id: string | NamedHash): NamedHash {
   return typeof id === 'string' ? parseNamedHash(id) : id;
 }
 
-function said<T>(told: Told<T>): { readonly value: T } | Omit<SourceAnswer, 'source'> {
-  return told.kind === 'told' ? { value: told.value } : { outcome: told.kind, says: told.says };
+function resultOf<T>(result: JsonResult<T>): { readonly value: T } | Omit<SourceAnswer, 'source'> {
+  return result.kind === 'value' ? { value: result.value } : { outcome: result.kind, says: result.says };
 }
 
-/** null only where every one of them said positively that it has not got it. */
+/** Returns null when every source answered that it lacks the blob; throws otherwise. */
 function absence({ versionHash }: NamedHash, answers: readonly SourceAnswer[]): null {
   if (answers.every(({ outcome }) => outcome === 'absent')) return null;
   if (answers.some(({ outcome }) => outcome === 'no-answer' || outcome === 'lied')) {
-    throw unavailable(`Nobody gave ${versionHash}, and not everybody could be asked.`, answers);
+    throw unavailable(`No source gave ${versionHash}, and some sources could not be asked.`, answers);
   }
   const isLost = answers.some(({ outcome }) => outcome === 'lost');
   throw new ReaderError(
@@ -259,18 +269,23 @@ function absence({ versionHash }: NamedHash, answers: readonly SourceAnswer[]): 
 }
 
 function unavailable(message: string, answers: readonly SourceAnswer[]): ReaderError {
-  return new ReaderError('reader/unavailable', message, answers, 'Look at who answered what, and ask again.');
+  return new ReaderError(
+    'reader/unavailable',
+    message,
+    answers,
+    'Read `answers` of this error, fix the sources that failed, and ask again.',
+  );
 }
 
 function noSource(why: string): ReaderError {
-  return new ReaderError('reader/no-source', `There is no source to ask: ${why}.`, [], 'Name at least one.');
+  return new ReaderError('reader/no-source', `There is no source to ask: ${why}.`, [], 'Name at least one source.');
 }
 
 function answerOf({ name }: BlobSource, outcome: SourceAnswer['outcome'], says: string): SourceAnswer {
   return { source: name, outcome, says };
 }
 
-/** `fetch failed` says nothing: its cause does. */
+/** The message of an error, with its cause: `fetch failed` alone explains nothing. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return messageOf(cause).slice(0, 300);

@@ -1,33 +1,33 @@
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 
-/** The part of `fetch` that is needed: tests and programs behind a proxy of their own give another. */
+/** The part of `fetch` that the reader needs. Tests and programs behind a proxy inject their own. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface FetchedBody {
   readonly status: number;
   readonly contentType: string;
   readonly bytes: Uint8Array;
-  /** There was more than the limit; what is above it was not read. */
+  /** true when the body exceeded the limit; the rest was not read. */
   readonly isCut: boolean;
 }
 
-/** A source may answer under another path of its own, not elsewhere: so often at most. */
+/** Redirects that one request follows, all within the origin. */
 const MAX_REDIRECTS = 3;
 
 /**
- * One request with its whole body, of which no more than `mostBytes` is ever held. A GET follows redirects within its
- * origin; another origin, or the body of a POST sent again, is for the caller to decide.
+ * Sends one request and reads its body, holding at most `maxBytes` of it. A GET follows redirects within its origin.
+ * The caller handles redirects to another origin and redirects of a POST.
  * @throws TypeError for a redirect that is not followed, and whatever `fetch` throws
  */
 export async function boundedFetch(
   fetching: FetchFunction,
   url: string,
-  init: RequestInit & { readonly mostBytes: number },
+  init: RequestInit & { readonly maxBytes: number },
 ): Promise<FetchedBody> {
-  const { mostBytes, ...request } = init;
+  const { maxBytes, ...request } = init;
   const response = await fetchWithin(fetching, url, request);
   const contentType = response.headers.get('content-type') ?? '';
-  const { bytes, isCut } = await readUpTo(response, mostBytes);
+  const { bytes, isCut } = await readUpTo(response, maxBytes);
   return { status: response.status, contentType, bytes, isCut };
 }
 
@@ -41,22 +41,22 @@ async function fetchWithin(fetching: FetchFunction, url: string, request: Reques
     const to = URL.parse(response.headers.get('location') ?? '', at);
     const where = to === null ? '' : ` to ${to.origin}`;
     if (to?.origin !== origin || (request.method ?? 'GET') !== 'GET') {
-      throw new TypeError(`it redirects${where}, which is not followed; name the address that answers itself`);
+      throw new TypeError(`it redirects${where}, which Holdfast does not follow; name the final address`);
     }
     at = to.href;
   }
-  throw new TypeError('it redirects again and again');
+  throw new TypeError(`it redirects more than ${MAX_REDIRECTS} times`);
 }
 
-/** A browser shows a redirect that it does not follow as an opaque one. */
+/** Recognises a redirect. A browser shows a redirect that it did not follow as an opaque response. */
 function isRedirect({ status, type }: Response): boolean {
   return type === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(status);
 }
 
-async function readUpTo({ body, headers }: Response, mostBytes: number) {
+async function readUpTo({ body, headers }: Response, maxBytes: number) {
   const reader = body?.getReader();
   if (reader === undefined) return { bytes: new Uint8Array(), isCut: false };
-  if (Number(headers.get('content-length') ?? 0) > mostBytes) {
+  if (Number(headers.get('content-length') ?? 0) > maxBytes) {
     await reader.cancel();
     return { bytes: new Uint8Array(), isCut: true };
   }
@@ -66,7 +66,7 @@ async function readUpTo({ body, headers }: Response, mostBytes: number) {
     const { done, value } = await reader.read();
     if (done) return { bytes: joined(parts, length), isCut: false };
     length += value.length;
-    if (length > mostBytes) {
+    if (length > maxBytes) {
       await reader.cancel();
       return { bytes: new Uint8Array(), isCut: true };
     }
@@ -84,7 +84,7 @@ function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
   return bytes;
 }
 
-/** null: it is no JSON in UTF-8, or more than any answer has. */
+/** Parses a body as JSON. null: the body is not JSON in UTF-8, or is too deeply nested. */
 export function jsonIn({ bytes }: Pick<FetchedBody, 'bytes'>): unknown {
   try {
     return parseBoundedJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

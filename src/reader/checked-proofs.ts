@@ -5,21 +5,24 @@ import type { BlobHasher } from '../verify/hasher.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
 import { type ProofDemand, type ProofVerdict, reachedLevel, reachesLevel, verifyProof } from '../verify/proof-level.ts';
 
-/** What an archive's answer to a question for proofs comes to. */
+/** Verdict on an archive's answer to a request for proofs. */
 export type CheckedProofs =
-  /** Those that reach the level that was asked for. */
+  /** Records that reach the requested level. */
   | { readonly kind: 'good'; readonly records: readonly OccurrenceRecord[] }
-  /** There is none, or one is no record, is of another blob, does not prove what it says, or is refused by the chain's rules. */
+  /**
+   * No record, a malformed record, a record of another blob, a proof that fails, or a header that the chain's rules
+   * refuse.
+   */
   | { readonly kind: 'lie'; readonly says: string }
-  /** True as far as they go, and none goes as far as was asked for. */
+  /** The records hold, but none reaches the requested level. */
   | { readonly kind: 'too-little'; readonly says: string };
 
 const NOTHING = 'its records prove nothing';
 const NO_BYTES = new Uint8Array();
-/** Reasons that may lie with the chain that the caller named, or with what the archive kept: no lie is shown by them. */
+/** Reasons that the caller's chain parameters or the archive's data can explain. They do not show a lie. */
 const UNDECIDED_CODES: readonly string[] = ['verify/chain-id', 'verify/merge-mining-missing'];
 
-/** Checks each record at the level that is asked for; without bytes, all of it but that it is of these bytes. */
+/** Checks each record at the requested level. Without bytes, a record is not checked to commit to them. */
 export function checkedProofs(
   values: readonly unknown[],
   name: NamedHash,
@@ -55,7 +58,7 @@ function isRefused({ work, run }: ProofVerdict): boolean {
   return isWorkForged || run?.kind === 'does-not-contain';
 }
 
-/** The verdict's own sentence begins with the bytes, which may not have been given. */
+/** Text of a verdict without its first sentence, which is about the bytes: the caller may not have given any. */
 function reasonIn({ level, work, run }: ProofVerdict): string {
   if (level === 'work' || work.kind === 'too-little' || work.kind === 'refused') return work.says;
   return run?.says ?? 'no run of headers was given';

@@ -1,34 +1,37 @@
 import { HoldfastError } from '../core/blob/errors.ts';
 
 export type ReaderErrorCode =
-  /** Not every source said that it has not got it: nothing is known to be absent. */
+  /** Some source failed, so the blob may exist: absence is not proved. */
   | 'reader/unavailable'
-  /** At least one archive says that it is on chain and lost; no source has it. */
+  /** At least one archive says that the blob is on chain and lost, and no source has it. */
   | 'reader/lost'
-  /** The operator of at least one archive withholds the blob; no other source has it. */
+  /** The operator of at least one archive withholds the blob, and no other source has it. */
   | 'reader/withheld'
   | 'reader/no-source'
   | 'reader/bad-source';
 
-/** What one source came to. */
+/** Outcome of asking one source. */
 export type SourceOutcome =
   | 'absent'
   | 'lost'
   | 'withheld'
-  /** It gave bytes or records that are not what was asked for. */
+  /** The source gave bytes or records that fail verification. */
   | 'lied'
-  /** It cannot tell now, failed, was too slow, or was not understood. */
+  /** The source failed, was too slow, sent something unintelligible, or cannot tell now. */
   | 'no-answer';
 
 export interface SourceAnswer {
   /** Name of the source: its address without credentials. */
   readonly source: string;
   readonly outcome: SourceOutcome;
-  /** One sentence. */
+  /** One sentence of explanation. */
   readonly says: string;
 }
 
-/** Names who answered what; on abort the signal's own reason is thrown instead. */
+/**
+ * Thrown when no source gives the result; `answers` names the outcome of each source. An abort throws the signal's
+ * reason instead.
+ */
 export class ReaderError extends HoldfastError<ReaderErrorCode> {
   readonly answers: readonly SourceAnswer[];
 

@@ -1,14 +1,14 @@
-// Mini: a browser loads the parts that are used, some 10 kB instead of 400.
+// zod/mini instead of zod: a browser then loads some 10 kB instead of 400 kB.
 import * as z from 'zod/mini';
 import { HASH_TYPES, type HashType, type NamedHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { boundedFetch, type FetchedBody, jsonIn } from './bounded-fetch.ts';
-import type { BlobSource, Given, SourceAccess } from './source.ts';
+import type { BlobSource, FetchResult, SourceAccess } from './source.ts';
 
 const PROBLEM = z.looseObject({ code: z.string(), detail: z.string() });
 const time = z.nullable(z.string());
 
-/** What an archive says of a blob. A claim: only bytes and proofs can be checked. */
+/** An archive's record of a blob. It is a claim: only bytes and proofs can be verified. */
 export interface BlobRecord {
   versionHash: string;
   hashType: HashType | null;
@@ -60,13 +60,15 @@ const PAGE: z.ZodMiniType<BlobPage> = z.object({ blobs: z.array(BLOB_RECORD), ne
 const PROOFS = z.object({ records: z.array(z.unknown()).check(z.maxLength(64)) });
 const STATUS = z.looseObject({ version: z.string(), conditions: z.array(z.looseObject({ message: z.string() })) });
 
-/** A listing of a thousand records, or sixteen proofs with the largest transactions. */
+/** Largest JSON answer in bytes: a listing of 1,000 records, or 16 proofs with the largest transactions. */
 const JSON_BYTES = 16 * 1_048_576;
 
-/** What an archive answered to a question that is not for bytes. */
-export type Told<T> = { readonly kind: 'told'; readonly value: T } | Exclude<Given, { readonly kind: 'bytes' }>;
+/** Answer of an archive to a request for JSON. */
+export type JsonResult<T> =
+  | { readonly kind: 'value'; readonly value: T }
+  | Exclude<FetchResult, { readonly kind: 'bytes' }>;
 
-/** A Holdfast archiver or stateless reader. Its problem codes are believed, a status without one is not. */
+/** A Holdfast archiver or stateless reader. Its problem codes are trusted; a bare status is not an answer. */
 export class HoldfastSource implements BlobSource {
   readonly kind = 'holdfast';
   readonly name: string;
@@ -77,54 +79,54 @@ export class HoldfastSource implements BlobSource {
     this.#access = access;
   }
 
-  async fetchBlob(name: NamedHash, signal: AbortSignal): Promise<Given> {
+  async fetchBlob(name: NamedHash, signal: AbortSignal): Promise<FetchResult> {
     const answer = await this.#get(`/v1/blobs/${spelled(name)}`, MAX_BLOB_BYTES, signal);
     if (answer.status !== 200) return meaningOf(answer);
     return { kind: 'bytes', candidates: answer.isCut ? [] : [{ ...name, bytes: answer.bytes }] };
   }
 
-  record(name: NamedHash, signal: AbortSignal): Promise<Told<BlobRecord>> {
+  record(name: NamedHash, signal: AbortSignal): Promise<JsonResult<BlobRecord>> {
     return this.#json(`/v1/blobs/${spelled(name)}/record`, BLOB_RECORD, signal);
   }
 
-  /** Not decoded, and not checked. */
-  async proofs(name: NamedHash, signal: AbortSignal): Promise<Told<readonly unknown[]>> {
-    const told = await this.#json(`/v1/blobs/${spelled(name)}/proof`, PROOFS, signal);
-    return told.kind === 'told' ? { kind: 'told', value: told.value.records } : told;
+  /** Fetches proofs; the caller decodes and verifies them. */
+  async proofs(name: NamedHash, signal: AbortSignal): Promise<JsonResult<readonly unknown[]>> {
+    const result = await this.#json(`/v1/blobs/${spelled(name)}/proof`, PROOFS, signal);
+    return result.kind === 'value' ? { kind: 'value', value: result.value.records } : result;
   }
 
-  page(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Told<BlobPage>> {
+  page(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<JsonResult<BlobPage>> {
     return this.#json(`/v1/blobs?${new URLSearchParams(query)}`, PAGE, signal);
   }
 
   async ask(signal: AbortSignal): Promise<string> {
-    const told = await this.#json('/v1/status', STATUS, signal);
-    if (told.kind !== 'told') throw new TypeError(told.says);
-    const { version, conditions } = told.value;
+    const result = await this.#json('/v1/status', STATUS, signal);
+    if (result.kind !== 'value') throw new TypeError(result.says);
+    const { version, conditions } = result.value;
     return [`holdfast ${version}`, ...conditions.map(({ message }) => message)].join('; ');
   }
 
-  async #json<T>(path: string, schema: z.ZodMiniType<T>, signal: AbortSignal): Promise<Told<T>> {
+  async #json<T>(path: string, schema: z.ZodMiniType<T>, signal: AbortSignal): Promise<JsonResult<T>> {
     const answer = await this.#get(path, JSON_BYTES, signal);
     if (answer.status !== 200) return meaningOf(answer);
     const decoded = schema.safeParse(jsonIn(answer));
-    if (decoded.success) return { kind: 'told', value: decoded.data };
+    if (decoded.success) return { kind: 'value', value: decoded.data };
     return { kind: 'no-answer', says: 'its answer is not what an archive of this version gives' };
   }
 
-  #get(path: string, mostBytes: number, signal: AbortSignal): Promise<FetchedBody> {
+  #get(path: string, maxBytes: number, signal: AbortSignal): Promise<FetchedBody> {
     const { base, headers, fetching } = this.#access;
-    return boundedFetch(fetching, `${base}${path}`, { headers, signal, mostBytes });
+    return boundedFetch(fetching, `${base}${path}`, { headers, signal, maxBytes });
   }
 }
 
-/** The form that says the hash type as well, where it is known and has one. */
+/** The form of the name that carries the hash type, when the type is known. */
 function spelled({ versionHash, hashType }: NamedHash): string {
   return hashType === 'blake2s256' ? `01${versionHash}` : versionHash;
 }
 
-/** By the problem's code: a balancer says 404 for reasons of its own. */
-function meaningOf(answer: FetchedBody): Exclude<Given, { readonly kind: 'bytes' }> {
+/** Interprets a failed answer by its problem code. A bare 404 may come from a load balancer. */
+function meaningOf(answer: FetchedBody): Exclude<FetchResult, { readonly kind: 'bytes' }> {
   const problem = PROBLEM.safeParse(jsonIn(answer));
   if (!problem.success) return { kind: 'no-answer', says: `status ${answer.status} without a problem document` };
   const { code, detail } = problem.data;

@@ -3,7 +3,7 @@ import { decodeHex } from '../core/blob/hex.ts';
 import type { NamedHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { boundedFetch, jsonIn } from './bounded-fetch.ts';
-import type { BlobSource, Given, SourceAccess } from './source.ts';
+import type { BlobSource, FetchResult, SourceAccess } from './source.ts';
 
 const REPLY = z.looseObject({
   result: z.unknown(),
@@ -11,12 +11,12 @@ const REPLY = z.looseObject({
 });
 const BLOB = z.looseObject({ versionhash: z.string(), data: z.string() });
 const ENVELOPE_BYTES = 65_536;
-/** What a node says of a blob that it has not (recorded), and an archive's façade of what is proved absent. */
+/** JSON-RPC code of a node for a blob that it lacks (recorded), and of an archive's façade for proved absence. */
 const ABSENT = -32_602;
-/** The same code also says that a transaction could not be read, which denies nothing. */
+/** Message that comes with `ABSENT`. The same code also reports an unreadable transaction, which denies nothing. */
 const NOT_FOUND = 'Could not find blob information';
 
-/** A layer-1 node, or whoever answers `getnevmblobdata` like one. It knows the current window alone. */
+/** A layer-1 node, or any server with `getnevmblobdata`. A node knows only the current window. */
 export class NodeSource implements BlobSource {
   readonly kind = 'node';
   readonly name: string;
@@ -27,7 +27,7 @@ export class NodeSource implements BlobSource {
     this.#access = access;
   }
 
-  async fetchBlob(name: NamedHash, signal: AbortSignal): Promise<Given> {
+  async fetchBlob(name: NamedHash, signal: AbortSignal): Promise<FetchResult> {
     const reply = await this.#call('getnevmblobdata', [name.versionHash, true], signal);
     if (reply === 'too long') return { kind: 'bytes', candidates: [] };
     if (reply.error?.code === ABSENT && reply.error.message.startsWith(NOT_FOUND))
@@ -55,7 +55,7 @@ export class NodeSource implements BlobSource {
       headers: { ...headers, 'content-type': 'text/plain' },
       body: JSON.stringify({ jsonrpc: '1.0', id: 'holdfast', method, params }),
       signal,
-      mostBytes: 2 * MAX_BLOB_BYTES + ENVELOPE_BYTES,
+      maxBytes: 2 * MAX_BLOB_BYTES + ENVELOPE_BYTES,
     });
     if (answer.isCut) return 'too long';
     const reply = REPLY.safeParse(jsonIn(answer));

@@ -1,9 +1,9 @@
-/** One source. null: it gave nothing, and noted why. */
+/** Asks one source. Resolves to null when the source gave nothing; the attempt records the reason. */
 export type Attempt<T> = (signal: AbortSignal) => Promise<T | null>;
 
 /**
- * The first that gives something, asked in their order: the next one when one before has come to nothing, or after
- * `hedgeMs`. Whoever is still under way then is stopped. null: none gave anything.
+ * Resolves to the first result. Attempts start in order: the next one starts when one has failed, or after `hedgeMs`.
+ * The attempts still running at the end are aborted. Resolves to null when every attempt failed.
  */
 export async function firstOf<T>(
   attempts: readonly Attempt<T>[],
@@ -20,7 +20,7 @@ export async function firstOf<T>(
     for (let next = left.shift(); next !== undefined || underWay.size > 0; ) {
       if (next !== undefined) {
         const asked: Promise<T | null> = next(stopped).finally(() => underWay.delete(asked));
-        // Whoever is stopped rejects when nobody waits for it any more.
+        // An aborted attempt rejects after the race is over; the rejection is expected.
         asked.catch(() => undefined);
         underWay.add(asked);
         next = undefined;

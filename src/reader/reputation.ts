@@ -1,16 +1,16 @@
 export interface ReputationOptions {
-  /** A lie counts half after so long. */
+  /** Half-life of a lie in milliseconds. */
   readonly forgiveMs: number;
   readonly nowMs: () => number;
 }
 
-/** Above this a source is suspect: asked only when no other has given anything. */
+/** A source whose lies weigh more than this is suspect: it is asked only when every other source failed. */
 const SUSPECT_ABOVE = 0.5;
-/** More lies than these weigh no more, so that whoever mends its ways is heard again some day. */
-const MOST_LIES = 16;
+/** Upper limit of the counted lies, so that a repaired source is trusted again after some half-lives. */
+const MAX_LIES = 16;
 const SMOOTHING = 0.2;
 
-/** What is remembered of one source: how often it lied, which fades, and how fast it answers. */
+/** Reputation of one source: its lies, which fade with time, and its speed. */
 export class Reputation {
   readonly #options: ReputationOptions;
   #lies = 0;
@@ -26,7 +26,7 @@ export class Reputation {
     return this.#expectedMs;
   }
 
-  /** Lies that still count. */
+  /** Lies that still count, with each one's decay. */
   get lies(): number {
     return this.#lies * 0.5 ** ((this.#options.nowMs() - this.#atMs) / this.#options.forgiveMs);
   }
@@ -36,7 +36,7 @@ export class Reputation {
   }
 
   lied(): void {
-    this.#lies = Math.min(this.lies + 1, MOST_LIES);
+    this.#lies = Math.min(this.lies + 1, MAX_LIES);
     this.#atMs = this.#options.nowMs();
   }
 

@@ -6,21 +6,21 @@ import { ReaderError, type SourceOutcome } from './errors.ts';
 export const SOURCE_KINDS = ['holdfast', 'sentinel', 'ipfs-gateway', 'node'] as const;
 export type SourceKind = (typeof SOURCE_KINDS)[number];
 
-/** Where blobs may be had. */
+/** A place to read blobs from. */
 export interface SourceOptions {
   /**
-   * `holdfast`: an archiver or `holdfast serve` · `sentinel`: whoever serves `/vh/` · `ipfs-gateway`: `/ipfs/<cid>` ·
-   * `node`: JSON-RPC, which has the current window.
+   * `holdfast`: an archiver or `holdfast serve` · `sentinel`: a server with `/vh/` · `ipfs-gateway`: `/ipfs/<cid>` ·
+   * `node`: JSON-RPC of a node, which has the current window only.
    */
   readonly kind: SourceKind;
-  /** http:// or https://; may carry user and password. */
+  /** Base address, http:// or https://, which may carry user and password. */
   readonly url: string;
-  /** Sent as `Authorization: Bearer`. */
+  /** Token, sent as `Authorization: Bearer`. */
   readonly token?: string;
 }
 
-/** What a source gave, as it came: nothing of it is believed yet. */
-export type Given =
+/** Unverified answer of a source. */
+export type FetchResult =
   | { readonly kind: 'bytes'; readonly candidates: readonly UnverifiedBlob[] }
   | { readonly kind: Exclude<SourceOutcome, 'lied'>; readonly says: string };
 
@@ -28,23 +28,23 @@ export interface BlobSource {
   readonly kind: SourceKind;
   /** The address without credentials. */
   readonly name: string;
-  /** Throws what `fetch` throws; that is no answer. */
-  fetchBlob(name: NamedHash, signal: AbortSignal): Promise<Given>;
-  /** One sentence about its state; throws when it does not answer as its kind does. */
+  /** Fetches a blob by name. Rejects with the error of `fetch` when the source does not answer. */
+  fetchBlob(name: NamedHash, signal: AbortSignal): Promise<FetchResult>;
+  /** Resolves to one sentence about the source's state. Rejects when the source does not answer as its kind does. */
   ask(signal: AbortSignal): Promise<string>;
 }
 
-/** Address, headers and the way to fetch, of one source. */
+/** Address, headers and HTTP client of one source. */
 export interface SourceAccess {
   readonly kind: SourceKind;
   readonly name: string;
-  /** Without a slash at the end. */
+  /** Base address without a trailing slash. */
   readonly base: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly fetching: FetchFunction;
 }
 
-/** @throws ReaderError `reader/bad-source`; the address is not repeated, it may hold a password. */
+/** @throws ReaderError `reader/bad-source`, without the address, which may hold a password */
 export function accessTo({ kind, url, token }: SourceOptions, fetching: FetchFunction): SourceAccess {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.hash !== '') {

@@ -9,7 +9,7 @@ const OTHER = sampleBlob('another blob', 5_000);
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const rpc = (reply: unknown): Behaviour => gives(JSON.stringify(reply));
 
-/** How each kind gives bytes, right or wrong. */
+/** Behaviours of a fake source of each kind that give a blob, right or wrong. */
 const GIVING: Readonly<Record<SourceKind, (bytes: Uint8Array) => Behaviour>> = {
   holdfast: (bytes) => gives(bytes),
   sentinel: (bytes) => gives(hex(bytes)),
@@ -58,7 +58,7 @@ describe.each(KINDS)('a source of the kind %s', (kind) => {
     expect(Buffer.compare(blob?.bytes ?? Buffer.of(), BLOB.bytes)).toBe(0);
   });
 
-  test('that says it has not got it, alone, means null', async () => {
+  test('a read gives null when the only source lacks the blob', async () => {
     const { reader } = await readerOf([[kind, ABSENT[kind]]]);
     expect(await reader.read(BLOB.versionHash)).toBeNull();
   });
@@ -68,7 +68,7 @@ describe.each(KINDS)('a source of the kind %s', (kind) => {
     ['too few bytes', GIVING[kind](BLOB.bytes.subarray(0, 4_999))],
     ['more than any blob has, without end', pours],
   ];
-  test.each(WRONG)('that gives %s is called a liar, and no byte of it gets out', async (_what, behave) => {
+  test.each(WRONG)('a source that gives %s counts as a liar, and none of its bytes get out', async (_what, behave) => {
     const { reader } = await readerOf([[kind, behave]]);
     const error = await thrown(reader.read(BLOB.versionHash));
     expect([error.code, outcomes(error)]).toEqual(['reader/unavailable', ['lied']]);
@@ -81,7 +81,7 @@ describe.each(KINDS)('a source of the kind %s', (kind) => {
     ['fails with a web page', gives('<html>Bad gateway</html>', 502)],
     ['fails with nothing', gives('', 500)],
   ];
-  test.each(NO_ANSWERS)('that %s has not answered: nothing is known to be absent', async (_what, behave) => {
+  test.each(NO_ANSWERS)('a source that %s has not answered, and absence is not proved', async (_what, behave) => {
     const { reader, sources } = await readerOf([[kind, behave]], 300);
     const error = await thrown(reader.read(BLOB.versionHash));
     expect([error.code, error.retryable, outcomes(error)]).toEqual(['reader/unavailable', true, ['no-answer']]);
@@ -90,7 +90,7 @@ describe.each(KINDS)('a source of the kind %s', (kind) => {
 });
 
 describe('several sources', () => {
-  test('a liar that is fast does not beat an honest one that is slow, and comes last from then on', async () => {
+  test('an honest slow source beats a fast liar, which comes last from then on', async () => {
     const slow: Behaviour = (request, response) => {
       setTimeout(() => gives(BLOB.bytes)(request, response), 120);
     };
@@ -104,7 +104,7 @@ describe('several sources', () => {
     expect(sources[0]?.asked.length).toBe(askedBefore);
   });
 
-  test('a lie is forgiven in time, and the suspect is asked meanwhile when nobody else gives anything', async () => {
+  test('a lie is forgiven in time, and a suspect is asked when every other source fails', async () => {
     const { reader, sources, later } = await readerOf([
       ['holdfast', gives(OTHER.bytes)],
       ['sentinel', gives('')],
@@ -121,7 +121,7 @@ describe('several sources', () => {
     expect(await suspects()).toBe(0);
   });
 
-  test('one that hangs gets company after a moment, and is let go', async () => {
+  test('the next source is asked when one hangs, and the hanging request is aborted', async () => {
     const closed = vi.fn();
     const { reader } = await readerOf([
       ['holdfast', (_request, response) => void response.once('close', closed)],
@@ -131,7 +131,7 @@ describe('several sources', () => {
     await vi.waitFor(() => expect(closed).toHaveBeenCalled());
   });
 
-  test('null only when all of them say so; one without an answer is named', async () => {
+  test('a read gives null only when all sources lack the blob, and names a source without an answer', async () => {
     const all = await readerOf(KINDS.map((kind) => [kind, ABSENT[kind]] as const));
     expect(await all.reader.read(BLOB.versionHash)).toBeNull();
     const { reader } = await readerOf([
@@ -147,7 +147,7 @@ describe('several sources', () => {
   test.each([
     [410, 'blob/lost', 'reader/lost'],
     [451, 'blob/withheld', 'reader/withheld'],
-  ])('%i is told as what it is, unless another one has the bytes', async (status, code, expected) => {
+  ])('%i has its own error code, unless another source has the bytes', async (status, code, expected) => {
     const alone = await readerOf([
       ['holdfast', problem(status, code)],
       ['sentinel', ABSENT.sentinel],
@@ -160,12 +160,12 @@ describe('several sources', () => {
     expect(await reader.read(BLOB.versionHash)).not.toBeNull();
   });
 
-  test('404 without a word of the archive is no absence', async () => {
+  test('a 404 without a problem document is no absence', async () => {
     const { reader } = await readerOf([['holdfast', gives('<html>404</html>', 404)]]);
     expect((await thrown(reader.read(BLOB.versionHash))).code).toBe('reader/unavailable');
   });
 
-  test('a blob of the other hash is found under the bare name, and under the one of 66 characters', async () => {
+  test('a blob of the other hash type is found under the bare name and under the one of 66 characters', async () => {
     for (const kind of KINDS) {
       const { reader } = await readerOf([[kind, GIVING[kind](BLAKE.bytes)]]);
       expect(await reader.read(BLAKE.versionHash)).toMatchObject({ hashType: 'blake2s256' });
@@ -173,7 +173,7 @@ describe('several sources', () => {
     }
   });
 
-  test('an abort is the signal’s own reason, at once', async () => {
+  test('an abort rejects at once with the signal’s own reason', async () => {
     const { reader } = await readerOf([['holdfast', hangs]], 60_000);
     const stop = new AbortController();
     const reading = reader.read(BLOB.versionHash, { signal: stop.signal });
@@ -181,7 +181,7 @@ describe('several sources', () => {
     await expect(reading).rejects.toThrow('enough');
   });
 
-  test('credentials go into the header, and into no message', async () => {
+  test('credentials are sent in the header and appear in no message', async () => {
     let authorization: string | undefined;
     const source = await fakeSource((request, response) => {
       authorization = request.headers.authorization;
@@ -194,7 +194,7 @@ describe('several sources', () => {
     expect(JSON.stringify([error, error.message, await reader.status()])).not.toContain('s3cret');
   });
 
-  test('without a source, or with a bad address, nothing is begun', () => {
+  test('a reader without a source, or with a bad address, is refused before any request', () => {
     expect(() => createArchiveReader({ sources: [] })).toThrow(ReaderError);
     const url = 'ftp://user:s3cret@example.org';
     expect(() => createArchiveReader({ sources: [{ kind: 'holdfast', url }] })).toThrow(/http:\/\/ or https:\/\//);
@@ -209,7 +209,7 @@ describe('redirects', () => {
     };
 
   test.each(KINDS)(
-    'a source of the kind %s that sends to another origin gives no answer, and that origin is not asked',
+    'a source of the kind %s that redirects to another origin gives no answer, and that origin is not asked',
     async (kind) => {
       const elsewhere = await fakeSource(GIVING[kind](BLOB.bytes));
       const { reader } = await readerOf([[kind, redirects(`${elsewhere.url}/found`)]]);
@@ -219,13 +219,13 @@ describe('redirects', () => {
     },
   );
 
-  test('a POST is sent once, also where it is redirected within the origin', async () => {
+  test('a POST is sent once, also when the source redirects it within the origin', async () => {
     const { reader, sources } = await readerOf([['node', redirects('/other')]]);
     expect(outcomes(await thrown(reader.read(BLOB.versionHash)))).toEqual(['no-answer']);
     expect(sources[0]?.asked).toEqual(['/']);
   });
 
-  test('a GET follows within the origin, a few times', async () => {
+  test('a GET follows a few redirects within the origin', async () => {
     const { reader, sources } = await readerOf([['holdfast', hangs]]);
     const [source] = sources;
     if (source === undefined) throw new Error('There is one.');

@@ -6,12 +6,12 @@ export type Behaviour = (request: IncomingMessage, response: ServerResponse) => 
 
 export interface FakeSource {
   readonly url: string;
-  /** Paths that it was asked for. */
+  /** Paths of the requests so far. */
   readonly asked: string[];
   behave: Behaviour;
 }
 
-/** A server on a real socket that answers as the test says. */
+/** Starts a server on a real socket that answers as the test says. */
 export async function fakeSource(behave: Behaviour): Promise<FakeSource> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -45,7 +45,7 @@ export const problem =
 
 export const hangs: Behaviour = () => undefined;
 
-/** Half of what it announces, then the connection breaks. */
+/** Sends half of the announced body, then breaks the connection. */
 export const cuts =
   (bytes: Uint8Array): Behaviour =>
   (_request, response) => {
@@ -53,7 +53,7 @@ export const cuts =
     response.write(bytes.subarray(0, bytes.length >> 1), () => response.destroy());
   };
 
-/** Without end, and without saying how much. */
+/** Sends an endless body without a length. */
 export const pours: Behaviour = (_request, response) => {
   const chunk = Buffer.alloc(262_144, 7);
   const more = () => {

@@ -22,7 +22,9 @@ const block = parseBlockHex(last.block);
 const [occurrence] = occurrencesOf(block).occurrences;
 if (occurrence === undefined) throw new Error('It carries one.');
 const RECORD = makeOccurrenceRecord(block, occurrence, { size: BYTES.length, height: last.height });
-/** The last four bytes are the nonce of the parent: others are tried until the work is gone. */
+/**
+ * A header without work: the nonce of the parent (the last four bytes) is changed until the hash exceeds the target.
+ */
 const WITHOUT_WORK = { ...RECORD, header: withoutWork(RECORD.header) };
 const CHECKPOINT = { height: first.height - 1, blockHash: parseBlockHash(first.previousHash) };
 const RUN = checkHeaderRun(
@@ -57,20 +59,20 @@ describe('proofs at a level', () => {
     ['the work of the main network', { level: 'work' }, 'no header of main takes so little'],
     ['more work than there is', { level: 'work', profile: regtest, leastWork: 8n }, 'at least work of 2^3 hashes'],
     ['the chain without headers', { level: 'chain', profile: regtest }, 'no run of headers was given'],
-  ])('an honest proof that does not show %s is no lie, and is not given out', async (_, options, says) => {
+  ])('an honest proof that does not show %s is no lie, and the reader keeps it back', async (_, options, says) => {
     const { proofs, answers, isSuspect } = await ask([RECORD], options);
     expect([proofs, isSuspect]).toEqual([null, false]);
     expect(answers).toMatchObject([{ outcome: 'no-answer', says: expect.stringContaining(says) }]);
   });
 
-  test('a proof under a header whose work does not hold is a lie where work is asked for', async () => {
+  test('a proof under a header without work is a lie when work is required', async () => {
     expect(await ask([WITHOUT_WORK], {})).toMatchObject({ proofs: [{ txid: RECORD.txid }] });
     const { proofs, answers, isSuspect } = await ask([WITHOUT_WORK], { level: 'work', profile: regtest });
     expect([proofs, isSuspect]).toEqual([null, true]);
     expect(answers).toMatchObject([{ outcome: 'lied', says: expect.stringContaining('is above the target') }]);
   });
 
-  test('a proof of a block that the run of headers has not is a lie where the chain is asked for', async () => {
+  test('a proof of a block outside the run of headers is a lie when the chain is required', async () => {
     const options: ProofOptions = { level: 'chain', profile: regtest, headers: RUN };
     const { answers } = await ask([{ ...RECORD, height: RECORD.height - 1 }], options);
     expect(answers).toMatchObject([{ outcome: 'lied', says: expect.stringContaining('the record says 123') }]);

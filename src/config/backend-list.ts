@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { addressWithCredentials, httpAddress, oneOf, text, wholeNumber } from './setting.ts';
 
-/** As the storage room spells them; `open-backends.ts` would not compile with others. */
+/**
+ * Legal values of the S3 settings. They equal the types of the storage room, or `open-backends.ts` does not compile.
+ */
 export const S3_LAYOUTS = ['holdfast', 'sentinel'] as const;
 export const S3_ADDRESSING = ['path', 'host'] as const;
 export const S3_ENCRYPTION = ['AES256', 'aws:kms'] as const;
 export const S3_LOCK_MODES = ['GOVERNANCE', 'COMPLIANCE'] as const;
 
-/** Below which everything lies in a bucket: no slashes around it. */
+/** Path prefix of every object in a bucket, without a slash at either end. */
 export const bucketPrefix = z
   .string('must be text')
   .regex(/^([^/\\]([^\\]*[^/\\])?)?$/, 'must be a path like archive/main, without slashes around it');
@@ -30,7 +32,7 @@ const s3Backend = z.strictObject({
   addressing: oneOf(S3_ADDRESSING).nullable().default(null),
   accessKeyId: text.nullable().default(null),
   secretAccessKey: secretText,
-  /** A file that holds the secret, so that this one need not. */
+  /** Path of a file that holds the secret access key, so that the configuration file holds no secret. */
   secretAccessKeyFile: text.nullable().default(null),
   encryption: oneOf(S3_ENCRYPTION).nullable().default(null),
   encryptionKeyId: text.nullable().default(null),
@@ -44,12 +46,12 @@ const ipfsBackend = z
     kind: z.literal('ipfs'),
     id,
     apiUrl: addressWithCredentials.nullable().default(null),
-    /** A file that holds the address, where it carries a password. */
+    /** Path of a file that holds the address, for an address with a password. */
     apiUrlFile: text.nullable().default(null),
   })
   .refine(({ apiUrl, apiUrlFile }) => (apiUrl === null) !== (apiUrlFile === null), 'must have apiUrl or apiUrlFile');
 
-/** More backends than the one of each kind that plain settings name. */
+/** Backends beyond the one of each kind that the plain settings name. */
 export const backendList = z
   .array(z.discriminatedUnion('kind', [s3Backend, ipfsBackend], 'must have a kind: s3 or ipfs'), 'must be a list')
   .max(16, 'names more than 16 backends');

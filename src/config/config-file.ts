@@ -21,7 +21,7 @@ function readText(path: string): string {
 
 function parseYaml(text: string, path: string): unknown {
   const document = parseDocument(text);
-  // What the parser says goes on with an excerpt after the first line, and names tags: a password may stand in both.
+  // The parser's message quotes the file after its first line and names tags. Either may hold a password.
   const [problem] = [...document.errors, ...document.warnings];
   if (problem !== undefined) {
     const place = problem.linePos?.[0];

@@ -13,15 +13,15 @@ export type Origin = 'flag' | 'environment' | 'secret file' | 'file' | 'default'
 export interface Config {
   readonly values: SettingValues;
   readonly origins: Readonly<Record<SettingName, Origin>>;
-  /** The file that was read, or null. */
+  /** Absolute path of the configuration file; null when none was read. */
   readonly file: string | null;
 }
 
 export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** By flag name, `--data-dir`. */
+  /** Flags by name, such as `--data-dir`. */
   readonly flags: Readonly<Record<string, string | undefined>>;
-  /** `--config`; else `HOLDFAST_CONFIG`. */
+  /** Path from `--config`; when undefined, `HOLDFAST_CONFIG` names the file. */
   readonly file: string | undefined;
   readonly cwd: string;
 }
@@ -29,13 +29,16 @@ export interface ConfigSources {
 interface Given {
   readonly origin: Origin;
   readonly value: unknown;
-  /** How a message names where the value came from. */
+  /** Name of the place that set the value, as messages print it. */
   readonly from: string;
 }
 
 const FILE_VARIABLE = 'HOLDFAST_CONFIG';
 
-/** Reads flags, environment and file, and checks all of it. Throws one error that names every problem. */
+/**
+ * Reads flags, environment and file, and validates every setting.
+ * @throws ConfigError that lists every problem found
+ */
 export function loadConfig(sources: ConfigSources): Config {
   const path = sources.file ?? sources.env[FILE_VARIABLE];
   const file = path === undefined || path === '' ? null : resolve(sources.cwd, path);
@@ -58,11 +61,11 @@ export function loadConfig(sources: ConfigSources): Config {
   }
   if (problems.length > 0) throw invalid(problems);
   if (!isWhole<SettingValues>(values) || !isWhole<Config['origins']>(origins))
-    throw new TypeError('a setting was passed over');
+    throw new TypeError('a setting was left unread');
   return Object.freeze({ values: Object.freeze(values), origins: Object.freeze(origins), file });
 }
 
-/** Every name has what was written under it: a value that its own schema accepted, an origin. */
+/** Reports whether every setting has an entry. Each entry was validated by its own schema before. */
 function isWhole<T extends Record<SettingName, unknown>>(read: Partial<Record<SettingName, unknown>>): read is T {
   return SETTING_NAMES.every((name) => name in read);
 }
@@ -111,7 +114,7 @@ export function withoutCredentials(value: unknown): unknown {
   return typeof value === 'string' ? addressWithoutCredentials(value) : value;
 }
 
-/** An address can carry a password before its host or in its query, also one that is wrong otherwise. */
+/** Replaces user, password and query of an address by `***`. Works on malformed addresses too, which messages quote. */
 export function addressWithoutCredentials(address: string): string {
   return address
     .replace(/\/\/.*@/s, '//***@')
@@ -151,6 +154,6 @@ function invalid(problems: readonly string[]): ConfigError {
   return new ConfigError('config/invalid', problems.join('\n'), {
     details: { problems },
     retryable: false,
-    hint: 'Mend the values named above; `holdfast config --help` lists all settings.',
+    hint: 'Fix the settings above, then start again; `holdfast config --help` lists every setting.',
   });
 }

@@ -1,14 +1,14 @@
-/** How much of a name may differ before a guess does more harm than good. */
-const MOST_DIFFERENT = 1 / 3;
+/** Largest edit distance, as a fraction of the longer name, at which a suggestion is still useful. */
+const MAX_DIFFERENCE = 1 / 3;
 
-/** The known name that was likely meant: few letters apart, whatever separates the words. */
+/** The known name with the smallest edit distance, ignoring case and separators. null when none is close. */
 export function nearestName(name: string, known: readonly string[]): string | null {
   const own = letters(name);
   const [best] = known
     .map((candidate) => ({ candidate, distance: editDistance(own, letters(candidate)) }))
     .sort((a, b) => a.distance - b.distance);
   if (best === undefined) return null;
-  return best.distance <= Math.max(own.length, letters(best.candidate).length) * MOST_DIFFERENT ? best.candidate : null;
+  return best.distance <= Math.max(own.length, letters(best.candidate).length) * MAX_DIFFERENCE ? best.candidate : null;
 }
 
 function letters(name: string): string {
@@ -18,7 +18,7 @@ function letters(name: string): string {
     .replaceAll(/[^a-z0-9]/g, '');
 }
 
-/** Levenshtein: letters to insert, delete or replace. */
+/** Levenshtein distance: the number of letters to insert, delete or replace. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const [index, letter] of [...a].entries()) {

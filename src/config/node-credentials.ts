@@ -3,10 +3,10 @@ import type { SettingValues } from './settings.ts';
 export type NodeCredentials =
   | { readonly user: string; readonly password: string }
   | { readonly cookieFile: string }
-  /** Only what the address itself may carry. */
+  /** No user, password or cookie file in settings; the address may still carry credentials. */
   | null;
 
-/** User and password can come from different places: the user in the address, its password from a secret file. */
+/** Combines credentials from several settings: the user may stand in the address and the password in a secret file. */
 export function nodeCredentials(url: string, settings: SettingValues): NodeCredentials {
   const { nodeUser, nodePassword, nodeCookieFile } = settings;
   if (nodeCookieFile !== null) return { cookieFile: nodeCookieFile };

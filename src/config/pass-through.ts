@@ -1,8 +1,9 @@
 import { text } from './setting.ts';
 
 /**
- * What the façade may pass on to the node when the operator names it: methods that read the chain and cost a node little.
- * None that spends, signs, submits, changes the node, or looks into a wallet: whoever may read an archive is a stranger.
+ * Methods that the façade may pass through to the node, when the operator lists them. All read the chain at little
+ * cost.
+ * None spends, signs, submits, changes the node or reads a wallet, because any stranger may read an archive.
  */
 const READ_ONLY = new Set([
   'decoderawtransaction',
@@ -24,7 +25,7 @@ const READ_ONLY = new Set([
   'verifytxoutproof',
 ]);
 
-/** Names of methods, separated by spaces or commas. */
+/** Splits a list of method names at spaces and commas. */
 export function passedMethods(value: string): string[] {
   return value.split(/[\s,]+/).filter((name) => name !== '');
 }

@@ -1,22 +1,22 @@
 import { z } from 'zod';
 
-/** One thing that can be configured: by flag, environment, file, in this order, else its default. */
+/** One setting. A flag overrides the environment, which overrides the file, which overrides the default. */
 export interface Setting<T> {
-  /** Path in the configuration file: `node.url`. */
+  /** Path in the configuration file, such as `node.url`. */
   readonly key: string;
-  /** null: only a file can hold it, because it is more than one value. */
+  /** Name of the environment variable. null: only the file can hold this structured value. */
   readonly env: `HOLDFAST_${string}` | null;
-  /** null: a secret is never given by flag, where every user of the machine can read it. */
+  /** Name of the flag. null for a secret: every user of the machine can read the flags of a process. */
   readonly flag: `--${string}` | null;
   readonly schema: z.ZodType<T>;
   readonly fallback: T;
-  /** `inside`: fields of it whose names say secret. `address`: user and password, which it may carry. */
+  /** true: never shown. `inside`: fields named like a secret are masked. `address`: user and password are masked. */
   readonly secret: boolean | 'inside' | 'address';
-  /** One sentence for people. */
+  /** One sentence of help: meaning, unit and legal values. */
   readonly says: string;
 }
 
-/** A setting whose names follow from its path: `node.url` → `HOLDFAST_NODE_URL`, `--node-url`. */
+/** Builds a setting whose names follow from its path: `node.url` becomes `HOLDFAST_NODE_URL` and `--node-url`. */
 export function setting<T>(key: string, schema: z.ZodType<T>, fallback: T, says: string): Setting<T> {
   const words = key.split('.').flatMap((part) => part.split(/(?=[A-Z])/).map((word) => word.toLowerCase()));
   return {
@@ -30,29 +30,32 @@ export function setting<T>(key: string, schema: z.ZodType<T>, fallback: T, says:
   };
 }
 
-/** A setting that must never be shown. It can also come from the file that `<env>_FILE` names. */
+/** Builds a setting that is never shown. The file that `<env>_FILE` names can hold its value. */
 export function secret(key: string, says: string, schema: z.ZodType<string> = text): Setting<string | null> {
   return { ...setting<string | null>(key, schema.nullable(), null, says), flag: null, secret: true };
 }
 
-/** An address that may carry user and password: shown without them, and it can also come from the file of `<env>_FILE`. */
+/**
+ * Builds a setting for an address that may carry user and password. Holdfast shows it without them. The file that
+ * `<env>_FILE` names can hold it.
+ */
 export function address(key: string, schema: z.ZodType<string>, says: string): Setting<string | null> {
   return { ...setting<string | null>(key, schema.nullable(), null, says), secret: 'address' };
 }
 
-/** Whether the file that `<env>_FILE` names may hold it. */
+/** Reports whether the file that `<env>_FILE` names may hold this setting. */
 export function hasSecretFile({ secret: kind }: Pick<Setting<unknown>, 'secret'>): boolean {
   return kind === true || kind === 'address';
 }
 
-/** Something that is more than one value: only the configuration file holds it. */
+/** Builds a setting with a structured value, which only the configuration file can hold. */
 export function fileSetting<T>(key: string, schema: z.ZodType<T>, fallback: T, says: string): Setting<T> {
   return { key, env: null, flag: null, schema, fallback, secret: 'inside', says };
 }
 
 export const text = z.string('must be text').min(1, 'must not be empty');
 
-/** A whole number, also as text, as the environment gives it. The bounds stand in its JSON schema too. */
+/** A whole number, given as a number or as text. Both bounds are inclusive and appear in the JSON schema. */
 export function wholeNumber(least: number, most: number): z.ZodType<number> {
   const says = `must be a whole number from ${least} to ${most}`;
   return z
@@ -74,7 +77,7 @@ export function oneOf<const T extends readonly [string, ...string[]]>(values: T)
   return z.enum(values, `must be one of ${values.join(', ')}`);
 }
 
-/** An address that is asked as it is, with all that it carries. */
+/** An address that Holdfast requests unchanged, query included. */
 export const wholeAddress = text.refine(
   (value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol),
   'must be an http:// or https:// address',
@@ -82,7 +85,7 @@ export const wholeAddress = text.refine(
 
 export const CODED_CREDENTIALS = 'must have user and password percent-encoded';
 
-/** In an address, `%` of a password stands as %25. */
+/** Reports whether user and password are percent-encoded: a `%` in a password is written `%25`. */
 export function hasCodedCredentials(url: string): boolean {
   const { username, password } = URL.parse(url) ?? { username: '', password: '' };
   try {
@@ -93,7 +96,7 @@ export function hasCodedCredentials(url: string): boolean {
   }
 }
 
-/** The address of a server, which may carry user and password. */
+/** Base address of a server, which may carry user and password. */
 export const addressWithCredentials = text
   .meta({ pattern: '^https?://' })
   .refine((value) => {
@@ -103,7 +106,10 @@ export const addressWithCredentials = text
   }, 'must be an http:// or https:// address without query, like http://127.0.0.1:9000')
   .refine(hasCodedCredentials, CODED_CREDENTIALS);
 
-/** The address of a server that takes its credentials from settings of their own: in the address they would be passed over. */
+/**
+ * Base address of a server whose credentials have their own settings. Credentials in the address are refused, because
+ * nothing would use them.
+ */
 export const httpAddress = addressWithCredentials.refine((value) => {
   const { username, password } = URL.parse(value) ?? { username: '', password: '' };
   return username === '' && password === '';

@@ -4,13 +4,13 @@ import { SETTING_NAMES, SETTINGS } from './settings.ts';
 
 export interface ShownSetting {
   readonly key: string;
-  /** null: only the configuration file can hold it. */
+  /** Name of the environment variable; null when only the configuration file can hold the setting. */
   readonly env: string | null;
   readonly value: unknown;
   readonly origin: Origin;
 }
 
-/** The effective configuration for people and scripts: secrets masked, also those inside of addresses. */
+/** The effective configuration for people and scripts. Secrets are masked, in addresses too. */
 export function showConfig(config: Config): ShownSetting[] {
   return SETTING_NAMES.map((name) => {
     const { key, env, secret }: Setting<unknown> = SETTINGS[name];
@@ -20,7 +20,7 @@ export function showConfig(config: Config): ShownSetting[] {
   });
 }
 
-/** Lists and their fields: what is named a secret is masked, and addresses lose their passwords. */
+/** Masks secret fields and passwords of addresses at every depth of a value. */
 function showInside(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(showInside);
   if (typeof value !== 'object' || value === null) return withoutCredentials(value);

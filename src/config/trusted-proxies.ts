@@ -4,8 +4,8 @@ import { text } from './setting.ts';
 const NAMES = new Set(['loopback', 'linklocal', 'uniquelocal']);
 
 /**
- * A number of hops, or the proxies' own addresses. Not "all": then any client could name itself what it likes, and have
- * limits of its own for every name.
+ * A number of hops, or the addresses of the proxies. "all" is refused: any client could then invent an address per
+ * request and escape its rate limit.
  */
 export const trustedProxies = text.refine((value) => {
   if (/^[1-9]\d?$/.test(value)) return true;

@@ -26,8 +26,8 @@ function refusal(text: string): string {
   throw new Error('It was accepted.');
 }
 
-describe('the examples', () => {
-  test('there is one for each way to begin', () => {
+describe('example configurations', () => {
+  test('there is one example for each way to start', () => {
     expect(EXAMPLES.sort()).toEqual([
       'from-sentinel.yaml',
       'minimal.yaml',
@@ -42,7 +42,7 @@ describe('the examples', () => {
     expect(load(join(FOLDER, name)).values.nodeUrl).toBe('http://127.0.0.1:8370');
   });
 
-  test('MinIO and Kubo: one of each kind, one more, two of which must be proven', () => {
+  test('the MinIO and Kubo example has two kinds of backend, a further one, and requires two copies', () => {
     const { values } = load(join(FOLDER, 'minio-and-kubo.yaml'));
     expect(values).toMatchObject({
       s3Bucket: 'blobs',
@@ -54,8 +54,8 @@ describe('the examples', () => {
   });
 });
 
-describe('the list of more backends', () => {
-  test('what is wrong is named with its place', () => {
+describe('the list of further backends', () => {
+  test('a wrong entry is reported with its place in the list', () => {
     expect(refusal('backends: [{kind: s3, id: a}]')).toContain('at 0.bucket,');
     expect(refusal('backends: [{kind: ipfs, id: a, apiUrl: ftp://x}]')).toContain('at 0.apiUrl, must be an http://');
     expect(refusal('backends: [{kind: ipfs, id: local, apiUrl: http://x}]')).toContain('must not be local');
@@ -65,7 +65,7 @@ describe('the list of more backends', () => {
     expect(refusal('backends: {kind: ipfs}')).toContain('backends.kind');
   });
 
-  test('a secret in it is neither shown nor repeated', () => {
+  test('a secret in the list is neither shown nor repeated', () => {
     const list = 'backends: [{kind: s3, id: a, bucket: b, secretAccessKey: hush-hush}]';
     expect(JSON.stringify(showConfig(loadText(list)))).not.toContain('hush-hush');
     expect(refusal(`${list.slice(0, -2)}, region: 7}]`)).not.toContain('hush-hush');

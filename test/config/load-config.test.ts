@@ -8,7 +8,7 @@ function load(sources: Partial<ConfigSources> = {}): Config {
   return loadConfig({ env: {}, flags: {}, file: undefined, cwd: temporaryFolder(), ...sources });
 }
 
-/** What is said about a configuration that cannot be used. */
+/** The error that loading throws for an unusable configuration. */
 function refusal(sources: Partial<ConfigSources>): ConfigError {
   try {
     load(sources);
@@ -27,15 +27,15 @@ function fileWith(text: string): string {
 
 const inEnv = (name: string, value: string) => refusal({ env: { [name]: value } }).message;
 
-describe('where a value comes from', () => {
-  test('nothing given: the defaults, which listen on this machine only', () => {
+describe('the source of a value', () => {
+  test('without any source the defaults apply, which listen on this machine only', () => {
     const { values, origins, file } = load();
     expect(values).toMatchObject({ dataDir: './data', nodeUrl: null, httpHost: '127.0.0.1', httpPort: 8_080 });
     expect(new Set(Object.values(origins))).toEqual(new Set(['default']));
     expect(file).toBeNull();
   });
 
-  test('a flag beats the environment, the environment beats the file, the file beats the default', () => {
+  test('a flag overrides the environment, the environment the file, the file the default', () => {
     const file = fileWith('http:\n  port: 1001\n  host: 0.0.0.0\nlog:\n  level: debug\n');
     const env = { HOLDFAST_HTTP_PORT: '1002', HOLDFAST_HTTP_HOST: '127.0.0.2' };
     const { values, origins } = load({ file, env, flags: { '--http-port': '1003' } });
@@ -43,24 +43,24 @@ describe('where a value comes from', () => {
     expect(origins).toMatchObject({ httpPort: 'flag', httpHost: 'environment', logLevel: 'file', dataDir: 'default' });
   });
 
-  test('HOLDFAST_CONFIG names a file, --config another; JSON is read as well', () => {
+  test('HOLDFAST_CONFIG names a file, --config overrides it, and JSON is accepted', () => {
     const one = fileWith('{"http": {"port": 1001}}');
     const two = fileWith('http: {port: 1002}');
     expect(load({ env: { HOLDFAST_CONFIG: one } }).values.httpPort).toBe(1001);
     expect(load({ env: { HOLDFAST_CONFIG: one }, file: two }).values.httpPort).toBe(1002);
   });
 
-  test('an empty file, and an empty variable, give nothing', () => {
+  test('an empty file and an empty variable set nothing', () => {
     expect(load({ file: fileWith(''), env: { HOLDFAST_HTTP_PORT: '' } }).values.httpPort).toBe(8_080);
   });
 
-  test('the result cannot be changed', () => {
+  test('the loaded configuration is immutable', () => {
     const { values } = load();
     expect(Object.isFrozen(values)).toBe(true);
   });
 });
 
-describe('a value that cannot be', () => {
+describe('an invalid value', () => {
   test.each([
     ['HOLDFAST_HTTP_PORT', '65536', 'must be a whole number from 0 to 65535'],
     ['HOLDFAST_HTTP_PORT', '80a', 'must be a whole number from 0 to 65535'],
@@ -74,35 +74,35 @@ describe('a value that cannot be', () => {
     ['HOLDFAST_NODE_URL', 'localhost:8370', 'must be an http:// or https:// address'],
     ['HOLDFAST_NODE_URL', 'ftp://localhost', 'must be an http:// or https:// address'],
     ['HOLDFAST_NODE_URL', 'http://a:1 b:1', 'must be an http:// or https:// address'],
-  ])('%s=%s is one clear sentence', (name, value, says) => {
+  ])('%s=%s is reported in one sentence', (name, value, says) => {
     const message = inEnv(name, value);
     expect(message).toContain(`${name} ${says}`);
     expect(message).toContain(`it is ${JSON.stringify(value)}`);
     expect(message.split('\n')).toHaveLength(1);
   });
 
-  test('an address with a query is refused, and its query, which can be a key, is not repeated', () => {
+  test('an address with a query is refused, and the message leaves the query out', () => {
     expect(inEnv('HOLDFAST_NODE_URL', 'http://localhost/?key=abc')).toBe(
       'HOLDFAST_NODE_URL must not have a query or a fragment (it is "http://localhost/?***").',
     );
   });
 
-  test('a value in a file is named by its key and the file', () => {
+  test('a value in a file is reported with its key and the file', () => {
     const file = fileWith('http:\n  port: many\n');
     expect(refusal({ file }).message).toContain(`http.port in ${file} must be a whole number`);
   });
 
-  test('a flag is named as a flag', () => {
+  test('a flag is reported by its name', () => {
     expect(refusal({ flags: { '--log-level': 'loud' } }).message).toContain('--log-level must be one of');
   });
 
-  test('a value of another form in a file is refused, not converted', () => {
+  test('a value of the wrong type in a file is refused, not converted', () => {
     expect(refusal({ file: fileWith('dataDir: [1, 2]') }).message).toContain('dataDir');
     expect(refusal({ file: fileWith('http: {port: 1.5}') }).message).toContain('http.port');
     expect(refusal({ file: fileWith('dataDir:') }).message).toContain('dataDir');
   });
 
-  test('everything that is wrong is said at once', () => {
+  test('one error reports every problem', () => {
     const env = { HOLDFAST_HTTP_PORT: 'x', HOLDFAST_LOG_LEVEL: 'x', HOLDFAST_WHAT: 'x' };
     const error = refusal({ env });
     expect(error.code).toBe('config/invalid');
@@ -111,8 +111,8 @@ describe('a value that cannot be', () => {
   });
 });
 
-describe('a name that is not known', () => {
-  test('in the environment it is refused, with the likely one', () => {
+describe('an unknown name', () => {
+  test('an unknown variable is refused with a suggestion', () => {
     expect(inEnv('HOLDFAST_NODE_URI', 'http://a')).toContain(
       'The environment variable HOLDFAST_NODE_URI is not known to this version (did you mean HOLDFAST_NODE_URL?).',
     );
@@ -124,27 +124,27 @@ describe('a name that is not known', () => {
     ['HOLDFAST_DATADIR', 'HOLDFAST_DATA_DIR'],
     ['HOLDFAST_NODE_PASWORD', 'HOLDFAST_NODE_PASSWORD'],
     ['HOLDFAST_NODE_USERNAME', 'HOLDFAST_NODE_USER'],
-  ])('%s: was %s meant?', (wrong, right) => {
+  ])('%s gets the suggestion %s', (wrong, right) => {
     expect(inEnv(wrong, 'x')).toContain(`(did you mean ${right}?)`);
   });
 
-  test('in the file it is refused, with the likely one', () => {
+  test('an unknown key in the file is refused with a suggestion', () => {
     const file = fileWith('http:\n  prot: 80\n');
     expect(refusal({ file }).message).toContain(`The key http.prot in ${file} is not known`);
     expect(refusal({ file }).message).toContain('(did you mean http.port?)');
   });
 
-  test('one that resembles nothing gets no guess', () => {
+  test('a name that resembles no setting gets no suggestion', () => {
     expect(inEnv('HOLDFAST_QUUX', 'x')).not.toContain('did you mean');
   });
 
-  test('variables of other programs are none of our business', () => {
+  test('variables of other programs are ignored', () => {
     expect(() => load({ env: { HTTP_PORT: 'x', PATH: 'y' } })).not.toThrow();
   });
 });
 
-describe('a file', () => {
-  test('that is not there is said, with its path', () => {
+describe('the configuration file', () => {
+  test('a missing file is reported with its path', () => {
     const error = refusal({ file: 'nowhere.yaml' });
     expect(error).toMatchObject({ code: 'config/unreadable-file', hint: expect.stringContaining('--config') });
     expect(error.message).toContain('nowhere.yaml');
@@ -155,14 +155,14 @@ describe('a file', () => {
     'node:\n  password: hunter2: x\n',
     'node:\n  password: !hunter2 x\n',
     'node:\n  password: hunter2\n  password: hunter2\n',
-  ])('that is no YAML is said, with the place, and without repeating what it holds: %j', (text) => {
+  ])('invalid YAML is reported with its place and without its content: %j', (text) => {
     const error = refusal({ file: fileWith(text) });
     expect(error.code).toBe('config/unreadable-file');
     expect(error.message).toMatch(/line \d+/);
     expect(error.message).not.toContain('hunter2');
   });
 
-  test('that means an alias where a value was meant is said, without repeating it', () => {
+  test('a YAML alias in place of a value is reported without its text', () => {
     const error = refusal({ file: fileWith('node: {password: *hunter2}') });
     expect(error.message).toContain('alias');
     expect(error.message).not.toContain('hunter2');
@@ -173,7 +173,7 @@ describe('secrets', () => {
   const PASSWORD = 'correct horse';
   const shown = (config: Config) => JSON.stringify(showConfig(config).map(({ value }) => value));
 
-  test('a password comes from the environment, from a file, or from the configuration file', () => {
+  test('a password comes from the environment, a secret file or the configuration file', () => {
     const path = fileWith(`${PASSWORD}\n`);
     expect(load({ env: { HOLDFAST_NODE_PASSWORD: PASSWORD } }).values.nodePassword).toBe(PASSWORD);
     expect(load({ env: { HOLDFAST_NODE_PASSWORD_FILE: path } })).toMatchObject({
@@ -183,25 +183,25 @@ describe('secrets', () => {
     expect(load({ file: fileWith(`node: {password: ${PASSWORD}}`) }).values.nodePassword).toBe(PASSWORD);
   });
 
-  test('one secret in two places is refused', () => {
+  test('a secret from two sources is refused', () => {
     const env = { HOLDFAST_NODE_PASSWORD: PASSWORD, HOLDFAST_NODE_PASSWORD_FILE: fileWith('x') };
     expect(refusal({ env }).message).toContain('are both set');
     expect(refusal({ env }).message).not.toContain(PASSWORD);
   });
 
-  test('a secret file that cannot be read is said, with its variable', () => {
+  test('an unreadable secret file is reported with its variable', () => {
     expect(inEnv('HOLDFAST_NODE_PASSWORD_FILE', '/nowhere/secret')).toContain(
       'HOLDFAST_NODE_PASSWORD_FILE cannot be read',
     );
   });
 
-  test('an empty secret file is no password', () => {
+  test('an empty secret file gives no password', () => {
     expect(inEnv('HOLDFAST_NODE_PASSWORD_FILE', fileWith('\n'))).toContain(
       'HOLDFAST_NODE_PASSWORD_FILE must not be empty',
     );
   });
 
-  test('only secrets, and addresses that may carry one, can be given by file', () => {
+  test('only secrets, and addresses with credentials, accept a secret file', () => {
     expect(inEnv('HOLDFAST_S3_ENDPOINT_FILE', 'x')).toContain('HOLDFAST_S3_ENDPOINT_FILE is not known');
     const path = fileWith('http://me:secret@host:1\n');
     const config = load({ env: { HOLDFAST_NODE_URL_FILE: path, HOLDFAST_IPFS_API_URL_FILE: path } });
@@ -217,12 +217,12 @@ describe('secrets', () => {
     ['HOLDFAST_ARCHIVER_URL', 'http://me:secret@host:1', 'must not carry user and password'],
     ['HOLDFAST_NODE_URL', 'http://me:secret%@host:1', 'must have user and password percent-encoded'],
     ['HOLDFAST_IPFS_API_URL', 'http://me:secret%@host:1', 'must have user and password percent-encoded'],
-  ])('%s=%s is refused: its credentials would be passed over', (name, value, says) => {
+  ])('%s=%s is refused, because its credentials would be ignored', (name, value, says) => {
     expect(inEnv(name, value)).toContain(`${name} ${says}`);
     expect(inEnv(name, value)).not.toContain('secret');
   });
 
-  test('what is shown has the password masked, and says where it came from', () => {
+  test('showConfig masks the password and names its source', () => {
     const config = load({ env: { HOLDFAST_NODE_PASSWORD: PASSWORD } });
     expect(shown(config)).not.toContain(PASSWORD);
     expect(showConfig(config)).toContainEqual({
@@ -238,7 +238,7 @@ describe('secrets', () => {
     'http://me:sec/ret@host:1/',
     'http://me:sec@ret@host:1/',
     'http://secret@host/',
-  ])('an address is shown without what stands before its host: %s', (url) => {
+  ])('showConfig masks everything before the host of %s', (url) => {
     try {
       expect(shown(load({ env: { HOLDFAST_NODE_URL: url } }))).not.toMatch(/sec|ret/);
     } catch (error) {
@@ -255,11 +255,11 @@ describe('secrets', () => {
     ['ftp://me:secret@host', 'another scheme'],
     ['http://me:secret@a,ftp://me:secret@b', 'two of them'],
     ['http://me:secret@host/?secret=secret', 'a query'],
-  ])('an address that is refused is refused without its password: %s (%s)', (url) => {
+  ])('the refusal of %s leaves its password out (%s)', (url) => {
     expect(inEnv('HOLDFAST_NODE_URL', url)).not.toMatch(/secret|se\/cret/);
   });
 
-  test('a wrong value of a secret is not repeated', () => {
+  test('the refusal of a secret leaves its value out', () => {
     const file = fileWith('node:\n  password: 12345678\n');
     expect(refusal({ file }).message).toContain('node.password');
     expect(refusal({ file }).message).not.toContain('12345678');

@@ -8,7 +8,7 @@ import { s3Options } from '../../src/storage/s3/s3-options.ts';
 
 const README = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8');
 
-/** The settings in the row of a table of the README; "the same with" adds those of the first one. */
+/** Settings in one row of a table of the README. "the same with" adds the settings of the first row. */
 function settingsFor(name: string): Record<string, string> {
   const row = README.split('\n').find((line) => line.startsWith(`| ${name} |`)) ?? '';
   expect(row, `a row for ${name}`).not.toBe('');
@@ -24,7 +24,7 @@ function backendsOf(name: string) {
   return backendSettings(loadConfig({ env, flags: {}, file: undefined, cwd: '/' }).values);
 }
 
-describe('the lines of the README for each backend are a configuration', () => {
+describe('the README rows for each backend are a valid configuration', () => {
   test.each([
     { name: 'S3', endpoint: null, region: 'eu-central-1' },
     { name: 'R2', endpoint: 'https://example.r2.cloudflarestorage.com', region: 'auto' },

@@ -189,9 +189,9 @@ export class AnswerBudget {
   #fits(holder: Holder, before: number, after: number): boolean {
     const free = this.#free + before - after;
     if (free < 0) return false;
-    if (after <= SMALL_BYTES) return holder.small - before + after <= Math.max(SMALL_FOR_EACH_BYTES, free);
-    const large = before <= SMALL_BYTES ? holder.large : holder.large - before;
-    return large + after <= free;
+    const held = holder.small + holder.large - before + after;
+    if (held <= free) return true;
+    return after <= SMALL_BYTES && holder.small - before + after <= SMALL_FOR_EACH_BYTES;
   }
 
   async #turn(holder: Holder, bytes: number, signal: AbortSignal): Promise<boolean> {

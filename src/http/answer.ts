@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream';
-import type { TakeTurn } from './fair-turns.ts';
+import type { Pace } from './pace.ts';
 
 /** Bytes of an answer. They are made only when they are sent: HEAD needs their number alone. */
 export interface AnswerBody {
   readonly lengthBytes: number;
+  /** What it holds in memory while it is under way. */
+  readonly heldBytes: number;
   make(): Uint8Array;
 }
 
@@ -16,11 +18,11 @@ export interface AnswerLines {
 /** Bytes that are read while they are sent. `begin` is called first, then either `stream` or `drop`, once. Each part takes a turn. */
 export interface AnswerParts {
   readonly lengthBytes: number;
-  /** What it holds in memory while it is under way. */
+  /** What it holds in memory while it is under way, with parts that are small. */
   readonly heldBytes: number;
   /** Reads the first part, before the client is promised anything. Rejects when the bytes are not those that were proven. */
-  begin(): Promise<void>;
-  stream(takeTurn: TakeTurn): Readable;
+  begin(pace: Pace): Promise<void>;
+  stream(pace: Pace): Readable;
   /** It is not sent after all. */
   drop(): void;
 }
@@ -36,9 +38,9 @@ export interface Answer {
 /** Bytes that a hash names never change; whoever holds them need not ask again. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable';
 
-/** The bytes themselves, not a copy. */
-export function bodyOf(bytes: Uint8Array): AnswerBody {
-  return { lengthBytes: bytes.length, make: () => bytes };
+/** The bytes themselves, not a copy. `heldBytes`: where they are in memory whether they are sent or not. */
+export function bodyOf(bytes: Uint8Array, heldBytes: number = bytes.length): AnswerBody {
+  return { lengthBytes: bytes.length, heldBytes, make: () => bytes };
 }
 
 /** A word for programs, true now. */

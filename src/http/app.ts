@@ -24,6 +24,7 @@ import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { connectionsWithin } from './open-files.ts';
 import { DESCRIPTION_PATH, openapiRoutes } from './openapi.ts';
+import { SMALL_PART_BYTES } from './pace.ts';
 import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
 import { ALL_WORDS, inWords } from './public-words.ts';
@@ -71,12 +72,12 @@ function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void
   // Node would only hang up.
   app.server.on('connect', (_request, socket) => connections.whenIdle(socket, () => refuseTunnel(socket)));
 
-  const parts = new FairTurns(PARTS_A_TURN);
+  const parts = new FairTurns(BYTES_A_TURN, SMALL_PART_BYTES);
   const shares = new WeakMap<FastifyRequest, BudgetShare>();
   const shareOf: ShareOf = (request) => shares.get(request) ?? null;
   standAtTheGate(app, routes, {
     clients,
-    turns: new FairTurns(REQUESTS_A_TURN),
+    turns: new FairTurns(REQUESTS_A_TURN, 1),
     openShare(request, reply) {
       const share = budget.open(clientOf(request));
       shares.set(request, share);
@@ -212,9 +213,9 @@ function sayPublicly(app: FastifyInstance, { words = ALL_WORDS, adminTokens }: H
   });
 }
 
-/** Requests of one client that begin in one turn of the event loop, and parts of its answers: each takes about as long. */
-const REQUESTS_A_TURN = 4;
-const PARTS_A_TURN = 1;
+/** What begins in one turn of the event loop, all clients together: a few milliseconds of work each. */
+const REQUESTS_A_TURN = 32;
+const BYTES_A_TURN = 2_097_152;
 
 interface Doorkeepers {
   readonly clients: ClientLimits;
@@ -259,7 +260,7 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
     if (isUnlimited) return pass();
     const limited = limitAnswer(request, reply, doorkeepers.clients);
     if (limited !== null) refuse(limited);
-    else doorkeepers.turns.take(clientOf(request), pass);
+    else doorkeepers.turns.take({ client: clientOf(request), connection: request.socket }, 1, pass);
   });
 }
 

@@ -93,7 +93,7 @@ export function blobRoutes(view: ArchiveView): Route[] {
 export function bytesAnswer(
   given: Given | NotGiven,
   { versionHash }: Pick<ContentName, 'versionHash'>,
-  request: Pick<RouteRequest, 'method' | 'header' | 'holdForSpeed'>,
+  request: Pick<RouteRequest, 'method' | 'header'>,
 ): Answer {
   if (given.kind !== 'memory' && given.kind !== 'file') return missingAnswer(given, versionHash);
   const sizeBytes = sizeOf(given);
@@ -111,14 +111,14 @@ export function bytesAnswer(
       return {
         status: 200,
         headers,
-        body: givenBody(given, { first: 0, lengthBytes: sizeBytes, asHex: false }, request),
+        body: givenBody(given, { first: 0, lengthBytes: sizeBytes, asHex: false }),
       };
     case 'part': {
       const { first, last } = range;
       return {
         status: 206,
         headers: { ...headers, 'content-range': `bytes ${first}-${last}/${sizeBytes}` },
-        body: givenBody(given, { first, lengthBytes: last - first + 1, asHex: false }, request),
+        body: givenBody(given, { first, lengthBytes: last - first + 1, asHex: false }),
       };
     }
     case 'unsatisfiable':

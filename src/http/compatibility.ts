@@ -30,7 +30,7 @@ export function clientBytesRoutes(reader: Reader): Route[] {
         'cache-control': IMMUTABLE,
         vary: 'accept',
       },
-      body: givenBody(given, { first: 0, lengthBytes: sizeOf(given), asHex }, request),
+      body: givenBody(given, { first: 0, lengthBytes: sizeOf(given), asHex }),
     };
   };
   const octets = {

@@ -1,68 +1,51 @@
-import { Readable } from 'node:stream';
 import { encodeHexInto } from '../core/blob/hex.ts';
 import type { ProvenFile } from '../view/archive-view.ts';
 import type { AnswerParts } from './answer.ts';
-import { heldInParts } from './part-size.ts';
+import { type Pace, SMALL_PART_BYTES } from './pace.ts';
+import { partsStream } from './parts-stream.ts';
 
-export interface FileSpan {
+export interface BodySpan {
   readonly first: number;
   readonly lengthBytes: number;
-  /** How much of the answer waits for its reader at a time. */
-  readonly partBytes: number;
   /** As text: twice as many characters. */
   readonly asHex: boolean;
 }
 
 /** Reads a proven file while its reader takes it. What changes meanwhile ends the answer short, and says so by that. */
-export function fileBody(file: ProvenFile, { first, lengthBytes, partBytes, asHex }: FileSpan): AnswerParts {
+export function fileBody(file: ProvenFile, { first, lengthBytes, asHex }: BodySpan): AnswerParts {
   const end = first + lengthBytes;
+  const sentPerByte = asHex ? 2 : 1;
   let at = first;
   let begun: Buffer | null = null;
-  /** Hex text is twice as long, and is what waits for the reader. */
-  const readPart = async (): Promise<Buffer> => {
-    const part = Buffer.allocUnsafeSlow(Math.min(asHex ? partBytes / 2 : partBytes, end - at));
+  /** null: its file is closed. Hex text is twice as long, and is what waits for the reader. */
+  const readPart = async (pace: Pace, isOver: () => boolean): Promise<Buffer | null> => {
+    const sentBytes = await pace.part(sentPerByte * (end - at));
+    if (isOver()) return null;
+    const part = Buffer.allocUnsafeSlow(sentBytes / sentPerByte);
     await file.read(part, at);
     at += part.length;
     return asHex ? hexOf(part) : part;
   };
   return {
-    lengthBytes: asHex ? 2 * lengthBytes : lengthBytes,
-    heldBytes: heldInParts(partBytes),
+    lengthBytes: sentPerByte * lengthBytes,
+    heldBytes: SMALL_PART_BYTES,
     drop: () => file.close(),
-    async begin() {
+    async begin(pace) {
       try {
-        begun = await readPart();
+        begun = await readPart(pace, () => false);
       } catch (error) {
         file.close();
         throw error;
       }
     },
-    stream(takeTurn) {
-      return new Readable({
-        highWaterMark: 1,
-        read() {
-          if (begun !== null) {
-            const part = begun;
-            begun = null;
-            this.push(part);
-          } else if (at >= end) {
-            this.push(null);
-          } else {
-            takeTurn(() => {
-              // Its file is closed.
-              if (this.destroyed) return;
-              readPart().then(
-                (part) => this.push(part),
-                (error: Error) => this.destroy(error),
-              );
-            });
-          }
-        },
-        destroy(error, done) {
-          file.close();
-          done(error);
-        },
-      });
+    stream(pace) {
+      const next = async (isOver: () => boolean) => {
+        const part = begun;
+        begun = null;
+        if (part !== null) return part;
+        return at < end ? await readPart(pace, isOver) : null;
+      };
+      return partsStream(pace, next, () => file.close());
     },
   };
 }

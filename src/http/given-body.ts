@@ -1,9 +1,9 @@
 import type { ContentName, CustomName } from '../core/blob/ids.ts';
-import type { Asking, GivenBlob, GivenCustom } from '../view/archive-view.ts';
+import type { GivenBlob, GivenCustom } from '../view/archive-view.ts';
 import { type Answer, bodyOf } from './answer.ts';
-import { type FileSpan, fileBody } from './file-body.ts';
+import { type BodySpan, fileBody } from './file-body.ts';
 import { hexBody } from './hex-body.ts';
-import { heldInParts, LARGE_PART_BYTES, SMALL_PART_BYTES } from './part-size.ts';
+import { SMALL_PART_BYTES } from './pace.ts';
 
 /** What the archive gave: in memory, or in a file that is read while it is sent. Both are proven. */
 export type Given = GivenBlob | GivenCustom;
@@ -21,18 +21,12 @@ export function dropGiven(given: Given): void {
   if (given.kind === 'file') given.file.close();
 }
 
-/** Parts of memory are views of it. */
-export function givenBody(
-  given: Given,
-  span: Omit<FileSpan, 'partBytes'>,
-  { holdForSpeed }: Pick<Asking, 'holdForSpeed'>,
-): NonNullable<Answer['body']> {
-  if (given.kind === 'file') {
-    const partBytes = holdForSpeed(heldInParts(LARGE_PART_BYTES)) ? LARGE_PART_BYTES : SMALL_PART_BYTES;
-    return fileBody(given.file, { ...span, partBytes });
-  }
+/** Parts of memory are views of it. What is lent is in memory anyway, and its text is made as it is sent. */
+export function givenBody(given: Given, span: BodySpan): NonNullable<Answer['body']> {
+  if (given.kind === 'file') return fileBody(given.file, span);
   const bytes = given.blob.bytes.subarray(span.first, span.first + span.lengthBytes);
-  return span.asHex ? hexBody([{ hexOf: bytes }]) : bodyOf(bytes);
+  if (span.asHex) return hexBody([{ hexOf: bytes }], given.isLent ? SMALL_PART_BYTES : bytes.length);
+  return bodyOf(bytes, given.isLent ? 0 : bytes.length);
 }
 
 /** All of it, in memory for which room was made. */

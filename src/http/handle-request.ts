@@ -1,10 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Sending } from '../view/archive-view.ts';
 import type { Answer } from './answer.ts';
 import { type BudgetShare, SMALL_BYTES } from './answer-budget.ts';
 import { clientGoneSignal } from './client-gone.ts';
 import { clientOf } from './client-limits.ts';
 import { HttpError } from './errors.ts';
 import type { FairTurns } from './fair-turns.ts';
+import { Pace } from './pace.ts';
 import { problemAnswer } from './problem.ts';
 import type { Route, RouteRequest } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -22,33 +24,50 @@ export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, repo
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = clientGoneSignal(request.raw, reply.raw);
     const share = shareOf(request);
+    const asker = { client: clientOf(request), connection: request.socket };
+    const pace = new Pace(share, (bytes, begin) => parts.take(asker, bytes, begin));
+    const sending = sendingOf(reply);
     const tell = (error: unknown) => {
       // A step that breaks off because its client went away is no fault, and nobody reads the answer.
       if (!signal.aborted) report(error, request.id);
     };
     try {
-      const answer = await heldAnswer(route, request, { share, signal, report: tell });
-      return sendAnswer(reply, answer, tell, (begin) => parts.take(clientOf(request), begin));
+      const answer = await heldAnswer(route, request, { share, pace, sending, signal, report: tell });
+      const bytes = request.method === 'HEAD' ? 0 : bytesAtOnce(answer);
+      if (bytes > SMALL_BYTES) await pace.turn(bytes);
+      return sendAnswer(reply, answer, tell, pace);
     } finally {
-      // Cut, its reader has less than was announced, and knows it.
-      share?.sending(() => reply.raw.destroy());
+      share?.sending(sending.cut);
     }
+  };
+}
+
+function sendingOf({ raw }: FastifyReply): Sending {
+  return {
+    whenSent(done) {
+      if (raw.destroyed) done();
+      else raw.once('close', done);
+    },
+    // Its reader has less than was announced, and knows it.
+    cut: () => void raw.destroy(),
   };
 }
 
 interface Circumstances {
   readonly share: BudgetShare | null;
+  readonly pace: Pace;
+  readonly sending: Sending;
   readonly signal: AbortSignal;
   readonly report: (error: unknown) => void;
 }
 
 /** For HEAD as well: what is told of bytes is told of bytes that were read and hashed. */
 async function heldAnswer(route: Route, request: FastifyRequest, circumstances: Circumstances): Promise<Answer> {
-  const { share, signal } = circumstances;
+  const { share, pace, signal } = circumstances;
   if (share === null) return await answerOf(route, request, circumstances);
   if (!(await share.grow(SMALL_BYTES - share.heldBytes, signal))) return tooBusy();
   const answer = await answerOf(route, request, circumstances);
-  const bytes = request.method === 'HEAD' ? 0 : heldBy(answer);
+  const bytes = request.method === 'HEAD' ? 0 : heldBy(answer, pace);
   share.shrinkTo(bytes);
   if (await share.grow(bytes - share.heldBytes, signal)) return answer;
   if (answer.body !== null && 'drop' in answer.body) answer.body.drop();
@@ -66,24 +85,29 @@ export function bodyOf({ body }: FastifyRequest): Uint8Array {
   return body instanceof Uint8Array ? body : NO_BODY;
 }
 
-function heldBy({ body }: Answer): number {
-  return body !== null && 'heldBytes' in body ? body.heldBytes : (body?.lengthBytes ?? 0);
+function heldBy({ body }: Answer, { moreBytes }: Pace): number {
+  return body !== null && 'heldBytes' in body ? body.heldBytes + moreBytes : 0;
+}
+
+/** Of an answer that is not in parts. */
+function bytesAtOnce({ body }: Answer): number {
+  return body !== null && 'make' in body ? body.lengthBytes : 0;
 }
 
 async function answerOf(
   route: Route,
   request: FastifyRequest,
-  { share, signal, report }: Circumstances,
+  { share, pace, sending, signal, report }: Circumstances,
 ): Promise<Answer> {
   const { params, query, method, headers } = request;
   const body = bodyOf(request);
-  const memory: Pick<RouteRequest, 'hold' | 'holdForSpeed' | 'isTight' | 'letGo'> = {
+  const memory: Pick<RouteRequest, 'hold' | 'isTight' | 'sending' | 'letGo'> = {
     async hold(bytes) {
       if (share === null || (await share.grow(bytes, signal))) return;
       throw new HttpError('http/too-busy', TOO_BUSY, { retryable: true, hint: 'Nothing has to be done.' });
     },
-    holdForSpeed: (bytes) => share === null || share.growForSpeed(bytes),
     isTight: () => share?.isTight ?? false,
+    sending,
     letGo: () => share?.shrinkTo(body.length),
   };
   const header = (name: string) => single(headers[name]);
@@ -91,7 +115,7 @@ async function answerOf(
   try {
     const asked = { parameters: params, query, method, body, header, signal, report, client, ...memory };
     const answer = await route.answer(asked);
-    if (answer.body !== null && 'begin' in answer.body) await answer.body.begin();
+    if (answer.body !== null && 'begin' in answer.body) await answer.body.begin(pace);
     return answer;
   } catch (error) {
     const meaning = meaningOfThrown(error);

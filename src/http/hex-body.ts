@@ -1,28 +1,26 @@
-import { Readable } from 'node:stream';
 import { encodeHexInto } from '../core/blob/hex.ts';
 import type { AnswerParts } from './answer.ts';
+import type { Pace } from './pace.ts';
+import { partsStream } from './parts-stream.ts';
 
 /** Text, or bytes that are sent as hex. */
 export type HexPart = string | { readonly hexOf: Uint8Array };
 
-const PIECE_BYTES = 131_072;
-
-/** Becomes text only piece by piece, while its reader takes it: a slow reader holds the bytes, and not their hex. */
-export function hexBody(parts: readonly HexPart[]): AnswerParts {
+/**
+ * Becomes text only piece by piece, while its reader takes it: a slow reader holds the bytes, and not their hex.
+ * `heldBytes`: where it does not hold the bytes either.
+ */
+export function hexBody(
+  parts: readonly HexPart[],
+  heldBytes: number = sum(parts, ({ length }) => length),
+): AnswerParts {
   return {
     lengthBytes: sum(parts, ({ length }) => length * 2),
-    heldBytes: sum(parts, ({ length }) => length),
+    heldBytes,
     begin: async () => undefined,
-    stream(takeTurn) {
-      const pieces = piecesOf(parts);
-      return new Readable({
-        highWaterMark: 1,
-        read() {
-          takeTurn(() => {
-            if (!this.destroyed) this.push(pieces.next().value ?? null);
-          });
-        },
-      });
+    stream(pace) {
+      const left = [...parts];
+      return partsStream(pace, (isOver) => nextPiece(left, pace, isOver));
     },
     drop: () => undefined,
   };
@@ -35,17 +33,20 @@ function sum(parts: readonly HexPart[], sizeOf: (bytes: Uint8Array) => number): 
   );
 }
 
-function* piecesOf(parts: readonly HexPart[]): Generator<Buffer> {
-  for (const part of parts) {
-    if (typeof part === 'string') {
-      yield Buffer.from(part);
-      continue;
-    }
-    for (let at = 0; at < part.hexOf.length; at += PIECE_BYTES) {
-      const piece = part.hexOf.subarray(at, at + PIECE_BYTES);
-      const text = Buffer.allocUnsafeSlow(piece.length * 2);
-      encodeHexInto(piece, text);
-      yield text;
-    }
+/** null: that was all. What it gives is no longer in `left`. */
+async function nextPiece(left: HexPart[], pace: Pace, isOver: () => boolean): Promise<Buffer | null> {
+  const part = left.shift();
+  if (part === undefined) return null;
+  if (typeof part === 'string') {
+    await pace.turn(part.length);
+    return Buffer.from(part);
   }
+  const pieceBytes = Math.ceil((await pace.part(part.hexOf.length * 2)) / 2);
+  if (isOver()) return null;
+  const piece = part.hexOf.subarray(0, pieceBytes);
+  const rest = part.hexOf.subarray(pieceBytes);
+  if (rest.length > 0) left.unshift({ hexOf: rest });
+  const text = Buffer.allocUnsafeSlow(piece.length * 2);
+  encodeHexInto(piece, text);
+  return text;
 }

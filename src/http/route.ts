@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
+import type { Sending } from '../view/archive-view.ts';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
 import type { ProblemCode } from './problem-table.ts';
@@ -25,10 +26,10 @@ export interface RouteRequest {
    * @throws HttpError `http/too-busy`
    */
   readonly hold: (bytes: number) => Promise<void>;
-  /** Takes so many bytes more at once, to be quicker. false: the answer has to do without them. */
-  readonly holdForSpeed: (bytes: number) => boolean;
   /** Large blobs are better sent in parts. */
   readonly isTight: () => boolean;
+  /** The answer itself, for what is lent to it. */
+  readonly sending: Sending;
   /** The answer needs no memory until it is made: it waits for something else than memory. */
   readonly letGo: () => void;
 }
@@ -179,8 +180,8 @@ function routeOf<Parameters, Query, Body>(
         report: request.report,
         client: request.client,
         hold: request.hold,
-        holdForSpeed: request.holdForSpeed,
         isTight: request.isTight,
+        sending: request.sending,
         letGo: request.letGo,
       }),
   };

@@ -1,20 +1,20 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer, AnswerLines, AnswerParts } from './answer.ts';
-import type { TakeTurn } from './fair-turns.ts';
+import { Pace } from './pace.ts';
 import { isProblem, rpcRefusal } from './problem.ts';
 import { FACADE_PATH } from './route.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
 /**
  * Writes an answer; nothing else does. HEAD gets every header of GET, and its body is never made. `report` is told what
- * ends a body short, and parts of a body take turns.
+ * ends a body short, and `pace` how large its parts are and when they go.
  */
 export function sendAnswer(
   reply: FastifyReply,
   given: Answer,
   report: (error: unknown) => void = () => undefined,
-  takeTurn: TakeTurn = (begin) => begin(),
+  pace = new Pace(null, (_, begin) => begin()),
 ): FastifyReply {
   const isRefusedCall = isProblem(given) && isRpcCall(reply.request);
   const answer = isRefusedCall ? rpcRefusal(given) : given;
@@ -27,7 +27,7 @@ export function sendAnswer(
     return reply.request.method === 'HEAD' ? reply.send() : reply.send(Readable.from(linesOf(answer.body)));
   }
   reply.header('content-length', String(answer.body.lengthBytes));
-  if ('stream' in answer.body) return sendParts(reply, answer.body, report, takeTurn);
+  if ('stream' in answer.body) return sendParts(reply, answer.body, report, pace);
   return reply.request.method === 'HEAD' ? reply.send() : reply.send(asBuffer(answer.body.make()));
 }
 
@@ -40,14 +40,9 @@ function isRpcCall({ method, routeOptions: { url } }: FastifyRequest): boolean {
 }
 
 /** A reader that is gone already takes nothing. */
-function sendParts(
-  reply: FastifyReply,
-  body: AnswerParts,
-  report: (error: unknown) => void,
-  takeTurn: TakeTurn,
-): FastifyReply {
+function sendParts(reply: FastifyReply, body: AnswerParts, report: (error: unknown) => void, pace: Pace): FastifyReply {
   if (reply.request.method !== 'HEAD' && !reply.raw.destroyed) {
-    return reply.send(body.stream(takeTurn).once('error', report));
+    return reply.send(body.stream(pace).once('error', report));
   }
   body.drop();
   return reply.send();

@@ -2,28 +2,38 @@ import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
 import { withinMemory } from '../core/memory-share.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
+import type { Sending } from '../view/archive-view.ts';
 
 /** Blobs that were asked for often enough to be worth their memory. */
 const WORTH_IT = 3;
 const REMEMBERED = 20_000;
 /** A small blob is a row, and hashed whenever it is read: it is kept at once. */
 const SMALL_BYTES = 65_536;
+/** How long a reader may keep a blob in memory that has to make room for another one. */
+const LOAN_MS = 10_000;
+
+interface Loan {
+  readonly sinceMs: number;
+  readonly sending: Sending;
+}
 
 /**
  * Bytes that this process has hashed, in memory of its own, up to a number of bytes; the one asked for least lately goes
- * first. They need no hashing again: nobody else can change them.
+ * first. They need no hashing again: nobody else can change them. Answers are lent them, so that a thousand readers of one
+ * blob hold it once; what is lent does not make room, so that it never is in memory without being counted.
  */
 export class BlobCache {
   readonly #blobs: LRUCache<string, VerifiedBlob> | null;
+  readonly #mostBytes: number;
   readonly #asked = new LRUCache<string, number>({ max: REMEMBERED });
+  readonly #loans = new Map<string, Set<Loan>>();
+  readonly #nowMs: () => number;
 
   /** 0: nothing is kept. No more is kept than the memory of the process allows. */
-  constructor(wantedBytes: number) {
-    const mostBytes = withinMemory(wantedBytes);
-    this.#blobs =
-      mostBytes === 0
-        ? null
-        : new LRUCache({ maxSize: mostBytes, sizeCalculation: ({ bytes }) => Math.max(bytes.length, 1) });
+  constructor(wantedBytes: number, nowMs: () => number = () => performance.now()) {
+    this.#mostBytes = withinMemory(wantedBytes);
+    this.#nowMs = nowMs;
+    this.#blobs = this.#mostBytes === 0 ? null : new LRUCache({ maxSize: this.#mostBytes, sizeCalculation: sizeOf });
   }
 
   get({ versionHash, hashType }: NamedHash): VerifiedBlob | null {
@@ -39,20 +49,67 @@ export class BlobCache {
   wants(name: ContentName, sizeBytes: number): boolean {
     if (this.#blobs === null) return false;
     if (sizeBytes <= SMALL_BYTES) return true;
-    const key = `${name.hashType}/${name.versionHash}`;
+    const key = keyOf(name);
     const times = (this.#asked.get(key) ?? 0) + 1;
     this.#asked.set(key, times);
     return times >= WORTH_IT;
   }
 
   /** Without counting as asked for. */
-  copyOf({ hashType, versionHash }: ContentName): UnverifiedBlob | null {
-    const found = this.#blobs?.peek(`${hashType}/${versionHash}`);
+  copyOf(name: ContentName): UnverifiedBlob | null {
+    const { hashType, versionHash } = name;
+    const found = this.#blobs?.peek(keyOf(name));
     // `slice` of a Buffer copies nothing, and whoever verifies the copy gives its memory away.
     return found === undefined ? null : { hashType, versionHash, bytes: new Uint8Array(found.bytes) };
   }
 
-  keep(blob: VerifiedBlob): void {
-    this.#blobs?.set(`${blob.hashType}/${blob.versionHash}`, blob);
+  /** The blob as it is kept: one that was kept before stays. null: there is no room, for readers hold what would make it. */
+  keep(blob: VerifiedBlob): VerifiedBlob | null {
+    if (this.#blobs === null) return null;
+    const key = keyOf(blob);
+    const before = this.#blobs.get(key);
+    if (before !== undefined) return before;
+    if (!this.#makeRoom(this.#blobs, sizeOf(blob))) return null;
+    this.#blobs.set(key, blob);
+    return blob;
   }
+
+  /** What is kept stays until the answer is sent. */
+  lend(kept: ContentName, sending: Sending): void {
+    const key = keyOf(kept);
+    const loans = this.#loans.get(key) ?? new Set();
+    const loan = { sinceMs: this.#nowMs(), sending };
+    loans.add(loan);
+    this.#loans.set(key, loans);
+    sending.whenSent(() => {
+      loans.delete(loan);
+      if (loans.size === 0 && this.#loans.get(key) === loans) this.#loans.delete(key);
+    });
+  }
+
+  #makeRoom(blobs: LRUCache<string, VerifiedBlob>, bytes: number): boolean {
+    if (bytes > this.#mostBytes) return false;
+    for (const key of blobs.rkeys()) {
+      if (blobs.calculatedSize + bytes <= this.#mostBytes) break;
+      if (this.#callIn(key)) blobs.delete(key);
+    }
+    return blobs.calculatedSize + bytes <= this.#mostBytes;
+  }
+
+  /** Takes a blob back from readers that all have had their time. false: one of them has not. */
+  #callIn(key: string): boolean {
+    const loans = [...(this.#loans.get(key) ?? [])];
+    const overdueMs = this.#nowMs() - LOAN_MS;
+    if (loans.some(({ sinceMs }) => sinceMs > overdueMs)) return false;
+    for (const { sending } of loans) sending.cut();
+    return true;
+  }
+}
+
+function keyOf({ hashType, versionHash }: ContentName): string {
+  return `${hashType}/${versionHash}`;
+}
+
+function sizeOf({ bytes }: VerifiedBlob): number {
+  return Math.max(bytes.length, 1);
 }

@@ -51,17 +51,20 @@ export class ProvenReader implements Reader {
 
   async #custom(name: CustomName, asking: Asking): Promise<GivenCustom | NotGiven> {
     const found = await this.#source.findCustom(name, asking);
-    return found.kind === 'found' ? { kind: 'memory', blob: found.blob } : found;
+    return found.kind === 'found' ? { kind: 'memory', blob: found.blob, isLent: false } : found;
   }
 
   async #blob(name: NamedHash, asking: Asking): Promise<GivenBlob | NotGiven> {
-    const held = this.#cache.get(name);
-    if (held !== null && (held.bytes.length < LARGE_BYTES || asking.holdForSpeed(held.bytes.length))) {
-      return inMemory(held);
-    }
-    const file = await this.#fileOf(name, asking);
-    if (file !== null) return file;
-    return held === null ? await this.#read(name, asking) : inMemory(held);
+    const kept = this.#cache.get(name);
+    if (kept !== null) return this.#lent(kept, asking);
+    return (await this.#fileOf(name, asking)) ?? (await this.#read(name, asking));
+  }
+
+  /** It costs the answer nothing. Whoever has the bytes for itself may have them longer than they are kept. */
+  #lent(kept: VerifiedBlob, { sending }: Asking): GivenBlob {
+    if (sending === null) return inMemory(kept);
+    this.#cache.lend(kept, sending);
+    return { kind: 'memory', blob: kept, isLent: true };
   }
 
   /** null: there is no proven one, or it is small, or worth having in memory. */
@@ -82,17 +85,15 @@ export class ProvenReader implements Reader {
     if (found.kind !== 'found') return found;
     const { blob } = found;
     refuseOther(name, blob);
-    if (this.#cache.wants(blob, blob.bytes.length)) {
-      this.#cache.keep(blob);
-      return inMemory(blob);
-    }
+    const kept = this.#cache.wants(blob, blob.bytes.length) ? this.#cache.keep(blob) : null;
+    if (kept !== null) return this.#lent(kept, asking);
     // Proven just now: what was read to prove it need not wait in memory for its reader.
     return (blob.bytes.length < LARGE_BYTES ? null : await this.#fileOf(name, asking)) ?? inMemory(blob);
   }
 }
 
 function inMemory(blob: VerifiedBlob): GivenBlob {
-  return { kind: 'memory', blob };
+  return { kind: 'memory', blob, isLent: false };
 }
 
 /** Verified bytes of the wrong blob are wrong bytes. */

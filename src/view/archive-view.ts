@@ -236,12 +236,22 @@ export interface ProvenFile extends ContentName {
   close(): void;
 }
 
+/** `isLent`: the archive keeps the bytes in memory whoever reads them, until the answer is sent. */
 export type GivenBlob =
-  | { readonly kind: 'memory'; readonly blob: VerifiedBlob }
+  | { readonly kind: 'memory'; readonly blob: VerifiedBlob; readonly isLent: boolean }
   | { readonly kind: 'file'; readonly file: ProvenFile };
 export interface GivenCustom {
   readonly kind: 'memory';
   readonly blob: CustomBytes;
+  readonly isLent: false;
+}
+
+/** The answer that bytes are sent with. */
+export interface Sending {
+  /** Calls back once: the answer is sent, or its reader is gone. At once, where it is gone already. */
+  whenSent(done: () => void): void;
+  /** Ends it short. Its reader was told how much to expect, and sees that. */
+  cut(): void;
 }
 
 /** Who asks for bytes, and what memory they may take. */
@@ -249,17 +259,17 @@ export interface Asking {
   readonly signal: AbortSignal;
   /** Waits until so many bytes may be taken into memory, before they are. Rejects when they cannot be had. */
   readonly hold: (bytes: number) => Promise<void>;
-  /** Takes so many bytes more at once, to be quicker. false: the answer has to do without them. */
-  readonly holdForSpeed: (bytes: number) => boolean;
   /** Slow readers hold so much that large blobs are better read in parts. */
   readonly isTight: () => boolean;
+  /** The answer that is lent what is in memory anyway, and needs no room for it. null: whoever asks has the bytes for itself. */
+  readonly sending: Sending | null;
 }
 
 /** Of whoever has made room for the bytes already, or holds them only while it looks at them. */
 export const ROOM_IS_MADE: Omit<Asking, 'signal'> = {
   hold: async () => undefined,
-  holdForSpeed: () => true,
   isTight: () => false,
+  sending: null,
 };
 
 /** The one way to bytes. */

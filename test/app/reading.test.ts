@@ -57,8 +57,8 @@ test('memory is asked for as much as the blob has, and for nothing where nothing
   const asking = {
     signal: NEVER,
     hold: async (bytes: number) => void held.push(bytes),
-    holdForSpeed: () => true,
     isTight: () => false,
+    sending: null,
   };
   for (const blob of small) await archive.reader.open(nameOf(blob), asking);
   await archive.reader.open(nameOf(sampleBlob('unknown', 10)), asking);

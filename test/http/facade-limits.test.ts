@@ -59,8 +59,8 @@ describe('a batch', () => {
       report: () => undefined,
       client: 'a',
       hold: async () => undefined,
-      holdForSpeed: () => true,
       isTight: () => false,
+      sending: { whenSent: () => undefined, cut: () => undefined },
       letGo: () => undefined,
     });
     setImmediate(() => gone.abort(new Error('gone')));

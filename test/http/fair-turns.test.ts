@@ -10,24 +10,72 @@ import { FileView } from './fake-file.ts';
 import { running } from './harness.ts';
 import { get, RawClient } from './raw-client.ts';
 
-test('a client begins so many a turn, in the order of its coming, and another client does not wait behind it', async () => {
-  const turns = new FairTurns(2);
+/** What is begun, in the order of it; names of work are `<client><connection><number>`. */
+function asking(turns: FairTurns) {
   const begun: string[] = [];
-  const ask = (client: string, ...names: string[]) => {
-    for (const name of names) turns.take(client, () => begun.push(name));
+  const connections = new Map<string, object>();
+  const ask = (weight: number, ...names: string[]) => {
+    for (const name of names) {
+      const connection = connections.get(name.slice(0, 2)) ?? {};
+      connections.set(name.slice(0, 2), connection);
+      turns.take({ client: name.slice(0, 1), connection }, weight, () => begun.push(name));
+    }
   };
-  ask('a', 'a1', 'a2', 'a3', 'a4', 'a5');
-  ask('b', 'b1');
-  expect(begun).toEqual(['a1', 'a2', 'b1']);
-  await nextTurn();
-  ask('a', 'a6');
-  ask('b', 'b2');
-  expect(begun.slice(3)).toEqual(['a3', 'a4', 'b2']);
-  await nextTurn();
-  expect(begun.slice(6)).toEqual(['a5', 'a6']);
-  await nextTurn();
-  ask('a', 'a7');
-  expect(begun.slice(8)).toEqual(['a7']);
+  const inNextTurn = async () => {
+    const before = begun.length;
+    await nextTurn();
+    return begun.slice(before);
+  };
+  return { ask, begun, inNextTurn };
+}
+
+test('a client that asks alone has every turn, in the order of its coming', async () => {
+  const { ask, begun, inNextTurn } = asking(new FairTurns(4, 1));
+  ask(1, 'ax1', 'ax2', 'ax3', 'ax4', 'ax5', 'ax6', 'ax7', 'ax8', 'ax9');
+  expect(begun).toEqual(['ax1', 'ax2', 'ax3', 'ax4']);
+  expect(await inNextTurn()).toEqual(['ax5', 'ax6', 'ax7', 'ax8']);
+  expect(await inNextTurn()).toEqual(['ax9']);
+  ask(1, 'ax10');
+  expect(begun).toContain('ax10');
+});
+
+test('clients have the same part of a turn, however many connections they have; connections of a client too', async () => {
+  const { ask, begun, inNextTurn } = asking(new FairTurns(4, 1));
+  ask(1, 'ax1', 'ax2', 'ax3', 'ax4', 'ax5', 'ax6', 'ax7', 'ay1', 'az1');
+  // It had nothing of this turn, which is not all given away.
+  ask(1, 'bx1', 'bx2', 'bx3', 'bx4');
+  expect(begun).toEqual(['ax1', 'ax2', 'ax3', 'ax4', 'bx1']);
+  expect(await inNextTurn()).toEqual(['bx2', 'bx3', 'bx4', 'ax5']);
+  expect(await inNextTurn()).toEqual(['ay1', 'az1', 'ax6', 'ax7']);
+});
+
+test('who had much at once lets those who wait have as much first', async () => {
+  const { ask, begun, inNextTurn } = asking(new FairTurns(8, 2));
+  ask(8, 'ax1', 'ax2');
+  ask(2, 'bx1', 'bx2', 'bx3', 'bx4', 'bx5', 'bx6');
+  expect(begun).toEqual(['ax1', 'bx1']);
+  expect(await inNextTurn()).toEqual(['bx2', 'bx3', 'bx4', 'ax2']);
+  expect(await inNextTurn()).toEqual(['bx5', 'bx6']);
+});
+
+test('many clients at once do not make one turn: those behind the weight of two wait', async () => {
+  const { ask, begun, inNextTurn } = asking(new FairTurns(2, 1));
+  ask(1, 'ax1', 'bx1', 'cx1', 'dx1', 'ex1', 'fx1', 'gx1');
+  expect(begun).toEqual(['ax1', 'bx1', 'cx1', 'dx1']);
+  expect(await inNextTurn()).toEqual(['ex1', 'fx1']);
+  expect(await inNextTurn()).toEqual(['gx1']);
+});
+
+test('a thousand readers behind one address have a part each within a few turns', async () => {
+  const turns = new FairTurns(2_097_152, 32_768);
+  const begun: number[] = [];
+  for (let reader = 0; reader < 1_000; reader += 1) {
+    turns.take({ client: 'a proxy', connection: {} }, 32_768, () => begun.push(reader));
+  }
+  let passed = 0;
+  for (; begun.length < 1_000; passed += 1) await nextTurn();
+  expect(passed).toBeLessThan(16);
+  expect(begun).toEqual(Array.from({ length: 1_000 }, (_, reader) => reader));
 });
 
 test('a request that comes behind two hundred of another client is begun among the first of them', async () => {

@@ -1,9 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { createHttpServer, type HttpOptions } from '../../src/http/index.ts';
+import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { TokenList } from '../../src/http/token-list.ts';
-import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
+import { blobOf, bytesOf, FakeArchiveView, hugeBlob } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
-import { testOptions } from './harness.ts';
+import { running, testOptions } from './harness.ts';
+import { get as getOf, RawClient } from './raw-client.ts';
 
 const BLOB = blobOf(bytesOf(1_024));
 const PATH = `/v1/blobs/${BLOB.versionHash}`;
@@ -87,4 +90,30 @@ test('a request id of the client comes back, and one that could do harm does not
   await get();
   expect((await get({ 'x-request-id': 'mine-1' })).headers.get('x-request-id')).toBe('mine-1');
   expect((await get({ 'x-request-id': 'a b' })).headers.get('x-request-id')).not.toBe('a b');
+});
+
+test('readers that do not read hold one copy of what is kept, as bytes and as hex, and others get it meanwhile', async () => {
+  const view = new FakeArchiveView(128 * 1_048_576);
+  const huge = view.add(hugeBlob());
+  const registry = new MetricsRegistry();
+  const limits = { answerBytes: 160 * 1_048_576, answerWaitMs: 50 };
+  const metrics = declareHttpMetrics(registry);
+  const { port, url } = await running(view, limits, new FakeChainView(), { metrics, trustProxy: 1 });
+  const [raw, hex] = [`/v1/blobs/${huge.versionHash}`, `/vh/${huge.versionHash}`];
+  const whole = async (path: string, client: string) =>
+    (await (await fetch(`${url}${path}`, { headers: { 'x-forwarded-for': client } })).arrayBuffer()).byteLength;
+  // It is worth its memory from the third time on.
+  for (let time = 0; time < 3; time += 1) expect(await whole(raw, '192.0.2.9')).toBe(huge.bytes.length);
+  const readers = await Promise.all(Array.from({ length: 60 }, () => RawClient.open(port)));
+  for (const [index, reader] of readers.entries()) {
+    reader.socket.pause();
+    reader.send(getOf(index % 2 === 0 ? raw : hex, { 'X-Forwarded-For': `192.0.2.${index % 3}` }));
+  }
+  const held = async () =>
+    Number(/^holdfast_http_answer_memory_bytes\{listener="port"\} (\S+)$/m.exec(await registry.scrape())?.[1]);
+  // Thirty as hex hold a piece of text each.
+  await expect.poll(held).toBeGreaterThanOrEqual(30 * 32_768);
+  expect(await held()).toBeLessThan(huge.bytes.length / 2);
+  expect(await whole(raw, '198.51.100.1')).toBe(huge.bytes.length);
+  expect(view.asked).toHaveLength(3);
 });

@@ -17,3 +17,62 @@ test('a copy of what memory holds has memory of its own: whoever verifies it giv
   expect(Buffer.from(cache.get({ ...nameOf(sample) })?.bytes ?? []).equals(bytes)).toBe(true);
   expect(bytes.length).toBe(1_000);
 });
+
+/** Answers that are under way until a test says so; those that were cut. */
+function answers() {
+  const cut: string[] = [];
+  const sending = (name: string) => {
+    const done: (() => void)[] = [];
+    return { whenSent: (then: () => void) => void done.push(then), cut: () => void cut.push(name), done };
+  };
+  return { cut, sending };
+}
+
+function keptIn(cache: BlobCache, label: string) {
+  const blob = verifyBlob(sampleBlob(label, 100_000), nobleHasher);
+  if (blob === null) throw new Error('It hashes to its name.');
+  return { name: nameOf(blob), isKept: cache.keep(blob) === blob };
+}
+
+test('what is lent stays until the answer is sent; what is not makes room', () => {
+  const cache = new BlobCache(300_000);
+  const { sending } = answers();
+  const [a, b, c] = ['a', 'b', 'c'].map((label) => keptIn(cache, label).name);
+  if (a === undefined || b === undefined || c === undefined) throw new Error('Three are kept.');
+  const [toOne, toTwo] = [sending('one'), sending('two')];
+  cache.lend(a, toOne);
+  cache.lend(a, toTwo);
+  cache.lend(b, sending('three'));
+  expect(keptIn(cache, 'd').isKept).toBe(true);
+  expect([a, b, c].map((name) => cache.get(name) !== null)).toEqual([true, true, false]);
+  cache.lend(keptIn(cache, 'd').name, sending('four'));
+  // All of it is lent: there is never more in memory than the cache may have.
+  expect(keptIn(cache, 'e').isKept).toBe(false);
+  toOne.done[0]?.();
+  expect(keptIn(cache, 'e').isKept).toBe(false);
+  toTwo.done[0]?.();
+  expect(keptIn(cache, 'e').isKept).toBe(true);
+  expect(cache.get(a)).toBe(null);
+});
+
+test('readers that have had their time lose what they were lent to what is to be kept, and only then', () => {
+  let nowMs = 0;
+  const cache = new BlobCache(200_000, () => nowMs);
+  const { cut, sending } = answers();
+  cache.lend(keptIn(cache, 'a').name, sending('slow'));
+  cache.lend(keptIn(cache, 'b').name, sending('slow too'));
+  nowMs = 6_000;
+  cache.lend(keptIn(cache, 'b').name, sending('new'));
+  nowMs = 11_000;
+  expect(cut).toEqual([]);
+  expect(keptIn(cache, 'c').isKept).toBe(true);
+  expect(cut).toEqual(['slow']);
+  expect(keptIn(cache, 'd').isKept).toBe(true);
+  expect(cut).toEqual(['slow']);
+});
+
+test('what is kept already stays as it is, so that nothing is in memory twice', () => {
+  const cache = new BlobCache(300_000);
+  expect(keptIn(cache, 'a').isKept).toBe(true);
+  expect(keptIn(cache, 'a').isKept).toBe(false);
+});

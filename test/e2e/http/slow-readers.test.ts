@@ -57,11 +57,11 @@ function slowReader(path: string): Promise<Socket> {
   });
 }
 
-/** Another client than the slow readers: each turn of the event loop is shared by clients, and an address is one. */
-function blobForAnother(hash: string): Promise<{ status: number | undefined; body: Buffer }> {
+/** The slow readers come from 127.0.0.1: from another address asks another client, and from theirs one more of them. */
+function blobFor(localAddress: string, hash: string): Promise<{ status: number | undefined; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const url = `${daemon.client.url}/v1/blobs/${hash}`;
-    get(url, { localAddress: '127.0.0.2', agent: false }, (response) => {
+    get(url, { localAddress, agent: false }, (response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.once('error', reject);
@@ -87,10 +87,15 @@ for (const [what, pathOf] of [
         readers.push(...(await Promise.all(paths.map(slowReader))));
         most = Math.max(most, residentBytes());
       }
-      const begunAt = performance.now();
-      const { status, body } = await blobForAnother(hashes[7] ?? '');
-      expect([status, body.equals(sampleBytes(labelOf(7), SIZE_BYTES))]).toEqual([200, true]);
-      expect(performance.now() - begunAt).toBeLessThan(2_000);
+      for (const [address, mostMs] of [
+        ['127.0.0.1', 5_000],
+        ['127.0.0.2', 2_000],
+      ] as const) {
+        const begunAt = performance.now();
+        const { status, body } = await blobFor(address, hashes[7] ?? '');
+        expect([status, body.equals(sampleBytes(labelOf(7), SIZE_BYTES))]).toEqual([200, true]);
+        expect(performance.now() - begunAt).toBeLessThan(mostMs);
+      }
       most = Math.max(most, residentBytes());
       process.stdout.write(`resident: ${before >> 20} MiB, with ${READERS} slow readers ${most >> 20} MiB\n`);
       expect(most - before).toBeLessThan(MOST_MORE_BYTES);

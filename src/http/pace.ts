@@ -1,0 +1,63 @@
+import type { BudgetShare } from './answer-budget.ts';
+import type { TakeTurn } from './fair-turns.ts';
+
+/** A part of an answer under way to its reader: each costs a turn of the event loop, and a read of its file. */
+export const LARGE_PART_BYTES = 524_288;
+/** The part for readers that take their time while memory is scarce. An answer in parts holds this much in any case. */
+export const SMALL_PART_BYTES = 32_768;
+/** Where memory has no room for the largest parts, there may be some for these. */
+const LARGER_PARTS = [LARGE_PART_BYTES, 131_072];
+/** Whoever takes longer for a part is not held up by its size. */
+const SLOW_MS = 250;
+
+/** How an answer goes out: in turns with all others, in large parts for whoever takes them quickly, as far as memory allows. */
+export class Pace {
+  readonly #share: BudgetShare | null;
+  readonly #takeTurn: TakeTurn;
+  #partBytes = SMALL_PART_BYTES;
+  #sentMs: number | null = null;
+
+  /** null: its route stands outside of the memory for answers. */
+  constructor(share: BudgetShare | null, takeTurn: TakeTurn) {
+    this.#share = share;
+    this.#takeTurn = takeTurn;
+  }
+
+  /** What the answer holds besides a small part. */
+  get moreBytes(): number {
+    return this.#partBytes - SMALL_PART_BYTES;
+  }
+
+  turn(bytes: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#takeTurn(bytes, resolve);
+    return promise;
+  }
+
+  /** Waits for a turn for the next part, and says how large it is. The one before holds nothing any more. */
+  async part(leftBytes: number): Promise<number> {
+    const isSlow = this.#sentMs !== null && performance.now() - this.#sentMs > SLOW_MS;
+    if (isSlow && this.#share?.isTight === true) this.#shrink();
+    else if (leftBytes > this.#partBytes) this.#grow();
+    const bytes = Math.min(this.#partBytes, leftBytes);
+    await this.turn(bytes);
+    return bytes;
+  }
+
+  /** A part is on its way to the reader. */
+  sent(): void {
+    this.#sentMs = performance.now();
+  }
+
+  #grow(): void {
+    const larger = LARGER_PARTS.find(
+      (bytes) => bytes > this.#partBytes && (this.#share?.growForSpeed(bytes - this.#partBytes) ?? true),
+    );
+    this.#partBytes = larger ?? this.#partBytes;
+  }
+
+  #shrink(): void {
+    this.#share?.shrinkTo(this.#share.heldBytes - this.moreBytes);
+    this.#partBytes = SMALL_PART_BYTES;
+  }
+}

@@ -351,6 +351,18 @@ CREATE TABLE task_run (
   outcome TEXT NOT NULL CHECK (outcome IN ('never', 'running', 'succeeded', 'failed', 'interrupted'))
 ) STRICT, WITHOUT ROWID;
 
+-- What the receiver of alerts (HOLDFAST_ALERT_URL) was told last of each subject that a condition stood for: at most one row
+-- a subject. What stands and differs from this is still to be told.
+CREATE TABLE told_alert (
+  subject TEXT NOT NULL PRIMARY KEY,
+  code TEXT NOT NULL,
+  severity TEXT NOT NULL CHECK (severity IN ('critical', 'error', 'warning')),
+  -- How much of it; NULL: its condition has no amount.
+  amount INTEGER,
+  -- ISO 8601, as the condition says it.
+  since TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- What an operator took down: this archive's own, and those of other archivers whose records lie on its backends.
 CREATE TABLE withheld (
   version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),

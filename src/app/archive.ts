@@ -11,8 +11,7 @@ import { NodeGroup } from '../chain/node-group.ts';
 import { OutageWatch } from '../chain/outage-watch.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
-import type { Condition } from '../core/conditions/condition.ts';
-import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { ConditionBoard, Standing } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { Attestor, type StatementSigner } from '../federation/attestor.ts';
@@ -299,7 +298,7 @@ export class Archive implements ArchiveView {
     this.attestor = new Attestor({ archiverId, signer: modules.signer, inventories, catalog, clock });
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, activity, clock },
-      standing: () => this.#standing(),
+      standing: () => this.standing(),
     });
   }
 
@@ -411,11 +410,12 @@ export class Archive implements ArchiveView {
       peers: this.#peers.map(({ status }) => status),
       withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,
-      conditions: this.#standing(),
+      conditions: this.standing().map(({ subject: _, ...condition }) => condition),
     };
   }
 
-  #standing(): readonly Condition[] {
+  /** What is wrong now, and about what; the most severe first. */
+  standing(): readonly Standing[] {
     const { conditions, clock } = this.#modules;
     return standingConditions(conditions, this.#chain, this.#poller.state.sweptMs !== null, clock.wallMs());
   }

@@ -43,11 +43,12 @@ import { Archive } from './archive.ts';
 import { tellsBatches } from './batch-refusal.ts';
 import { LiveSettings } from './live-settings.ts';
 import { declareArchiveMetrics } from './metrics.ts';
+import { openAlerts } from './open-alerts.ts';
 import { backendPlaces, checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
 import { openPage } from './open-page.ts';
 import { openPassage } from './open-passage.ts';
 import { openPeers, openSource } from './open-sources.ts';
-import { type ScheduleTime, scheduledWork } from './scheduled-work.ts';
+import { REAL_TIME, type ScheduleTime, scheduledWork } from './scheduled-work.ts';
 
 export interface DaemonOptions {
   readonly settings: SettingValues;
@@ -91,6 +92,8 @@ interface Opened {
   readonly peerNames: readonly string[];
   readonly backends: readonly Backend[];
   readonly live: LiveSettings;
+  readonly conditions: ConditionBoard;
+  readonly archiverId: string;
   /** Blobs that readers ask for often: before anything is called lost, it is looked for there. */
 }
 
@@ -144,6 +147,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   for (const one of [node, ...otherNodes]) closing.push(() => one.close());
   const peers = await openPeers(settings, { verifier, conditions, clock: SYSTEM_CLOCK });
   for (const peer of peers) closing.push(() => peer.close());
+  const archiverId = await archiverIdIn(folder.path);
   const periodMs = settings.scrubDays * 24 * 3_600_000;
   const archive = new Archive(
     {
@@ -157,7 +161,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       chain: {
         startHeight: settings.startHeight,
         finality: parseFinality(settings.finality),
-        archiverId: await archiverIdIn(folder.path),
+        archiverId,
         silentBlocks: settings.alarmSilentBlocks,
       },
       replication: {
@@ -194,7 +198,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   logActivity(archive.activity, log.child({ room: 'archive' }));
   const nodeNames = opened.map(({ name }) => name);
   const peerNames = peers.map(({ name }) => name.slice(name.indexOf(' ') + 1));
-  return { folder, archive, node, nodeNames, peerNames, catalog, backends, live };
+  return { folder, archive, node, nodeNames, peerNames, catalog, backends, live, conditions, archiverId };
 }
 
 function closer(closing: Closing): () => Promise<void> {
@@ -252,8 +256,15 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
   try {
     const metrics = new MetricsRegistry();
-    const { folder, archive, node, nodeNames, peerNames, catalog, live } = await openArchive(options, metrics, closing);
-    const work = scheduledWork(settings, { archive, catalog, log }, options.scheduleTime);
+    const { folder, archive, node, nodeNames, peerNames, catalog, live, conditions, archiverId } = await openArchive(
+      options,
+      metrics,
+      closing,
+    );
+    const time = options.scheduleTime ?? REAL_TIME;
+    const hook = openAlerts(settings, { archive, catalog, conditions, archiverId, wait: time.wait });
+    if (hook !== null) closing.push(() => hook.close());
+    const work = scheduledWork(settings, { archive, catalog, log, alerts: hook?.alerts ?? null }, time);
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
     declareArchiveMetrics(

@@ -111,6 +111,7 @@ export async function checkSchedules(settings: SettingValues): Promise<void> {
     HOLDFAST_CANARY_SCHEDULE: settings.canarySchedule,
     HOLDFAST_ATTEST_SCHEDULE: settings.attestSchedule,
     HOLDFAST_MAINTENANCE_SCHEDULE: settings.maintenanceSchedule,
+    HOLDFAST_ALERT_DIGEST_SCHEDULE: settings.alertDigestSchedule,
   };
   for (const [name, schedule] of Object.entries(given)) {
     if (!validate(schedule)) {

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SettingValues } from '../config/index.ts';
+import type { Alerts } from '../core/alerts/alerts.ts';
 import { Heartbeat } from '../core/observability/heartbeat.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { Pulse } from '../core/pulse.ts';
@@ -13,17 +14,25 @@ export interface ScheduledWork {
   run(signal: AbortSignal): Promise<void>;
 }
 
+export interface ScheduledModules {
+  readonly archive: Archive;
+  readonly catalog: Catalog;
+  readonly log: Logger;
+  /** null: nobody is told. */
+  readonly alerts: Alerts | null;
+}
+
 /** What a schedule goes by: a clock, and waiting by it. */
 export type ScheduleTime = Pick<ScheduleModules, 'nowMs' | 'random' | 'wait'>;
 
 const sleep: ScheduleTime['wait'] = (ms, signal) => new Pulse().wait(ms, signal);
-const REAL_TIME: ScheduleTime = { nowMs: SYSTEM_CLOCK.wallMs, random: Math.random, wait: sleep };
+export const REAL_TIME: ScheduleTime = { nowMs: SYSTEM_CLOCK.wallMs, random: Math.random, wait: sleep };
 
 /** What a running archive does at its times: looks after what it holds, and says that it is alive. */
 export function scheduledWork(
   settings: SettingValues,
-  { archive, catalog, log }: { archive: Archive; catalog: Catalog; log: Logger },
-  time: ScheduleTime = REAL_TIME,
+  { archive, catalog, log, alerts }: ScheduledModules,
+  time: ScheduleTime,
 ): ScheduledWork {
   const { routine } = archive;
   const schedule = new Schedule(
@@ -33,6 +42,15 @@ export function scheduledWork(
       { name: 'canary', schedule: settings.canarySchedule, run: (signal) => routine.canary.run(signal) },
       { name: 'attest', schedule: settings.attestSchedule, run: (signal) => archive.attestor.attestMonthly(signal) },
       { name: 'maintenance', schedule: settings.maintenanceSchedule, run: async () => routine.maintain() },
+      ...(alerts === null
+        ? []
+        : [
+            {
+              name: 'digest',
+              schedule: settings.alertDigestSchedule,
+              run: (signal: AbortSignal) => alerts.digest(signal),
+            },
+          ]),
     ],
     {
       ledger: catalog.runs,
@@ -53,7 +71,7 @@ export function scheduledWork(
   return {
     schedule,
     async run(signal) {
-      await Promise.all([schedule.run(signal), ...(heartbeat === null ? [] : [heartbeat.run(signal)])]);
+      await Promise.all([schedule.run(signal), heartbeat?.run(signal), alerts?.run(signal)]);
     },
   };
 }

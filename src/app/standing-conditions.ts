@@ -1,6 +1,5 @@
 import type { ChainFollowing } from '../chain/chain-following.ts';
-import type { Condition } from '../core/conditions/condition.ts';
-import { type ConditionBoard, notAskedYet } from '../core/conditions/condition-board.ts';
+import { type ConditionBoard, notAskedYet, type Standing } from '../core/conditions/condition-board.ts';
 import { mostSevereFirst, severityOf } from '../core/conditions/condition-severity.ts';
 
 /** What is wrong now. Before the node first answered, that is said too; then, that the walk is behind. */
@@ -9,11 +8,12 @@ export function standingConditions(
   chain: Pick<ChainFollowing, 'behindCondition'>,
   hasSwept: boolean,
   nowMs: number,
-): readonly Condition[] {
-  const raised = board.all();
+): readonly Standing[] {
+  const raised = board.standing();
   const since = new Date(nowMs).toISOString();
   if (board.has('node')) return raised;
   if (!hasSwept) return mostSevereFirst([...raised, notAskedYet(since)]);
   const behind = chain.behindCondition(since);
-  return behind === null ? raised : mostSevereFirst([...raised, { ...behind, severity: severityOf(behind) }]);
+  if (behind === null) return raised;
+  return mostSevereFirst([...raised, { ...behind, subject: 'chain:behind', severity: severityOf(behind) }]);
 }

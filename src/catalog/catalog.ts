@@ -27,6 +27,7 @@ import { SettlingClock } from './settling-clock.ts';
 import type { AfterDamage, CatalogTotals, StateTotals } from './state-totals.ts';
 import { Tables } from './tables.ts';
 import { TaskRuns } from './task-runs.ts';
+import { ToldAlerts } from './told-alerts.ts';
 import { UnminedLedger } from './unmined-ledger.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 import { WindowRows } from './window-rows.ts';
@@ -64,6 +65,7 @@ export class Catalog {
   readonly withheld: WithheldLedger;
   readonly window: WindowRows;
   readonly runs: TaskRuns;
+  readonly toldAlerts: ToldAlerts;
   /** Names that stand for other places than when it was last opened. */
   readonly moved: readonly MovedBackend[];
   readonly bounded: BoundedTables;
@@ -95,6 +97,7 @@ export class Catalog {
     this.figures = new CatalogFigures(database, placements);
     this.window = new WindowRows(database, tables.reading);
     this.runs = new TaskRuns(tables);
+    this.toldAlerts = new ToldAlerts(tables);
     this.bounded = new BoundedTables(tables, this.records);
     this.#arrivals = new Arrivals(tables, this.unmined, this.records);
     this.replicas = new ReplicaLedger(tables, this.#arrivals);

@@ -315,6 +315,7 @@ export class LossJudge {
             message: `${count} blobs that are on chain are lost: nobody had them when their time was over; one is ${first.hashType} ${first.versionHash}.`,
             hint: '`holdfast check --chain` lists them, with who answered what. Bytes that turn up anywhere revoke it.',
             blocksReadiness: false,
+            amount: count,
           },
     );
   }

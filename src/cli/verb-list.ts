@@ -81,6 +81,11 @@ export const VERBS: readonly ListedVerb[] = [
     load: () => import('./verbs/withhold.ts'),
   },
   {
+    name: 'alert',
+    says: 'Post a test to whoever is told of what is wrong (HOLDFAST_ALERT_URL).',
+    load: () => import('./verbs/alert.ts'),
+  },
+  {
     name: 'rpc',
     says: 'Call one operation of the node, spelled as its release wants it.',
     load: () => import('./verbs/rpc.ts'),

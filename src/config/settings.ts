@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { ALERT_FORMATS } from '../core/alerts/alert-formats.ts';
 import { LOG_LEVELS } from '../core/observability/log-levels.ts';
 import { DIALECTS } from '../node/method-table.ts';
 import {
@@ -255,6 +256,19 @@ export const SETTINGS = {
     wholeAddress,
   ),
   heartbeatSeconds: setting('heartbeat.seconds', wholeNumber(1, 86_400), 60, 'Seconds between heartbeats.'),
+  alertUrl: secret(
+    'alert.url',
+    'URL to which Holdfast posts when a condition is raised, worsens or clears, and once a day. It may carry a token.',
+    wholeAddress,
+  ),
+  alertSecret: secret('alert.secret', 'Secret that signs every posted alert as Standard Webhooks do.'),
+  alertFormat: setting('alert.format', oneOf(ALERT_FORMATS), 'json', 'Format of posted alerts.'),
+  alertDigestSchedule: setting(
+    'alert.digestSchedule',
+    cronExpression,
+    '5 8 * * *',
+    'Cron schedule of the daily digest that Holdfast posts to the alert URL.',
+  ),
   s3Endpoint: setting('s3.endpoint', httpAddress.nullable(), null, 'Address of the S3 server. Without it, AWS.'),
   s3Region: setting('s3.region', text, 'us-east-1', 'Region of the bucket.'),
   s3Bucket: setting('s3.bucket', text.nullable(), null, 'Bucket to replicate to. Without it, no S3 backend.'),

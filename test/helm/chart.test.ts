@@ -279,9 +279,9 @@ describeWithHelm('the chart', () => {
     expect(await file(MINIMAL)).not.toHaveProperty('http');
   });
 
-  test('heartbeat and sources of a backfill stay reachable', async () => {
+  test('heartbeat, receiver of alerts and sources of a backfill stay reachable', async () => {
     const policies = byKind(await render(MATRIX['what users of charts expect']), 'NetworkPolicy');
-    expect(JSON.stringify(policies)).toMatch(/"port":8444.*"port":8445/);
+    expect(JSON.stringify(policies)).toMatch(/"port":8446.*"port":8444.*"port":8445/);
   });
 
   test('secrets leave no quick hash in what everybody may read', async () => {

@@ -104,7 +104,14 @@ export const MATRIX = {
     podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
     containerSecurityContext: { seccompProfile: { type: 'RuntimeDefault' } },
     environment: [{ name: 'AWS_REGION', valueFrom: { configMapKeyRef: { name: 'cloud', key: 'region' } } }],
-    secret: { values: { ...password, HOLDFAST_HEARTBEAT_URL: 'https://ping.example:8444/abc', 'read-tokens': 'x' } },
+    secret: {
+      values: {
+        ...password,
+        HOLDFAST_HEARTBEAT_URL: 'https://ping.example:8444/abc',
+        HOLDFAST_ALERT_URL: 'https://hook.example:8446/x',
+        'read-tokens': 'x',
+      },
+    },
     archiver: {
       ...EVERY_POD,
       ...BESIDE,

@@ -98,6 +98,10 @@ const CASES: Readonly<
     series: { 'holdfast_condition{code="heartbeat/not-taken",blocks_readiness="false"}': still(1) },
     at: '16m',
   },
+  HoldfastAlertNotDelivered: {
+    series: { 'holdfast_condition{code="alert/not-delivered",blocks_readiness="false"}': still(1) },
+    at: '16m',
+  },
   HoldfastScrapeIncomplete: { series: { 'holdfast_scrape_faults_total{family="x"}': `0+0x5 4+0x${STEPS}` }, at: '8m' },
 };
 

@@ -28,6 +28,7 @@ export type Subject =
   | 'audit'
   | 'clock'
   | 'heartbeat'
+  | 'alert'
   | 'peers'
   | `peer:${string}`
   | `task:${string}`
@@ -41,9 +42,15 @@ export type Subject =
 /** A condition as it is raised: the board knows since when, and how severe. */
 export type Raised = Omit<Condition, 'since' | 'severity'>;
 
+/** A condition with what it is about. */
+export interface Standing extends Condition {
+  readonly subject: Subject;
+}
+
 /** Raised before the node first answered. */
-export function notAskedYet(since: string): Condition {
+export function notAskedYet(since: string): Standing {
   return {
+    subject: 'node',
     code: 'node/not-asked-yet',
     message: 'The node has not answered yet.',
     hint: 'Wait a moment; if it stays, look at HOLDFAST_NODE_URL.',
@@ -109,5 +116,10 @@ export class ConditionBoard {
   /** The most severe first. */
   all(): Condition[] {
     return mostSevereFirst([...this.#conditions.values()]);
+  }
+
+  /** The same, each with its subject. */
+  standing(): Standing[] {
+    return mostSevereFirst([...this.#conditions].map(([subject, condition]) => ({ subject, ...condition })));
   }
 }

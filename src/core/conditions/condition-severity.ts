@@ -18,11 +18,12 @@ export function severityOf({ code, blocksReadiness }: Pick<Condition, 'code' | '
 }
 
 /** The one order of conditions, wherever they are shown: the most severe first, of equals the oldest. */
-export function mostSevereFirst(conditions: readonly Condition[]): Condition[] {
-  return conditions.toSorted((a, b) => rankOf(a) - rankOf(b) || a.since.localeCompare(b.since));
+export function mostSevereFirst<T extends Condition>(conditions: readonly T[]): T[] {
+  return conditions.toSorted((a, b) => urgencyOf(a) - urgencyOf(b) || a.since.localeCompare(b.since));
 }
 
-function rankOf({ code, severity }: Condition): number {
+/** The place of a condition in that order: the smaller, the more urgent. */
+export function urgencyOf({ code, severity }: Pick<Condition, 'code' | 'severity'>): number {
   const urgency = CRITICAL.indexOf(code);
   if (urgency >= 0) return urgency;
   return CRITICAL.length + (severity === 'error' ? 0 : 1);

@@ -11,4 +11,6 @@ export interface Condition {
   readonly severity: Severity;
   /** false: worth telling, but the archive can do its work (and is ready). */
   readonly blocksReadiness: boolean;
+  /** How much of it there is, where more of it is worse and has to be told again: blobs that are lost. */
+  readonly amount?: number;
 }

@@ -18,6 +18,8 @@ export const BACKOFF = {
   whole: { firstMs: 5_000, maxMs: 300_000 },
   /** A backend as a whole, and whatever else waits for somebody outside. */
   remote: { firstMs: 1_000, maxMs: 30_000 },
+  /** Whoever takes alerts: nobody else tells that the archive is in danger, and services that chat limit how often. */
+  alert: { firstMs: 2_000, maxMs: 60_000 },
   /** One object that a backend refuses while it takes others. */
   refused: { firstMs: 15_000, maxMs: 300_000 },
 } as const satisfies Readonly<Record<string, Backoff>>;

@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { HoldfastError } from '../blob/errors.ts';
+import type { ConditionBoard, Standing } from '../conditions/condition-board.ts';
+import { mostSevereFirst, urgencyOf } from '../conditions/condition-severity.ts';
+import type { Pulse } from '../pulse.ts';
+import { BACKOFF } from '../time/backoff.ts';
+import type { Clock } from '../time/clock.ts';
+import { type Next, retryUntil, runLoop } from '../time/run-loop.ts';
+import { ALERT_VERSION, type AlertDocument, MAX_STANDING } from './alert-document.ts';
+import { type AlertHook, NOT_DELIVERED } from './alert-hook.ts';
+import type { AlertLedger, ToldCondition } from './alert-ledger.ts';
+
+export interface AlertModules {
+  readonly archiverId: string;
+  readonly hook: Pick<AlertHook, 'post'>;
+  readonly ledger: AlertLedger;
+  /** What is wrong now. */
+  readonly standing: () => readonly Standing[];
+  /** How the archive does, in a sentence. */
+  readonly summary: () => string;
+  readonly conditions: Pick<ConditionBoard, 'set' | 'setError'>;
+  readonly clock: Clock;
+  readonly wait: Pulse['wait'];
+}
+
+/** So often what stands is compared with what was told. */
+const LOOK_MS = 5_000;
+/** What comes and goes within this time is not told; nor is what a start has not found out yet. Danger is told at once. */
+const SETTLED_MS = 60_000;
+/** What cannot be delivered is not told to whoever it cannot be delivered to. */
+const OWN = 'alert';
+
+interface Change {
+  readonly event: 'raised' | 'worsened' | 'cleared';
+  readonly subject: string;
+  /** Of what was cleared null. */
+  readonly now: Standing | null;
+  readonly told: ToldCondition | null;
+}
+
+interface Pending {
+  /** What the change is: another one begins anew. */
+  readonly key: string;
+  readonly sinceMs: number;
+  readonly id: string;
+  readonly at: string;
+}
+
+/**
+ * Tells somebody outside what is raised, worsens and clears. What was delivered is kept in the catalog and compared with
+ * what stands: the difference is what is still to be told, at most one document a subject, also after a restart.
+ */
+export class Alerts {
+  readonly #modules: AlertModules;
+  #pending: ReadonlyMap<string, Pending> = new Map();
+  /** Subjects of which something stood since the start: as few as there are backends, nodes and tasks. */
+  readonly #seen = new Set<string>();
+
+  constructor(modules: AlertModules) {
+    this.#modules = modules;
+  }
+
+  /** Tells until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const step = async (): Promise<Next> => {
+      const refusals: unknown[] = [];
+      for (const { change, pending } of this.#due()) {
+        try {
+          await this.#modules.hook.post(this.#documentOf(change, pending), signal);
+          this.#record(change);
+        } catch (error) {
+          // Whoever does not answer gets none of the others either; whoever refuses one may take the next.
+          if (!isRefusal(error)) throw error;
+          refusals.push(error);
+        }
+      }
+      if (refusals.length > 0) throw refusals[0];
+      return LOOK_MS;
+    };
+    await runLoop(OWN, step, this.#policy(signal));
+  }
+
+  /** Delivers how things stand today. Rejects when the signal aborts before. */
+  async digest(signal: AbortSignal): Promise<void> {
+    const id = randomUUID();
+    const post = () => this.#modules.hook.post(this.#digest(id), signal);
+    await retryUntil('task:digest', post, this.#policy(signal));
+  }
+
+  #policy(signal: AbortSignal) {
+    const { conditions, wait } = this.#modules;
+    return { signal, backoff: BACKOFF.alert, wake: { rings: 0, wait }, conditions, blocksReadiness: false };
+  }
+
+  /** What has to be told now, the most severe first. */
+  #due() {
+    const { standing, ledger, clock } = this.#modules;
+    const now = new Map<string, Standing>(standing().map((one) => [one.subject, one]));
+    for (const subject of now.keys()) this.#seen.add(subject);
+    const told = ledger.all();
+    const nowMs = clock.steadyMs();
+    const next = new Map<string, Pending>();
+    const due: { readonly change: Change; readonly pending: Pending }[] = [];
+    for (const subject of new Set<string>([...now.keys(), ...told.keys()])) {
+      if (subject === OWN) continue;
+      const change = this.#compare(subject, now.get(subject) ?? null, told.get(subject) ?? null);
+      if (change === null) continue;
+      const { event, now: stands } = change;
+      const key = [event, stands?.code, stands?.severity, stands?.amount].join(' ');
+      const before = this.#pending.get(subject);
+      const at = new Date(clock.wallMs()).toISOString();
+      const pending = before?.key === key ? before : { key, sinceMs: nowMs, id: randomUUID(), at };
+      next.set(subject, pending);
+      const isDanger = stands?.severity === 'critical';
+      if (isDanger || nowMs - pending.sinceMs >= SETTLED_MS) due.push({ change, pending });
+    }
+    this.#pending = next;
+    const urgency = ({ change: { now: stands, told: former } }: (typeof due)[number]) =>
+      urgencyOf(stands ?? former ?? { code: '', severity: 'warning' });
+    return due.toSorted((a, b) => urgency(a) - urgency(b));
+  }
+
+  /** null: nothing is to be told. What eased is taken note of, so that it is told when it worsens again. */
+  #compare(subject: string, now: Standing | null, told: ToldCondition | null): Change | null {
+    if (now === null) return { event: 'cleared', subject, now, told };
+    if (told === null) return { event: 'raised', subject, now, told };
+    if (urgencyOf(now) < urgencyOf(told)) return { event: 'worsened', subject, now, told };
+    if (now.code !== told.code) return { event: 'raised', subject, now, told };
+    const [amount, toldAmount] = [now.amount ?? 0, told.amount ?? 0];
+    if (amount > toldAmount) return { event: 'worsened', subject, now, told };
+    if (amount < toldAmount || now.severity !== told.severity) this.#record({ event: 'raised', subject, now, told });
+    return null;
+  }
+
+  #record({ subject, now }: Change): void {
+    const { ledger } = this.#modules;
+    if (now === null) {
+      ledger.remove(subject);
+      return;
+    }
+    const { code, severity, since, amount = null } = now;
+    ledger.put(subject, { code, severity, amount, since });
+  }
+
+  #documentOf({ event, subject, now, told }: Change, { id, at }: Pending): AlertDocument {
+    const base = { ...this.#base(id, at), event, subject };
+    if (now !== null) {
+      const { code, severity, message, hint } = now;
+      return {
+        ...base,
+        code,
+        severity,
+        message,
+        hint,
+        replaces: told === null || told.code === code ? null : told.code,
+      };
+    }
+    const { code, severity, since } = told ?? { code: '', severity: 'warning' as const, since: at };
+    // What a start has not found out again is not known to be over.
+    const over = this.#seen.has(subject) ? 'is over' : 'has not been found again since the archiver started';
+    return {
+      ...base,
+      code,
+      severity,
+      message: `${code} ${over}. It stood since ${since}.`,
+      hint: null,
+      replaces: null,
+    };
+  }
+
+  #digest(id: string): AlertDocument {
+    const base = this.#base(id, new Date(this.#modules.clock.wallMs()).toISOString());
+    const message = this.#modules.summary();
+    const severity = base.standing[0]?.severity ?? null;
+    return { ...base, event: 'digest', subject: null, code: null, severity, message, hint: null, replaces: null };
+  }
+
+  #base(id: string, at: string) {
+    const standing = mostSevereFirst(this.#modules.standing().filter(({ code: which }) => which !== NOT_DELIVERED))
+      .slice(0, MAX_STANDING)
+      .map(({ code, severity, message, hint, since }) => ({ code, severity, message, hint, since }));
+    return { version: ALERT_VERSION, id, at, archiver: this.#modules.archiverId, standing } as const;
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof HoldfastError && error.details['status'] !== undefined;
+}

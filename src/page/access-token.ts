@@ -1,6 +1,6 @@
 const KEY = 'holdfast-token';
 
-/** The reader's token: kept for this tab alone, and gone with it. */
+/** The reader's token. The browser tab keeps it and forgets it when the tab closes. */
 export class AccessToken {
   #token: string | null;
 
@@ -18,7 +18,7 @@ export class AccessToken {
       if (token === null) sessionStorage.removeItem(KEY);
       else sessionStorage.setItem(KEY, token);
     } catch {
-      // Storage can be forbidden; the token then lasts until the page is loaded anew.
+      // The browser may forbid storage. The token then lasts until the page is reloaded.
     }
   }
 }

@@ -3,12 +3,12 @@ import { outline } from './model/picture-layout.ts';
 import { type PageBlob, type PageBlock, type PageWindow, secondsLeft } from './model/window.ts';
 import { bytes, count, counted, duration, STATE_WORDS, shortHash } from './model/words.ts';
 
-/** The chosen block, blob by blob; each leads to its look-up. */
+/** Lists the blobs of the chosen block; each entry links to its look-up. */
 export function showBlock(panel: HTMLElement, window: PageWindow, block: PageBlock | null): void {
   const left = block === null ? 0 : Math.floor(secondsLeft(window, block) / 60) * 60;
   refill(panel, [block, left, window.waiting], () => [
     ...(block === null
-      ? [element('p', { class: 'quiet' }, 'No block has been walked yet.')]
+      ? [element('p', { class: 'quiet' }, 'Holdfast has followed no block yet.')]
       : [
           element(
             'h3',
@@ -68,7 +68,7 @@ function chips(blobs: readonly PageBlob[]): HTMLElement {
   );
 }
 
-/** 66 characters where the hash type is known to need them. */
+/** The version hash; 66 characters when the hash type is known and has that form. */
 export function nameOf({ versionHash, hashType }: Pick<PageBlob, 'versionHash' | 'hashType'>): string {
   return hashType === 'blake2s256' ? `01${versionHash}` : versionHash;
 }

@@ -3,7 +3,7 @@ type Child = Node | string | null;
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** Builds an element. Text becomes text, whatever is in it: no markup is ever made of data. */
+/** Builds an element. Every string becomes a text node, so data cannot inject markup. */
 export function element<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -28,7 +28,7 @@ function fill<E extends Element>(made: E, attributes: Attributes, children: read
   return made;
 }
 
-/** An element of index.html. */
+/** Returns the element of index.html with this id. */
 export function part<E extends Element>(id: string, kind: new () => E): E {
   const found = document.getElementById(id);
   if (found instanceof kind) return found;
@@ -38,8 +38,8 @@ export function part<E extends Element>(id: string, kind: new () => E): E {
 const shown = new WeakMap<Element, string>();
 
 /**
- * Fills an element anew when what it shows is another now; the focus stays on what has the same `data-key`. `essence`
- * says what it shows: nothing is built while that stays the same.
+ * Rebuilds the children of an element when `essence` has changed, and keeps the focus on the same `data-key`.
+ * @param essence a JSON value that determines what `build` returns
  */
 export function refill(target: Element, essence: unknown, build: () => Child[]): void {
   const text = JSON.stringify(essence);

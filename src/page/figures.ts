@@ -11,7 +11,7 @@ const BACKEND_WORDS = {
   unknown: 'unknown',
 } as const;
 
-/** What is wrong now, in the order of the archive: the most severe first. */
+/** Shows the active conditions in the order of the archive, the most severe first. */
 export function showAlarms(list: HTMLElement, conditions: readonly PageCondition[]): void {
   refill(list, conditions, () =>
     conditions.length === 0
@@ -39,7 +39,7 @@ export function showAlarms(list: HTMLElement, conditions: readonly PageCondition
   );
 }
 
-/** Replicas of the window's blobs, and each backend's queue. */
+/** Shows how many of the window's blobs each backend holds, and its queue. */
 export function showBackends(body: HTMLTableSectionElement, { backends, status }: PageWindow): void {
   const names = new Set([...status.backends.map(({ id }) => id), ...backends.map(({ backend }) => backend)]);
   const rows = [...names].map((name) => {
@@ -71,7 +71,7 @@ export function showBackends(body: HTMLTableSectionElement, { backends, status }
   );
 }
 
-/** null: of nothing there is no share. */
+/** Returns null when `all` is 0: zero blobs have no share. */
 function bar(good: number, all: number): HTMLElement | null {
   return all === 0 ? null : element('meter', { min: 0, max: all, value: good, 'aria-hidden': 'true' });
 }

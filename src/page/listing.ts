@@ -7,7 +7,7 @@ import { bytes, dateAndClock, shortHash } from './model/words.ts';
 
 const PAGE = 20;
 
-/** All blobs, page by page; the cursors are the archive's, and hold whatever arrives meanwhile. */
+/** Pages through all blobs. The cursors come from the archive and stay valid while new blobs arrive. */
 export class Listing {
   readonly #body = part('listing-body', HTMLTableSectionElement);
   readonly #message = part('listing-message', HTMLParagraphElement);
@@ -15,7 +15,7 @@ export class Listing {
   readonly #newer = part('page-back', HTMLButtonElement);
   readonly #older = part('page-on', HTMLButtonElement);
   readonly #api: ArchiveApi;
-  /** Cursors of the pages up to this one; the first has none. */
+  /** Cursors of the pages up to the current one. The first page has none. */
   #way: (string | null)[] = [null];
   #next: string | null = null;
   #running: AbortController | null = null;
@@ -23,7 +23,7 @@ export class Listing {
   constructor(api: ArchiveApi) {
     this.#api = api;
     this.#order.addEventListener('change', () => this.start());
-    part('listing-anew', HTMLButtonElement).addEventListener('click', () => this.start());
+    part('listing-refresh', HTMLButtonElement).addEventListener('click', () => this.start());
     this.#older.addEventListener('click', () => {
       if (this.#next !== null) this.#go([...this.#way, this.#next]);
     });
@@ -32,7 +32,7 @@ export class Listing {
     });
   }
 
-  /** From the first page. */
+  /** Shows the first page. */
   start(): void {
     this.#go([null]);
   }
@@ -56,14 +56,16 @@ export class Listing {
       this.#next = page.textOrNull('next');
       body.replaceChildren(...records.map(row));
       message.textContent =
-        records.length === 0 ? 'There is nothing yet.' : `Page ${way.length}, as of ${dateAndClock(Date.now())}.`;
+        records.length === 0
+          ? 'The archive holds no blob yet.'
+          : `Page ${way.length}, as of ${dateAndClock(Date.now())}.`;
     } catch (error) {
       if (signal.aborted) return;
-      // What stands there is left: it says itself as of when it is.
+      // The rows of the last answer stay; their caption says when they were fetched.
       const says = error instanceof Error ? error.message : String(error);
       message.textContent = error instanceof Refused ? `${says} ${error.hint}` : `The archive does not answer: ${says}`;
     }
-    // A button that the focus is on stays where it is, and says that it does nothing now.
+    // The button keeps the focus and announces that it is disabled, which a disabled attribute would not allow.
     newer.setAttribute('aria-disabled', String(this.#way.length === 1));
     older.setAttribute('aria-disabled', String(this.#next === null));
   }

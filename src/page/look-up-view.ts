@@ -14,14 +14,14 @@ const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
 const OUTCOME_TONES: Readonly<Record<Outcome, string>> = { verified: 'good', 'not-verified': 'bad', pending: 'notice' };
 const OUTCOME_SIGNS: Readonly<Record<Outcome, string>> = { verified: '✓', 'not-verified': '✗', pending: '…' };
 
-/** What was verified, and no more. */
+/** Words for each proof level. */
 const LEVEL_WORDS: Readonly<Record<ProofLevel, string>> = {
   inclusion: 'bytes and inclusion',
   work: 'bytes, inclusion and work',
   chain: 'bytes, inclusion, work and chain',
 };
 
-/** Finds a blob by what somebody has of it, shows what the archive says, and checks it. */
+/** Looks up a blob by version hash or transaction id, shows the archive's record, and verifies it. */
 export class LookUpView {
   readonly #form = part('look-up-form', HTMLFormElement);
   readonly #input = part('look-up-input', HTMLInputElement);
@@ -31,21 +31,21 @@ export class LookUpView {
   readonly #refused: (refused: Refused) => void;
   #running: AbortController | null = null;
 
-  /** `refused` is told of a 401. */
+  /** Calls `refused` with each 401 answer. */
   constructor(api: ArchiveApi, refused: (refused: Refused) => void) {
     this.#api = api;
     this.#refused = refused;
     this.#form.addEventListener('submit', (event) => {
       event.preventDefault();
       const text = this.#input.value.trim();
-      // The address names it, so that it can be passed on; the same again is asked for again.
+      // The page's address contains the text, so that a person can share it. The same text again repeats the look-up.
       if (location.hash === `#/${text}`) void this.look(text);
       else location.hash = `#/${text}`;
     });
     window.addEventListener('hashchange', () => this.lookAtAddress());
   }
 
-  /** What the address of the page names. */
+  /** Looks up the text in the page's address. */
   lookAtAddress(): void {
     const text = /^#\/(.+)$/.exec(location.hash)?.[1];
     if (text === undefined) return;
@@ -83,7 +83,7 @@ export class LookUpView {
 
   #fail(error: unknown): void {
     if (error instanceof Refused) {
-      // The hint of a 503 is for programs: they are to ask again.
+      // The hint of a 503 tells programs to retry; a person reads the message only.
       const isPassing = error.status === 503;
       this.#say(isPassing ? error.message : `${error.message} ${error.hint}`, isPassing ? 'notice' : 'bad');
       if (error.status === 401) this.#refused(error);
@@ -102,7 +102,7 @@ export class LookUpView {
     );
   }
 
-  /** Only what was verified is given out. */
+  /** Offers verified bytes alone. */
   #download({ name }: Found, { bytes: verified }: CheckedBlob): HTMLElement {
     if (verified === null) return element('p', { class: 'quiet' }, 'There are no verified bytes to download.');
     const button = element('button', { type: 'button' }, `Download the ${bytes(verified.length)}`);
@@ -143,7 +143,7 @@ function verdictOf(checked: CheckedBlob): HTMLElement {
 
 function noRecord(): HTMLElement {
   const says =
-    'What answered is a reader without a catalog: it keeps no records and knows no transactions. An archiver shows states and replicas, and what a transaction commits to.';
+    'This reader has no catalog: it keeps no records and knows no transactions. An archiver shows states and replicas, and looks up transactions.';
   return element('p', { class: 'quiet' }, says);
 }
 

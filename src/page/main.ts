@@ -13,11 +13,11 @@ import { judge, type Verdict } from './model/verdict.ts';
 import type { PageBlock, PageWindow } from './model/window.ts';
 import { clock, counted } from './model/words.ts';
 import { legend, Picture } from './picture.ts';
-import { offerLooks } from './theme.ts';
+import { offerThemes } from './theme.ts';
 import { showTable, tableHead } from './window-table.ts';
 
-/** Puts the parts of the page together. */
-/** Puts the page together. */
+/** Builds the page from its parts. */
+/** Starts the page. */
 function startPage(): void {
   const token = new AccessToken();
   const api = new ArchiveApi(
@@ -89,13 +89,14 @@ function startPage(): void {
     if (isFirst) listing.start();
   }
 
-  /** What was seen stays, dimmed, and says as of when it was; nothing of it is called safe now. */
+  /** Dims the last window and shows when it was current. The verdict no longer says that anything is safe. */
   function showLost({ sinceMs, retryAtMs, why, last }: Extract<LiveState, { kind: 'lost' }>): void {
-    const asOf = last === null ? 'Nothing was seen yet.' : `What you see below is as of ${clock(last.at)}, not of now.`;
+    const asOf =
+      last === null ? 'The page has received no window yet.' : `The window below was current at ${clock(last.at)}.`;
     showVerdict({
       tone: 'unknown',
       title: `Connection lost since ${clock(sinceMs)}`,
-      detail: `${asOf} Whether anything is at risk cannot be told. (${why})`,
+      detail: `${asOf} The page cannot tell whether blobs are at risk. (${why})`,
     });
     const tell = () => {
       const seconds = Math.max(0, Math.ceil((retryAtMs - Date.now()) / 1_000));
@@ -105,7 +106,7 @@ function startPage(): void {
     countdown = setInterval(tell, 1_000);
   }
 
-  /** A stateless reader: look-up and verification, and what its own state says. */
+  /** Shows a stateless reader: look-up, verification and the reader's conditions. */
   async function showReader(): Promise<void> {
     showVerdict({
       tone: 'unknown',
@@ -123,7 +124,7 @@ function startPage(): void {
     }
   }
 
-  /** Read out when it changes, and only then. */
+  /** Screen readers announce the verdict when its text changes, and only then. */
   function showVerdict({ tone, title, detail }: Verdict): void {
     const verdict = part('verdict', HTMLElement);
     verdict.dataset['tone'] = tone;
@@ -144,7 +145,9 @@ function startPage(): void {
     const form = part('token-form', HTMLFormElement);
     const wasHidden = form.hidden;
     form.hidden = false;
-    part('token-message', HTMLParagraphElement).textContent = wasRefused ? 'That token is not accepted.' : '';
+    part('token-message', HTMLParagraphElement).textContent = wasRefused
+      ? 'The archive does not accept that token.'
+      : '';
     if (wasHidden) part('token', HTMLInputElement).focus();
   }
 
@@ -158,7 +161,7 @@ function startPage(): void {
   part('token-form', HTMLFormElement).addEventListener('submit', (event) => {
     event.preventDefault();
     const value = part('token', HTMLInputElement).value.trim();
-    // What a header cannot carry is no token.
+    // A token with characters that a header cannot carry would fail in `fetch`.
     if (/^[\x21-\x7e]+$/.test(value)) takeToken(value);
     else askForToken(true);
   });
@@ -172,7 +175,7 @@ function startPage(): void {
   });
   part('window-table-head', HTMLTableSectionElement).replaceChildren(tableHead());
   part('legend', HTMLUListElement).replaceChildren(...legend());
-  offerLooks(part('look', HTMLButtonElement));
+  offerThemes(part('theme', HTMLButtonElement));
   live.start();
   lookUpView.lookAtAddress();
 }

@@ -4,18 +4,18 @@ import { countStates, type MarkState, type PageBlock, type PageWindow, secondsLe
 import { count, counted, duration, STATE_WORDS } from './model/words.ts';
 
 /**
- * The window as a picture, and a slider over its blocks: keys, a click or a finger choose one, and what is chosen is told
- * in words. Without a choice it stays with the newest.
+ * The window as a picture, which is also a slider over the blocks: keys, clicks and touches choose a block. Screen
+ * readers hear the choice. Without a choice the newest block stays chosen.
  */
 export class Picture {
   readonly #stage = part('picture', HTMLDivElement);
   readonly #slider = part('blocks', HTMLInputElement);
-  /** Where it is told what does not fit into the picture. */
+  /** Element with the number of blocks that do not fit the picture. */
   readonly #hidden = part('not-drawn', HTMLSpanElement);
   readonly #choose: (block: PageBlock | null) => void;
   #window: PageWindow | null = null;
   #layout: PictureLayout | null = null;
-  /** Height of the chosen block; null: the newest, whichever it is. */
+  /** Height of the chosen block; null to follow the newest block. */
   #chosen: number | null = null;
 
   constructor(choose: (block: PageBlock | null) => void) {
@@ -53,7 +53,7 @@ export class Picture {
   }
 
   #take(height: number): void {
-    // The newest is not held on to: the next one follows it.
+    // Choosing the newest block means following the newest one.
     this.#chosen = height === this.#blocks.at(-1)?.height ? null : height;
     this.#draw();
     this.#tell();
@@ -88,7 +88,7 @@ export class Picture {
       ...background(layout),
       ...layout.columns.flatMap((column) => this.#column(column, layout)),
       ...slackLine(layout),
-      // Nothing lies over what somebody has to look at.
+      // Marks that need attention are drawn last, above all others.
       ...layout.columns.flatMap(({ marks }) => markPaths(marks.filter(({ state }) => !isCalm(state)))),
       ...foreground(layout),
     );
@@ -145,7 +145,7 @@ function background({ plotTop, plotBottom, plotLeft, plotRight, hours, prunedX }
   ];
 }
 
-/** One path for all marks of a column that are in one state. */
+/** Returns one path for each state, which holds all marks of a column in that state. */
 function markPaths(marks: readonly Mark[]): SVGElement[] {
   return [...Map.groupBy(marks, ({ state }) => state)].map(([state, same]) =>
     svg('path', { class: `mark ${state}`, 'data-count': same.length, d: same.map(outline).join('') }),
@@ -180,14 +180,14 @@ function foreground({ plotTop, plotBottom, heights, urgent, plotRight }: Picture
   ];
 }
 
-/** The whole of it in one sentence, for who does not see it. */
+/** One sentence for screen readers that describes the whole picture. */
 function describeWindow({ blocks, waiting }: PageWindow): string {
   const states = [...countStates(blocks)].map(([state, many]) => `${count(many)} ${STATE_WORDS[state]}`);
   const blobs = states.length === 0 ? 'no blobs' : states.join(', ');
   return `The window as a picture: ${counted(blocks.length, 'block')}; ${blobs}; ${count(waiting.blobs.length)} waiting for a block. The table below says the same.`;
 }
 
-/** One block in words. */
+/** One sentence that describes a block. */
 export function describeBlock(window: PageWindow, block: PageBlock): string {
   const left = secondsLeft(window, block);
   const states = [...countStates([block])].map(([state, many]) => `${many} ${STATE_WORDS[state]}`).join(', ');
@@ -197,7 +197,7 @@ export function describeBlock(window: PageWindow, block: PageBlock): string {
   return `Block ${count(block.height)}, ${block.isFinal ? 'final' : 'not final yet'}, ${blobs}${more}, ${time}`;
 }
 
-/** What the forms and colours mean. */
+/** The legend of shapes and colours. */
 export function legend(): HTMLElement[] {
   const states = ['final', 'stored', 'spooled', 'seen', 'at-risk', 'lost', 'withheld', 'custom'] as const;
   return [

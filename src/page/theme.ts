@@ -1,37 +1,39 @@
-const LOOKS = ['auto', 'light', 'dark'] as const;
-type Look = (typeof LOOKS)[number];
+const THEMES = ['auto', 'light', 'dark'] as const;
+type Theme = (typeof THEMES)[number];
 
-const KEY = 'holdfast-look';
-const WORDS: Readonly<Record<Look, string>> = { auto: 'Look: automatic', light: 'Look: light', dark: 'Look: dark' };
+const KEY = 'holdfast-theme';
+const WORDS: Readonly<Record<Theme, string>> = { auto: 'Theme: automatic', light: 'Theme: light', dark: 'Theme: dark' };
 
-/** As the system has it, unless the reader chose; the choice is kept on this machine. */
-export function offerLooks(button: HTMLButtonElement): void {
-  let look = remembered();
+/**
+ * Switches between the light and the dark theme. The browser keeps the choice; without one the system's theme applies.
+ */
+export function offerThemes(button: HTMLButtonElement): void {
+  let theme = remembered();
   const show = () => {
-    document.documentElement.dataset['look'] = look;
-    button.textContent = WORDS[look];
+    document.documentElement.dataset['theme'] = theme;
+    button.textContent = WORDS[theme];
   };
   button.addEventListener('click', () => {
-    look = LOOKS[(LOOKS.indexOf(look) + 1) % LOOKS.length] ?? 'auto';
-    remember(look);
+    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto';
+    remember(theme);
     show();
   });
   show();
 }
 
-function remembered(): Look {
+function remembered(): Theme {
   try {
     const kept = localStorage.getItem(KEY);
-    return LOOKS.find((look) => look === kept) ?? 'auto';
+    return THEMES.find((theme) => theme === kept) ?? 'auto';
   } catch {
     return 'auto';
   }
 }
 
-function remember(look: Look): void {
+function remember(theme: Theme): void {
   try {
-    localStorage.setItem(KEY, look);
+    localStorage.setItem(KEY, theme);
   } catch {
-    // Storage can be forbidden; the look then lasts as long as the page.
+    // The browser may forbid storage. The theme then lasts as long as the page.
   }
 }

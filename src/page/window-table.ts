@@ -4,7 +4,7 @@ import { count, duration, STATE_WORDS } from './model/words.ts';
 
 const COLUMNS: readonly MarkState[] = ['final', 'stored', 'spooled', 'seen', 'at-risk', 'lost', 'withheld', 'custom'];
 
-/** The same as the picture, as numbers; built only while it is open. */
+/** Shows the numbers of the picture as a table, built only while it is open. */
 export function showTable(details: HTMLDetailsElement, body: HTMLTableSectionElement, window: PageWindow): void {
   if (!details.open) return;
   const rows = window.blocks.toReversed().map((block) => {

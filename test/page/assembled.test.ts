@@ -15,7 +15,7 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
   });
   afterAll(shared.close);
 
-  test('a block that arrives is in the picture, without anybody asking', async () => {
+  test('the picture shows a new block without a reload', async () => {
     const scene = await (await Scene.create()).start();
     scene.mine(4, 5);
     await scene.caughtUp();
@@ -27,19 +27,19 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
     scene.mine(1, 3);
     const height = scene.node.chain.tip.height;
     await page.locator(`#blocks[max="${height}"]`).waitFor({ state: 'attached' });
-    // It follows the newest block, and names its blobs.
+    // The picture follows the newest block and names its blobs.
     await page.locator(`.chosen[data-height="${height}"]`).waitFor({ state: 'attached' });
     await page.locator('#block .chips li').nth(2).waitFor();
     await page.locator('#block').getByText('stored').nth(2).waitFor();
     expect(await page.locator('#block .chips li').count()).toBe(3);
-    // Finality comes with the next block's lock, by itself as well.
+    // The next block brings a ChainLock, which makes the block final.
     await page.locator('#blocks').press('ArrowLeft');
     await page.locator('#block').getByText('stored, final').first().waitFor();
     await watched.screenshot('live');
     watched.expectQuiet();
   });
 
-  test('each name of a blob finds it, and the browser verifies bytes and inclusion', async () => {
+  test('a look-up finds each name of a blob, and the browser verifies bytes and inclusion', async () => {
     const scene = await (await Scene.create()).start();
     scene.mine(3, 3);
     await scene.caughtUp();
@@ -75,11 +75,11 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
     expect(new Uint8Array(await readFile(file))).toEqual(blake.bytes);
     await watched.screenshot('verified');
     await watched.expectAccessible();
-    // A transaction id is no version hash: that is asked first, and the browser notes the 404.
+    // The page tries the text as a version hash first, and the browser logs its 404.
     watched.expectQuiet(/status of 404/);
   });
 
-  test('what is not final has verified bytes and no proof yet, which is neither yes nor no', async () => {
+  test('a blob that is not final has verified bytes, and its proof is pending', async () => {
     const scene = await (await Scene.create({ node: { chainLocks: { kind: 'none' } } })).start();
     scene.mine(2, 1);
     await scene.caughtUp();
@@ -87,11 +87,11 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
     expect(await watched.outcome()).toBe('pending');
     expect(await watched.text('.check')).toContain('No occurrence of it is final yet');
     expect(await watched.page.getByRole('button', { name: /^Download/ }).count()).toBe(1);
-    // The browser itself notes each 503 on its console.
+    // The browser logs each 503 on its console.
     watched.expectQuiet(/status of 503/);
   });
 
-  test('what does not exist, and what is no name at all, is told so', async () => {
+  test('a look-up reports an unknown hash and a malformed name', async () => {
     const scene = await (await Scene.create()).start();
     scene.mine(2, 1);
     await scene.caughtUp();
@@ -111,7 +111,7 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
     watched.expectQuiet(/status of 404/);
   });
 
-  test('a listing of more than a page is walked there and back', async () => {
+  test('the listing pages forward and back', async () => {
     const scene = await (await Scene.create()).start();
     scene.mine(5, 9);
     await scene.caughtUp();
@@ -126,13 +126,13 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
     await page.getByText('Page 1, as of').waitFor();
     const pages = [await hashes()];
     for (const number of [2, 3]) {
-      await page.getByRole('button', { name: 'Further' }).click();
+      await page.getByRole('button', { name: 'Next' }).click();
       await page.getByText(`Page ${number}, as of`).waitFor();
       pages.push(await hashes());
     }
     expect(pages.flat().toSorted()).toEqual(scene.blobs.map(({ versionHash }) => versionHash).toSorted());
     expect(pages.map((one) => one.length)).toEqual([20, 20, 5]);
-    expect(await page.getByRole('button', { name: 'Further' }).getAttribute('aria-disabled')).toBe('true');
+    expect(await page.getByRole('button', { name: 'Next' }).getAttribute('aria-disabled')).toBe('true');
     await page.getByRole('button', { name: 'Back' }).click();
     await page.getByText('Page 2, as of').waitFor();
     expect(await hashes()).toEqual(pages[1]);

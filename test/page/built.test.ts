@@ -15,7 +15,7 @@ registerHooks({
 });
 `;
 
-test('from source, the page is there at the first asking', async () => {
+test('a daemon from source serves the page on the first request', async () => {
   const node = await startNode();
   const { client } = await startArchive({ dataDir: temporaryFolder(), node });
   const index = await client.get('/');
@@ -25,7 +25,7 @@ test('from source, the page is there at the first asking', async () => {
   for (const file of files) expect((await client.get(`/${file}`)).status, file).toBe(200);
 });
 
-test('where it cannot be built, the daemon starts and archives all the same, and says why in its log', async () => {
+test('a daemon whose page cannot be built starts, archives, and logs the reason', async () => {
   const hooks = join(temporaryFolder(), 'without-esbuild.mjs');
   writeFileSync(hooks, WITHOUT_ESBUILD);
   const node = await startNode();

@@ -19,13 +19,13 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** A suite that needs a real browser. */
+/** Declares a suite that needs a real browser. */
 export const describeInBrowser = describeWhere(chromiumPath() !== null, 'no Chromium is here; set CHROMIUM_PATH');
 
 export async function launchChromium(atEnd: AtEnd): Promise<Browser> {
   const executablePath = chromiumPath();
   if (executablePath === null) throw new Error('No Chromium is here to look at the page: apt-get install chromium.');
-  // Containers give a browser no namespaces of its own; the pages are ours.
+  // A container gives the browser no namespaces, so its sandbox is off. It loads pages of this repository only.
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
   atEnd(() => browser.close());
   return browser;

@@ -6,7 +6,7 @@ import { SharedByTests } from '../cleanup.ts';
 import { blobOf, bytesOf, HEALTHY, recordOf } from '../http/fake-archive-view.ts';
 import { windowBlob, windowBlock } from '../http/fake-window-view.ts';
 import { type Browser, describeInBrowser, launchChromium } from './chromium.ts';
-import { drawnArchive } from './drawn-archive.ts';
+import { fakeArchive } from './fake-archive.ts';
 import { WatchedPage } from './watched-page.ts';
 
 const shared = new SharedByTests();
@@ -24,14 +24,14 @@ const EVIL = [
 const all = EVIL.join(' ');
 const TOKEN = 'a-token-that-reads';
 
-describeInBrowser('what comes from elsewhere', () => {
+describeInBrowser('hostile data', () => {
   beforeAll(async () => {
     browser = await launchChromium(shared.atEnd);
   });
   afterAll(shared.close);
 
-  test('is text, wherever it is shown: nothing of it runs', async () => {
-    const { view, window, tell, url } = await drawnArchive();
+  test('hostile text is shown as text everywhere, and nothing of it runs', async () => {
+    const { view, window, tell, url } = await fakeArchive();
     const blob = view.add(blobOf(bytesOf(200)));
     const evil: ContentRecord = {
       ...recordOf(blob),
@@ -76,8 +76,8 @@ describeInBrowser('what comes from elsewhere', () => {
     watched.expectQuiet(/status of (404|503)/);
   });
 
-  test.each(EVIL)('an address with %j in it is looked up as text, and refused', async (evil) => {
-    const { window, url } = await drawnArchive();
+  test.each(EVIL)('a look-up treats an address with %j in it as text and refuses it', async (evil) => {
+    const { window, url } = await fakeArchive();
     window.show([windowBlock(7)]);
     const watched = await WatchedPage.open(browser, url, { at: `/#/${evil}` });
     await watched.page.locator('#look-up-message.bad').waitFor();
@@ -85,8 +85,8 @@ describeInBrowser('what comes from elsewhere', () => {
     watched.expectQuiet();
   });
 
-  test('a problem, or a page of a proxy, is told as text', async () => {
-    const { window, url } = await drawnArchive();
+  test('the page shows a problem document, or the page of a proxy, as text', async () => {
+    const { window, url } = await fakeArchive();
     window.show([windowBlock(7)]);
     const watched = await WatchedPage.open(browser, url);
     const { page } = watched;
@@ -108,8 +108,8 @@ describeInBrowser('what comes from elsewhere', () => {
     watched.expectQuiet(/status of (404|500|502)/);
   });
 
-  test('an answer of another form, or in words of a later version, is never shown as good', async () => {
-    const { window, url } = await drawnArchive();
+  test('an answer of another shape, or with words of a later version, is never shown as good', async () => {
+    const { window, url } = await fakeArchive();
     window.show([windowBlock(7, [windowBlob(1)], true)]);
     const watched = await WatchedPage.open(browser, url);
     const { page } = watched;
@@ -128,14 +128,14 @@ describeInBrowser('what comes from elsewhere', () => {
       await page.reload();
       await watched.is('lost');
       expect(await watched.text('#verdict')).toContain('Connection lost since');
-      expect(await watched.text('#verdict')).toContain('cannot be told');
+      expect(await watched.text('#verdict')).toContain('cannot tell whether blobs are at risk');
     }
     watched.expectQuiet();
   });
 
-  test('where reading takes a token, the page asks for one, and keeps it for this tab alone', async () => {
+  test('the page asks for a token when reading needs one, and the tab alone keeps it', async () => {
     const hash = createHash('sha256').update(TOKEN).digest('hex');
-    const { view, window, url } = await drawnArchive({ readTokens: TokenList.parse(`sha256:${hash}`, 'tokens') });
+    const { view, window, url } = await fakeArchive({ readTokens: TokenList.parse(`sha256:${hash}`, 'tokens') });
     const blob = view.add(blobOf(bytesOf(200)));
     window.show([windowBlock(7)]);
     const watched = await WatchedPage.open(browser, url);
@@ -146,10 +146,10 @@ describeInBrowser('what comes from elsewhere', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('token');
     await page.keyboard.type('wrong');
     await page.keyboard.press('Enter');
-    await page.getByText('That token is not accepted.').waitFor();
+    await page.getByText('The archive does not accept that token.').waitFor();
     await page.locator('#token').fill('no header\ncan carry this ü');
     await page.keyboard.press('Enter');
-    await page.getByText('That token is not accepted.').waitFor();
+    await page.getByText('The archive does not accept that token.').waitFor();
     await page.locator('#token').fill(TOKEN);
     await page.keyboard.press('Enter');
     await watched.is('live');

@@ -17,7 +17,7 @@ describeInBrowser('a daemon that goes away and comes back', () => {
   afterAll(shared.close);
 
   test.each(['SIGKILL', 'SIGTERM'] as const)(
-    'by %s: told at once, nothing old looks new, and it goes on by itself',
+    'the page shows a loss of connection by %s at once, ages the old window, and recovers by itself',
     async (signal) => {
       const node = await startNode({ workload: null });
       const setup = { dataDir: temporaryFolder(), node, env: { HOLDFAST_HTTP_PORT: String(await freePort()) } };
@@ -33,7 +33,7 @@ describeInBrowser('a daemon that goes away and comes back', () => {
       await daemon.ended;
       await watched.is('lost');
       expect(await watched.text('#verdict')).toMatch(/Connection lost since \d\d:\d\d:\d\d/);
-      expect(await watched.text('#verdict')).toMatch(/What you see below is as of \d\d:\d\d:\d\d, not of now/);
+      expect(await watched.text('#verdict')).toMatch(/The window below was current at \d\d:\d\d:\d\d/);
       expect(await page.locator('#verdict').getAttribute('data-tone')).toBe('unknown');
       expect(await watched.text('#connection')).toMatch(/^not connected/);
       expect(await page.evaluate("getComputedStyle(document.querySelector('.live-only')).filter")).toBe('grayscale(1)');

@@ -5,7 +5,7 @@ import { blobOf, bytesOf, FakeArchiveView, HEALTHY } from '../http/fake-archive-
 import { windowBlob, windowBlock } from '../http/fake-window-view.ts';
 import { testOptions } from '../http/harness.ts';
 import { type Browser, describeInBrowser, launchChromium } from './chromium.ts';
-import { drawnArchive, fullWindow, PAGE } from './drawn-archive.ts';
+import { fakeArchive, fullWindow, PAGE } from './fake-archive.ts';
 import { WatchedPage } from './watched-page.ts';
 
 const shared = new SharedByTests();
@@ -20,14 +20,14 @@ const CONDITION = {
   blocksReadiness: false,
 };
 
-describeInBrowser('what an operator sees', () => {
+describeInBrowser('the view of an operator', () => {
   beforeAll(async () => {
     browser = await launchChromium(shared.atEnd);
   });
   afterAll(shared.close);
 
-  test('a full window, all well: one look says so', async () => {
-    const { window, url } = await drawnArchive();
+  test('a full healthy window gives a good verdict', async () => {
+    const { window, url } = await fakeArchive();
     const blocks = fullWindow();
     window.show(blocks, { waiting: { blobs: [windowBlob(1, 'spooled'), windowBlob(2, 'seen')], hasMore: false } });
     const watched = await WatchedPage.open(browser, url);
@@ -43,8 +43,8 @@ describeInBrowser('what an operator sees', () => {
     watched.expectQuiet();
   });
 
-  test('blobs at risk, losses and what is withheld stand out, and the table says the same', async () => {
-    const { window, tell, url } = await drawnArchive();
+  test('blobs at risk, lost and withheld stand out, and the table agrees', async () => {
+    const { window, tell, url } = await fakeArchive();
     const blocks = fullWindow(150, 20, (block, blob) => {
       if (block === 20 && blob < 3) return 'at-risk';
       if (block === 3 && blob === 1) return 'lost';
@@ -70,7 +70,7 @@ describeInBrowser('what an operator sees', () => {
     await watched.is('live');
     expect(await watched.page.locator('#verdict').getAttribute('data-tone')).toBe('bad');
     expect(await watched.text('#verdict')).toContain('3 blobs are at risk');
-    expect(await watched.text('#verdict')).toContain('can be pruned in 41 min');
+    expect(await watched.text('#verdict')).toContain('prune the most urgent missing blob in 41 min');
     expect(await watched.page.title()).toBe('✗ 3 blobs are at risk · Holdfast');
     expect(await watched.page.locator('#picture .mark.at-risk').getAttribute('data-count')).toBe('3');
     expect(await watched.page.locator('#picture .flag').count()).toBe(2);
@@ -82,8 +82,8 @@ describeInBrowser('what an operator sees', () => {
     watched.expectQuiet();
   });
 
-  test('what cannot be told is not called good', async () => {
-    const { window, tell, url } = await drawnArchive();
+  test('an unknown state is not called good', async () => {
+    const { window, tell, url } = await fakeArchive();
     window.show(fullWindow(20, 4));
     const watched = await WatchedPage.open(browser, url);
     const title = watched.page.locator('#verdict-title');
@@ -91,7 +91,7 @@ describeInBrowser('what an operator sees', () => {
     tell({ node: { ...HEALTHY.node, reachable: false } });
     await title.getByText('Cannot tell: the node does not answer').waitFor();
     tell({ chain: { ...HEALTHY.chain, lagBlocks: 7 } });
-    await title.getByText('Cannot tell yet: the chain is not walked to its end').waitFor();
+    await title.getByText('Cannot tell yet: Holdfast has not caught up with the chain').waitFor();
     tell({ conditions: [{ ...CONDITION, severity: 'error', blocksReadiness: true }] });
     await title.getByText('The archive is not ready').waitFor();
     tell({ conditions: [CONDITION] });
@@ -104,8 +104,8 @@ describeInBrowser('what an operator sees', () => {
     watched.expectQuiet();
   });
 
-  test('dark where the system is dark, and as the reader chooses after that', async () => {
-    const { window, tell, url } = await drawnArchive();
+  test('the theme follows the system until the reader chooses one', async () => {
+    const { window, tell, url } = await fakeArchive();
     window.show(
       fullWindow(150, 20, (block, blob) => (block === 30 && blob === 2 ? 'at-risk' : 'stored')),
       { atRisk: 1 },
@@ -117,9 +117,9 @@ describeInBrowser('what an operator sees', () => {
     expect(await watched.page.evaluate(ground)).toBe('rgb(16, 20, 19)');
     await watched.screenshot('at-risk-dark');
     await watched.expectAccessible();
-    const button = watched.page.getByRole('button', { name: 'Look:' });
+    const button = watched.page.getByRole('button', { name: 'Theme:' });
     await button.click();
-    expect(await button.innerText()).toBe('Look: light');
+    expect(await button.innerText()).toBe('Theme: light');
     expect(await watched.page.evaluate(ground)).toBe('rgb(244, 245, 243)');
     await watched.page.reload();
     await watched.is('live');
@@ -129,8 +129,8 @@ describeInBrowser('what an operator sees', () => {
     watched.expectQuiet();
   });
 
-  test('on a phone nothing runs out of the page, and a finger chooses a block', async () => {
-    const { view, window, tell, url } = await drawnArchive();
+  test('a phone shows the page without horizontal scrolling, and a touch chooses a block', async () => {
+    const { view, window, tell, url } = await fakeArchive();
     const blob = view.add(blobOf(bytesOf(300)));
     window.show(fullWindow(), { blocksNotDrawn: 80 });
     tell({ conditions: [{ ...CONDITION, message: `A word without an end: ${'x'.repeat(300)}` }] });
@@ -156,8 +156,8 @@ describeInBrowser('what an operator sees', () => {
     watched.expectQuiet(/status of (404|503)/);
   });
 
-  test('without a mouse: every part is reached and used by keys, and the focus is seen', async () => {
-    const { view, window, url } = await drawnArchive();
+  test('the keyboard reaches every part, and the focus is visible', async () => {
+    const { view, window, url } = await fakeArchive();
     const blob = view.add(blobOf(bytesOf(300)));
     window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2), windowBlob(3)])]);
     const watched = await WatchedPage.open(browser, url);
@@ -176,7 +176,7 @@ describeInBrowser('what an operator sees', () => {
       expect(outline, name).not.toBe('none');
       reached.push(name);
     }
-    expect(reached.slice(0, 3)).toEqual(['Skip to look-up', 'look', 'blocks']);
+    expect(reached.slice(0, 3)).toEqual(['Skip to look-up', 'theme', 'blocks']);
     for (const part of [
       'look-up-input',
       'order',
@@ -195,7 +195,7 @@ describeInBrowser('what an operator sees', () => {
     );
     await page.keyboard.press('End');
     expect(await page.locator('#blocks').getAttribute('aria-valuetext')).toContain('Block 8, not final yet, 2 blobs');
-    // The focus stays on the blob that it is on while the window changes around it.
+    // The focus stays on its blob while the window around it changes.
     await page.locator('#block .chips a').nth(1).focus();
     const key = await page.locator('#block .chips a').nth(1).getAttribute('data-key');
     window.show([
@@ -217,7 +217,7 @@ describeInBrowser('what an operator sees', () => {
     watched.expectQuiet(/status of (404|503)/);
   });
 
-  test('a reader without a chain looks up and verifies, and says that it has no window', async () => {
+  test('a reader without a chain looks up, verifies, and says that it has no window', async () => {
     const view = new FakeArchiveView();
     const blob = view.add(blobOf(bytesOf(500)));
     const noProof = {
@@ -243,9 +243,9 @@ describeInBrowser('what an operator sees', () => {
     await watched.page.getByText(CONDITION.message).waitFor();
     expect(await watched.lookUp(blob.versionHash)).toBe('pending');
     expect(await watched.text('#look-up-result')).toContain('their keccak256 is the version hash');
-    expect(await watched.text('#look-up-result')).toContain('a reader without a catalog: it keeps no records');
+    expect(await watched.text('#look-up-result')).toContain('This reader has no catalog: it keeps no records');
     await watched.screenshot('reader');
-    // The chain's own form of the name says the hash type, and finds it all the same.
+    // The chain's own form of the name carries the hash type, and finds the blob too.
     const other = view.add(blobOf(bytesOf(501), 'blake2s256'));
     expect(await watched.lookUp(`01${other.versionHash}`)).toBe('pending');
     expect(await watched.text('#look-up-result')).toContain('their blake2s256 is the version hash');

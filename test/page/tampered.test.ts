@@ -12,7 +12,7 @@ let browser: Browser;
 const PROOF = z.object({ records: z.array(z.record(z.string(), z.unknown())) });
 type Records = z.output<typeof PROOF>['records'];
 
-/** A final blob, another one, and the page between whose requests and answers a test stands. */
+/** Starts a page with a final blob and another one. The test alters the answers on their way to the page. */
 async function tamperedScene() {
   const scene = await (await Scene.create()).start();
   scene.mine(3, 2);
@@ -95,16 +95,16 @@ const LIES: readonly [string, string, Tamper][] = [
   ['the other hash type', PROOFS, field('hashType', (type) => (type === 'keccak256' ? 'blake2s256' : 'keccak256'))],
 ];
 
-describeInBrowser('an archive, or somebody between, that lies', () => {
+describeInBrowser('a lying archive or proxy', () => {
   beforeAll(async () => {
     browser = await launchChromium(shared.atEnd);
   });
   afterAll(shared.close);
 
-  test('is never believed: each lie is told as not verified, and wrong bytes are not given out', async () => {
+  test('each lie of an archive is not verified, and wrong bytes are not offered', async () => {
     const { scene, watched, blob, other } = await tamperedScene();
     const { page } = watched;
-    // The same again without a lie: what follows is not refused for another reason.
+    // The same look-up without the lie succeeds, so the later refusal has no other reason.
     for (const name of [blob.versionHash, blob.txid]) expect(await watched.lookUp(name)).toBe('verified');
     for (const [lie, where, tamper] of LIES) {
       await page.route(where, (route) => tamper(route, { blob, other, url: scene.url }));
@@ -121,7 +121,7 @@ describeInBrowser('an archive, or somebody between, that lies', () => {
     watched.expectQuiet(/status of 404/);
   });
 
-  test('of two occurrences that are called final, both are to be proven', async () => {
+  test('both of two final occurrences must be proven', async () => {
     const { scene, watched, blob } = await tamperedScene();
     scene.node.submitBlob(blob.bytes, { hashType: blob.hashType });
     scene.mine(3);
@@ -138,9 +138,10 @@ describeInBrowser('an archive, or somebody between, that lies', () => {
     watched.expectQuiet();
   });
 
-  test('a transaction that was asked for is to be proven itself, whatever its blob has besides', async () => {
+  test('a transaction from a look-up must itself be proven, whatever other occurrences its blob has', async () => {
     const { watched, blob, other } = await tamperedScene();
-    // The archive answers for the other transaction with this one's content, which it proves well.
+    // The archive answers the look-up of the other transaction with this transaction's content, which it proves
+    // correctly.
     await watched.page.route(`**/v1/transactions/${other.txid}`, async (route) => {
       const answer = await route.fetch();
       const body = {
@@ -155,7 +156,7 @@ describeInBrowser('an archive, or somebody between, that lies', () => {
     watched.expectQuiet(/status of 404/);
   });
 
-  test('the record of another blob, or none that can be read, is not shown', async () => {
+  test('an unreadable record, and the record of another blob, are not shown', async () => {
     const { watched, blob, other } = await tamperedScene();
     const { page } = watched;
     for (const body of ['{}', '[]', 'null', '"text"', `{"versionHash":"${other.versionHash}"}`]) {

@@ -16,12 +16,12 @@ const violations = z.array(
   z.object({ id: z.string(), help: z.string(), nodes: z.array(z.object({ html: z.string() })) }),
 );
 
-/** A page in a context of its own, and everything that it did besides what was asked of it. */
+/** A page in its own browser context that records everything it does. */
 export class WatchedPage {
   readonly page: Page;
-  /** Errors and warnings of the console (of the content security policy too), uncaught errors, dialogs. */
+  /** Console errors and warnings (the content security policy's too), uncaught errors, dialogs. */
   readonly complaints: string[] = [];
-  /** Addresses that are not of the archive. */
+  /** Requested addresses outside the archive. */
   readonly strayed: string[] = [];
 
   private constructor(page: Page, url: string) {
@@ -50,7 +50,7 @@ export class WatchedPage {
     return watched;
   }
 
-  /** Waits until the page says of itself that it is so: `live`, `lost`, `no-window`, `needs-token`. */
+  /** Waits until the page declares the state: `live`, `lost`, `no-window`, `needs-token`. */
   async is(live: string): Promise<void> {
     await this.page.locator(`html[data-live="${live}"]`).waitFor();
   }
@@ -59,16 +59,16 @@ export class WatchedPage {
     return await this.page.locator(selector).innerText();
   }
 
-  /** Looks something up as a person does, and waits for the verdict. */
+  /** Types a text as a person does, and waits for the verdict. */
   async lookUp(text: string): Promise<string | null> {
-    // Else the verdict of the look-up before is there until the page has begun with this one.
+    // The previous verdict is removed, so that the test cannot read it by mistake.
     await this.page.locator('#look-up-result').evaluate('(result) => result.replaceChildren()');
     await this.page.locator('#look-up-input').fill(text);
     await this.page.getByRole('button', { name: 'Look up' }).click();
     return await this.outcome();
   }
 
-  /** `verified`, `not-verified`, `pending`. */
+  /** Outcome of the look-up: `verified`, `not-verified` or `pending`. */
   async outcome(): Promise<string | null> {
     const check = this.page.locator('.check');
     await check.waitFor();
@@ -80,7 +80,7 @@ export class WatchedPage {
     await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
   }
 
-  /** What axe-core finds wrong for people who see, hear or move otherwise. */
+  /** Expects axe-core to find no accessibility violation. */
   async expectAccessible(): Promise<void> {
     const found = await this.page.evaluate(
       `(() => { const module = undefined; ${AXE}; })(); axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`,
@@ -88,7 +88,7 @@ export class WatchedPage {
     expect(violations.parse(found)).toEqual([]);
   }
 
-  /** Nothing was complained of, nothing asked for elsewhere. `but`: what the test itself brought about. */
+  /** Expects no complaint and no request to another server. `but` matches complaints that the test caused. */
   expectQuiet(but: RegExp = /^$/): void {
     expect(this.complaints.filter((one) => !but.test(one))).toEqual([]);
     expect(this.strayed).toEqual([]);

@@ -1,9 +1,9 @@
 import { Fields } from './fields.ts';
 
-/** What the archive answered instead of what was asked for. */
+/** An answer with an error status. */
 export class Refused extends Error {
   readonly status: number;
-  /** Stable; empty where the answer was none of the archive's. */
+  /** Problem code of the archive; empty when a proxy answered. */
   readonly code: string;
   readonly hint: string;
 
@@ -22,7 +22,10 @@ export interface AskOptions {
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Asks the archive that served this page. Paths are relative, so that it may live below a path of a proxy. */
+/**
+ * Sends requests to the archive that served this page. Paths are relative, so the archive may lie below a path of a
+ * proxy.
+ */
 export class ArchiveApi {
   readonly #fetch: Fetch;
   readonly #base: string;
@@ -34,12 +37,12 @@ export class ArchiveApi {
     this.#fetch = fetcher;
   }
 
-  /** @throws Refused; TypeError where nobody answers */
+  /** @throws Refused for an error status; TypeError when no server answers */
   async ask(path: string, { signal, headers = {} }: AskOptions = {}): Promise<Response> {
     const token = this.#token();
     const answer = await this.#fetch(`${this.#base}${path}`, {
       headers: { ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
-      // Every answer is the archive's own of now, or bytes that are hashed here: no cache is asked.
+      // The browser cache is bypassed: the page shows the archive's current state, and hashes bytes itself.
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',

@@ -16,32 +16,32 @@ import { Fields } from './fields.ts';
 import { type Found, pathOf } from './look-up.ts';
 import { counted } from './words.ts';
 
-/** `pending`: it cannot be shown yet, which is neither yes nor no. */
+/** `pending`: the check cannot succeed or fail yet. */
 export type Outcome = 'verified' | 'not-verified' | 'pending';
 
 export interface CheckStep {
   readonly outcome: Outcome;
   readonly title: string;
   readonly says: string;
-  /** What a proof shows that holds. */
+  /** Level that a valid proof reaches. */
   readonly level?: ProofLevel;
 }
 
 export interface CheckedBlob {
-  /** The worst of the steps. */
+  /** The worst outcome of all steps. */
   readonly outcome: Outcome;
   readonly steps: readonly CheckStep[];
   /**
-   * What every proof shows; null: not all of them show anything. `work` takes as much as a header of the main network
-   * costs. `chain` is never shown here: this page has neither a node nor headers of its own.
+   * Lowest level that every proof reaches; null when some proof reaches none. `work` requires the work of a main
+   * network header. The page never reaches `chain`, because it has neither a node nor headers.
    */
   readonly level: ProofLevel | null;
-  /** Bytes that hash to the name that was asked for; null: there are none. Nothing else is ever given out. */
+  /** Bytes that hash to the requested name; null when the archive gave none. The page never offers other bytes. */
   readonly bytes: Uint8Array<ArrayBuffer> | null;
   readonly hashType: HashType | null;
 }
 
-/** Fetches bytes and proofs, and checks both here: the archive's word counts for nothing. */
+/** Fetches bytes and proofs and verifies both in the browser, without trust in the archive. */
 export async function checkBlob(found: Found, api: ArchiveApi, signal: AbortSignal): Promise<CheckedBlob> {
   const path = `v1/blobs/${pathOf(found.name)}`;
   const fetched = await attempt(() => api.bytes(path, { signal }));
@@ -64,18 +64,18 @@ function checkBytes(name: NamedHash, bytes: Uint8Array): { step: CheckStep; hash
     const says = `${counted(bytes.length, 'byte')}, hashed in this browser: their ${verified.hashType} is the version hash.`;
     return { step: { outcome: 'verified', title: 'Bytes', says }, hashType: verified.hashType };
   }
-  const says = `The ${counted(bytes.length, 'byte')} that came do not hash to the version hash. They are not given out.`;
+  const says = `The ${counted(bytes.length, 'byte')} from the archive do not hash to the version hash. The page does not offer them.`;
   return { step: { outcome: 'not-verified', title: 'Bytes', says }, hashType: null };
 }
 
-interface Wanted {
+interface ProofTarget {
   readonly name: { readonly hashType: HashType; readonly versionHash: string };
   readonly txid: TxId | null;
   readonly record: Found['record'];
 }
 
-/** A step for each proof, and for what should have one and has not. */
-function checkProofs({ name, txid, record }: Wanted, bytes: Uint8Array, answer: unknown): CheckStep[] {
+/** Returns one step for each proof, and one for each final occurrence without a proof. */
+function checkProofs({ name, txid, record }: ProofTarget, bytes: Uint8Array, answer: unknown): CheckStep[] {
   let records: OccurrenceRecord[];
   try {
     records = Fields.of(answer, 'proof').list('records', decodeOccurrenceRecord);
@@ -106,15 +106,15 @@ function checkProof(bytes: Uint8Array, proof: OccurrenceRecord): CheckStep {
   const verdict = verifyOccurrence(bytes, proof);
   if (!verdict.ok) return notVerified(title, verdict.says);
   const { work, isMain } = judgeOnAnyNetwork(proof);
-  // A header that came without its merge-mining data shows no work, and nothing against it.
+  // A header without its merge-mining data shows no work, but it is not invalid either.
   if (work.kind === 'refused' && work.code !== 'verify/merge-mining-missing') return notVerified(title, work.says);
   const level = isMain && work.kind === 'enough' ? 'work' : 'inclusion';
   return { outcome: 'verified', title, says: `${verdict.says} ${work.says}`, level };
 }
 
 /**
- * By the rules of the first network that accepts the header; else by those of the main network. The archive's word on
- * its network would count for nothing, and the work of any other network is told, and counts for nothing.
+ * Judges the header by the rules of the first network that accepts it, or else of the main network. The archive's own
+ * claim about its network is ignored. Work on a test network is shown but does not count.
  */
 function judgeOnAnyNetwork(proof: OccurrenceRecord): { work: WorkVerdict; isMain: boolean } {
   for (const name of CHAIN_NAMES) {
@@ -124,7 +124,7 @@ function judgeOnAnyNetwork(proof: OccurrenceRecord): { work: WorkVerdict; isMain
   return { work: judgeWork(proof), isMain: true };
 }
 
-/** Records are kept of the first sixteen, which is as many as the first page of occurrences names. */
+/** An archive keeps occurrence records of the first sixteen occurrences, which are those of the first page. */
 function finalTransactions(record: Found['record']): string[] {
   return (record?.occurrences ?? []).filter(({ state }) => state === 'final').map((one) => one.txid);
 }
@@ -146,9 +146,11 @@ function refusedBlob(title: string, refused: Refused): CheckedBlob {
   return worst([stepOfRefusal(title, refused)], null, null);
 }
 
-/** 503 is "ask again", and says nothing against what was asked for; all else is a no. */
+/**
+ * Maps an error status to a step. A 503 asks for a retry and is no evidence against the blob; any other status is a no.
+ */
 function stepOfRefusal(title: string, { status, message, hint }: Refused): CheckStep {
-  // The hint of such an answer is for programs: they are to ask again.
+  // The hint of such an answer tells programs to retry; a person reads the message only.
   if (status === 503 || status === 429) return { outcome: 'pending', title, says: message };
   return notVerified(title, `${message} ${hint}`.trim());
 }

@@ -5,12 +5,12 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Nothing that this archive sends is larger; what goes on without an end is no event. */
-const MOST_CHARS = 32 * 1_048_576;
+/** Largest event in characters. The archive sends no larger one, and an event must not fill the memory. */
+const MAX_CHARS = 32 * 1_048_576;
 
 /**
- * Reads events as the HTML standard has them (9.2.6), off a stream that a token could be sent for. Throws when nothing
- * comes for `silenceMs`: then the connection is broken, whatever it says itself.
+ * Parses server-sent events as in the HTML standard, section 9.2.6. `EventSource` cannot send a token; `fetch` can.
+ * Throws when no byte arrives for `silenceMs` milliseconds: the connection is then broken.
  */
 export async function* readEvents(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
@@ -25,7 +25,7 @@ export async function* readEvents(
       if (done) return;
       const arrived = `${text}${value}`.split(/\r\n|\n|\r(?!$)/);
       text = arrived.pop() ?? '';
-      if (text.length > MOST_CHARS) throw new Error('An event has no end.');
+      if (text.length > MAX_CHARS) throw new Error('An event has no end.');
       for (const line of arrived) {
         if (line !== '') {
           lines.push(line);

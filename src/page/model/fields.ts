@@ -1,10 +1,13 @@
-/** An answer that does not have the form that it must have; nothing of it is shown. */
+/** An answer of the wrong shape. The page shows nothing of it. */
 export class UnexpectedAnswer extends Error {}
 
-/** Characters that are not seen, or turn those around them: whoever writes a name could make it look like another. */
+/**
+ * Invisible characters and characters that change the text direction. A hostile name could use them to look like
+ * another name.
+ */
 const UNSEEN = /[\p{Cc}\p{Bidi_C}\u2028\u2029]/gu;
 
-/** Reads what came from outside, field by field. Each method throws `UnexpectedAnswer`. */
+/** Decodes an object field by field. Each method throws `UnexpectedAnswer`. */
 export class Fields {
   readonly #fields: ReadonlyMap<string, unknown>;
   readonly #where: string;
@@ -23,7 +26,7 @@ export class Fields {
     return this.#fields.has(name);
   }
 
-  /** Fit to be shown. */
+  /** Text without invisible characters. */
   text(name: string): string {
     const value = this.#fields.get(name);
     if (typeof value === 'string') return value.replace(UNSEEN, '\uFFFD');
@@ -50,7 +53,7 @@ export class Fields {
     throw this.#unexpected(name, 'true or false');
   }
 
-  /** A later version may know words that this page does not: they are shown as unknown, never as something better. */
+  /** A word of a fixed list. A later version of the archive may send an unknown word; the result is then `unknown`. */
   word<Word extends string>(name: string, words: readonly Word[]): Word | 'unknown' {
     const text = this.text(name);
     return words.find((word) => word === text) ?? 'unknown';
@@ -70,7 +73,7 @@ export class Fields {
     return this.#isNull(name) ? null : this.inner(name);
   }
 
-  /** Every number among its values; for counters whose names are not known. */
+  /** Every number among the values, for counters with unknown names. */
   numbers(): number[] {
     return [...this.#fields.values()].filter((value) => typeof value === 'number');
   }
@@ -79,11 +82,11 @@ export class Fields {
     return (this.#fields.get(name) ?? null) === null;
   }
 
-  #unexpected(name: string, wanted: string): UnexpectedAnswer {
-    return unexpected(`${this.#where}.${name}`, wanted);
+  #unexpected(name: string, expected: string): UnexpectedAnswer {
+    return unexpected(`${this.#where}.${name}`, expected);
   }
 }
 
-function unexpected(where: string, wanted: string): UnexpectedAnswer {
-  return new UnexpectedAnswer(`The archive's answer is not as expected: ${where} should be ${wanted}.`);
+function unexpected(where: string, expected: string): UnexpectedAnswer {
+  return new UnexpectedAnswer(`The archive's answer is not as expected: ${where} should be ${expected}.`);
 }

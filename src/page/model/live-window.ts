@@ -3,31 +3,34 @@ import { readEvents } from './event-reader.ts';
 import { UnexpectedAnswer } from './fields.ts';
 import { changeWindow, decodeWindow, type PageWindow } from './window.ts';
 
-/** What is known of the window, and whether it is so now. Only `live` is. */
+/** State of the connection. Only `live` means that the window is current. */
 export type LiveState =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live'; readonly window: PageWindow }
   | {
       readonly kind: 'lost';
-      /** By this machine's clock. */
+      /** Unix milliseconds of the browser's clock. */
       readonly sinceMs: number;
       readonly retryAtMs: number;
       readonly why: string;
-      /** As it was then; null: it was never seen. */
+      /** The last window that arrived; null when none has. */
       readonly last: PageWindow | null;
     }
   | { readonly kind: 'needs-token'; readonly wasRefused: boolean }
-  /** It serves bytes and proofs, and follows no chain. */
+  /** The server is a stateless reader: it serves bytes and proofs and follows no chain. */
   | { readonly kind: 'no-window' };
 
 export interface LiveTiming {
-  /** Two heartbeats of the archive, and some more. */
+  /**
+   * Milliseconds without an event after which the connection counts as lost: two heartbeats of the archive and some
+   * slack.
+   */
   readonly silenceMs: number;
   readonly firstRetryMs: number;
-  readonly mostRetryMs: number;
+  readonly maxRetryMs: number;
 }
 
-export const LIVE_TIMING: LiveTiming = { silenceMs: 25_000, firstRetryMs: 500, mostRetryMs: 15_000 };
+export const LIVE_TIMING: LiveTiming = { silenceMs: 25_000, firstRetryMs: 500, maxRetryMs: 15_000 };
 
 interface LiveModules {
   readonly api: ArchiveApi;
@@ -36,7 +39,7 @@ interface LiveModules {
   readonly nowMs: () => number;
 }
 
-/** Follows the window, and comes back by itself after every interruption, where it was. */
+/** Follows the window. It reconnects after every interruption and continues after the last event. */
 export class LiveWindow {
   readonly #modules: LiveModules;
   readonly #timing: LiveTiming;
@@ -52,7 +55,7 @@ export class LiveWindow {
     this.#timing = timing;
   }
 
-  /** Begins, or begins anew: with another token, or because somebody does not want to wait. */
+  /** Connects, or reconnects at once: after a new token, or when the person does not want to wait. */
   start(): void {
     this.stop();
     const running = new AbortController();
@@ -75,7 +78,7 @@ export class LiveWindow {
     }
   }
 
-  /** Ends when the archive ends it, and throws when anything goes wrong. */
+  /** Resolves when the archive closes the stream; rejects when anything fails. */
   async #follow(signal: AbortSignal): Promise<Error> {
     const headers = this.#lastEventId === null ? {} : { 'last-event-id': this.#lastEventId };
     const answer = await this.#modules.api.ask('v1/events', { signal, headers });
@@ -97,7 +100,7 @@ export class LiveWindow {
     this.#modules.show({ kind: 'live', window: this.#window });
   }
 
-  /** true: asking again would be answered the same. */
+  /** true when a retry would get the same answer. */
   #isGivenUp(error: unknown): boolean {
     if (!(error instanceof Refused)) return false;
     if (error.status === 401) {
@@ -110,12 +113,12 @@ export class LiveWindow {
   }
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {
-    // What cannot be read cannot be gone on from.
+    // The stream cannot continue after an unreadable event, so the next connection starts with the whole window.
     if (error instanceof UnexpectedAnswer || error instanceof SyntaxError) this.#lastEventId = null;
     const nowMs = this.#modules.nowMs();
     this.#lostSinceMs ??= nowMs;
-    const { firstRetryMs, mostRetryMs } = this.#timing;
-    const waitMs = Math.min(mostRetryMs, firstRetryMs * 2 ** Math.min(this.#failures, 10));
+    const { firstRetryMs, maxRetryMs } = this.#timing;
+    const waitMs = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
     this.#modules.show({
       kind: 'lost',

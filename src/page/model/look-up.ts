@@ -2,22 +2,23 @@ import { type NamedHash, parseNamedHash, parseTxId, type TxId } from '../../core
 import { type ArchiveApi, Refused } from './archive-api.ts';
 import { type BlobRecord, decodeRecord, decodeTransaction } from './record.ts';
 
-/** What the archive says of what was asked for. Claims: what of it is true, `check-blob` finds out. */
+/** Result of a look-up. It holds claims of the archive; `checkBlob` verifies them. */
 export interface Found {
   readonly name: NamedHash;
-  /** The transaction that was asked for; null: a version hash was. */
+  /** The transaction id that the person entered; null when the text was a version hash. */
   readonly txid: TxId | null;
-  /** null: this reader keeps no records, and has bytes and proofs alone. */
+  /** null: this reader keeps no records and has bytes and proofs only. */
   readonly record: BlobRecord | null;
 }
 
 const NO_RECORDS = 'reader/needs-archiver';
-/** Words of the archive for "no such blob", which leave it open whether it is a transaction. */
+/** Codes of the archive for an unknown version hash. The text may still be a transaction id. */
 const NOT_A_BLOB: readonly string[] = ['blob/absent', 'blob/cannot-tell', NO_RECORDS];
 
 /**
- * Finds what 64 hex characters mean, with `0x` or without: a version hash, or else a transaction; 66 mean a version hash.
- * @throws MalformedError, Refused (of the version hash, where it is neither), UnexpectedAnswer, TypeError
+ * Looks up 64 hex characters, with or without `0x`, as a version hash and then as a transaction id. 66 characters are a
+ * version hash only.
+ * @throws MalformedError, UnexpectedAnswer, TypeError; Refused for the version hash when the text is neither
  */
 export async function lookUp(text: string, api: ArchiveApi, signal: AbortSignal): Promise<Found> {
   const name = parseNamedHash(text.trim());
@@ -33,7 +34,7 @@ export async function lookUp(text: string, api: ArchiveApi, signal: AbortSignal)
   }
 }
 
-/** null: the archive knows no such transaction, or cannot tell. */
+/** Returns null when the archive does not know the transaction, or cannot tell. */
 async function asTransaction(name: NamedHash, api: ArchiveApi, signal: AbortSignal): Promise<Found | null> {
   const txid = parseTxId(name.versionHash);
   try {
@@ -46,7 +47,7 @@ async function asTransaction(name: NamedHash, api: ArchiveApi, signal: AbortSign
   }
 }
 
-/** Where readers stand beside the archiver that served this page, records are asked of them as bytes are. */
+/** Requests a record. Some deployments serve the page from an archiver and send other requests to stateless readers. */
 async function recordOrNone(name: NamedHash, api: ArchiveApi, signal: AbortSignal): Promise<BlobRecord | null> {
   try {
     return await recordOf(name, api, signal);
@@ -60,7 +61,7 @@ async function recordOf(name: NamedHash, api: ArchiveApi, signal: AbortSignal): 
   return decodeRecord(await api.json(`v1/blobs/${pathOf(name)}/record`, { signal }), name);
 }
 
-/** With the hash type where it is known, so that nothing of another type is given. */
+/** Path of a blob, with its hash type when known, so that the archive gives no blob of another type. */
 export function pathOf({ hashType, versionHash }: NamedHash): string {
   return hashType === 'blake2s256' ? `01${versionHash}` : versionHash;
 }

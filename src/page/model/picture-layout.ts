@@ -1,6 +1,6 @@
 import { type MarkState, type PageBlock, type PageColumn, type PageWindow, secondsLeft } from './window.ts';
 
-/** One blob, as a rectangle; how it is filled, its state says. */
+/** The rectangle of one blob. Its state decides the fill. */
 export interface Mark {
   readonly state: MarkState;
   readonly x: number;
@@ -10,12 +10,12 @@ export interface Mark {
 }
 
 export interface LaidColumn {
-  /** null: what waits for a block. */
+  /** The block of this column; null for the blobs that wait for a block. */
   readonly block: PageBlock | null;
   readonly x: number;
   readonly width: number;
   readonly marks: readonly Mark[];
-  /** Has a blob that is at risk or lost. */
+  /** true when the column has a blob at risk or lost. */
   readonly isAlarming: boolean;
   readonly hasMore: boolean;
 }
@@ -28,15 +28,15 @@ export interface PictureLayout {
   readonly plotLeft: number;
   readonly plotRight: number;
   readonly columns: readonly LaidColumn[];
-  /** The time that is left to each block, as points of a line. */
+  /** The seconds left until each block's deadline, as points of a line. */
   readonly slack: readonly { readonly x: number; readonly y: number }[];
   readonly hours: readonly { readonly label: string; readonly y: number }[];
   readonly heights: readonly { readonly label: string; readonly x: number }[];
-  /** Left of it the node may have pruned; null: nothing of that is drawn. */
+  /** The node may have pruned the blocks left of this x; null when none of them is drawn. */
   readonly prunedX: number | null;
-  /** The oldest block with a blob that is not here; null: all are. */
+  /** The oldest block with a missing blob; null when none is missing. */
   readonly urgent: { readonly x: number; readonly secondsLeft: number } | null;
-  /** Older blocks that did not fit. */
+  /** Number of older blocks that do not fit. */
   readonly hidden: number;
 }
 
@@ -44,27 +44,30 @@ const TOP = 18;
 const BOTTOM = 30;
 const LEFT = 6;
 const RIGHT = 40;
-/** A main network’s window on the narrowest phone; narrower columns cannot be told apart. */
-const LEAST_PITCH = 1.6;
-const MOST_PITCH = 22;
-/** The column of what waits stands apart by half a column. */
+/**
+ * Smallest column width in pixels: a main network's window then fits a narrow phone. Narrower columns are
+ * indistinguishable.
+ */
+const MIN_PITCH = 1.6;
+const MAX_PITCH = 22;
+/** Width of the column of waiting blobs, in columns. Half a column separates it from the blocks. */
 const WAITING_COLUMNS = 1.5;
-const MOST_MARK_HEIGHT = 14;
-/** A block with fewer blobs does not get taller marks for it. */
-const LEAST_ROWS = 12;
+const MAX_MARK_HEIGHT = 14;
+/** Rows of the tallest column at least, so that few blobs do not make tall marks. */
+const MIN_ROWS = 12;
 const LABEL_EVERY = 90;
 const UNSAVED: readonly MarkState[] = ['seen', 'at-risk', 'unknown'];
 const ALARMING: readonly MarkState[] = ['at-risk', 'lost'];
 
-/** Where everything stands, in pixels. */
+/** Computes every position, in pixels. */
 export function layOut(window: PageWindow, width: number, height: number): PictureLayout {
   const [plotTop, plotBottom, plotLeft, plotRight] = [TOP, height - BOTTOM, LEFT, Math.max(LEFT + 40, width - RIGHT)];
-  const most = Math.max(1, Math.floor((plotRight - plotLeft) / LEAST_PITCH - WAITING_COLUMNS));
+  const most = Math.max(1, Math.floor((plotRight - plotLeft) / MIN_PITCH - WAITING_COLUMNS));
   const blocks = window.blocks.slice(-most);
-  const pitch = Math.min(MOST_PITCH, (plotRight - plotLeft) / (blocks.length + WAITING_COLUMNS));
+  const pitch = Math.min(MAX_PITCH, (plotRight - plotLeft) / (blocks.length + WAITING_COLUMNS));
   const start = plotRight - pitch * (blocks.length + WAITING_COLUMNS);
-  const rows = Math.max(LEAST_ROWS, ...[...blocks, window.waiting].map(({ blobs }) => blobs.length));
-  const markHeight = Math.min(MOST_MARK_HEIGHT, (plotBottom - plotTop) / rows);
+  const rows = Math.max(MIN_ROWS, ...[...blocks, window.waiting].map(({ blobs }) => blobs.length));
+  const markHeight = Math.min(MAX_MARK_HEIGHT, (plotBottom - plotTop) / rows);
   const at = (index: number) => start + index * pitch;
   const place = (column: PageColumn, block: PageBlock | null, x: number): LaidColumn => ({
     block,
@@ -116,7 +119,7 @@ function heightLabels(blocks: readonly PageBlock[], at: (index: number) => numbe
   );
 }
 
-/** The mark as a path. States differ by form as well as by colour. */
+/** The SVG path of a mark. States differ by shape as well as by colour. */
 export function outline({ state, x, y, width, height }: Mark): string {
   const box = (left: number, top: number, wide: number, high: number) =>
     `M${round(left)} ${round(top)}h${round(wide)}v${round(high)}h${round(-wide)}z`;

@@ -1,10 +1,10 @@
 import type { PageWindow } from './window.ts';
 
 export interface Rates {
-  /** Of the blocks that are drawn: by the chain's clock. */
+  /** Mean over the drawn blocks. The rates of the chain use its own clock. */
   readonly blobsPerBlock: number;
   readonly chainBytesPerHour: number;
-  /** Since the page watches, at most over the last minutes; null: not watched for long enough. */
+  /** Mean since the page opened, over the last five minutes at most; null until enough time has passed. */
   readonly archivedPerMinute: number | null;
   readonly nodeCallsPerMinute: number | null;
 }
@@ -16,24 +16,24 @@ interface Sample {
 }
 
 const OVER_MS = 300_000;
-const LEAST_MS = 5_000;
+const MIN_MS = 5_000;
 
-/** Counts what comes in. Nothing of it is asked for: it is in what the archive sends anyway. */
+/** Computes rates from the windows that the archive sends. It causes no further requests. */
 export class RateMeter {
   readonly #samples: Sample[] = [];
 
-  /** With a window as it was just sent. */
+  /** Adds a window that just arrived, and returns the new rates. */
   measure(window: PageWindow): Rates {
     const { content, node } = window.status;
     const now = { atMs: Date.parse(window.at), held: content.spooled + content.stored, calls: node.calls };
     const last = this.#samples.at(-1);
-    // Another process began to count anew.
+    // The counters restarted with another process of the archive.
     if (last !== undefined && (now.calls < last.calls || now.atMs < last.atMs)) this.#samples.length = 0;
     this.#samples.push(now);
     while ((this.#samples[1]?.atMs ?? now.atMs) <= now.atMs - OVER_MS) this.#samples.shift();
     const first = this.#samples[0] ?? now;
     const minutes = (now.atMs - first.atMs) / 60_000;
-    const perMinute = (value: number) => (minutes * 60_000 < LEAST_MS ? null : Math.max(0, value) / minutes);
+    const perMinute = (value: number) => (minutes * 60_000 < MIN_MS ? null : Math.max(0, value) / minutes);
     return {
       ...chainRates(window),
       archivedPerMinute: perMinute(now.held - first.held),

@@ -22,7 +22,7 @@ export interface RecordOccurrence {
   readonly blockHash: string | null;
 }
 
-/** Of `/v1/blobs/{hash}/record`, what the page shows. */
+/** The fields of `/v1/blobs/{hash}/record` that the page shows. */
 export interface BlobRecord {
   readonly versionHash: VersionHash;
   readonly hashType: HashType | null;
@@ -38,7 +38,10 @@ export interface BlobRecord {
   readonly lastFailure: string | null;
 }
 
-/** @throws UnexpectedAnswer, also when it is the record of another blob than was asked for */
+/**
+ * Decodes a record.
+ * @throws UnexpectedAnswer for a wrong shape, or the record of another blob
+ */
 export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecord {
   const record = Fields.of(value, 'record');
   const hashType = hashTypeOf(record.textOrNull('hashType'));
@@ -76,32 +79,36 @@ export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecor
       };
     }),
     hasMoreOccurrences: record.textOrNull('nextOccurrences') !== null,
-    lastFailure: failure && `${failure.text('message')} (asked for ${failure.number('attempts')} times)`,
+    lastFailure: failure && `${failure.text('message')} (${failure.number('attempts')} attempts)`,
   };
 }
 
-/** What a transaction commits to. @throws UnexpectedAnswer, also when it is another transaction's */
+/**
+ * Decodes the content that a transaction commits to.
+ * @throws UnexpectedAnswer for a wrong shape, or another transaction
+ */
 export function decodeTransaction(value: unknown, asked: TxId): { hashType: HashType; versionHash: VersionHash } {
   const transaction = Fields.of(value, 'transaction');
   const txid = transaction.text('txid');
   const hashType = hashTypeOf(transaction.text('hashType'));
   if (txid !== asked) throw anotherOne(txid);
-  if (hashType === null) throw new UnexpectedAnswer('The archive does not say which hash a transaction commits to.');
+  if (hashType === null)
+    throw new UnexpectedAnswer('The archive does not say which hash type the transaction commits to.');
   return { hashType, versionHash: hashOf(transaction.text('versionHash')) };
 }
 
 function hashTypeOf(text: string | null): HashType | null {
   if (text === null) return null;
   const found = HASH_TYPES.find((hashType) => hashType === text);
-  if (found === undefined) throw new UnexpectedAnswer('The archive names a hash type that there is none of.');
+  if (found === undefined) throw new UnexpectedAnswer('The archive names an unknown hash type.');
   return found;
 }
 
 function hashOf(text: string): VersionHash {
-  if (!/^[0-9a-f]{64}$/.test(text)) throw new UnexpectedAnswer('The archive names a version hash that is none.');
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new UnexpectedAnswer('The archive names a malformed version hash.');
   return parseVersionHash(text);
 }
 
 function anotherOne(given: string): UnexpectedAnswer {
-  return new UnexpectedAnswer(`The archive answered for another one than was asked for: ${given}.`);
+  return new UnexpectedAnswer(`The archive answered for another blob or transaction: ${given}.`);
 }

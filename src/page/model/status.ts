@@ -15,7 +15,7 @@ export interface BackendState {
   readonly queued: number;
 }
 
-/** Of `/v1/status`, what the page shows. */
+/** The fields of `/v1/status` that the page shows. */
 export interface PageStatus {
   readonly version: string;
   readonly emulated: boolean;
@@ -24,7 +24,7 @@ export interface PageStatus {
     readonly reachable: boolean;
     readonly height: number | null;
     readonly lastAnswerAt: string | null;
-    /** All calls since the start of the archive. */
+    /** Calls to the node since the archive started. */
     readonly calls: number;
   };
   readonly chain: {
@@ -93,7 +93,7 @@ export function decodeStatus(status: Fields): PageStatus {
   };
 }
 
-/** Also of a reader without a window, whose status has little else. */
+/** Decodes the conditions, which the status of a stateless reader has as well. */
 export function decodeConditions(status: Fields): PageCondition[] {
   return status.list('conditions', (value) => {
     const condition = Fields.of(value, 'condition');

@@ -1,20 +1,20 @@
 import { countStates, type PageWindow } from './window.ts';
 import { counted, duration } from './words.ts';
 
-/** `unknown`: nothing can be said, which is never shown as good. */
+/** `unknown`: the page cannot tell. The page never shows it as good. */
 export type Tone = 'good' | 'notice' | 'bad' | 'unknown';
 
 export interface Verdict {
   readonly tone: Tone;
-  /** The one line that an operator reads. */
+  /** The main line, for an operator. */
   readonly title: string;
   readonly detail: string;
 }
 
-/** The walk may be this far behind before nothing can be said of what is on chain. */
+/** Blocks that the chain follower may lag behind the node before the verdict is unknown. */
 const LAG_BLOCKS = 2;
 
-/** Is anything at risk? Told of a window that is live; nothing is called safe that is not known to be. */
+/** Judges a live window. It calls blobs safe only on positive evidence. */
 export function judge(window: PageWindow): Verdict {
   const { status, atRisk } = window;
   const { lost, lagBlocks } = status.chain;
@@ -24,13 +24,16 @@ export function judge(window: PageWindow): Verdict {
     return verdict('bad', `${counted(many, 'blob is', 'blobs are')} at risk`, urgency(window));
   }
   if (!status.node.reachable) {
-    return verdict('unknown', 'Cannot tell: the node does not answer', 'What is new on chain is not known here.');
+    return verdict('unknown', 'Cannot tell: the node does not answer', 'Holdfast does not see new blocks.');
   }
   if (window.tip === null || lagBlocks === null || lagBlocks > LAG_BLOCKS) {
-    const behind = lagBlocks === null ? 'The walk has not begun.' : `The walk is ${lagBlocks} blocks behind the node.`;
-    return verdict('unknown', 'Cannot tell yet: the chain is not walked to its end', behind);
+    const behind =
+      lagBlocks === null
+        ? 'Holdfast has not followed the chain yet.'
+        : `Holdfast is ${lagBlocks} blocks behind the node.`;
+    return verdict('unknown', 'Cannot tell yet: Holdfast has not caught up with the chain', behind);
   }
-  // A loss is told of for good, and nothing can be saved any more: it alone is no reason to call for help.
+  // A loss condition stays active for ever, and no action can save the blob. It alone does not make the verdict bad.
   const [worst] = status.conditions.filter(({ severity, code }) => severity === 'critical' && code !== 'chain/lost');
   if (worst !== undefined) return verdict('bad', worst.message, worst.hint);
   const blocking = status.conditions.filter(({ blocksReadiness }) => blocksReadiness);
@@ -38,7 +41,7 @@ export function judge(window: PageWindow): Verdict {
     return verdict('bad', 'The archive is not ready', blocking.map(({ message }) => message).join(' '));
   }
   if (drawn.has('unknown')) {
-    return verdict('unknown', 'Cannot tell: this page is older than the archive', 'Load it anew to see all states.');
+    return verdict('unknown', 'Cannot tell: this page is older than the archive', 'Reload the page to see all states.');
   }
   const losses = lost > 0 ? `${counted(lost, 'blob was', 'blobs were')} lost in the past. ` : '';
   const waiting = drawn.get('seen') ?? 0;
@@ -55,7 +58,7 @@ function held(window: PageWindow): string {
   const states = countStates(window.blocks);
   const stored = (states.get('final') ?? 0) + (states.get('stored') ?? 0);
   const spooled = states.get('spooled') ?? 0;
-  if (stored + spooled === 0) return 'There is no blob in the window.';
+  if (stored + spooled === 0) return 'The window has no blob.';
   const alone = spooled === 0 ? '' : `, ${spooled} durable here and not on enough backends yet`;
   return `Of the window, ${counted(stored, 'blob is', 'blobs are')} stored${alone}.`;
 }
@@ -63,8 +66,8 @@ function held(window: PageWindow): string {
 function urgency({ status }: PageWindow): string {
   const { smallestSlackSeconds } = status;
   if (smallestSlackSeconds === null) return '';
-  if (smallestSlackSeconds <= 0) return 'The node may have pruned the most urgent one already.';
-  return `The most urgent one that is not here can be pruned in ${duration(smallestSlackSeconds)}, by the chain’s clock.`;
+  if (smallestSlackSeconds <= 0) return 'The node may have pruned the most urgent missing blob already.';
+  return `The node may prune the most urgent missing blob in ${duration(smallestSlackSeconds)}, by the chain’s clock.`;
 }
 
 function verdict(tone: Tone, title: string, detail: string): Verdict {

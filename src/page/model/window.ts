@@ -2,7 +2,7 @@ import { Fields } from './fields.ts';
 import { decodeStatus, type PageStatus } from './status.ts';
 
 const SENT_STATES = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom'] as const;
-/** `final` is what is stored and in a final block. `unknown` is a word that this page has not learned. */
+/** `final`: stored, in a final block. `unknown`: a state that this version of the page does not know. */
 export type MarkState = (typeof SENT_STATES)[number] | 'final' | 'unknown';
 
 export interface PageBlob {
@@ -36,7 +36,7 @@ export interface BackendTally {
 }
 
 interface Frame {
-  /** When it was true, by the archive's clock; ISO 8601. */
+  /** Time of the archive's clock at which the window was true; ISO 8601. */
   readonly at: string;
   readonly revision: string;
   readonly retentionSeconds: number;
@@ -49,7 +49,7 @@ interface Frame {
 }
 
 export interface PageWindow extends Frame {
-  /** In the order of the chain. */
+  /** Blocks in the order of the chain. */
   readonly blocks: readonly PageBlock[];
 }
 
@@ -59,7 +59,10 @@ export function decodeWindow(value: unknown): PageWindow {
   return { ...decodeFrame(window), blocks: inOrder(window.list('blocks', decodeBlock)) };
 }
 
-/** The window after an event `change`. @throws UnexpectedAnswer */
+/**
+ * Applies an event `change` to a window.
+ * @throws UnexpectedAnswer
+ */
 export function changeWindow(before: PageWindow, value: unknown): PageWindow {
   const change = Fields.of(value, 'change');
   const lowest = change.numberOrNull('lowest') ?? Number.POSITIVE_INFINITY;
@@ -70,12 +73,14 @@ export function changeWindow(before: PageWindow, value: unknown): PageWindow {
   return { ...decodeFrame(change), blocks: inOrder([...kept, ...changed]) };
 }
 
-/** Seconds on the chain's clock until the node may prune the blobs of this block; negative: it may have. */
+/**
+ * Seconds on the chain's clock until the node may prune the blobs of this block. Negative when it may have pruned them.
+ */
 export function secondsLeft({ tip, retentionSeconds }: PageWindow, block: PageBlock): number {
   return block.medianTimeSeconds + retentionSeconds - (tip?.medianTimeSeconds ?? block.medianTimeSeconds);
 }
 
-/** How many of each state. */
+/** Counts the marks in each state. */
 export function countStates(columns: readonly PageColumn[]): Map<MarkState, number> {
   const counts = new Map<MarkState, number>();
   for (const { blobs } of columns) {

@@ -1,6 +1,6 @@
 import type { MarkState } from './window.ts';
 
-/** How each state is named, in the order in which a legend shows them. */
+/** Names of the states, in the order of the legend. */
 export const STATE_WORDS: Readonly<Record<MarkState, string>> = {
   final: 'stored, final',
   stored: 'stored',
@@ -21,7 +21,7 @@ export function count(value: number): string {
   return number.format(value);
 }
 
-/** `1 blob`, `2 blobs`. */
+/** A number with its noun: `1 blob`, `2 blobs`. */
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
@@ -42,7 +42,7 @@ export function bytes(value: number): string {
   return unit === 0 ? counted(value, 'byte') : `${oneDigit.format(amount)} ${UNITS[unit]}`;
 }
 
-/** `5 h 12 min`, `3 min`, `20 s`. */
+/** A duration: `5 h 12 min`, `3 min`, `20 s`. */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
@@ -53,12 +53,12 @@ export function duration(seconds: number): string {
   return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
 }
 
-/** The beginning and the end: enough to tell two apart by eye. */
+/** The first and last characters, enough for a person to tell two hashes apart. */
 export function shortHash(hash: string): string {
   return hash.length <= 20 ? hash : `${hash.slice(0, 10)}…${hash.slice(-6)}`;
 }
 
-/** A moment, as the reader's clock shows it. */
+/** A time of day in the browser's time zone. */
 export function clock(isoOrMs: string | number): string {
   const moment = new Date(isoOrMs);
   return Number.isNaN(moment.getTime()) ? String(isoOrMs) : moment.toLocaleTimeString('en-GB');

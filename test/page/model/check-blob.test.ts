@@ -33,7 +33,7 @@ async function check(...records: readonly OccurrenceRecord[]) {
   return await checkBlob({ name: NAME, txid: null, record: null }, api, new AbortController().signal);
 }
 
-/** The same proof under another header, with or without merge-mining data behind it. */
+/** Moves a proof under another header, with or without merge-mining data. */
 function under(header: Buffer): OccurrenceRecord {
   const blockHash = parseBlockHash(doubleSha(header.subarray(0, 80)).reverse().toString('hex'));
   const merkleProof = `${header.toString('hex')}${RECORD.merkleProof.slice(RECORD.header.length)}`;
@@ -41,7 +41,7 @@ function under(header: Buffer): OccurrenceRecord {
 }
 
 describe('the work of a proof in the browser', () => {
-  test('of regtest is told as the little that it is, and is not called verified', async () => {
+  test('work on regtest is shown as the little that it is, and is not called verified', async () => {
     const checked = await check(RECORD);
     expect(checked).toMatchObject({ outcome: 'verified', level: 'inclusion' });
     expect(checked.steps[1]?.says).toContain(
@@ -49,7 +49,7 @@ describe('the work of a proof in the browser', () => {
     );
   });
 
-  test('of a chain that no network is, is not verified', async () => {
+  test('a header without the work of any network is not verified', async () => {
     const other = craftMerged({ merkleRoot: MERKLE_ROOT, version: 0x20090100, chainId: 9 });
     expect(await check(under(other.whole))).toMatchObject({ outcome: 'not-verified', level: null });
   });

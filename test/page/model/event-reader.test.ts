@@ -28,7 +28,7 @@ test('events are read as the standard has them', async () => {
   ]);
 });
 
-test('wherever the stream is cut, and whichever line ends it has, the events are the same', async () => {
+test('events are the same for every cut of the stream and every kind of line end', async () => {
   const line = fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => text.replace(/[\r\n]/g, ' '));
   const event = fc.record({
     name: line.filter((name) => name.trim() === name && name !== ''),
@@ -44,7 +44,7 @@ test('wherever the stream is cut, and whichever line ends it has, the events are
           .map(({ name, data }) => [`event: ${name}`, ...data.map((one) => `data: ${one}`), '', ''].join(end))
           .join('');
         const expected = events.map(({ name, data }) => ({ name, id: null, data: data.join('\n') }));
-        // A carriage return at the very end could still be the first half of a line end.
+        // A carriage return at the very end may be the first half of a line end.
         expect(await eventsOf(`${text}: the end${end}`, cuts)).toEqual(expected);
       },
     ),

@@ -10,7 +10,7 @@ import { FakeWindowView, windowBlob, windowBlock } from '../../http/fake-window-
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A live window against a server that answers as the test says; the states come one after the other. */
+/** Follows a server that answers as the test says, and collects the states in order. */
 async function followed() {
   const asked: IncomingMessage[] = [];
   const scene = { answer: ((_, response) => response.end()) as Answer };
@@ -33,14 +33,14 @@ async function followed() {
       },
       nowMs: Date.now,
     },
-    { silenceMs: 300, firstRetryMs: 5, mostRetryMs: 20 },
+    { silenceMs: 300, firstRetryMs: 5, maxRetryMs: 20 },
   );
   onTestFinished(() => {
     live.stop();
     server.closeAllConnections();
     server.close();
   });
-  /** The first state from now on that is so. */
+  /** Waits for the next state of this kind. */
   async function until<Kind extends LiveState['kind']>(kind: Kind): Promise<Extract<LiveState, { kind: Kind }>> {
     let next = states.length;
     for (;;) {
@@ -68,7 +68,7 @@ const problem = (response: ServerResponse, status: number, code: string) =>
   response.writeHead(status).end(JSON.stringify({ code, detail: 'It is so.', hint: 'Do this.' }));
 
 describe('the live window', () => {
-  test('is live with what came, and lost as soon as it ends; then it asks from where it was', async () => {
+  test('the window is live with its first event, lost when the stream ends, and resumes after the last event', async () => {
     const { scene, asked, live, until } = await followed();
     scene.answer = (_, response) => {
       response.write(whole('a.1'));
@@ -86,7 +86,7 @@ describe('the live window', () => {
     expect(asked.map(({ headers }) => headers['last-event-id']).slice(0, 2)).toEqual([undefined, 'a.1']);
   });
 
-  test('silence is a broken connection, however open it looks', async () => {
+  test('a silent connection counts as broken, although it is open', async () => {
     const { scene, live, until } = await followed();
     scene.answer = (_, response) => void response.write(whole('a.1'));
     const lost = until('lost');
@@ -94,7 +94,7 @@ describe('the live window', () => {
     expect((await lost).why).toBe('Nothing came for too long.');
   });
 
-  test('what cannot be read is never shown, and the whole is asked for anew', async () => {
+  test('an unreadable event is never shown, and the page requests the whole window again', async () => {
     const { scene, asked, live, until, states } = await followed();
     const answers = [whole('a.1'), 'event: change\nid: a.2\ndata: {"changed":7}\n\n', 'event: window\ndata: {\n\n'];
     scene.answer = (_, response) => void response.end(answers.shift() ?? whole('b.1'));
@@ -113,7 +113,7 @@ describe('the live window', () => {
     expect(states.filter(({ kind }) => kind === 'live').length).toBeGreaterThanOrEqual(2);
   });
 
-  test('since when it is lost stays the same over all attempts, which grow farther apart', async () => {
+  test('the time of the loss stays the same over all attempts, whose delays grow', async () => {
     const { scene, live, until, states } = await followed();
     scene.answer = (_, response) => response.destroy();
     const first = until('lost');
@@ -125,7 +125,7 @@ describe('the live window', () => {
     expect(losses.every(({ last }) => last === null)).toBe(true);
   });
 
-  test('a token that is missing, one that is wrong, and a server without a window are no reasons to go on asking', async () => {
+  test('a missing token, a wrong token and a server without a window end the attempts', async () => {
     const { scene, live, until, token, asked } = await followed();
     scene.answer = (_, response) => problem(response, 401, 'http/unauthorized');
     let needs = until('needs-token');

@@ -14,7 +14,7 @@ function refused(status: number, code: string): Response {
   return Response.json({ code, detail: `It is ${code}.`, hint: '' }, { status });
 }
 
-/** An archive that answers each path so. */
+/** A fake archive with one answer for each path. */
 function api(answers: Readonly<Record<string, Response>>): ArchiveApi {
   return new ArchiveApi(
     '',
@@ -26,8 +26,8 @@ function api(answers: Readonly<Record<string, Response>>): ArchiveApi {
 const record = (blob: typeof BLOB) => Response.json(recordOnWire(recordOf(blob)));
 const transaction = Response.json({ txid: TXID, hashType: 'keccak256', versionHash: BLOB.versionHash });
 
-describe('what 64 characters mean', () => {
-  test('a version hash, or else a transaction', async () => {
+describe('the look-up of 64 characters', () => {
+  test('the text is tried as a version hash, then as a transaction id', async () => {
     const archiver = api({
       [`v1/blobs/${BLOB.versionHash}/record`]: record(BLOB),
       [`v1/transactions/${TXID}`]: transaction,
@@ -38,7 +38,7 @@ describe('what 64 characters mean', () => {
     await expect(lookUp('ab'.repeat(32), archiver, signal)).rejects.toMatchObject({ code: 'blob/absent' });
   });
 
-  test('at a reader without records, a name all the same: bytes and proofs can be asked for', async () => {
+  test('a reader without records gives the name alone, for bytes and proofs', async () => {
     const reader = api({
       [`v1/blobs/${BLOB.versionHash}/record`]: NEEDS_ARCHIVER,
       [`v1/transactions/${BLOB.versionHash}`]: NEEDS_ARCHIVER,
@@ -52,7 +52,7 @@ describe('what 64 characters mean', () => {
     });
   });
 
-  test('where the archiver knows the transaction, and a reader beside it is asked for the record, what it commits to', async () => {
+  test('an archiver maps the transaction to its content, and a stateless reader beside it is asked for the record', async () => {
     const both = api({
       [`v1/blobs/${TXID}/record`]: NEEDS_ARCHIVER,
       [`v1/transactions/${TXID}`]: transaction,
@@ -66,7 +66,7 @@ describe('what 64 characters mean', () => {
     });
   });
 
-  test('what was taken down is no transaction', async () => {
+  test('a withheld blob is not looked up as a transaction', async () => {
     const taken = recordOnWire({ ...recordOf(BLOB), state: 'withheld', publicReason: 'Said in X.' });
     const known = api({ [`v1/blobs/${BLOB.versionHash}/record`]: Response.json(taken) });
     expect(await lookUp(BLOB.versionHash, known, signal)).toMatchObject({

@@ -35,8 +35,8 @@ function source(clock = { ms: 0 }) {
   return { window, view, clock, feed, whole: () => decodeWindow(JSON.parse(feed.whole().toString())) };
 }
 
-describe('the window in the page', () => {
-  test('changes, one after the other, end where the whole is', () => {
+describe('the window of the page', () => {
+  test('changes in sequence give the same window as the whole', () => {
     fc.assert(
       fc.property(fc.array(blocks, { minLength: 2, maxLength: 6 }), (pictures) => {
         const { window, clock, feed, whole } = source();
@@ -54,7 +54,7 @@ describe('the window in the page', () => {
     );
   });
 
-  test('what is stored in a final block is final; a word that is not known is unknown, never good', () => {
+  test('a stored blob in a final block is final, and an unknown state stays unknown', () => {
     const { window, feed } = source();
     window.show([windowBlock(7, [windowBlob(1), windowBlob(2, 'lost')], true), windowBlock(8, [windowBlob(3)])]);
     const text = feed.whole().toString();
@@ -67,7 +67,7 @@ describe('the window in the page', () => {
     ]);
   });
 
-  test('any JSON is decoded or refused, and nothing else happens', () => {
+  test('any JSON is decoded or refused without another effect', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(() => decodeWindow(value)).toThrow(UnexpectedAnswer);
@@ -75,7 +75,7 @@ describe('the window in the page', () => {
     );
   });
 
-  test('text is shown without what is not seen or turns words around', () => {
+  test('text is shown without invisible and direction-changing characters', () => {
     const fields = Fields.of({ name: 'a\u202Eb\u0000c\u2066d\u200Fe\u2028f', __proto__: { x: 1 } }, 'it');
     expect(fields.text('name')).toBe('a\uFFFDb\uFFFDc\uFFFDd\uFFFDe\uFFFDf');
     expect(() => fields.text('constructor')).toThrow(UnexpectedAnswer);
@@ -119,7 +119,7 @@ describe('the verdict', () => {
       0,
       'stored',
       'unknown',
-      'Cannot tell yet: the chain is not walked to its end',
+      'Cannot tell yet: Holdfast has not caught up with the chain',
     ],
     [
       'behind',
@@ -127,7 +127,7 @@ describe('the verdict', () => {
       0,
       'stored',
       'unknown',
-      'Cannot tell yet: the chain is not walked to its end',
+      'Cannot tell yet: Holdfast has not caught up with the chain',
     ],
     [
       'not ready',
@@ -162,7 +162,7 @@ describe('the verdict', () => {
     expect(judge(whole())).toMatchObject({ tone, title });
   });
 
-  test('a blob in a state that this page does not know is not called safe', () => {
+  test('a blob in an unknown state is not called safe', () => {
     const { window, feed } = source();
     window.show([windowBlock(7, [windowBlob(1)], true)]);
     const later = JSON.parse(feed.whole().toString().replace('"state":"stored"', '"state":"later"'));
@@ -171,7 +171,7 @@ describe('the verdict', () => {
 });
 
 describe('the layout', () => {
-  test('whatever the window and the width, everything stands inside of the picture', () => {
+  test('every mark lies inside the picture for any window and width', () => {
     fc.assert(
       fc.property(blocks, fc.integer({ min: 120, max: 1_600 }), (picture, width) => {
         const { window, whole } = source();
@@ -194,7 +194,7 @@ describe('the layout', () => {
     );
   });
 
-  test('time left falls to nothing at the deadline, and the oldest that is not here is marked', () => {
+  test('the line of time left reaches zero at the deadline, and the oldest missing blob is marked', () => {
     const { window, whole } = source();
     window.show(
       Array.from({ length: 157 }, (_, index) => windowBlock(index, index === 40 ? [windowBlob(1, 'at-risk')] : [])),
@@ -205,7 +205,7 @@ describe('the layout', () => {
     expect(layout.urgent?.secondsLeft).toBe(21_600 - 116 * 150);
   });
 
-  test('on a narrow screen the newest are drawn, and the others counted', () => {
+  test('a narrow screen shows the newest blocks and counts the others', () => {
     const { window, whole } = source();
     window.show(
       Array.from({ length: 320 }, (_, index) => windowBlock(index)),
@@ -240,7 +240,7 @@ test('words for people', () => {
   expect([shortHash('ab'.repeat(32)), shortHash('short')]).toEqual(['ababababab…ababab', 'short']);
 });
 
-test('rates are told once they are measured, and begin anew with another process', () => {
+test('rates appear once they are measured, and restart with another process', () => {
   const { window, view, clock, whole } = source({ ms: 1_000_000 });
   window.show([windowBlock(0, [windowBlob(0)]), windowBlock(24, [windowBlob(1)])]);
   const meter = new RateMeter();
@@ -255,7 +255,7 @@ test('rates are told once they are measured, and begin anew with another process
   };
   expect(at(0, 0, 0)).toMatchObject({ archivedPerMinute: null, blobsPerBlock: 1, chainBytesPerHour: 2_001 });
   expect(at(30, 10, 60)).toMatchObject({ archivedPerMinute: 20, nodeCallsPerMinute: 120 });
-  // Only the last five minutes count.
+  // Samples older than five minutes do not count.
   expect(at(330, 10, 60)).toMatchObject({ archivedPerMinute: 0, nodeCallsPerMinute: 0 });
   expect(at(340, 10, 3)).toMatchObject({ archivedPerMinute: null });
 });

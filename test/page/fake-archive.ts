@@ -10,7 +10,7 @@ import { running } from '../http/harness.ts';
 
 let built: ReturnType<typeof bundlePage> | undefined;
 
-/** The page from source, built once. */
+/** The page, built from source once. */
 export const PAGE: PageSource = {
   files: () => {
     built ??= bundlePage();
@@ -18,8 +18,8 @@ export const PAGE: PageSource = {
   },
 };
 
-/** A server with the page, whose archive is as a test draws it. */
-export async function drawnArchive(given: Partial<HttpOptions> = {}) {
+/** Starts a server with the page on a fake archive that the test describes. */
+export async function fakeArchive(given: Partial<HttpOptions> = {}) {
   const view = new FakeArchiveView();
   const window = new FakeWindowView();
   const chain = new FakeChainView();
@@ -31,7 +31,7 @@ export async function drawnArchive(given: Partial<HttpOptions> = {}) {
   return { view, window, chain, tell, ...server };
 }
 
-/** A window as the main network could have it: so many blocks, each with so many blobs. */
+/** Builds a window of the main network's size: `blocks` blocks with `perBlock` blobs each. */
 export function fullWindow(
   blocks = 150,
   blobs = 20,

@@ -6,7 +6,7 @@ import type { EmulatedChain } from './chain/emulated-chain.ts';
 import { FaultRule } from './faults/fault.ts';
 import type { FaultBoard } from './faults/fault-board.ts';
 
-/** What the admin routes can do to a devnode. */
+/** The part of a devnode that the admin routes change. */
 export interface AdminTarget {
   readonly url: string;
   readonly chain: EmulatedChain;
@@ -26,7 +26,7 @@ export interface AdminTarget {
 
 export type AdminRoute = (devnode: AdminTarget, body: unknown) => unknown;
 
-/** Defines a route: its body is checked by the schema before the action sees it. */
+/** Defines a route. The schema validates the body before the action receives it. */
 function route<T extends z.ZodType>(
   schema: T,
   action: (devnode: AdminTarget, body: z.output<T>) => unknown,
@@ -38,7 +38,7 @@ const count = z.int().min(0).max(100_000);
 const txid = z.string().regex(/^[0-9a-fA-F]{64}$/);
 const nothing = z.strictObject({});
 
-/** What one can do to a devnode from outside its process, with the same words as in it. */
+/** Routes that control a devnode from another process, named like its methods. */
 export const ADMIN_ROUTES: Readonly<Record<string, AdminRoute>> = {
   'GET /state': route(nothing, (devnode) => stateOf(devnode)),
   'POST /faults': route(FaultRule, (devnode, rule) => {
@@ -68,7 +68,7 @@ export const ADMIN_ROUTES: Readonly<Record<string, AdminRoute>> = {
     z.strictObject({
       data: z.string(),
       hashType: z.enum(HASH_TYPES).default('keccak256'),
-      /** Of another thing than the data: a custom commitment, as only dialect svc has them. */
+      /** A version hash that the data does not hash to: a custom commitment, which only dialect svc has. */
       versionHash: txid.optional(),
     }),
     (devnode, { data, hashType, versionHash }) =>

@@ -5,7 +5,7 @@ import { ADMIN_ROUTES, type AdminTarget } from './admin-routes.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-/** The admin port: no credentials, so it belongs on the loopback address. */
+/** The admin port. It checks no credentials, so bind it to the loopback address. */
 export class AdminServer {
   readonly #server: Server;
 
@@ -45,7 +45,7 @@ export class AdminServer {
 }
 
 async function answer(devnode: AdminTarget, request: IncomingMessage): Promise<unknown> {
-  // No credentials are asked for, so no web page may reach it through somebody's browser.
+  // The port checks no credentials, so a web page in a local browser must not reach it.
   if (request.headers.origin !== undefined) throw new Error('The admin port does not answer browsers.');
   const found = ADMIN_ROUTES[`${request.method} ${request.url}`];
   if (found === undefined) return undefined;
@@ -54,7 +54,7 @@ async function answer(devnode: AdminTarget, request: IncomingMessage): Promise<u
   for await (const chunk of request) {
     if (!Buffer.isBuffer(chunk)) continue;
     length += chunk.length;
-    if (length > MAX_BODY_BYTES) throw new RangeError(`A body of more than ${MAX_BODY_BYTES} bytes.`);
+    if (length > MAX_BODY_BYTES) throw new RangeError(`The body is larger than ${MAX_BODY_BYTES} bytes.`);
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString();

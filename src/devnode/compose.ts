@@ -8,7 +8,7 @@ import { alterReply, refuseCall } from './faults/altered-reply.ts';
 import type { FaultBoard } from './faults/fault-board.ts';
 import { HexCache } from './hex-cache.ts';
 import { HttpServer } from './http-server.ts';
-import { forgetfulJournal, openJournal } from './journal.ts';
+import { nullJournal, openJournal } from './journal.ts';
 import { NodeState, systemClock } from './node-state.ts';
 import { Dispatcher } from './rpc/dispatcher.ts';
 import { answerBody, type RpcCall } from './rpc/envelope.ts';
@@ -21,12 +21,12 @@ const DEFAULT_INITIAL_BLOCKS = 120;
 const DEFAULT_WALLETS = ['w'];
 const DEFAULT_KEEP_ALIVE_MS = 30_000;
 
-/** The chain of these options: a new one, or the one that the folder holds. */
+/** Opens the chain of these options: a new one, or the one that the folder holds. */
 export function openState(options: DevnodeOptions): NodeState {
   const network: Network = options.network ?? 'main';
   const locks: ChainLockPolicy = network === 'main' ? { kind: 'follow', lagBlocks: 1 } : { kind: 'none' };
   const dataDir = options.dataDir ?? null;
-  const journal = dataDir === null ? forgetfulJournal : openJournal(dataDir);
+  const journal = dataDir === null ? nullJournal : openJournal(dataDir);
   const state = new NodeState({
     seed: options.seed ?? 'devnode',
     network,
@@ -44,7 +44,7 @@ export function openState(options: DevnodeOptions): NodeState {
   return state;
 }
 
-/** The node's own socket in front of that chain. */
+/** Starts the node's HTTP server in front of the chain. */
 export function listen(
   options: DevnodeOptions,
   state: NodeState,
@@ -81,7 +81,7 @@ export function listen(
   });
 }
 
-/** The node's main lock: one call at a time, each for as long as it costs. */
+/** Models the node's main lock: it serves one call at a time, each for the duration of its cost. */
 function oneLock(): (milliseconds: number) => Promise<void> {
   let free = Promise.resolve();
   return (milliseconds) => {

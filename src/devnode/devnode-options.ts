@@ -5,44 +5,47 @@ import type { Clock } from './node-state.ts';
 import type { Workload } from './workload.ts';
 
 export interface DevnodeOptions {
-  /** Default 127.0.0.1. */
+  /** Address to listen on. Default 127.0.0.1. */
   readonly host?: string;
-  /** Default 0: a free one. */
+  /** Port to listen on. Default 0: a free port. */
   readonly port?: number;
-  /** Default `devnode`. */
+  /** User name of the RPC server. Default `devnode`. */
   readonly username?: string;
-  /** Default `devnode`. */
+  /** Password of the RPC server. Default `devnode`. */
   readonly password?: string;
-  /** Default `syscoin-5`. */
+  /** Dialect of the RPC server. Default `syscoin-5`. */
   readonly dialect?: Dialect;
-  /** The whole chain follows from it, from the genesis block on. Default `devnode`. */
+  /** Seed of the whole chain, genesis block included. Default `devnode`. */
   readonly seed?: string;
-  /** A block by itself every so often. Default null: only `mine()` makes blocks. */
+  /** Milliseconds between automatic blocks. Default null: only `mine()` makes blocks. */
   readonly blocksEveryMs?: number | null;
-  /** What arrives with each of those blocks. Default: a mixture; null: nothing. */
+  /** Blobs that arrive with each automatic block. Default: a mixture of sizes and hash types; null: none. */
   readonly workload?: Workload | null;
-  /** The chain and submitted bytes are kept here, also over `kill -9`. Default null: in memory. */
+  /** Folder for the chain and submitted bytes, which survive `kill -9`. Default null: in memory. */
   readonly dataDir?: string | null;
-  /** Mines the 22 contents of the recorded chain when the chain is new. */
+  /** true: a new chain begins with the 22 contents of the recorded chain. */
   readonly seedRecordedBlobs?: boolean;
-  /** One lock, 60 ms a get by version hash, 30 ms by txid, as measured on the real node. */
+  /**
+   * true: the node serves calls one by one, 60 ms for a get by version hash and 30 ms by txid, as measured on the real
+   * node.
+   */
   readonly costModel?: boolean;
-  /** Default true. Without one, mined transactions are found by their block alone. */
+  /** Whether `getrawtransaction` finds mined transactions by txid alone, as with `-txindex`. Default true. */
   readonly transactionIndex?: boolean;
-  /** Default: the system's. `advanceSeconds` adds to either. */
+  /** Clock of the node. Default: the system's. `advanceSeconds` adds to it. */
   readonly clock?: Clock;
-  /** How the cache is pruned: on ChainLocks (`main`, default) or at every block (`test`). */
+  /** Rule that prunes the cache: on ChainLocks (`main`, default) or at every block (`test`). */
   readonly network?: Network;
-  /** Default: `follow` with a lag of 1 on `main`, none on `test`. */
+  /** Source of ChainLocks. Default: `follow` with a lag of 1 on `main`, none on `test`. */
   readonly chainLocks?: ChainLockPolicy;
-  /** Blocks above the genesis block of a new chain; below 101 the wallet has no ripe coin. Default 120. */
+  /** Blocks above the genesis block of a new chain. Below 101 the wallet has no mature coin. Default 120. */
   readonly initialBlocks?: number;
-  /** Loaded wallets. Default `['w']`. */
+  /** Names of the loaded wallets. Default `['w']`. */
   readonly wallets?: readonly string[];
-  /** Serves the admin routes on this port of the same host (0: a free one). Default null: none. */
+  /** Port of the admin routes on the same host (0: a free port). Default null: none. */
   readonly adminPort?: number | null;
-  /** Idle connections are closed after this time. Default 30,000, as on the real node. */
+  /** Milliseconds after which an idle connection closes. Default 30,000, as on the real node. */
   readonly keepAliveMs?: number;
-  /** Prepared answers of recent blobs. Default 64 MiB. */
+  /** Bytes of memory for prepared answers of recent blobs. Default 64 MiB. */
   readonly hexCacheBytes?: number;
 }

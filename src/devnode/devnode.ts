@@ -22,20 +22,28 @@ export interface SubmittedBlob {
   readonly versionHash: string;
 }
 
-/** An emulated node on a real socket. Made by `createDevnode`. */
+/**
+ * An emulated node on a real socket. `createDevnode` makes one.
+ *
+ * @example
+ * const node = await createDevnode();
+ * const { versionHash } = node.submitBlob(Buffer.from('hello'));
+ * node.mine();
+ * await node.close();
+ */
 export class Devnode {
   readonly username: string;
   readonly password: string;
   readonly dialect: Dialect;
-  /** Faults on demand. */
+  /** Injects faults into answers and connections. */
   readonly faults: FaultBoard;
   readonly #options: DevnodeOptions;
   readonly #state: NodeState;
   readonly #server: HttpServer;
   #admin: AdminServer | null = null;
   #timer: NodeJS.Timeout | undefined;
-  /** The arrival that the last block of `blocksEveryMs` left out: the next one takes it. */
-  #leftOver: string | null = null;
+  /** Transaction that the last automatic block left out; the next block takes it. */
+  #postponed: string | null = null;
 
   private constructor(options: DevnodeOptions, state: NodeState, server: HttpServer, faults: FaultBoard) {
     this.#options = options;
@@ -60,18 +68,21 @@ export class Devnode {
     return devnode;
   }
 
-  /** Without credentials. */
+  /** Address of the RPC server, without credentials. */
   get url(): string {
     const { address, port, family } = this.#server.address;
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
   }
 
-  /** Of the admin routes; null without `adminPort`. */
+  /** Address of the admin routes; null without `adminPort`. */
   get adminUrl(): string | null {
     return this.#admin?.url ?? null;
   }
 
-  /** The truth, to inspect: blocks, mempool, cache, ChainLocks. Change it through the methods of the devnode. */
+  /**
+   * The emulated chain, to inspect: blocks, mempool, cache, ChainLocks. Change it through the methods of the devnode
+   * only.
+   */
   get chain(): EmulatedChain {
     return this.#state.chain;
   }
@@ -81,29 +92,32 @@ export class Devnode {
     return this.#state.assets;
   }
 
-  /** As a client of the node would submit them. */
+  /**
+   * Submits a blob as an RPC client would. The blob waits in the mempool for a block.
+   * @throws DevnodeError when the wallet cannot pay the fee
+   */
   submitBlob(
     bytes: Uint8Array,
     how: { hashType: HashType; versionHash?: string } = { hashType: 'keccak256' },
   ): SubmittedBlob {
     const { hashType } = how;
-    // A custom commitment, as the specification allows it and no release does.
+    // A custom commitment, which the specification allows and no release implements.
     const versionHash =
       how.versionHash === undefined ? versionHashOf(hashType, bytes) : parseVersionHash(how.versionHash);
     return this.#submit(this.#state.storedContent(hashType, versionHash, bytes));
   }
 
-  /** Bytes are SHAKE256(label): none are held. */
+  /** Submits a blob whose bytes are SHAKE256(label). The node stores none of them. */
   submitLabelled(item: WorkItem): SubmittedBlob {
     return this.#submit(this.#state.labelledContent(item));
   }
 
-  /** Mines blocks at the clock's time; gives them. */
+  /** Mines blocks at the clock's time and returns them, oldest first. */
   mine(count = 1, { selection, withoutBytes }: { selection?: Selection; withoutBytes?: boolean } = {}): Block[] {
     return Array.from({ length: count }, () => this.#state.mine(selection, withoutBytes));
   }
 
-  /** A block now and by itself every so often; null stops that. */
+  /** Mines a block now and one every `milliseconds`; null stops that. */
   setBlocksEvery(milliseconds: number | null): void {
     clearInterval(this.#timer);
     if (milliseconds === null) return;
@@ -111,12 +125,12 @@ export class Devnode {
     this.#timer = setInterval(() => this.#tick(), milliseconds);
   }
 
-  /** Resolves when the chain is that high. */
+  /** Resolves when the chain has this height. */
   async untilHeight(height: number, signal?: AbortSignal): Promise<void> {
     while (this.chain.tip.height < height) await once(this.chain.events, 'tip', signal === undefined ? {} : { signal });
   }
 
-  /** Moves the clock; the chain's own time follows with the blocks that are mined then (six move its median). */
+  /** Moves the clock. The chain's own time follows with the next blocks; six of them move its median. */
   advanceSeconds(seconds: number): void {
     this.#state.advanceSeconds(seconds);
   }
@@ -126,8 +140,8 @@ export class Devnode {
   }
 
   /**
-   * Takes back `depth` blocks and mines others. What was in them waits again: with `remine` it is in the last new
-   * block; what `drop` names loses its input to another transaction and lingers in the cache.
+   * Disconnects `depth` blocks and mines `blocks` others. With `remine`, the last new block takes their transactions.
+   * The transactions in `drop` lose their input to another transaction and stay in the cache.
    */
   reorganise(
     depth: number,
@@ -145,12 +159,12 @@ export class Devnode {
     return { taken, mined };
   }
 
-  /** Removes a waiting transaction and its descendants: evicted, or its input spent by another. */
+  /** Removes a waiting transaction and its descendants, as an eviction or a double spend does. Returns their txids. */
   dropTransaction(txid: string): string[] {
     return this.#state.drop(txid).map((transaction) => transaction.txid);
   }
 
-  /** Another transaction, with these bytes, takes the input of a waiting one. */
+  /** Replaces a waiting transaction by one with these bytes that spends the same coin. */
   replaceTransaction(txid: string, bytes: Uint8Array, hashType: HashType = 'keccak256'): SubmittedBlob {
     const versionHash = versionHashOf(hashType, bytes);
     const replacement = this.#state.replace(txid, this.#state.storedContent(hashType, versionHash, bytes));
@@ -158,7 +172,7 @@ export class Devnode {
     return { txid: replacement.txid, versionHash };
   }
 
-  /** A ChainLock for a block of this chain, or for one that the node does not have. */
+  /** Announces a ChainLock for a block of this chain, or for an unknown block. */
   announceChainLock(blockHash: string, height: number): void {
     this.#state.hearChainLock(blockHash, height);
   }
@@ -167,12 +181,12 @@ export class Devnode {
     this.#state.setLockPolicy(policy);
   }
 
-  /** The node's port closes, as when its process ends; the chain goes on. */
+  /** Closes the node's port, as the end of its process would. The chain goes on. */
   async goAway(): Promise<void> {
     await this.#server.close();
   }
 
-  /** The node listens again on the same port. */
+  /** Opens the same port again. */
   async comeBack(): Promise<void> {
     await this.#server.reopen();
   }
@@ -183,39 +197,42 @@ export class Devnode {
     await Promise.all([this.#server.close(), this.#admin?.close()]);
   }
 
-  /** One block of `blocksEveryMs`: the newest arrival waits for the next block, once. */
+  /** Mines one automatic block. The newest arrival waits for the next block, once. */
   #tick(): void {
     const workload = this.#options.workload === undefined ? mixedWorkload : this.#options.workload;
     const { tip } = this.#state.chain;
     for (const item of workload?.(this.#state.seed, tip.height + 1) ?? []) this.submitLabelled(item);
     const waiting: Transaction[] = [...this.#state.chain.mempool.values()];
     const newest = waiting.at(-1)?.txid ?? null;
-    const isLeft = newest !== null && newest !== this.#leftOver;
+    const isLeft = newest !== null && newest !== this.#postponed;
     this.#state.mine({ kind: 'except', txids: isLeft ? [newest] : [] });
-    this.#leftOver = isLeft ? newest : null;
+    this.#postponed = isLeft ? newest : null;
   }
 
   #submit(content: Content): SubmittedBlob {
     const submitted = this.#state.submit({ content, acceptable: true, feeSatsPerVbyte: null });
     if (submitted === null) {
-      throw new DevnodeError('devnode/no-coins', 'The emulated wallet has no ripe coin.', {
+      throw new DevnodeError('devnode/no-coins', 'The emulated wallet has no mature coin.', {
         retryable: true,
-        hint: 'Mine until block 101, or leave `initialBlocks` at its default.',
+        hint: 'Mine up to block 101, or leave `initialBlocks` at its default.',
       });
     }
     return { txid: submitted.transaction.txid, versionHash: content.versionHash };
   }
 }
 
-/** Starts an emulated node and resolves when it listens. */
+/**
+ * Starts an emulated node and resolves when it listens.
+ * @throws DevnodeError when the port is taken or the folder holds another chain
+ */
 export function createDevnode(options: DevnodeOptions = {}): Promise<Devnode> {
   return Devnode.create(options);
 }
 
 function unknownTransaction(txid: string): DevnodeError {
-  return new DevnodeError('devnode/unknown-transaction', `No waiting transaction is called ${txid}.`, {
+  return new DevnodeError('devnode/unknown-transaction', `No transaction ${txid} waits in the mempool.`, {
     details: { txid },
     retryable: false,
-    hint: 'Name one of `chain.mempool`.',
+    hint: 'Pass a txid of `chain.mempool`.',
   });
 }

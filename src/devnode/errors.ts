@@ -8,5 +8,5 @@ export type DevnodeErrorCode =
   | 'devnode/unknown-transaction'
   | 'devnode/too-deep';
 
-/** What the emulated node refuses its own operator; clients get the node's errors instead. */
+/** An operation on the devnode that it refuses. RPC clients get the node's own errors instead. */
 export class DevnodeError extends HoldfastError<DevnodeErrorCode> {}

@@ -1,10 +1,10 @@
 import { encodeHexInto } from '../core/blob/hex.ts';
 import { bytesOf, type Content } from './chain/content.ts';
 
-/** Prepared hex of the blobs that were asked for last, within a budget of bytes. */
+/** Hex text of recently requested blobs, within a budget of bytes. */
 export class HexCache {
   readonly #budgetBytes: number;
-  /** Oldest use first. */
+  /** Entries, least recently used first. */
   readonly #prepared = new Map<string, Buffer>();
   #heldBytes = 0;
 

@@ -7,9 +7,9 @@ import type { FaultBoard } from './faults/fault-board.ts';
 import { deliverFaulty } from './faults/faulty-delivery.ts';
 import type { RpcAnswer } from './rpc/envelope.ts';
 
-/** The node refuses larger bodies. */
+/** Largest request body in bytes, as on the real node. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
-/** A wrong password is answered late, against guessing. */
+/** Milliseconds before the answer to a wrong password, which slows down guessing. */
 const WRONG_PASSWORD_DELAY_MS = 250;
 const HTML = 'text/html; charset=ISO-8859-1';
 
@@ -18,13 +18,13 @@ export interface HttpServerOptions {
   readonly port: number;
   readonly username: string;
   readonly password: string;
-  /** Idle keep-alive connections are closed after this time. */
+  /** Milliseconds after which an idle keep-alive connection closes. */
   readonly keepAliveMs: number;
   readonly answer: (body: string, walletName: string | null, signal: AbortSignal) => Promise<RpcAnswer>;
   readonly faults: FaultBoard;
 }
 
-/** The node's HTTP side: paths, verbs, credentials, bodies, with the statuses and headers that were recorded. */
+/** The node's HTTP server. Paths, verbs, credentials, statuses and headers are as recorded. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
@@ -51,11 +51,11 @@ export class HttpServer {
   }
 
   get address(): AddressInfo {
-    if (this.#address === null) throw new Error('The server never listened.');
+    if (this.#address === null) throw new Error('The server does not listen.');
     return this.#address;
   }
 
-  /** Ends all connections and refuses new ones. */
+  /** Closes all connections and the port. */
   async close(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -63,7 +63,7 @@ export class HttpServer {
     await closed;
   }
 
-  /** Listens again, where it did before. */
+  /** Listens again on the same port. */
   async reopen(): Promise<void> {
     if (!this.#server.listening) await this.#listen(this.address.port);
   }
@@ -78,7 +78,7 @@ export class HttpServer {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // The real node says nothing of the connection: no `Connection`, no `Keep-Alive` header.
+    // The real node sends neither a `Connection` nor a `Keep-Alive` header.
     response.removeHeader('Connection');
     const wallet = walletPath(request.url ?? '/');
     if (wallet === undefined) return sendPlain(response, 404, '');
@@ -105,7 +105,7 @@ export class HttpServer {
   }
 }
 
-/** `undefined`: no such path. */
+/** Name of the wallet in the path, null for `/`; `undefined` for an unknown path. */
 function walletPath(url: string): string | null | undefined {
   if (url === '/') return null;
   return url.startsWith('/wallet/') ? decodeURIComponent(url.slice('/wallet/'.length)) : undefined;

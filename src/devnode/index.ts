@@ -1,5 +1,5 @@
 /// <reference types="node" preserve="true" />
-// First of all: what follows fails on an older Node.
+// The import comes first: the modules after it fail on an older Node.
 import '../require-node.ts';
 
 export type { CacheEntry } from './chain/blob-cache.ts';

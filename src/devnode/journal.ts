@@ -11,7 +11,7 @@ const ContentRecord = z.strictObject({
   hash: z.string(),
   type: z.enum(HASH_TYPES),
   size: z.int(),
-  /** Bytes are SHAKE256(label); absent: they are in the blob folder. */
+  /** Label of bytes that are SHAKE256(label). Absent: the bytes are in the blob folder. */
   label: z.string().optional(),
 });
 
@@ -46,7 +46,7 @@ const JournalEvent = z.discriminatedUnion('do', [
   z.strictObject({
     do: z.literal('send-assets'),
     wallet: z.string(),
-    /** Guid, address, units and sats of each recipient; 64-bit numbers as text. */
+    /** Guid, address, units and sats of each recipient. 64-bit numbers are text. */
     allocations: z.array(z.tuple([z.string(), z.string(), z.string(), z.string()])),
     replaceable: z.boolean(),
   }),
@@ -56,22 +56,22 @@ const JournalEvent = z.discriminatedUnion('do', [
 ]);
 
 export type ContentRecord = z.infer<typeof ContentRecord>;
-/** Everything that ever happened to the chain, in order: replayed, it makes the same chain again. */
+/** One change of the chain. Replaying all events in order rebuilds the same chain. */
 export type JournalEvent = z.infer<typeof JournalEvent>;
 
-/** Where the events are kept. */
+/** Storage of events. */
 export interface Journal {
-  /** What was kept before, oldest first. */
+  /** Events of earlier processes, oldest first. */
   readonly kept: readonly JournalEvent[];
   append(event: JournalEvent): void;
 }
 
-/** Nothing is kept. */
-export const forgetfulJournal: Journal = { kept: [], append: () => undefined };
+/** A journal that stores nothing. */
+export const nullJournal: Journal = { kept: [], append: () => undefined };
 
 /**
- * One line an event, with a checksum in front. A line that `kill -9` cut short ends the journal: it is cut off.
- * Lines are not synced: what a dead process wrote is in the page cache, and a power loss costs an emulated chain its end.
+ * Opens a journal file: one line per event, with a checksum in front. A damaged line, as `kill -9` leaves it, ends the
+ * journal, and the rest is cut off. Lines are not fsynced: a power loss may cost the end of the chain.
  */
 export function openJournal(folder: string): Journal {
   mkdirSync(folder, { recursive: true });

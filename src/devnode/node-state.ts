@@ -12,7 +12,7 @@ import { type Allocation, AssetLedger } from './ledger/asset-ledger.ts';
 import type { SubmittedBytes } from './submitted-bytes.ts';
 import type { WorkItem } from './workload.ts';
 
-/** Where time comes from. Tests bring their own and move it by hours. */
+/** Source of time, in Unix milliseconds. Tests inject their own and move it by hours. */
 export interface Clock {
   nowSeconds(): number;
 }
@@ -36,7 +36,9 @@ export interface SubmitOrder {
   readonly feeSatsPerVbyte: bigint | null;
 }
 
-/** The chain, its clock and its journal: each change is written down first and then made, also on replay. */
+/**
+ * The chain, its clock and its journal. Each change is journalled before it is made, and made the same way on replay.
+ */
 export class NodeState {
   readonly chain: EmulatedChain;
   readonly assets: AssetLedger;
@@ -56,7 +58,7 @@ export class NodeState {
         {
           details: { kept: begin.seed, asked: options.seed },
           retryable: false,
-          hint: 'Name another data folder, or the seed and network that it was made with.',
+          hint: 'Use another data folder, or the seed and network of this chain.',
         },
       );
     }
@@ -78,7 +80,7 @@ export class NodeState {
     const { cache, mempool } = this.chain;
     const held = new Set([...mempool.values()].map((transaction) => transaction.content?.versionHash));
     this.#bytes.sweep((_, hash) => cache.get(hash) !== null || [...held].some((waiting) => waiting === hash));
-    // Only from here on: a replayed pruning must not take bytes that were submitted again later.
+    // The listener starts after the replay: a replayed pruning must not delete bytes that were submitted again later.
     this.chain.events.on('gone', (entries) => {
       for (const { content } of entries) if (content.source.kind === 'stored') this.#bytes.forget(content);
     });
@@ -92,7 +94,7 @@ export class NodeState {
     this.#perform({ do: 'clock', offsetSeconds: this.#offsetSeconds + seconds });
   }
 
-  /** Content of bytes that a client sent; they are kept until the cache forgets them. */
+  /** Stores bytes that a client sent, until the cache prunes them. */
   storedContent(hashType: HashType, versionHash: VersionHash, bytes: Uint8Array): Content {
     const name: ContentName = { hashType, versionHash };
     this.#bytes.keep(name, bytes);
@@ -123,7 +125,7 @@ export class NodeState {
         {
           details: { depth },
           retryable: false,
-          hint: 'Take back fewer blocks.',
+          hint: 'Disconnect fewer blocks.',
         },
       );
     }
@@ -141,7 +143,7 @@ export class NodeState {
     return this.chain.replace(parseTxId(txid), content);
   }
 
-  /** null: the fee cannot be paid. */
+  /** Returns null when the fee cannot be paid. */
   sendAssets(wallet: string, allocations: readonly Allocation[], replaceable: boolean): Transaction | null {
     const rows = allocations.map(({ guid, address, units, sats }): [string, string, string, string] => [
       String(guid),

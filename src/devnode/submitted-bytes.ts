@@ -2,13 +2,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from 'node:path';
 import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
 
-/** Bytes that clients submitted: the only ones that cannot be made again. */
+/** Bytes that clients submitted, which cannot be computed again. */
 export interface SubmittedBytes {
   keep(name: ContentName, bytes: Uint8Array): void;
   read(name: ContentName): Uint8Array;
   forget(name: ContentName): void;
-  /** Forgets all that `wanted` does not want. */
-  sweep(wanted: (hashType: HashType, versionHash: string) => boolean): void;
+  /** Deletes all bytes except those for which `isUsed` is true. */
+  sweep(isUsed: (hashType: HashType, versionHash: string) => boolean): void;
 }
 
 export class BytesInMemory implements SubmittedBytes {
@@ -29,7 +29,7 @@ export class BytesInMemory implements SubmittedBytes {
   }
 
   sweep(): void {
-    // Nothing outlives the process here.
+    // Memory holds nothing of an earlier process.
   }
 }
 
@@ -41,7 +41,9 @@ export class BytesInFolder implements SubmittedBytes {
     mkdirSync(folder, { recursive: true });
   }
 
-  /** Written aside and renamed, before the journal names it: a line never names bytes that are not there. */
+  /**
+   * Writes to a temporary file and renames it. The journal names the bytes afterwards, so it never names missing bytes.
+   */
   keep(name: ContentName, bytes: Uint8Array): void {
     const path = this.#path(name);
     if (existsSync(path)) return;
@@ -58,11 +60,11 @@ export class BytesInFolder implements SubmittedBytes {
     rmSync(this.#path(name), { force: true });
   }
 
-  sweep(wanted: (hashType: HashType, versionHash: string) => boolean): void {
+  sweep(isUsed: (hashType: HashType, versionHash: string) => boolean): void {
     for (const file of readdirSync(this.#folder)) {
       const [type, versionHash = ''] = file.split('-');
       const hashType: HashType = type === 'blake2s256' ? 'blake2s256' : 'keccak256';
-      if (file.endsWith('.part') || !wanted(hashType, versionHash)) rmSync(join(this.#folder, file), { force: true });
+      if (file.endsWith('.part') || !isUsed(hashType, versionHash)) rmSync(join(this.#folder, file), { force: true });
     }
   }
 

@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 afterEach(() => devnode.close());
 
-/** The answer as it was written: JSON.parse would lose digits. */
+/** The answer's text: JSON.parse would lose digits. */
 async function raw(method: string, params: string, path = '/wallet/a'): Promise<string> {
   return (await post(devnode, `{"id":1,"method":"${method}","params":${params}}`, path)).text;
 }
@@ -36,8 +36,8 @@ const send = (...params: unknown[]) => call(devnode, 'assetallocationsend', para
 
 const txidOf = (result: unknown): string => z.looseObject({ txid: z.string() }).parse(result).txid;
 
-describe('numbers keep every digit', () => {
-  test('of 64-bit guids and of supplies with their own places', async () => {
+describe('numbers in answers keep every digit', () => {
+  test('64-bit guids and supplies keep their own decimal places', async () => {
     const text = await raw('assetinfo', `[${LAST}]`);
     expect(text).toContain(`"asset_guid":${LAST},"symbol":"LAST","public_value":{"desc":"LAST of the emulated chain"}`);
     expect(text).toContain('"total_supply":12345678901.23,"max_supply":99999999999.99');
@@ -45,7 +45,7 @@ describe('numbers keep every digit', () => {
     expect(await raw('assetinfo', `[${SHARE}]`)).toContain('"total_supply":1000000,');
   });
 
-  test('release 4.2 writes guids as text and says sys_amount', async () => {
+  test('release 4.2 writes guids as text and names amounts sys_amount', async () => {
     const old = await createDevnode({ dialect: 'syscoin-4.2' });
     expect((await call(old, 'assetinfo', [GOLD])).result).toMatchObject({ asset_guid: String(GOLD) });
     const { result } = await call(old, 'assetallocationsend', [String(GOLD), ALICE, '1.5', 0.25]);
@@ -57,7 +57,7 @@ describe('numbers keep every digit', () => {
 });
 
 describe('a send moves tokens', () => {
-  test('to an address, in a transaction of its own', async () => {
+  test('a send goes to an address in a transaction of its own', async () => {
     const { result } = await send(GOLD, ALICE, '0.00000001', '0.5');
     expect(result).toMatchObject({ assetallocations_sent_count: 1 });
     const txid = txidOf(result);
@@ -68,7 +68,7 @@ describe('a send moves tokens', () => {
     expect((await call(devnode, 'getrawtransaction', [txid, true])).result).toMatchObject({ version: 135 });
   });
 
-  test('to many, totalled per asset; a wallet sees its own, an address list any', async () => {
+  test('a send to many addresses is totalled per asset, and each wallet sees its own tokens', async () => {
     const amounts = [
       { asset_guid: GOLD, address: ALICE, amount: 1.5 },
       { asset_guid: GOLD, address: BOB, amount: '2.5', svc_amount: 0.1 },
@@ -83,7 +83,7 @@ describe('a send moves tokens', () => {
     });
   });
 
-  test('replaceable or not shows in its sequence (Z-DAG needs it not to be)', async () => {
+  test('the sequence of a send shows whether it is replaceable, which Z-DAG forbids', async () => {
     const sequenceOf = async (replaceable: boolean): Promise<unknown> => {
       const txid = txidOf((await send(GOLD, ALICE, 1, null, replaceable)).result);
       return (await call(devnode, 'getrawtransaction', [txid, true])).result;
@@ -92,14 +92,14 @@ describe('a send moves tokens', () => {
     expect(await sequenceOf(false)).toMatchObject({ vin: [{ sequence: 0xfffffffe }] });
   });
 
-  test('dropped, it gives them back', async () => {
+  test('a dropped send gives its tokens back', async () => {
     const txid = txidOf((await send(SHARE, ALICE, 5)).result);
     devnode.dropTransaction(txid);
     expect((await balance(SHARE, ALICE)).result).toMatchObject({ asset_amount: 0 });
   });
 });
 
-describe('what the service refuses', () => {
+describe('refusals of asset calls', () => {
   test.for([
     ['an unknown guid', [4711, ALICE, 1], -20],
     ['a guid that is none', ['-1', ALICE, 1], -8],
@@ -113,7 +113,7 @@ describe('what the service refuses', () => {
     expect((await send(...params)).error?.code).toBe(code);
   });
 
-  test('more than 250 recipients, an estimate mode in lower case, no recipients', async () => {
+  test('more than 250 recipients, a lower-case estimate mode and an empty list are refused', async () => {
     const many = (count: number, mode = 'UNSET') => {
       const amounts = Array(count).fill({ asset_guid: SHARE, address: ALICE, amount: 1 });
       return call(devnode, 'assetallocationsendmany', [amounts, true, '', 1, mode], '/wallet/a');
@@ -124,14 +124,14 @@ describe('what the service refuses', () => {
     expect((await many(1, 'unset')).error?.code).toBe(-8);
   });
 
-  test('an address list that is not JSON in a string', async () => {
+  test('an address list that is not JSON in a string is refused', async () => {
     const ask = (addresses: unknown) => call(devnode, 'assetallocationbalance', [GOLD, addresses], '/wallet/a');
     expect((await ask(ALICE)).error?.code).toBe(-8);
     expect((await ask([ALICE])).error?.code).toBe(-3);
   });
 });
 
-test('the ledger persists', async () => {
+test('the ledger survives a restart', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'devnode-assets-'));
   const first = await createDevnode({ dialect: 'svc', dataDir });
   await call(first, 'assetallocationsend', [SHARE, ALICE, 3]);

@@ -1,4 +1,4 @@
-/** The little of bitcore-lib that the second opinion uses; it ships no declarations. */
+/** Declares the part of bitcore-lib that the second opinion uses; the package ships no declarations. */
 declare module 'bitcore-lib' {
   interface MerkleBlock {
     readonly header: { readonly hash: string; readonly merkleRoot: Uint8Array };

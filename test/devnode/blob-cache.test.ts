@@ -27,13 +27,13 @@ async function names(devnode: Devnode): Promise<string[]> {
   return (await listed(devnode)).map(({ versionhash }) => versionhash);
 }
 
-/** Moves the chain's median time: six of eleven blocks are enough. */
+/** Moves the chain's median time; six of eleven blocks suffice. */
 function pass(devnode: Devnode, seconds: number): void {
   devnode.advanceSeconds(seconds);
   devnode.mine(7);
 }
 
-test('a blob leaves when a ChainLock finds it older than six hours, and not before', async () => {
+test('a ChainLock prunes a blob that is older than six hours, and no younger one', async () => {
   const devnode = await start();
   const { versionHash } = devnode.submitBlob(Buffer.from('six hours'));
   devnode.mine();
@@ -48,7 +48,7 @@ test('a blob leaves when a ChainLock finds it older than six hours, and not befo
   });
 });
 
-test('without ChainLocks nothing is pruned; the one that ends the gap prunes hours at once', async () => {
+test('nothing is pruned without ChainLocks, and the next one prunes hours at once', async () => {
   const devnode = await start({ chainLocks: { kind: 'none' } });
   expect((await call(devnode, 'getbestchainlock')).error?.code).toBe(-32603);
   devnode.submitBlob(Buffer.from('one'));
@@ -63,7 +63,7 @@ test('without ChainLocks nothing is pruned; the one that ends the gap prunes hou
   expect(await listed(devnode)).toEqual([]);
 });
 
-test('a ChainLock can lag, and can name a block that the node does not have', async () => {
+test('a ChainLock may lag and may name an unknown block', async () => {
   const devnode = await start({ chainLocks: { kind: 'follow', lagBlocks: 5 } });
   devnode.mine(10);
   const lock = (await call(devnode, 'getbestchainlock')).result;
@@ -80,7 +80,7 @@ test('a ChainLock can lag, and can name a block that the node does not have', as
   expect(await headerAt(5)).toMatchObject({ chainlock: false });
 });
 
-test('on a test network the cache is pruned with every block', async () => {
+test('each block prunes the cache on a test network', async () => {
   const devnode = await start({ network: 'test' });
   devnode.submitBlob(Buffer.from('short'));
   devnode.mine();
@@ -88,7 +88,7 @@ test('on a test network the cache is pruned with every block', async () => {
   expect(await listed(devnode)).toEqual([]);
 });
 
-test('a resubmission that is mined gives the entry its own time and txid, and six hours more', async () => {
+test('a mined resubmission renews the time and the txid of the cache entry', async () => {
   const devnode = await start();
   const bytes = Buffer.from('again');
   const first = devnode.submitBlob(bytes);
@@ -109,7 +109,7 @@ test('a resubmission that is mined gives the entry its own time and txid, and si
   expect(await listed(devnode)).toHaveLength(1);
 });
 
-test('a block takes 32 blobs; the rest waits', async () => {
+test('a block takes 32 blobs, and the rest waits', async () => {
   const devnode = await start();
   for (let index = 0; index < 40; index++) devnode.submitBlob(Buffer.from(`blob ${index}`));
   const [block] = devnode.mine();
@@ -118,7 +118,7 @@ test('a block takes 32 blobs; the rest waits', async () => {
   expect(devnode.mine()[0]?.transactions).toHaveLength(9);
 });
 
-test('a block that arrives late has no bytes: on chain, and not at this node', async () => {
+test('a late block has no bytes: its blobs are on chain, and the node lacks them', async () => {
   const devnode = await start();
   const { versionHash, txid } = devnode.submitBlob(Buffer.from('hole'));
   devnode.mine(1, { withoutBytes: true });
@@ -127,7 +127,7 @@ test('a block that arrives late has no bytes: on chain, and not at this node', a
   expect((await call(devnode, 'getrawtransaction', [txid])).status).toBe(200);
 });
 
-test('a dropped or replaced transaction takes its unmined blob along, with its descendants', async () => {
+test('a dropped or replaced transaction removes its unmined blob and its descendants', async () => {
   const devnode = await start();
   const dropped = devnode.submitBlob(Buffer.from('dropped'));
   expect(devnode.dropTransaction(dropped.txid)).toEqual([dropped.txid]);
@@ -140,7 +140,7 @@ test('a dropped or replaced transaction takes its unmined blob along, with its d
   expect(() => devnode.replaceTransaction(replaced.txid, Buffer.from('x'))).toThrow(/No waiting transaction/);
 });
 
-test('a reorganised blob whose input is gone lingers, with a proof against the dead block', async () => {
+test('a reorganised blob without input stays in the cache, with a proof against the stale block', async () => {
   const devnode = await start();
   const { versionHash, txid } = devnode.submitBlob(Buffer.from('lingers'));
   devnode.mine(2);
@@ -154,7 +154,7 @@ test('a reorganised blob whose input is gone lingers, with a proof against the d
   expect((await call(devnode, 'verifytxoutproof', [proof])).error?.message).toBe('Block not found in chain');
 });
 
-test('reorganisations of any depth', async () => {
+test('a reorganisation of any depth keeps the chain consistent', async () => {
   const devnode = await start();
   const mined = Array.from({ length: 5 }, (_, index) => {
     const submitted = devnode.submitBlob(Buffer.from(`deep ${index}`));
@@ -172,7 +172,7 @@ test('reorganisations of any depth', async () => {
   expect(() => devnode.reorganise(4)).toThrow(/3 blocks above/);
 });
 
-test('the list mixes an unordered map with a store that is ordered by key; pages cover it', async () => {
+test('the list combines an unordered map with a store in key order, and pages cover it', async () => {
   const devnode = await start();
   for (let index = 0; index < 30; index++) devnode.submitBlob(Buffer.from(`stored ${index}`));
   devnode.mine(4);

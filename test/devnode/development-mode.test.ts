@@ -20,7 +20,7 @@ async function start(options: DevnodeOptions): Promise<Devnode> {
   return devnode;
 }
 
-test('mines by itself: both hash types, full and small blobs, one always unconfirmed', async () => {
+test('automatic blocks hold both hash types, full and small blobs, and leave one blob unconfirmed', async () => {
   const devnode = await start({ blocksEveryMs: 5 });
   const sizes = new Set<number>();
   const types = new Set<string>();
@@ -40,7 +40,7 @@ test('mines by itself: both hash types, full and small blobs, one always unconfi
   expect(Math.min(...sizes)).toBeLessThan(1024);
 });
 
-test('mines a lone transaction: its block is at most one later', async () => {
+test('a lone transaction is mined at most one block later', async () => {
   const devnode = await start({ workload: null });
   const { txid } = devnode.submitBlob(new Uint8Array([1]));
   devnode.setBlocksEvery(2);
@@ -48,7 +48,7 @@ test('mines a lone transaction: its block is at most one later', async () => {
   expect(devnode.chain.tree.find(txid)?.active).toBe(true);
 });
 
-test('stops and starts mining, and can be waited for', async () => {
+test('automatic mining stops, starts, and can be awaited', async () => {
   const devnode = await start({ workload: null });
   devnode.setBlocksEvery(2);
   await devnode.untilHeight(124);
@@ -58,7 +58,7 @@ test('stops and starts mining, and can be waited for', async () => {
   expect(devnode.chain.tip.height).toBe(height);
 });
 
-test('the workload follows from seed and height', () => {
+test('the workload depends on seed and height alone', () => {
   const heights = Array.from({ length: 300 }, (_, index) => index);
   const items = heights.flatMap((height) => mixedWorkload('seed', height));
   expect(heights.flatMap((height) => mixedWorkload('seed', height))).toEqual(items);
@@ -67,7 +67,7 @@ test('the workload follows from seed and height', () => {
   expect(items.filter(({ sizeBytes }) => sizeBytes === 2_097_152)).toHaveLength(100);
 });
 
-test('the whole chain follows from the seed and the clock', async () => {
+test('the chain depends on seed and clock alone', async () => {
   const tipOf = async (seed: string): Promise<string> => {
     const devnode = await start({ seed, clock: { nowSeconds: () => 1_800_000_000 }, seedRecordedBlobs: true });
     devnode.submitBlob(Buffer.from('the same'));
@@ -79,14 +79,14 @@ test('the whole chain follows from the seed and the clock', async () => {
   expect(await tipOf('a')).not.toBe(await tipOf('b'));
 });
 
-test('the genesis block follows from the seed alone', async () => {
+test('the genesis block depends on the seed alone', async () => {
   const again = await start({ seed: 'a', clock: { nowSeconds: () => 1_900_000_000 } });
   const [a, b] = [await start({ seed: 'a' }), await start({ seed: 'b' })];
   expect(again.chain.tree.at(0)?.hash).toBe(a.chain.tree.at(0)?.hash);
   expect(a.chain.tree.at(0)?.hash).not.toBe(b.chain.tree.at(0)?.hash);
 });
 
-test('the cost model: one lock, 60 ms a get by hash, 30 by txid, nothing for a list', async () => {
+test('the cost model serves one call at a time: 60 ms a get by hash, 30 by txid, none a list', async () => {
   const devnode = await start({ costModel: true });
   const { txid, versionHash } = devnode.submitBlob(Buffer.from('dear'));
   devnode.mine();

@@ -22,14 +22,14 @@ async function start(dialect: Dialect, options: DevnodeOptions = {}): Promise<De
 const operations = Object.keys(METHOD_TABLE).filter((name): name is Operation => name in METHOD_TABLE);
 
 describe.for(DIALECTS)('%s', (dialect) => {
-  test('knows its own operations and no others', async () => {
+  test('the dialect has its own operations and no others', async () => {
     const devnode = await start(dialect);
     const own = new Set(operations.flatMap((operation) => wireMethod(operation, dialect)?.method ?? []));
     const all = new Set(
       operations.flatMap((operation) => DIALECTS.flatMap((other) => wireMethod(operation, other)?.method ?? [])),
     );
     for (const method of all) {
-      // Too many arguments: an operation that exists answers its help, and does nothing.
+      // Too many arguments make an existing operation answer its help without any effect.
       const { status, error } = await call(devnode, method, Array(9).fill(null));
       if (own.has(method))
         expect([method, status, error?.code, error?.message.split(/[ \n]/)[0]]).toEqual([method, 500, -1, method]);
@@ -37,7 +37,7 @@ describe.for(DIALECTS)('%s', (dialect) => {
     }
   });
 
-  test('tells its release', async () => {
+  test('the dialect reports its release', async () => {
     const { result } = await call(await start(dialect), 'getnetworkinfo');
     const versions = { svc: 40400, 'syscoin-4.2': 40202, 'syscoin-4.4': 40401, 'syscoin-5': 50101 };
     expect(result).toMatchObject({ version: versions[dialect] });
@@ -50,7 +50,7 @@ const blake = versionHashOf('blake2s256', bytes);
 const hex = bytes.toString('hex');
 
 describe('svc', () => {
-  test('a blob has version hash, size and data, in list and get, and nothing else', async () => {
+  test('a blob has exactly version hash, size and data, in list and get', async () => {
     const devnode = await start('svc');
     const created = await call(devnode, 'svccreatenevmblob', [hex, true, 6, 'ECONOMICAL']);
     expect(created.result).toMatchObject({ versionhash: keccak, datasize: 6 });
@@ -63,7 +63,7 @@ describe('svc', () => {
     expect((await call(devnode, 'getnevmblobdata', [keccak, true])).result).toEqual({ ...bare, data: hex });
   });
 
-  test('takes a custom version hash', async () => {
+  test('a custom version hash is accepted', async () => {
     const devnode = await start('svc');
     const custom = 'c0'.repeat(32);
     expect((await call(devnode, 'svccreaterawnevmblob', [custom, hex])).result).toHaveProperty('txid');
@@ -71,7 +71,7 @@ describe('svc', () => {
     expect((await call(devnode, 'getnevmblobdata', [custom, true])).result).toMatchObject({ data: hex });
   });
 
-  test('fees: rate or target, not both; any case; numbers and text', async () => {
+  test('fees accept a rate or a target but not both, in any case, as numbers and text', async () => {
     const devnode = await start('svc');
     const create = (...fee: unknown[]) => call(devnode, 'svccreatenevmblob', ['ab', true, ...fee]);
     expect((await create(null, null, '25.5')).status).toBe(200);
@@ -84,7 +84,7 @@ describe('svc', () => {
 });
 
 describe('syscoin-4.4', () => {
-  test('says mpt, has no txid, and data in the list on request', async () => {
+  test('a blob has mpt, no txid, and data in the list on request', async () => {
     const devnode = await start('syscoin-4.4');
     await call(devnode, 'syscoincreatenevmblob', [hex]);
     devnode.mine();
@@ -94,7 +94,7 @@ describe('syscoin-4.4', () => {
     expect(Object.keys(Object(got)).join()).toBe('versionhash,mpt,datasize,blockhash,height,data');
   });
 
-  test('knows keccak256 alone: a BLAKE2s hash answers a txid and is never accepted', async () => {
+  test('a BLAKE2s hash answers a txid and is never accepted, because only keccak256 is known', async () => {
     const devnode = await start('syscoin-4.4');
     expect((await call(devnode, 'syscoincreaterawnevmblob', [blake, hex])).result).toHaveProperty('txid');
     expect((await call(devnode, 'syscoincreaterawnevmblob', [keccak, hex])).result).toHaveProperty('txid');
@@ -127,7 +127,7 @@ describe('syscoin-5', () => {
     expect(devnode.chain.tip.transactions[1]?.raw.toString('hex')).toContain(script);
   });
 
-  test('2 MiB and a byte answers a txid and is never accepted', async () => {
+  test('a blob of 2 MiB and a byte answers a txid and is never accepted', async () => {
     const devnode = await start('syscoin-5');
     const large = Buffer.alloc(2 * 1024 * 1024 + 1, 1).toString('hex');
     const { result } = await call(devnode, 'syscoincreatenevmblob', [large]);
@@ -139,7 +139,7 @@ describe('syscoin-5', () => {
 });
 
 describe('wallets', () => {
-  test('several: the path must name one; none: there is nothing to pay with', async () => {
+  test('the path must name one of several wallets, and no wallet pays without one', async () => {
     const two = await start('syscoin-5', { wallets: ['a', 'b'] });
     expect((await call(two, 'syscoincreatenevmblob', [hex])).error?.code).toBe(-19);
     expect((await call(two, 'syscoincreatenevmblob', [hex], '/wallet/b')).status).toBe(200);
@@ -149,7 +149,7 @@ describe('wallets', () => {
     expect((await call(none, 'syscoincreatenevmblob', [hex])).error?.code).toBe(-18);
   });
 
-  test('without a ripe coin there is no fee', async () => {
+  test('a wallet without a mature coin cannot pay', async () => {
     const poor = await start('syscoin-5', { initialBlocks: 3 });
     expect((await call(poor, 'syscoincreatenevmblob', [hex])).error).toEqual({
       code: -6,
@@ -159,7 +159,7 @@ describe('wallets', () => {
   });
 });
 
-test('waitfornewblock answers as soon as there is one', async () => {
+test('waitfornewblock answers at the next block', async () => {
   const devnode = await start('syscoin-5');
   const waiting = call(devnode, 'waitfornewblock', [60_000]);
   await call(devnode, 'getblockcount');
@@ -167,7 +167,7 @@ test('waitfornewblock answers as soon as there is one', async () => {
   expect((await waiting).result).toEqual({ hash: devnode.chain.tip.hash, height: 121 });
 });
 
-test('a batch of two waits for both, errors inside', async () => {
+test('a batch answers after both calls, with errors inside', async () => {
   const devnode = await start('syscoin-5');
   const answer = await post(
     devnode,
@@ -181,7 +181,7 @@ test('a batch of two waits for both, errors inside', async () => {
   );
 });
 
-test('an idle connection is closed after the time of the node', async () => {
+test('an idle connection closes after the node’s timeout', async () => {
   const devnode = await start('syscoin-5', { keepAliveMs: 40 });
   const { hostname, port } = new URL(devnode.url);
   const socket = connect(Number(port), hostname);

@@ -18,8 +18,8 @@ afterEach(() => devnode.close());
 const get = () => call(devnode, 'getnevmblobdata', [versionHash, true]);
 const text = async (): Promise<string> => (await post(devnode, '{"method":"getblockcount"}')).text;
 
-describe('the connection goes wrong', () => {
-  test('latency', async () => {
+describe('faults of the connection', () => {
+  test('latency delays the answer', async () => {
     devnode.faults.add({ fault: { kind: 'latency', ms: 80 } });
     const before = performance.now();
     expect(await text()).toBe('{"result":121,"error":null,"id":null}\n');
@@ -35,14 +35,14 @@ describe('the connection goes wrong', () => {
     expect(await post(devnode, '{"method":"getblockcount"}')).toMatchObject({ status, text: body });
   });
 
-  test('a page of a proxy', async () => {
+  test('html answers the page of a proxy', async () => {
     devnode.faults.add({ fault: { kind: 'html', status: 502 } });
     const answer = await post(devnode, '{"method":"getblockcount"}');
     expect(answer.status).toBe(502);
     expect(answer.text).toContain('<html>');
   });
 
-  test('reset, with the call carried out or not', async () => {
+  test('reset breaks the connection with or without the effect of the call', async () => {
     const create = '{"method":"syscoincreatenevmblob","params":["ab"]}';
     devnode.faults.add({ fault: { kind: 'reset', carriedOut: false }, times: 1 });
     await expect(post(devnode, create)).rejects.toThrow('fetch failed');
@@ -52,29 +52,29 @@ describe('the connection goes wrong', () => {
     expect(devnode.chain.mempool.size).toBe(1);
   });
 
-  test('truncation', async () => {
+  test('truncate breaks the connection inside the body', async () => {
     devnode.faults.add({ fault: { kind: 'truncate', bytes: 300 } });
     await expect(get()).rejects.toThrow();
   });
 
-  test('half of the JSON, and a clean end', async () => {
+  test('half-json ends the connection cleanly inside the JSON', async () => {
     devnode.faults.add({ fault: { kind: 'half-json', bytes: 300 } });
     await expect(get()).rejects.toThrow(SyntaxError);
   });
 
-  test('a slow body', async () => {
+  test('slow-body sends the body slowly', async () => {
     devnode.faults.add({ fault: { kind: 'slow-body', bytesPerSecond: 100_000 } });
     const before = performance.now();
     expect((await get()).status).toBe(200);
     expect(performance.now() - before).toBeGreaterThan(60);
   });
 
-  test('a huge body', async () => {
+  test('huge-body sends an endless body', async () => {
     devnode.faults.add({ fault: { kind: 'huge-body', bytes: 50_000_000 } });
     expect(await text()).toHaveLength(50_000_000);
   });
 
-  test('going away and coming back on the same port', async () => {
+  test('the node goes away and comes back on the same port', async () => {
     await devnode.goAway();
     await expect(text()).rejects.toThrow('fetch failed');
     devnode.mine();
@@ -83,7 +83,7 @@ describe('the connection goes wrong', () => {
   });
 });
 
-describe('the answer is wrong inside', () => {
+describe('faults inside the answer', () => {
   const dataUnder = async (fault: FaultRule['fault']): Promise<string> => {
     devnode.faults.add({ fault });
     const { result } = await get();
@@ -91,35 +91,37 @@ describe('the answer is wrong inside', () => {
   };
   const hex = content.toString('hex');
 
-  test('warming up', async () => {
+  test('warming-up answers -28', async () => {
     devnode.faults.add({ fault: { kind: 'warming-up' }, times: 1 });
     expect(await get()).toMatchObject({ status: 500, error: { code: -28 } });
     expect((await get()).status).toBe(200);
   });
 
-  test('any RPC error', async () => {
+  test('rpc-error answers any RPC error', async () => {
     devnode.faults.add({ fault: { kind: 'rpc-error', code: -32603, message: 'broken' } });
     expect((await get()).error).toEqual({ code: -32603, message: 'broken' });
   });
 
-  test('wrong bytes, once: the next answer is right again', async () => {
+  test('wrong-bytes changes one answer, and the next one is right', async () => {
     devnode.faults.add({ fault: { kind: 'wrong-bytes' }, times: 1 });
     const { result } = await get();
     expect(JSON.stringify(result)).not.toContain(hex);
     expect(JSON.stringify((await get()).result)).toContain(hex);
   });
 
-  test('wrong size', async () => {
+  test('wrong-size changes the length of the data', async () => {
     expect(await dataUnder({ kind: 'wrong-size', byBytes: 1 })).toBe(`${hex}00`);
     devnode.faults.clear();
     expect(await dataUnder({ kind: 'wrong-size', byBytes: -2 })).toBe(hex.slice(0, -4));
   });
 
-  test('odd length', async () => expect(await dataUnder({ kind: 'odd-hex' })).toBe(hex.slice(0, -1)));
-  test('no hex', async () => expect(await dataUnder({ kind: 'non-hex' })).toBe(`${hex.slice(0, -1)}g`));
-  test('no data', async () => expect(await dataUnder({ kind: 'no-data' })).toBe('none'));
+  test('odd-length gives an odd number of hex digits', async () =>
+    expect(await dataUnder({ kind: 'odd-hex' })).toBe(hex.slice(0, -1)));
+  test('no-hex gives other characters', async () =>
+    expect(await dataUnder({ kind: 'non-hex' })).toBe(`${hex.slice(0, -1)}g`));
+  test('no-data leaves the data out', async () => expect(await dataUnder({ kind: 'no-data' })).toBe('none'));
 
-  test('entries twice, and entries that vanish in turns', async () => {
+  test('duplicate-entries doubles entries, and vanishing-entries hides other ones each time', async () => {
     const listed = async () => (await call(devnode, 'listnevmblobdata', [10])).result;
     devnode.faults.add({ fault: { kind: 'duplicate-entries' }, times: 1 });
     expect(await listed()).toHaveLength(4);
@@ -131,8 +133,8 @@ describe('the answer is wrong inside', () => {
   });
 });
 
-describe('a rule says which calls go wrong', () => {
-  test('by method and hash, after some that go well, and so many', async () => {
+describe('the filter of a rule', () => {
+  test('a rule hits a method and a hash, after some successes and a limited number of times', async () => {
     const rule = devnode.faults.add({
       fault: { kind: 'work-queue-full' },
       methods: ['getnevmblobdata'],
@@ -151,7 +153,7 @@ describe('a rule says which calls go wrong', () => {
     rule.remove();
   });
 
-  test('a rule that is not one is refused', () => {
+  test('a malformed rule is refused', () => {
     expect(() => devnode.faults.add({ fault: { kind: 'latency', ms: -1 } })).toThrow();
   });
 });
@@ -163,14 +165,14 @@ describe('the admin port', () => {
     return [response.status, await response.json()];
   };
 
-  test('puts up and takes down faults', async () => {
+  test('the admin port adds and removes faults', async () => {
     await admin('POST', '/faults', { fault: { kind: 'unauthorized' } });
     expect((await post(devnode, '{}')).status).toBe(401);
     await admin('DELETE', '/faults');
     expect((await post(devnode, '{}')).status).toBe(400);
   });
 
-  test('mines, moves time, submits, reorganises, locks', async () => {
+  test('the admin port mines, moves time, submits, reorganises and locks', async () => {
     const [, before] = await admin('GET', '/state');
     expect(before).toMatchObject({ height: 121, cached: 2, url: devnode.url });
     expect(await admin('POST', '/mine', { count: 2 })).toMatchObject([200, { height: 123 }]);
@@ -183,7 +185,7 @@ describe('the admin port', () => {
     expect(devnode.nowSeconds() - now).toBeGreaterThanOrEqual(3600);
   });
 
-  test('refuses what it does not understand, with a reason', async () => {
+  test('the admin port refuses a malformed request with a reason', async () => {
     expect(await admin('POST', '/mine', { count: -1 })).toMatchObject([
       400,
       { error: expect.stringContaining('count') },

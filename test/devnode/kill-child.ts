@@ -1,4 +1,4 @@
-/** A child process for the persistence test: mines fast in the folder it is given until it is killed. */
+/** Child process of the persistence test. It mines in the given folder until the test kills it. */
 import { createDevnode } from '../../src/devnode/index.ts';
 
 const dataDir = process.argv[2] ?? '';

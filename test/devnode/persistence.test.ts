@@ -26,14 +26,14 @@ async function start(options: DevnodeOptions = {}): Promise<Devnode> {
   return devnode;
 }
 
-/** All that a client can see of a chain. */
+/** Everything that a client can see of a chain. */
 async function visible(devnode: Devnode): Promise<unknown[]> {
   const calls = ['getblockchaininfo', 'getbestchainlock', 'getchaintips', 'getrawmempool'];
   const answers = await Promise.all(calls.map((method) => call(devnode, method)));
   return [...answers, await call(devnode, 'listnevmblobdata', [1000])];
 }
 
-test('a chain goes on where it stopped: blocks, waiting blobs, submitted bytes, reorganisations, clock', async () => {
+test('a restarted chain continues with its blocks, waiting blobs, submitted bytes, reorganisations and clock', async () => {
   const first = await start({ seedRecordedBlobs: true });
   const mined = first.submitBlob(Buffer.from('mined'), { hashType: 'blake2s256' });
   first.mine(3);
@@ -61,7 +61,7 @@ test('a chain goes on where it stopped: blocks, waiting blobs, submitted bytes, 
   expect((await call(second, 'getnevmblobdata', [replaced.versionHash])).error?.code).toBe(-32602);
 });
 
-test('a line that was cut short, and what follows a damaged one, is cut off', async () => {
+test('a cut or damaged journal line ends the journal', async () => {
   const first = await start();
   first.mine(2);
   const best = first.chain.tip.hash;
@@ -78,7 +78,7 @@ test('a line that was cut short, and what follows a damaged one, is cut off', as
   expect((await start()).chain.tip.hash).toBe(best);
 });
 
-test('a folder of another seed is refused with a sentence', async () => {
+test('a folder of another seed is refused', async () => {
   await start({ seed: 'one' });
   await expect(start({ seed: 'two' })).rejects.toMatchObject({ code: 'devnode/other-chain' });
 });
@@ -94,7 +94,7 @@ test('pruned submitted bytes leave the folder', async () => {
   expect(() => readFileSync(path)).toThrow(/ENOENT/);
 });
 
-test('kill -9 while it mines loses no block that a client could have seen', { timeout: 60_000 }, async () => {
+test('kill -9 during mining loses no block that a client could have seen', { timeout: 60_000 }, async () => {
   const script = fileURLToPath(new URL('kill-child.ts', import.meta.url));
   const seen = new Map<number, string>();
   const submitted: string[] = [];

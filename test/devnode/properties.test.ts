@@ -17,7 +17,7 @@ test('the sort of the list orders every input and loses nothing', () => {
   );
 });
 
-test('a Merkle proof of any transactions of a block of any size gives them back, in order', () => {
+test('a Merkle proof of any transactions of any block gives them back in order', () => {
   const sizes = fc.integer({ min: 1, max: 70 });
   fc.assert(
     fc.property(sizes, fc.infiniteStream(fc.boolean()), (size, marks) => {
@@ -34,7 +34,7 @@ describe('numbers on the wire', () => {
   const places = fc.integer({ min: 0, max: 8 });
   const units = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
 
-  test('an amount that is written is read back to the last unit', () => {
+  test('an amount survives writing and reading to the last unit', () => {
     fc.assert(
       fc.property(units, places, (value, decimals) => {
         expect(parseUnits(amount(value, decimals), decimals)).toBe(value);
@@ -43,7 +43,7 @@ describe('numbers on the wire', () => {
     );
   });
 
-  test('any JSON comes back as it was, with all digits of its numbers', () => {
+  test('any JSON survives a round trip with all digits of its numbers', () => {
     const number = fc.oneof(fc.bigInt().map(String), fc.constantFrom('50.00000000', '1e400', '-0', '0.10'));
     fc.assert(
       fc.property(number, fc.string(), (digits, text) => {

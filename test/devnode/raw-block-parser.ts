@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A second reader of the chain's wire format, which shares nothing with the emulator's writer. */
+/** A second parser of the chain's wire format, which shares no code with the emulator's writer. */
 export interface ParsedTransaction {
   readonly txid: string;
   readonly witnessTxid: string;
@@ -82,7 +82,7 @@ export function parseTransaction(cursor: Cursor): ParsedTransaction {
   };
 }
 
-/** Root of hashes given as RPC shows them. */
+/** Merkle root of hashes in their RPC form. */
 export function rootOf(hashes: readonly string[]): string {
   let level: Buffer[] = hashes.map((hash) => Buffer.from(hash, 'hex').reverse());
   while (level.length > 1) {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => devnode.close());
 
-test('the real contents come out byte for byte, under the names that a real node gave them', async () => {
+test('the recorded contents have the bytes and names that a real node gave them', async () => {
   expect(RECORDED_BLOBS).toHaveLength(22);
   for (const { versionHash, hashType, sizeBytes } of RECORDED_BLOBS) {
     const { result } = await call(devnode, 'getnevmblobdata', [versionHash, true]);

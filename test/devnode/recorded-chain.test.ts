@@ -8,7 +8,7 @@ import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
 import { RecordedComparison } from './recorded-comparison.ts';
 import { post } from './rpc-client.ts';
 
-/** Origin: release 5.1.1 in regtest, 126 blocks, three of them reorganised away (test/vectors/chain-5.1.json.gz). */
+/** Origin: release 5.1.1 in regtest, 126 blocks, three of them disconnected again (test/vectors/chain-5.1.json.gz). */
 const Recording = z.object({
   losing: z.array(z.string()),
   blobs: z.array(
@@ -30,7 +30,7 @@ const recording = Recording.parse(
 const Header = z.object({ hash: z.string(), height: z.int(), time: z.int(), mediantime: z.int() });
 const BlockView = z.object({ result: Header.extend({ tx: z.array(z.string()) }) });
 
-/** Blocks with their transactions, as recorded. */
+/** Recorded blocks with their transactions. */
 const blocks = Object.entries(recording.exchanges)
   .filter(([key]) => key.startsWith('["getblock",') && key.endsWith(',1]]'))
   .map(([, { text }]) => BlockView.parse(JSON.parse(text)).result);
@@ -38,8 +38,8 @@ const branch = blocks.filter(({ hash }) => !recording.losing.includes(hash)).sor
 const dead = blocks.filter(({ hash }) => recording.losing.includes(hash)).sort((a, b) => a.height - b.height);
 
 /**
- * What follows from coins and hashes is not compared: the recorded wallet chose other coins than ours (and moved one lock
- * time in ten back, against fee sniping).
+ * Fields that depend on coins and hashes are not compared: the recorded wallet chose other coins. It also moved one
+ * lock time in ten back, against fee sniping.
  */
 const OF_COINS = new Set('size strippedsize vsize weight vin vout fee hex size_on_disk nonce locktime'.split(' '));
 
@@ -47,7 +47,7 @@ const comparison = new RecordedComparison();
 let devnode: Devnode;
 let now = 0;
 
-/** Submits what a recorded block holds, in its order, and mines it at its time. */
+/** Submits the blobs of a recorded block in its order, and mines it at its time. */
 function repeat(block: z.infer<typeof BlockView>['result']): void {
   now = block.time;
   for (const txid of block.tx.slice(1)) {
@@ -75,13 +75,13 @@ async function expectSnapshot(name: string): Promise<void> {
   expect(comparison.differences(recorded?.best ?? '', best.text, OF_COINS)).toEqual([]);
 }
 
-/** Answers that are hex of transactions and blocks, whose lengths follow from coins too. */
+/** Answers that are hex of transactions and blocks, whose lengths depend on coins too. */
 const RAW = /^\["(getblock",.*,0|getrawtransaction",.*,false.*)\]/;
 
 beforeAll(async () => {
   const first = branch[0];
   if (first === undefined) throw new Error('The recording has no blocks.');
-  // Median times of the first recorded blocks tell the times before them: six blocks in one second, four in the next.
+  // The median times of the first recorded blocks imply the times before: six blocks in one second, four in the next.
   now = first.time - 10;
   devnode = await createDevnode({
     seed: 'recorded chain',
@@ -98,26 +98,26 @@ beforeAll(async () => {
 
 afterAll(() => devnode.close());
 
-describe('a reorganisation of three blocks goes as recorded', () => {
-  test('before it', () => expectSnapshot('before reorganisation'));
+describe('a reorganisation of three blocks matches the recording', () => {
+  test('the chain before the reorganisation', () => expectSnapshot('before reorganisation'));
 
-  test('on the first branch', async () => {
+  test('the chain on the first branch', async () => {
     for (const block of dead) repeat(block);
     await expectSnapshot('on the first branch');
   });
 
-  test('after the first branch was taken back: both blobs are still listed', async () => {
+  test('both blobs stay listed after the first branch is disconnected', async () => {
     devnode.reorganise(3, { blocks: 0 });
     await expectSnapshot('after the first branch was taken back');
   });
 
-  test('on the second branch, blobs unconfirmed again', async () => {
+  test('both blobs are unconfirmed on the second branch', async () => {
     now = branch.at(-1)?.time ?? 0;
     devnode.mine(4, { selection: { kind: 'only', txids: [] } });
     await expectSnapshot('on the second branch, blobs unconfirmed again');
   });
 
-  test('one blob is mined again, the other one lingers', async () => {
+  test('one blob is mined again, and the other one stays in the cache', async () => {
     const lost = comparison.translate(recording.blobs.at(-1)?.txid ?? '');
     devnode.dropTransaction(lost);
     devnode.mine();
@@ -125,9 +125,9 @@ describe('a reorganisation of three blocks goes as recorded', () => {
   });
 });
 
-describe('afterwards every recorded call answers alike', () => {
+describe('every recorded call answers alike after the reorganisation', () => {
   const entries = Object.entries(recording.exchanges);
-  // A proof is learned where it is made, before it is asked for.
+  // Calls that make proofs come before calls that verify them, so that the comparison has learned each proof.
   const ordered = entries.toSorted(([a], [b]) => Number(a.includes('verifytxout')) - Number(b.includes('verifytxout')));
 
   test.for(ordered)('%s', async ([key, recorded]) => {

@@ -1,30 +1,29 @@
 /**
- * The rule by which an answer of the emulated node is held against a recorded one:
+ * Rule that compares an answer of the emulated node with a recorded one:
  *
- * - The shape is the same: members, their order, types, lengths of lists and of hex strings.
- * - Hashes of transactions, blocks and Merkle roots, and results that are bare hex of them, cannot be equal, since keys
- *   and coins are not. The first time one is
- *   seen, the pair is learned; from then on the pair must hold, in answers and (the other way) in requests.
+ * - The shape is equal: members, their order, types, lengths of lists and of hex strings.
+ * - Hashes of transactions, blocks and Merkle roots differ, because keys and coins differ; so do bare results that are
+ * such hashes. The first pair of each is learned. From then on the pair must hold in answers, and reversed in requests.
  * - Keys, signatures, scripts and addresses, and hex that contains them, have the recorded length and kind.
- * - Everything else is equal, digit by digit (numbers are compared as they were written).
+ * - Everything else is equal, digit by digit; numbers are compared as text.
  */
 export class RecordedComparison {
   readonly #ours = new Map<string, string>();
   readonly #recorded = new Map<string, string>();
   #ignored: ReadonlySet<string> = new Set();
 
-  /** Teaches a pair that no answer shows. */
+  /** Teaches a pair that no answer contains. */
   learn(recorded: string, ours: string): void {
     this.#ours.set(recorded, ours);
     this.#recorded.set(ours, recorded);
   }
 
-  /** A recorded request, in the names of our chain. */
+  /** Translates a recorded request to the hashes of the emulated chain. */
   translate(text: string): string {
     return text.replace(/[0-9a-f]{64,}/g, (hex) => this.#ours.get(hex) ?? hex);
   }
 
-  /** What differs, one line each. Of members called as in `ignored`, only that they are there is compared. */
+  /** Lists the differences, one line each. Members named in `ignored` must only exist. */
   differences(recordedText: string, oursText: string, ignored: ReadonlySet<string> = new Set()): string[] {
     const found: string[] = [];
     this.#ignored = ignored;
@@ -76,10 +75,10 @@ const LEARNED = new Set([
   'previousblockhash',
   'nextblockhash',
 ]);
-/** Places of bare hashes: results that are one, and lists of transactions. */
+/** Paths of bare hashes: results that are one, and lists of transactions. */
 const MAY_BE_HASH = /^\$\.result(\.tx)?(\[\d+\])?$/;
 
-/** What must stay of a value that has keys, coins or hashes in it. */
+/** The part of a value with keys, coins or hashes that must be equal. */
 function kindOf(name: string, path: string, text: string): string {
   const carriesKeys = /^(hex|asm|desc|address)$/.test(name) || /txinwitness\[\d+\]$/.test(path);
   if (!carriesKeys) return text;

@@ -20,7 +20,7 @@ export function parseExchanges(text: string): Exchange[] {
   return z.array(Exchange).parse(JSON.parse(text));
 }
 
-/** Sends the recorded request to the emulated node and holds the answer against the recorded one. */
+/** Sends the recorded request to the emulated node and compares the answers. */
 export async function replay(devnode: Devnode, exchange: Exchange, rule: RecordedComparison): Promise<string[]> {
   const headers = credentialed(exchange, devnode);
   const answer = await send(
@@ -49,7 +49,7 @@ export async function replay(devnode: Devnode, exchange: Exchange, rule: Recorde
   return found;
 }
 
-/** The recording elides the middle of long hex; of such a blob only size and version hash are known. */
+/** Recordings elide the middle of long hex. Only size and version hash of such a blob are known. */
 const ELIDED = /…?<(\d+) chars elided>…?/;
 
 function bodyOf(exchange: Exchange, rule: RecordedComparison): string {
@@ -59,13 +59,16 @@ function bodyOf(exchange: Exchange, rule: RecordedComparison): string {
   return text.replace(/[0-9a-f]+…<\d+ chars elided>…[0-9a-f]+/, bytes.toString('hex'));
 }
 
-/** Bytes of ours in the place of those whose middle was not recorded. */
+/** Replacement bytes for a blob whose middle was not recorded. */
 export function elidedContent({ request: { body }, name }: Exchange): Buffer | null {
   if (!ELIDED.test(body ?? '')) return null;
   return seededBytes(name, name.includes('+ 1') ? 2_097_153 : 2_097_152);
 }
 
-/** Of an elided answer there is a start, which ends in the middle of a hash, and an end, which begins in the data. */
+/**
+ * Compares the recorded start and end of an elided answer. The start ends inside a hash, and the end begins inside the
+ * data.
+ */
 function elidedDifferences(recorded: string, ours: string, rule: RecordedComparison): string[] {
   const [head = '', , tail = ''] = recorded.split(ELIDED);
   const start = rule.translate(head.replace(/[0-9a-f]*$/, ''));

@@ -10,15 +10,15 @@ import { type Exchange, elidedContent, parseExchanges, replay } from './recorded
 /** Origin: release 5.1.1 in regtest, one wallet `w`, 120 blocks (test/vectors/release-5.1.json). */
 const exchanges = parseExchanges(readFileSync(new URL('../vectors/release-5.1.json', import.meta.url), 'utf8'));
 
-/** With this seed the wallet puts its change where the recorded one put it, and the nonce of block 122 is the recorded one. */
+/** With this seed the wallet places its change, and the miner finds the nonce of block 122, as in the recording. */
 const SEED = 'recorded 8';
-/** The recorded median time of block 120. */
+/** Recorded median time of block 120. */
 const MEDIAN_120 = 1_795_197_851;
 
-/** The recorded node had been up for 24 seconds at the end. */
+/** Start of the recorded node, which had been up for 24 seconds at the end. */
 const STARTED = MEDIAN_120 + 2 - 24;
 
-/** What differs and why. Nothing else may. */
+/** Expected differences with their reasons. No other difference passes. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   'chain info': 'size_on_disk: the real genesis block and the undo files of a real node have other lengths',
 };
@@ -45,7 +45,7 @@ beforeAll(async () => {
     const { result } = Created.parse(JSON.parse(exchange.response.body));
     comparison.learn(result.versionhash, versionHashOf('keccak256', bytes));
   }
-  // The times of the recorded chain follow from its median times: six blocks in one second, five in the next.
+  // The recorded median times imply the times of the blocks: six blocks in one second, five in the next.
   now = MEDIAN_120;
   devnode.mine(6);
   now = MEDIAN_120 + 1;
@@ -54,7 +54,7 @@ beforeAll(async () => {
 
 afterAll(() => devnode.close());
 
-/** What the recorder did between its exchanges, by the name of the exchange that follows. */
+/** Actions of the recorder between its exchanges, by the name of the exchange that follows. */
 const BEFORE: Readonly<Record<string, () => void>> = {
   'get confirmed by version hash': () => devnode.mine(),
   'list after resubmission, confirmed': () => {
@@ -70,7 +70,7 @@ const BEFORE: Readonly<Record<string, () => void>> = {
   'get 2 MiB, metadata': () => devnode.mine(),
 };
 
-/** 14 contents whose bytes were not recorded: only their sizes and version hashes are known. */
+/** Submits 14 contents whose bytes were not recorded: only sizes and version hashes are known. */
 function submitPagedBlobs(): void {
   const all = exchanges.find(({ name }) => name === 'list negative count');
   const { result } = Listed.parse(JSON.parse(all?.response.body ?? ''));
@@ -89,12 +89,12 @@ function submitPagedBlobs(): void {
   devnode.mine(3);
 }
 
-test('there are 97 exchanges', () => {
+test('the recording has 97 exchanges', () => {
   expect(exchanges).toHaveLength(97);
 });
 
 test.for(exchanges.map((exchange, index): [string, Exchange] => [`${index} ${exchange.name}`, exchange]))(
-  'answers as recorded: %s',
+  'the emulated node answers as recorded: %s',
   async ([, exchange]) => {
     BEFORE[exchange.name]?.();
     const differences = await replay(devnode, exchange, comparison);

@@ -10,10 +10,10 @@ const exchanges = parseExchanges(
 );
 
 const SEED = 'recorded 8';
-/** The recorded median time of block 121. */
+/** Recorded median time of block 121. */
 const MEDIAN = 1_795_313_495;
 
-/** What differs and why. Nothing else may. */
+/** Expected differences with their reasons. No other difference passes. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   'raw transaction of the first': 'which of its coins the wallet spends, and so the form of the witness',
   'raw transaction of the second': 'which coin it spends, where its change is, and a lock time that the wallet draws',
@@ -33,7 +33,7 @@ beforeAll(async () => {
     username: 'user',
     password: 'pass',
   });
-  // The times of the recorded chain follow from its median times: six blocks in one second, six in the next.
+  // The recorded median times imply the times of the blocks: six blocks in one second, six in the next.
   now = MEDIAN;
   devnode.mine(6);
   now = MEDIAN + 1;
@@ -56,7 +56,7 @@ const BEFORE: Readonly<Record<string, () => void>> = {
 };
 
 test.for(exchanges.map((exchange, index): [string, Exchange] => [`${index} ${exchange.name}`, exchange]))(
-  'answers as recorded: %s',
+  'the emulated node answers as recorded: %s',
   async ([, exchange]) => {
     BEFORE[exchange.name]?.();
     const differences = await replay(devnode, exchange, comparison);

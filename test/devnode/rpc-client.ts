@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { Devnode } from '../../src/devnode/index.ts';
 
-/** One HTTP answer, as it came. */
+/** One HTTP answer, unparsed. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
 }
 
-/** A client that knows nothing: what it sends is what was written, what it gives is what came. */
+/** Sends the body unchanged and returns the answer unparsed. */
 export async function post(devnode: Devnode, body: string, path = '/'): Promise<Answer> {
   const authorization = `Basic ${Buffer.from(`${devnode.username}:${devnode.password}`).toString('base64')}`;
   const response = await fetch(devnode.url + path, { method: 'POST', headers: { authorization }, body });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
 import { call } from './rpc-client.ts';
 
-/** Two readers that we did not write, made for the chain that this one's formats come from. */
+/** Two third-party parsers for the chain that this format derives from. */
 
 let devnode: Devnode;
 const result = async (method: string, ...params: unknown[]): Promise<string> =>
@@ -29,7 +29,7 @@ describe.each([1, 2, 3, 4])('block %i with blobs', (fromStart) => {
     return { hash, block: PeerBlock.fromHex(await result('getblock', hash, 0)) };
   };
 
-  test('bitcoinjs-lib reads its header, and finds both of its roots right', async () => {
+  test('bitcoinjs-lib parses the header and confirms both Merkle roots', async () => {
     const { hash, block } = await read();
     expect(block.getId()).toBe(hash);
     expect(block.checkTxRoots()).toBe(true);
@@ -37,21 +37,21 @@ describe.each([1, 2, 3, 4])('block %i with blobs', (fromStart) => {
     expect(block.toHex(true)).toBe(await result('getblockheader', hash, false));
   });
 
-  test('bitcoinjs-lib gives every transaction the id that the node gives it', async () => {
+  test('bitcoinjs-lib computes the transaction ids of the node', async () => {
     const { hash, block } = await read();
     for (const transaction of block.transactions ?? []) {
       expect(await result('getrawtransaction', transaction.getId(), false, hash)).toBe(transaction.toHex());
     }
   });
 
-  test('bitcore-lib finds the tx-out proof of every transaction valid, and that transaction in it', async () => {
+  test('bitcore-lib verifies the tx-out proof of every transaction and finds the transaction in it', async () => {
     const { hash, block } = await read();
     for (const transaction of block.transactions ?? []) {
       const txid = transaction.getId();
       const proof = bitcore.MerkleBlock.fromBuffer(Buffer.from(await result('gettxoutproof', [txid], hash), 'hex'));
       expect(proof.header.hash).toBe(hash);
       expect(proof.validMerkleTree()).toBe(true);
-      // It gives ids in the order of bytes, not in that of RPC.
+      // The library gives ids in byte order, RPC in reversed order.
       expect(proof.filterdTxsHash().map((id) => Buffer.from(id, 'hex').reverse().toString('hex'))).toEqual([txid]);
     }
   });

@@ -23,7 +23,7 @@ afterAll(() => devnode.close());
 const result = async (method: string, ...params: unknown[]): Promise<string> =>
   String((await call(devnode, method, params)).result);
 
-describe('blocks are real, by a reader that shares no code with their writer', () => {
+describe('blocks pass a parser that shares no code with their writer', () => {
   test('headers link, meet the target and commit to transactions and witnesses', async () => {
     let previous = ZERO;
     for (let height = 0; height <= devnode.chain.tip.height; height++) {
@@ -42,7 +42,7 @@ describe('blocks are real, by a reader that shares no code with their writer', (
     }
   });
 
-  test('every recorded content is committed to in the form of its hash type, and spends what exists', async () => {
+  test('each recorded content has a commitment of its hash type and spends an existing coin', async () => {
     const raw = parseRawBlock(await result('getblock', await result('getblockhash', 131), 0));
     const [, ...blobs] = raw.transactions;
     expect(blobs).toHaveLength(22);
@@ -70,7 +70,7 @@ describe('blocks are real, by a reader that shares no code with their writer', (
   });
 });
 
-describe('held against the recorded chain', () => {
+describe('comparison with the recorded chain', () => {
   const file = gunzipSync(readFileSync(new URL('../vectors/chain-5.1.json.gz', import.meta.url))).toString();
   const Recording = z.object({ exchanges: z.record(z.string(), z.object({ text: z.string() })) });
   const exchanges = Object.entries(Recording.parse(JSON.parse(file)).exchanges);
@@ -84,7 +84,7 @@ describe('held against the recorded chain', () => {
   const textOf = (...key: unknown[]): string =>
     exchanges.find(([found]) => found === JSON.stringify(key))?.[1].text ?? '';
 
-  test('scripts are shown in the words of the node: asm, descriptor with checksum, address, type', () => {
+  test('scripts have the node’s form: asm, descriptor with checksum, address, type', () => {
     const blocks = exchanges.filter(([key]) => key.startsWith('["getblock"') && key.endsWith(',2]]'));
     for (const [, { text }] of blocks) {
       for (const { vout } of Views.parse(JSON.parse(text)).result.tx) {
@@ -95,7 +95,7 @@ describe('held against the recorded chain', () => {
     }
   });
 
-  test('tx-out proofs made of recorded blocks are the recorded proofs, byte for byte', () => {
+  test('tx-out proofs of recorded blocks equal the recorded proofs byte for byte', () => {
     const proofs = exchanges.filter(([key]) => key.startsWith('["gettxoutproof"'));
     expect(proofs).toHaveLength(23);
     for (const [, { text }] of proofs) {

@@ -3,10 +3,10 @@ import { RETENTION_SECONDS } from '../../core/blob/limits.ts';
 import type { Content } from './content.ts';
 import { seededBytes } from './seeded-bytes.ts';
 
-/** One line of the node's cache. */
+/** One entry of the node's blob cache. */
 export interface CacheEntry {
   readonly content: Content;
-  /** The newest transaction that was mined with it, else the one that waits. */
+  /** The newest mined transaction that carries the blob, or else a waiting one. */
   readonly txid: TxId;
   readonly medianTimeSeconds: number;
 }
@@ -18,10 +18,13 @@ export interface CacheStats {
   readonly newestSeconds: number;
 }
 
-/** The six-hour cache: an in-memory map in front of a key-value store, which is why its order is what it is. */
+/**
+ * The node's six-hour cache: an in-memory map in front of a key-value store. The two layers explain the order of its
+ * lists.
+ */
 export class BlobCache {
   readonly #seed: string;
-  /** Not flushed yet; the order is that of a salted hash map. */
+  /** Entries not flushed yet, in the order of a salted hash map. */
   readonly #fresh = new Map<string, CacheEntry>();
   readonly #flushed = new Map<string, CacheEntry>();
   #flushedInOrder: CacheEntry[] | null = null;
@@ -57,7 +60,7 @@ export class BlobCache {
     this.#flushedInOrder = null;
   }
 
-  /** Forgets what is older than six hours by the chain's clock; gives what it forgot. */
+  /** Removes and returns the entries older than six hours by the chain's clock. */
   prune(nowMedianSeconds: number): CacheEntry[] {
     const gone = [...this.#fresh.values(), ...this.#flushed.values()].filter(
       (entry) => entry.medianTimeSeconds + RETENTION_SECONDS < nowMedianSeconds,
@@ -66,7 +69,9 @@ export class BlobCache {
     return gone;
   }
 
-  /** In the order of a salted hash map: no order at all, and another one after a restart with another seed. */
+  /**
+   * Entries of the map in the order of a salted hash map: arbitrary, and different after a restart with another seed.
+   */
   fresh(): CacheEntry[] {
     const rank = (entry: CacheEntry): string =>
       seededBytes(`${this.#seed}/${entry.content.versionHash}`, 8).toString('hex');
@@ -76,7 +81,7 @@ export class BlobCache {
       .map(({ entry }) => entry);
   }
 
-  /** In the order of the store's keys. */
+  /** Entries of the store, in the order of its keys. */
   flushed(): readonly CacheEntry[] {
     this.#flushedInOrder ??= [...this.#flushed.values()].sort((a, b) =>
       a.content.versionHash < b.content.versionHash ? -1 : 1,

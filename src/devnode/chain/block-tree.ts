@@ -2,28 +2,28 @@ import type { BlockHash, TxId } from '../../core/blob/ids.ts';
 import type { Block } from './block.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Header, count, and the eight bytes that a node puts before each block on disk. */
+/** Bytes of a header, a transaction count, and the eight bytes that a node stores before each block. */
 const BLOCK_OVERHEAD_BYTES = 89;
 
-/** So many blocks at the tip keep their transactions as objects. */
+/** Blocks at the tip whose transactions stay unpacked. */
 const UNPACKED_BLOCKS = 100;
 
-/** Where a transaction was mined. */
+/** A mined transaction with its block. */
 export interface MinedTransaction {
   readonly transaction: Transaction;
   readonly block: Block;
   readonly active: boolean;
 }
 
-/** Every block that was ever connected, and the branch that is followed now. */
+/** Every block that was ever connected, and the active branch. */
 export class BlockTree {
   readonly #byHash = new Map<string, Block>();
   readonly #active: Block[] = [];
-  /** The last block that took in a transaction. */
+  /** The last block that contains each transaction. */
   readonly #blockOf = new Map<string, Block>();
-  /** Earlier ones, after reorganisations. */
+  /** Earlier blocks of a transaction, after reorganisations. */
   readonly #earlierBlocksOf = new Map<string, Block[]>();
-  /** Ends of branches that were left. */
+  /** Tips of abandoned branches. */
   readonly #deadTips = new Set<Block>();
   #serialisedBytes = 0;
 
@@ -37,7 +37,7 @@ export class BlockTree {
     return [...this.#deadTips];
   }
 
-  /** Of all blocks that were ever connected, as a node keeps them on disk. */
+  /** Bytes of all blocks that were ever connected, as a node keeps them on disk. */
   get serialisedBytes(): number {
     return this.#serialisedBytes;
   }
@@ -54,7 +54,7 @@ export class BlockTree {
     this.#active[block.height - UNPACKED_BLOCKS]?.pack();
   }
 
-  /** Leaves the tip; the blocks of the branch that is left stay known. */
+  /** Disconnects the tip. The tree keeps the block. */
   disconnectTip(): Block {
     const tip = this.tip;
     if (tip.previous === null) throw new Error('The genesis block cannot be taken back.');
@@ -75,12 +75,12 @@ export class BlockTree {
     return this.#active[block.height] === block;
   }
 
-  /** The block that follows on the branch now. */
+  /** The next block on the active branch. */
   next(block: Block): Block | null {
     return this.isActive(block) ? this.at(block.height + 1) : null;
   }
 
-  /** In the block on the branch now that holds it, else in the last one that did. */
+  /** Finds a transaction in its block on the active branch, or else in the last block that contained it. */
   find(txid: string): MinedTransaction | null {
     const last = this.#blockOf.get(txid);
     if (last === undefined) return null;

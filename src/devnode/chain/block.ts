@@ -7,16 +7,16 @@ import { coinbaseScript, witnessCommitmentScript } from './script.ts';
 import { createTransaction, type Transaction } from './transaction.ts';
 
 export const BLOCK_VERSION = 0x20000000;
-/** The easiest target: about every second nonce meets it. */
+/** The easiest target: every second nonce meets it on average. */
 export const BLOCK_BITS = 0x207fffff;
 const TARGET_HEX = `7fffff${'0'.repeat(58)}`;
-/** Expected hashes a block at this target. */
+/** Expected hashes per block at this target. */
 const WORK_PER_BLOCK = 2n;
 const SUBSIDY_SATS = 5_000_000_000n;
-/** Blocks that the median time is taken over. */
+/** Number of blocks in a median time. */
 const MEDIAN_TIME_SPAN = 11;
 
-/** What a block is made of. */
+/** Inputs of a block. */
 export interface BlockFacts {
   readonly hash: BlockHash;
   readonly header: Buffer;
@@ -64,7 +64,7 @@ export class Block implements BlockFacts {
     return WORK_PER_BLOCK * BigInt(this.height + 1);
   }
 
-  /** Saves memory; everything stays as it was. */
+  /** Packs the transactions to save memory. The block's values stay the same. */
   pack(): void {
     if (!(this.#transactions instanceof PackedTransactions)) {
       this.#transactions = new PackedTransactions(this.#transactions);
@@ -75,12 +75,12 @@ export class Block implements BlockFacts {
 export interface BlockPlan {
   readonly previous: Block | null;
   readonly timeSeconds: number;
-  /** Where subsidy and fees go. */
+  /** Script that receives subsidy and fees. */
   readonly payoutScript: Uint8Array;
   readonly transactions: readonly Transaction[];
 }
 
-/** Assembles a block and finds the nonce with which its header's hash meets the target. */
+/** Assembles a block and finds a nonce whose header hash meets the target. */
 export function mineBlock(plan: BlockPlan): Block {
   const height = plan.previous === null ? 0 : plan.previous.height + 1;
   const transactions = [createCoinbase(height, plan), ...plan.transactions];

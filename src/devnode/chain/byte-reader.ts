@@ -1,4 +1,4 @@
-/** Reads the chain's wire format from bytes that a client sent. Throws a `RangeError` past the end. */
+/** Reads the chain's wire format from untrusted bytes. Throws a `RangeError` past the end. */
 export class ByteReader {
   readonly #bytes: Buffer;
   #offset = 0;
@@ -30,7 +30,7 @@ export class ByteReader {
     return this.bytes(8).readBigUInt64LE();
   }
 
-  /** A vector with its length in front. */
+  /** Reads a vector with its length prefix. */
   prefixed(): Buffer {
     return this.bytes(this.compactSize());
   }
@@ -43,7 +43,7 @@ export class ByteReader {
     throw new RangeError('A size of more than 32 bits.');
   }
 
-  /** 32 bytes as RPC shows them. */
+  /** Reads 32 bytes as RPC shows them, in reversed order. */
   rpcHash(): string {
     return Buffer.from(this.bytes(32)).reverse().toString('hex');
   }

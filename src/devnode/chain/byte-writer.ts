@@ -33,7 +33,7 @@ export class ByteWriter {
     return this.compactSize(bytes.length).bytes(bytes);
   }
 
-  /** A hash as RPC shows it; the wire has its bytes the other way round. */
+  /** Writes a hash that RPC shows; the wire has its bytes in reversed order. */
   rpcHash(hex: string): this {
     return this.bytes(Buffer.from(hex, 'hex').reverse());
   }

@@ -2,7 +2,7 @@ import type { Block } from './block.ts';
 import type { BlockTree } from './block-tree.ts';
 import { seededBytes } from './seeded-bytes.ts';
 
-/** `follow`: each new block locks the one `lagBlocks` below it. `none`: no lock comes by itself. */
+/** `follow`: each new block locks the block `lagBlocks` below it. `none`: only `announceChainLock` locks blocks. */
 export type ChainLockPolicy = { readonly kind: 'none' } | { readonly kind: 'follow'; readonly lagBlocks: number };
 
 export interface ChainLock {
@@ -12,7 +12,7 @@ export interface ChainLock {
   readonly signature: string;
 }
 
-/** The best ChainLock that the node has heard; it can name a block that the node does not have. */
+/** The best ChainLock that the node has received. Its block may be unknown to the node. */
 export class ChainLocks {
   readonly #tree: BlockTree;
   #best: ChainLock | null = null;
@@ -25,12 +25,12 @@ export class ChainLocks {
     return this.#best;
   }
 
-  /** null: no lock, or its block is not known here. */
+  /** The locked block; null when there is no lock, or the node lacks the block. */
   get bestBlock(): Block | null {
     return this.#best === null ? null : this.#tree.get(this.#best.blockHash);
   }
 
-  /** Gives the block that is locked now, if it is known. A lock below the best one changes nothing. */
+  /** Receives a ChainLock and returns the locked block, if known. A lock below the best one changes nothing. */
   hear(blockHash: string, height: number): Block | null {
     if (this.#best !== null && this.#best.height >= height) return null;
     this.#best = { blockHash, height, signature: seededBytes(`chainlock ${blockHash}`, 96).toString('hex') };
@@ -41,7 +41,7 @@ export class ChainLocks {
     this.#best = null;
   }
 
-  /** Is it the locked block or an ancestor of it, on the branch that is followed? */
+  /** Reports whether the block is the locked block or its ancestor, on the active branch. */
   covers(block: Block): boolean {
     const locked = this.bestBlock;
     return (

@@ -3,15 +3,15 @@ import { type HashType, parseVersionHash, type VersionHash } from '../../core/bl
 import { type BlobHasher, hashWith, nobleHasher } from '../../verify/hasher.ts';
 import { seededBytes } from './seeded-bytes.ts';
 
-/** Where bytes come from when they are asked for; only submitted bytes are held, the rest is made again. */
+/** Source of a content's bytes. Only submitted bytes are stored; labelled bytes are computed on demand. */
 export type ContentSource =
   | { readonly kind: 'label'; readonly label: string }
   | { readonly kind: 'stored'; readonly read: () => Uint8Array };
 
-/** What one version hash stands for. */
+/** The content that one version hash names. */
 export interface Content {
   readonly versionHash: VersionHash;
-  /** How the chain spells the commitment. */
+  /** Hash type of the commitment on chain. */
   readonly hashType: HashType;
   readonly sizeBytes: number;
   readonly source: ContentSource;

@@ -11,16 +11,19 @@ import { blobPayload, type Coin, type CoinOrigin, type Payload, Wallet } from '.
 
 /** Blocks between two flushes of the cache on a main network; a test network flushes at every block. */
 const MAIN_FLUSH_BLOCKS = 4;
-/** Mined blob transactions from which the wallet estimates its fee; with 11 of them the recorded one still falls back. */
+/**
+ * Mined blob transactions that the wallet needs for a fee estimate. The recorded wallet still falls back with 11 of
+ * them.
+ */
 const ESTIMATE_FROM_TRANSACTIONS = 15;
 
-/** What a replacement pays: twice the fallback rate. */
+/** Fee rate of a replacement: twice the fallback rate. */
 const REPLACEMENT_SATS_PER_VBYTE = 40n;
 
-/** Time of the genesis block: it follows from the seed alone, whenever the chain is started. */
+/** Unix seconds of the genesis block. A constant, so that the block depends on the seed alone. */
 const GENESIS_SECONDS = 1_577_836_800;
 
-/** `main`: the cache is pruned when a new ChainLock arrives. `test`: whenever it is flushed, at every block. */
+/** `main`: a new ChainLock prunes the cache. `test`: each block flushes and prunes it. */
 export type Network = 'main' | 'test';
 
 export interface ChainOptions {
@@ -31,7 +34,10 @@ export interface ChainOptions {
 
 export interface Submission {
   readonly content: Content;
-  /** false: a txid is answered, and then no node ever accepts it (recorded for wrong hashes and for 2 MiB + 1). */
+  /**
+   * false: the call answers a txid, and then no node accepts the transaction (recorded for wrong hashes and for 2 MiB +
+   * 1).
+   */
   readonly acceptable: boolean;
   readonly feeSatsPerVbyte: bigint | null;
 }
@@ -44,11 +50,11 @@ export interface Submitted {
 export interface MineOrder {
   readonly timeSeconds: number;
   readonly selection: Selection;
-  /** The block arrives so late that its blobs' bytes do not come with it. */
+  /** true: the block arrives too late for its blobs' bytes, which the node then lacks. */
   readonly withoutBytes: boolean;
 }
 
-/** A chain in memory. Its state is a pure function of its options and the calls made; nothing here looks at a clock. */
+/** A chain in memory. Its state is a pure function of its options and calls; it reads no clock. */
 export class EmulatedChain {
   readonly tree = new BlockTree();
   readonly mempool = new Mempool();
@@ -56,7 +62,7 @@ export class EmulatedChain {
   readonly locks = new ChainLocks(this.tree);
   readonly wallet: Wallet;
   readonly network: Network;
-  /** `tip`: a new block. `gone`: cache entries that were pruned or dropped. `dropped`: transactions that left the mempool. */
+  /** `tip`: a new block. `gone`: pruned or dropped cache entries. `dropped`: transactions that left the mempool. */
   readonly events = new EventEmitter<{ tip: [Block]; gone: [CacheEntry[]]; dropped: [Transaction[]] }>();
   lockPolicy: ChainLockPolicy;
   #submissions = 0;
@@ -75,7 +81,7 @@ export class EmulatedChain {
     return this.tree.tip;
   }
 
-  /** null: the wallet cannot pay. */
+  /** Returns null when the wallet cannot pay. */
   submit({ content, acceptable, feeSatsPerVbyte }: Submission): Submitted | null {
     const transaction = this.#fund(blobPayload(content), feeSatsPerVbyte);
     if (transaction === null) return null;
@@ -84,7 +90,7 @@ export class EmulatedChain {
     return { transaction, feeReason };
   }
 
-  /** A transaction of another kind, paid and put into the mempool; null: the wallet cannot pay. */
+  /** Puts a transaction of another kind into the mempool. Returns null when the wallet cannot pay. */
   send(payload: Payload): Transaction | null {
     const transaction = this.#fund(payload, null);
     if (transaction !== null) this.#accept(transaction);
@@ -103,7 +109,9 @@ export class EmulatedChain {
     return block;
   }
 
-  /** Leaves the last blocks of the branch; their transactions wait again. The cache keeps its lines as they are. */
+  /**
+   * Disconnects the last blocks of the branch. Their transactions return to the mempool; the cache keeps its entries.
+   */
   takeBack(depth: number): Block[] {
     const taken: Block[] = [];
     for (let left = depth; left > 0; left--) {
@@ -119,7 +127,9 @@ export class EmulatedChain {
     return taken;
   }
 
-  /** Removes a waiting transaction and all that spend it. What was never mined leaves the cache; what was, lingers. */
+  /**
+   * Removes a waiting transaction and its descendants. The cache loses those never mined, and keeps those mined before.
+   */
   dropTransaction(txid: TxId): Transaction[] {
     const family = this.mempool.withDescendants(txid);
     for (const transaction of family) {
@@ -131,7 +141,7 @@ export class EmulatedChain {
     return family;
   }
 
-  /** A transaction with other content takes the coin of a waiting one, which is thereby gone. */
+  /** Replaces a waiting transaction by one with other content that spends the same coin. */
   replace(txid: TxId, content: Content): Transaction | null {
     const waiting = this.mempool.get(txid);
     const [coin] = waiting === null ? [] : this.wallet.coinsSpentBy(waiting);
@@ -142,7 +152,7 @@ export class EmulatedChain {
     return replacement;
   }
 
-  /** A ChainLock arrives. On a main network, and only then, old blobs leave the cache. */
+  /** Receives a ChainLock. On a main network, and only there, it prunes old blobs from the cache. */
   hearChainLock(blockHash: string, height: number): void {
     const locked = this.locks.hear(blockHash, height);
     if (locked !== null && this.network === 'main') this.#prune(locked.medianTimeSeconds);

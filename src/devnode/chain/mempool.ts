@@ -2,7 +2,7 @@ import type { TxId } from '../../core/blob/ids.ts';
 import { MAX_BLOBS_PER_BLOCK } from '../../core/blob/limits.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Which waiting transactions a block takes, as far as they fit. */
+/** Selection of the waiting transactions that a block takes, as far as they fit. */
 export type Selection =
   | { readonly kind: 'all' }
   | { readonly kind: 'only'; readonly txids: readonly string[] }
@@ -32,7 +32,7 @@ export class Mempool {
     this.#waiting.set(transaction.txid, transaction);
   }
 
-  /** Transactions of blocks that were taken back go before those that came later. */
+  /** Adds transactions of disconnected blocks in front of the later ones. */
   addFirst(transactions: readonly Transaction[]): void {
     const rest = this.#waiting;
     this.#waiting = new Map(transactions.map((transaction) => [transaction.txid, transaction]));
@@ -43,7 +43,7 @@ export class Mempool {
     this.#waiting.delete(txid);
   }
 
-  /** The transaction and all that spend its outputs, the last one first. */
+  /** The transaction and all its descendants, the last one first. */
   withDescendants(txid: TxId): Transaction[] {
     const family = new Set<TxId>([txid]);
     const found: Transaction[] = [];
@@ -56,7 +56,7 @@ export class Mempool {
     return found;
   }
 
-  /** What the next block takes: in order, at most 32 blobs, never a child without its parent. */
+  /** Selects the transactions of the next block: in order, at most 32 blobs, never a child without its parent. */
   select(selection: Selection): Transaction[] {
     const left = new Set<TxId>();
     const chosen: Transaction[] = [];

@@ -5,7 +5,7 @@ import { merkleLevels } from './merkle-tree.ts';
 
 const HEADER_BYTES = 80;
 
-/** A header and the part of its Merkle tree that leads to the chosen transactions (BIP 37 `merkleblock`). */
+/** Encodes a header and the part of its Merkle tree that leads to the chosen transactions (BIP 37 `merkleblock`). */
 export function encodeMerkleBlock(header: Buffer, txids: readonly string[], chosen: ReadonlySet<string>): Buffer {
   const levels = merkleLevels(txids.map(fromRpcHex));
   const marks: boolean[][] = [txids.map((txid) => chosen.has(txid))];
@@ -37,7 +37,10 @@ export function encodeMerkleBlock(header: Buffer, txids: readonly string[], chos
   return writer.prefixed(flags).finish();
 }
 
-/** What a tx-out proof says: the header's hash and the transactions; null when the branch misses the header's root. */
+/**
+ * Decodes a tx-out proof to the header's hash and the transactions. null: the branch does not lead to the header's
+ * root.
+ */
 export function decodeMerkleBlock(bytes: Buffer): { blockHash: string; txids: string[] } | null {
   const reader = new ByteReader(bytes);
   const header = reader.bytes(HEADER_BYTES);

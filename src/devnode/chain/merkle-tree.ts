@@ -1,6 +1,6 @@
 import { doubleSha256 } from './double-sha256.ts';
 
-/** One level up: pairs are hashed together, an odd last node with itself. */
+/** The next level up. Pairs are hashed together; an odd last node is hashed with itself. */
 export function parentLevel(level: readonly Buffer[]): Buffer[] {
   const parents: Buffer[] = [];
   for (let index = 0; index < level.length; index += 2) {
@@ -11,7 +11,7 @@ export function parentLevel(level: readonly Buffer[]): Buffer[] {
   return parents;
 }
 
-/** All levels, leaves first; the last one is the root alone. */
+/** All levels of the tree, from the leaves to the root. */
 export function merkleLevels(leaves: readonly Buffer[]): Buffer[][] {
   const levels: Buffer[][] = [[...leaves]];
   for (let level = [...leaves]; level.length > 1; ) {

@@ -10,12 +10,12 @@ const STORED = 2;
 const COINBASE_PREVIOUS = '0'.repeat(64);
 
 /**
- * Transactions of an old block in one piece of memory, about a tenth of what they take as objects: a chain that mines
- * for days must not fill the process it lives in. They are read again when somebody asks.
+ * Transactions of an old block in one buffer, at a tenth of the memory of objects. A chain that mines for days must not
+ * fill its process. Each access decodes them again.
  */
 export class PackedTransactions {
   readonly #bytes: Buffer;
-  /** Bytes of these are somewhere else; they are few. */
+  /** Contents with submitted bytes, which are stored elsewhere. */
   readonly #stored: Content[] = [];
 
   constructor(transactions: readonly Transaction[]) {
@@ -25,7 +25,7 @@ export class PackedTransactions {
       this.#packContent(writer, transaction.content);
     }
     const packed = writer.finish();
-    // Not from the pool: a small buffer of the pool keeps its whole slab.
+    // A small buffer of the pool would keep its whole slab alive.
     this.#bytes = Buffer.allocUnsafeSlow(packed.length);
     packed.copy(this.#bytes);
   }

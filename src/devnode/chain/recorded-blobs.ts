@@ -1,7 +1,7 @@
 import { parseVersionHash } from '../../core/blob/ids.ts';
 import type { Content } from './content.ts';
 
-/** Label, size, hash type and version hash of the contents that a real node (release 5.1.1) put on a real chain. */
+/** Label, size, hash type and version hash of each content that a real node (release 5.1.1) put on chain. */
 const RECORDED = [
   ['one byte', 1, 'keccak256', 'cd5edcba1904ce1b09e94c8a2d2a85375599856ca21c793571193054498b51d7'],
   ['sixteen', 16, 'keccak256', '54ec92884f270859f3aa5ddf9180122f28906c4f44f07a133178c41c50a7c89c'],
@@ -27,7 +27,7 @@ const RECORDED = [
   ['in the losing branch b', 901, 'blake2s256', '87f917e88c604e7f2abc6f5bec2010fb6fe2cc8c59e7a89769d2540c7d384232'],
 ] as const;
 
-/** The recorded contents: bytes are SHAKE256(label), names are those a real node gave them. */
+/** The recorded contents. Their bytes are SHAKE256(label); a real node computed their names. */
 export const RECORDED_BLOBS: readonly Content[] = RECORDED.map(([label, sizeBytes, hashType, versionHash]) => ({
   versionHash: parseVersionHash(versionHash),
   hashType,

@@ -3,14 +3,14 @@ import { ByteWriter } from './byte-writer.ts';
 import type { Content } from './content.ts';
 import { doubleSha256, toRpcHex } from './double-sha256.ts';
 
-/** The transaction version that carries blobs. */
+/** Transaction version that carries blobs. */
 export const BLOB_TRANSACTION_VERSION = 137;
-/** A blob's bytes count at a hundredth in the sizes that the node reports (recorded). */
+/** Divisor of a blob's bytes in the sizes that the node reports (recorded). */
 const BLOB_WEIGHT_DIVISOR = 100;
 const COINBASE_PREVIOUS = '0'.repeat(64);
 
 export interface TransactionInput {
-  /** null: a coinbase. */
+  /** The spent output; null for a coinbase. */
   readonly previous: { readonly txid: TxId; readonly vout: number } | null;
   readonly script: Uint8Array;
   readonly sequence: number;
@@ -28,14 +28,14 @@ export interface TransactionParts {
   readonly outputs: readonly TransactionOutput[];
   readonly lockTime: number;
   readonly feeSats: bigint;
-  /** The blob that it carries. */
+  /** The blob that the transaction carries, if any. */
   readonly content: Content | null;
 }
 
 export interface Transaction extends TransactionParts {
   readonly txid: TxId;
   readonly witnessTxid: string;
-  /** As it travels, with witnesses, without the blob. */
+  /** Wire format with witnesses, without the blob. */
   readonly raw: Buffer;
   readonly sizeBytes: number;
   readonly strippedBytes: number;

@@ -10,44 +10,47 @@ import {
   type TransactionOutput,
 } from './transaction.ts';
 
-/** Blocks until a coinbase output may be spent. */
+/** Blocks until a coinbase output is spendable. */
 const COINBASE_MATURITY = 100;
-/** What the recorded wallet pays when it has no estimate: 0.0002 a kilobyte. */
+/** Fallback fee rate of the recorded wallet: 0.0002 a kilobyte. */
 const FEE_SATS_PER_VBYTE = 20n;
 const SEQUENCE_REPLACEABLE = 0xfffffffd;
-/** Not replaceable, and the lock time still counts. */
+/** Sequence of a transaction that is not replaceable and whose lock time counts. */
 const SEQUENCE_FINAL = 0xfffffffe;
-/** The wallet sizes a transaction with a taproot signature of 65 bytes and then makes one of 64 (recorded fees). */
+/**
+ * Weight units that the wallet overestimates: it expects a taproot signature of 65 bytes and makes one of 64 (recorded
+ * fees).
+ */
 const ESTIMATE_SLACK_WEIGHT = 1;
 
-/** An output of ours that nothing spends yet. */
+/** An unspent output of the wallet. */
 export interface Coin {
   readonly txid: TxId;
   readonly vout: number;
   readonly valueSats: bigint;
   readonly lock: 'witness-key' | 'taproot';
   readonly script: string;
-  /** Height of the coinbase that made it; null for change. */
+  /** Height of the coinbase that made the coin; null for change. */
   readonly coinbaseHeight: number | null;
 }
 
-/** A transaction that made coins. */
+/** The transaction that made a coin. */
 export interface CoinOrigin {
   readonly transaction: Transaction;
   /** null: not a coinbase. */
   readonly coinbaseHeight: number | null;
 }
 
-/** Where the wallet looks up transactions, waiting or mined. */
+/** Looks up a transaction of the wallet, waiting or mined. */
 export type CoinSource = (txid: TxId) => CoinOrigin | null;
 
-/** What a transaction is for, besides moving coins. */
+/** The OP_RETURN output of a transaction and the rest of its content. */
 export interface Payload {
   readonly version: number;
-  /** Of its OP_RETURN output. */
+  /** Script of the OP_RETURN output. */
   readonly script: Uint8Array;
   readonly content: Content | null;
-  /** May a transaction with a higher fee take its place (BIP 125)? */
+  /** true when a transaction with a higher fee may replace this one (BIP 125). */
   readonly replaceable: boolean;
 }
 
@@ -60,20 +63,22 @@ export interface FundingRequest {
   readonly payload: Payload;
   readonly tipHeight: number;
   readonly isConfirmed: (txid: TxId) => boolean;
-  /** null: the fallback rate. */
+  /** Fee rate in sat/vB; null for the fallback rate. */
   readonly feeSatsPerVbyte: bigint | null;
-  /** Makes the transaction different from another one with the same content and coin. */
+  /** Makes the transaction differ from another one with the same content and coin. */
   readonly salt: string;
-  /** Spend this coin and no other: how a replacement is made. */
+  /** Spends this coin and no other, as a replacement does. */
   readonly coin?: Coin;
 }
 
-/** Coins and keys of the node's wallet. Signatures have the right shape but sign nothing: no peer checks them here. */
+/**
+ * Coins and keys of the node's wallet. Signatures have the right shape but are not valid, because no peer checks them.
+ */
 export class Wallet {
   readonly #payoutKeys = new Map<string, Buffer>();
   #payoutScript: Buffer;
   readonly #seed: string;
-  /** Kept apart, since coinbases are many and looked at seldom. */
+  /** Coinbases, kept apart because they are many and rarely looked up. */
   readonly #coinbases = new Map<string, Coin>();
   readonly #change = new Map<string, Coin>();
   readonly #source: CoinSource;
@@ -84,17 +89,17 @@ export class Wallet {
     this.#payoutScript = this.#payoutTo(0);
   }
 
-  /** Where coinbases go. */
+  /** Script that receives coinbases. */
   get payoutScript(): Buffer {
     return this.#payoutScript;
   }
 
-  /** Another miner: without it, empty blocks of two branches would hold the very same coinbase. */
+  /** Switches to another payout key. Otherwise empty blocks of two branches would hold the same coinbase. */
   rotatePayout(): void {
     this.#payoutScript = this.#payoutTo(this.#payoutKeys.size);
   }
 
-  /** null: no coin is large enough and ripe. */
+  /** Funds a transaction. Returns null when no mature coin is large enough. */
   fund(request: FundingRequest): Transaction | null {
     const coin = request.coin ?? this.#choose(request);
     if (coin === null) return null;
@@ -104,7 +109,7 @@ export class Wallet {
     return feeSats < coin.valueSats ? this.#build(coin, request, feeSats) : null;
   }
 
-  /** The coins that a transaction takes or took. */
+  /** The coins that a transaction spends or spent. */
   coinsSpentBy(transaction: Transaction): Coin[] {
     return transaction.inputs.flatMap(({ previous }) => {
       const origin = previous === null ? null : this.#source(previous.txid);
@@ -114,7 +119,7 @@ export class Wallet {
     });
   }
 
-  /** Takes the inputs of a transaction and gives its outputs that are ours. */
+  /** Removes the inputs of a transaction and adds its outputs to the wallet. */
   apply(transaction: Transaction, coinbaseHeight: number | null): void {
     for (const { previous } of transaction.inputs) {
       if (previous !== null) this.#take(outpoint(previous.txid, previous.vout));
@@ -125,7 +130,7 @@ export class Wallet {
     }
   }
 
-  /** The opposite of `apply`: the transaction never happened. */
+  /** Reverts `apply`. */
   undo(transaction: Transaction): void {
     for (const vout of transaction.outputs.keys()) this.#take(outpoint(transaction.txid, vout));
     for (const coin of this.coinsSpentBy(transaction)) this.#put(coin);
@@ -141,7 +146,7 @@ export class Wallet {
     this.#coinbases.delete(key);
   }
 
-  /** Confirmed change first, then ripe coinbases, then change that is not mined yet. */
+  /** Chooses confirmed change first, then mature coinbases, then unconfirmed change. */
   #choose({ tipHeight, isConfirmed, payload }: FundingRequest): Coin | null {
     const vbytes = Math.ceil((payload.content?.sizeBytes ?? 0) / 100) + 400 + payload.script.length;
     const enough = BigInt(vbytes) * FEE_SATS_PER_VBYTE;
@@ -154,7 +159,7 @@ export class Wallet {
     for (const coin of this.#coinbases.values()) {
       const ripe = coin.coinbaseHeight !== null && tipHeight + 1 - coin.coinbaseHeight >= COINBASE_MATURITY;
       if (ripe && coin.valueSats > enough) return coin;
-      // The oldest come first: where one is not ripe, the rest is not either.
+      // The oldest coinbases come first: behind an immature one, all are immature.
       if (!ripe) break;
     }
     return unconfirmed;
@@ -177,7 +182,7 @@ export class Wallet {
           witness: this.#witness(coin, label),
         },
       ],
-      // The data can be at any index: the wallet puts its change at random.
+      // The wallet puts its change at a random index, so the data output can have either one.
       outputs: seededInteger(`${label}/position`, 2) === 0 ? [change, data] : [data, change],
       lockTime: tipHeight,
       feeSats,
@@ -196,7 +201,7 @@ export class Wallet {
     if (coin.lock === 'taproot') return [seededBytes(`${label}/signature`, 64)];
     const r = seededBytes(`${label}/r`, 32);
     const s = seededBytes(`${label}/s`, 32);
-    // DER integers are signed: the top bit stays clear.
+    // DER integers are signed, so the top bit must be 0.
     r[0] = (r[0] ?? 0) & 0x7f;
     s[0] = (s[0] ?? 0) & 0x7f;
     const signature = Buffer.concat([Buffer.of(0x30, 0x44, 0x02, 0x20), r, Buffer.of(0x02, 0x20), s, Buffer.of(0x01)]);

@@ -2,13 +2,13 @@ import { HexText, type Reply, type ReplyObject } from '../rpc/reply.ts';
 import { RpcError } from '../rpc/rpc-error.ts';
 import type { AnswerFault } from './fault.ts';
 
-/** Throws what the node answers in place of carrying the call out. */
+/** Throws the RPC error of a fault that replaces the call. */
 export function refuseCall(fault: AnswerFault): void {
   if (fault.kind === 'warming-up') throw new RpcError('warmingUp', 'Loading block index…');
   if (fault.kind === 'rpc-error') throw new RpcError(fault.code, fault.message);
 }
 
-/** The answer with the fault in it; `hit` tells one time from the next. */
+/** Applies a fault to an answer; `hit` counts its earlier hits, so that repeated answers differ. */
 export function alterReply(reply: Reply, fault: AnswerFault, hit: number): Reply {
   switch (fault.kind) {
     case 'warming-up':
@@ -33,7 +33,7 @@ export function alterReply(reply: Reply, fault: AnswerFault, hit: number): Reply
   }
 }
 
-/** Changes `data` of a blob, or of each blob of a list. */
+/** Changes `data` of a blob, or of each blob in a list. */
 function withData(reply: Reply, change: (hex: Buffer) => Buffer | null): Reply {
   if (isList(reply)) return reply.map((entry) => withData(entry, change));
   if (!isObject(reply)) return reply;

@@ -2,9 +2,9 @@ import type { RpcCall } from '../rpc/envelope.ts';
 import { isWireArray, isWireObject, parseWire, type WireValue } from '../rpc/wire-value.ts';
 import { type AnswerFault, type Fault, FaultRule, isTransportFault, type TransportFault } from './fault.ts';
 
-/** One rule that was put up. */
+/** One active rule. */
 export interface FaultHandle {
-  /** Calls that it made go wrong. */
+  /** Calls that the rule has changed so far. */
   readonly hits: number;
   remove(): void;
 }
@@ -16,11 +16,14 @@ interface Active {
   hits: number;
 }
 
-/** Faults on demand: rules are put up and taken down while the node runs. */
+/** Injects faults: rules are added and removed while the node runs. */
 export class FaultBoard {
   readonly #active = new Set<Active>();
 
-  /** @throws ZodError when the rule is not one. */
+  /**
+   * Adds a rule.
+   * @throws ZodError for a malformed rule
+   */
   add(rule: FaultRule): FaultHandle {
     const active: Active = { rule, fault: FaultRule.parse(rule).fault, matched: 0, hits: 0 };
     this.#active.add(active);
@@ -37,7 +40,7 @@ export class FaultBoard {
     this.#active.clear();
   }
 
-  /** Counts a request against the rules of the connection; gives those that hit it. */
+  /** Counts a request against the connection rules and returns the faults that hit it. */
   takeTransport(body: string): TransportFault[] {
     const candidates = [...this.#active].filter(({ fault }) => isTransportFault(fault));
     if (candidates.length === 0) return [];
@@ -48,7 +51,7 @@ export class FaultBoard {
     return hit.map(({ fault }) => fault).filter(isTransportFault);
   }
 
-  /** Counts a call against the rules of answers; gives those that hit it, with how often they hit before. */
+  /** Counts a call against the answer rules and returns the faults that hit it, with their earlier hits. */
   takeAnswer(call: RpcCall): { fault: AnswerFault; hit: number }[] {
     const found: { fault: AnswerFault; hit: number }[] = [];
     for (const active of this.#active) {
@@ -75,7 +78,7 @@ function matches({ methods, hash }: FaultRule, { method, params }: RpcCall): boo
   return values.some((value) => typeof value === 'string' && value.toLowerCase() === hash.toLowerCase());
 }
 
-/** What a request asks for, as far as it can be read; what cannot is one call of no method. */
+/** The calls of a request. An unreadable request is one call without a method. */
 function callsIn(body: string): { readonly calls: RpcCall[]; readonly isBatch: boolean } {
   let request: WireValue;
   try {

@@ -2,70 +2,73 @@ import { z } from 'zod';
 
 const positive = z.int().positive();
 
-/** Faults of the connection: the answer does not come as it should. */
+/** Faults of the connection. */
 const TransportFault = z.discriminatedUnion('kind', [
-  /** The answer comes late. */
+  /** Delays the answer. */
   z.strictObject({ kind: z.literal('latency'), ms: z.number().nonnegative() }),
-  /** 401, as with a wrong password. */
+  /** Answers 401, as for a wrong password. */
   z.strictObject({ kind: z.literal('unauthorized') }),
-  /** 503, as with a full work queue. */
+  /** Answers 503, as a node with a full work queue does. */
   z.strictObject({ kind: z.literal('work-queue-full') }),
-  /** The socket is reset before any answer; the call was carried out, or not. */
+  /** Resets the socket before any answer. `carriedOut` decides whether the call took effect. */
   z.strictObject({ kind: z.literal('reset'), carriedOut: z.boolean().default(true) }),
-  /** The socket is reset after so many bytes of the body. */
+  /** Resets the socket after this many bytes of the body. */
   z.strictObject({ kind: z.literal('truncate'), bytes: z.int().nonnegative() }),
-  /** The connection ends cleanly after so many bytes of a body without a length: whole for HTTP, half for JSON. */
+  /**
+   * Ends the connection cleanly after this many bytes of a body without a length: complete for HTTP, half a document
+   * for JSON.
+   */
   z.strictObject({ kind: z.literal('half-json'), bytes: z.int().nonnegative() }),
   z.strictObject({ kind: z.literal('slow-body'), bytesPerSecond: positive }),
-  /** A body of this length that goes on and on. */
+  /** Sends an endless body of at least this many bytes. */
   z.strictObject({ kind: z.literal('huge-body'), bytes: positive }),
-  /** A proxy's page in place of the node's answer. */
+  /** Answers with a proxy's HTML page. */
   z.strictObject({ kind: z.literal('html'), status: z.int().min(200).max(599).default(200) }),
-  /** 200 and nothing. */
+  /** Answers 200 with an empty body. */
   z.strictObject({ kind: z.literal('empty-body') }),
-  /** Several calls in one request are refused, as some nodes do it, and some proxies; a call alone goes well. */
+  /** Refuses batches, as some nodes and proxies do. Single calls succeed. */
   z.strictObject({
     kind: z.literal('no-batches'),
     how: z.enum(['invalid-request', 'too-large', 'empty-list', 'closed']),
   }),
 ]);
 
-/** Faults of one answer inside: the JSON is fine, what it says is not. */
+/** Faults inside one answer: valid JSON with wrong content. */
 const AnswerFault = z.discriminatedUnion('kind', [
-  /** -28, as while the node loads. */
+  /** Answers -28, as a node that still loads. */
   z.strictObject({ kind: z.literal('warming-up') }),
   z.strictObject({ kind: z.literal('rpc-error'), code: z.int(), message: z.string() }),
-  /** One digit of a blob's data is another one. */
+  /** Changes one digit of a blob's data. */
   z.strictObject({ kind: z.literal('wrong-bytes') }),
-  /** A blob's data is longer (zeros) or shorter than `datasize`. */
+  /** Makes a blob's data longer (by zeros) or shorter than `datasize`. */
   z.strictObject({ kind: z.literal('wrong-size'), byBytes: z.int() }),
   z.strictObject({ kind: z.literal('odd-hex') }),
   z.strictObject({ kind: z.literal('non-hex') }),
-  /** A get without `data`. */
+  /** Leaves `data` out of a get. */
   z.strictObject({ kind: z.literal('no-data') }),
-  /** Each entry of a list twice. */
+  /** Duplicates each entry of a list. */
   z.strictObject({ kind: z.literal('duplicate-entries') }),
-  /** Every so many entries of a list is left out, another one each time. */
+  /** Leaves every n-th entry out of a list, other entries each time. */
   z.strictObject({ kind: z.literal('vanishing-entries'), every: positive }),
 ]);
 
 export const Fault = z.union([TransportFault, AnswerFault]);
 export const FaultRule = z.strictObject({
   fault: Fault,
-  /** Methods by the dialect's names; absent: all. */
+  /** Methods by their names in the dialect. Absent: all. */
   methods: z.array(z.string()).optional(),
-  /** Only calls with this hash or txid among their parameters, and list entries with it. */
+  /** Restricts the rule to calls with this hash or txid as a parameter, and to list entries with it. */
   hash: z.string().optional(),
-  /** So many matching calls first go well. Default 0. */
+  /** Number of matching calls that succeed first. Default 0. */
   after: z.int().nonnegative().optional(),
-  /** Then so many fail. Absent: all. */
+  /** Number of calls that fail after that. Absent: all. */
   times: positive.optional(),
 });
 
 export type TransportFault = z.infer<typeof TransportFault>;
 export type AnswerFault = z.infer<typeof AnswerFault>;
 export type Fault = z.infer<typeof Fault>;
-/** Which calls go wrong, how, and how often. */
+/** A fault, the calls that it hits, and how often. */
 export type FaultRule = z.input<typeof FaultRule>;
 
 const TRANSPORT_KINDS = new Set<string>(TransportFault.options.map((option) => option.shape.kind.value));
@@ -74,7 +77,7 @@ export function isTransportFault(fault: Fault): fault is TransportFault {
   return TRANSPORT_KINDS.has(fault.kind);
 }
 
-/** Was the call carried out although its answer went wrong? */
+/** Reports whether the call takes effect in spite of the fault. */
 export function isCarriedOut(fault: TransportFault): boolean {
   if (fault.kind === 'reset') return fault.carriedOut;
   return !['unauthorized', 'work-queue-full', 'html', 'empty-body', 'no-batches'].includes(fault.kind);

@@ -9,7 +9,7 @@ const SLOW_STEP_MS = 20;
 const HUGE_STEP_BYTES = 256 * 1024;
 const PAGE = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\r\n';
 
-/** Sends the answer the wrong way. Gives false when the fault leaves the sending to others. */
+/** Sends the answer with the fault. Returns false when the caller must send the answer itself. */
 export async function deliverFaulty(
   response: ServerResponse,
   answer: RpcAnswer,
@@ -19,7 +19,7 @@ export async function deliverFaulty(
   const body = Buffer.concat(answer.body);
   switch (fault.kind) {
     case 'latency':
-      // The client may give up first; then there is nobody to answer.
+      // The client may close the connection first; the fault then has no reader.
       await sleep(fault.ms, undefined, { signal }).catch(() => undefined);
       return false;
     case 'unauthorized':

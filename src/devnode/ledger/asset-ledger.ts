@@ -4,7 +4,7 @@ import type { EmulatedChain } from '../chain/emulated-chain.ts';
 import { seededBytes } from '../chain/seeded-bytes.ts';
 import type { Transaction } from '../chain/transaction.ts';
 
-/** A token, as its issuer made it. Supplies count its smallest units. */
+/** A token as its issuer created it. Supplies count its smallest units. */
 export interface Asset {
   readonly guid: bigint;
   readonly symbol: string;
@@ -18,7 +18,7 @@ export interface Asset {
   readonly totalSupplyUnits: bigint;
 }
 
-/** What an address holds of one asset, and the coins that lie with it. */
+/** Units of one asset on an address, with the sats that carry them. */
 export interface Holding {
   readonly units: bigint;
   readonly sats: bigint;
@@ -38,12 +38,12 @@ const OP_RETURN = 0x6a;
 
 type SendProblem = 'asset' | 'funds';
 
-/** Who holds what: tokens, balances by address and by wallet, and the sends that move them. */
+/** Tokens, their balances by address and by wallet, and the sends that move them. */
 export class AssetLedger {
   readonly #chain: EmulatedChain;
   readonly #seed: string;
   readonly #assets = new Map<bigint, Asset>();
-  /** By asset and address. */
+  /** Holdings by asset and address. */
   readonly #holdings = new Map<string, Holding>();
   readonly #undo = new Map<string, () => void>();
 
@@ -55,7 +55,7 @@ export class AssetLedger {
     chain.events.on('dropped', (transactions) => this.#takeBack(transactions));
   }
 
-  /** Makes a token, or more of it, and gives all of it to one address. */
+  /** Creates a token, or more units of it, on one address. */
   issue(asset: Asset, address: string): void {
     this.#assets.set(asset.guid, asset);
     this.#change({ guid: asset.guid, address, units: asset.totalSupplyUnits, sats: 0n }, 1n);
@@ -65,7 +65,7 @@ export class AssetLedger {
     return this.#assets.get(guid) ?? null;
   }
 
-  /** Each wallet has one address for its tokens, which its change goes back to. */
+  /** The address of a wallet's tokens, which also receives its change. */
   addressOf(wallet: string): string {
     return segwitAddress(
       0,
@@ -84,7 +84,7 @@ export class AssetLedger {
     return { units, sats };
   }
 
-  /** What stands against a send; null: nothing. */
+  /** The reason why a send is impossible; null when it is possible. */
   problem(wallet: string, allocations: readonly Allocation[]): SendProblem | null {
     const from = this.addressOf(wallet);
     for (const guid of new Set(allocations.map((allocation) => allocation.guid))) {
@@ -94,7 +94,10 @@ export class AssetLedger {
     return null;
   }
 
-  /** Moves tokens in a transaction that waits for a block; dropped, it gives them back. null: the fee cannot be paid. */
+  /**
+   * Sends tokens in a transaction that waits for a block; dropping it returns them. Returns null when the fee cannot be
+   * paid.
+   */
   send(wallet: string, allocations: readonly Allocation[], replaceable: boolean): Transaction | null {
     const memo = hash(
       'sha256',
@@ -129,7 +132,7 @@ export class AssetLedger {
   }
 }
 
-/** What a send moves of one asset in all. */
+/** Units and sats of one asset that a send moves in total. */
 export function totalOf(allocations: readonly Allocation[], guid: bigint): Holding {
   const own = allocations.filter((allocation) => allocation.guid === guid);
   return {
@@ -142,7 +145,7 @@ function key(guid: bigint, address: string): string {
   return `${guid} ${address}`;
 }
 
-/** Tokens that exist from the start: usual ones, no decimals, and a guid that a double cannot hold. */
+/** Tokens of a new chain: a usual one, one without decimals, and one whose guid exceeds a double. */
 const STARTING_ASSETS: readonly Asset[] = [
   { guid: 1_635_229_536n, symbol: 'GOLD', precision: 8, supply: 1_000_000_00000000n, max: 100_000_000_00000000n },
   { guid: 2_529_870_008n, symbol: 'SHARE', precision: 0, supply: 1_000_000n, max: 1_000_000n },

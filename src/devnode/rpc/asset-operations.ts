@@ -7,10 +7,10 @@ import { RpcError } from './rpc-error.ts';
 import { checkEstimate, walletOf } from './wallet-rules.ts';
 import { isWireArray, isWireObject, parseWire, WireNumber, type WireValue } from './wire-value.ts';
 
-/** Recipients of one transaction (specification). */
+/** Most recipients of one transaction (specification). */
 const MAX_RECIPIENTS = 250;
 const NATIVE_DECIMALS = 8;
-/** Here the specification wants upper case, elsewhere any case. */
+/** Estimate modes of this call. The specification wants upper case here and accepts any case elsewhere. */
 const UPPER_CASE_MODES = new Set(['UNSET', 'ECONOMICAL', 'CONSERVATIVE']);
 
 export const assetInfo: Handler = (params, node) => {
@@ -104,7 +104,7 @@ function assetOf(node: NodeContext, guid: WireValue): Asset {
   return asset;
 }
 
-/** The specification has a JSON array inside a string here. */
+/** Parses the JSON array in a string that the specification has here. */
 function addressesIn(text: string): string[] {
   let list: WireValue;
   try {

@@ -6,7 +6,7 @@ const MAX_GUID = 2n ** 64n - 1n;
 const MAX_UNITS = 2n ** 63n - 1n;
 const SEGWIT_ADDRESS = /^[a-z]{2,5}1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38,58}$/;
 
-/** A number or a string, without losing a digit of 64 bits. */
+/** Parses a guid, a number or a string, without losing a digit of 64 bits. */
 export function parseGuid(value: WireValue): bigint {
   const text = value instanceof WireNumber ? value.source : value;
   const guid = typeof text === 'string' && /^\d{1,20}$/.test(text) ? BigInt(text) : null;
@@ -14,7 +14,7 @@ export function parseGuid(value: WireValue): bigint {
   return guid;
 }
 
-/** A decimal amount, as a number or a string, in units of the given number of places. */
+/** Parses a decimal amount, a number or a string, into units of `decimals` places. */
 export function parseUnits(value: WireValue, decimals: number): bigint {
   const text = value instanceof WireNumber ? value.source : value;
   if (typeof text !== 'string') throw new RpcError('type', 'Amount is not a number or string');

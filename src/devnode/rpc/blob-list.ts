@@ -4,7 +4,7 @@ import { sortUnstably } from './list-order.ts';
 
 const DEFAULT_COUNT = 10;
 
-/** A page as each release makes it: the in-memory map in its own order, then the store by key. */
+/** Lists a page as each release does: the in-memory map in its own order, then the store by key. */
 export function listPage(cache: BlobCache, page: { count: number; from: number }, dialect: Dialect): CacheEntry[] {
   // Negative numbers are read as unsigned: a negative count means all, a negative `from` skips all (recorded).
   const count = page.count === 0 ? DEFAULT_COUNT : page.count >>> 0;
@@ -12,7 +12,7 @@ export function listPage(cache: BlobCache, page: { count: number; from: number }
   const fresh = cache.fresh();
   const flushed = cache.flushed();
   if (dialect === 'syscoin-4.4') {
-    // Pushes the map's entries before it applies `from`: pages repeat them and exceed `count`.
+    // The node pushes the map's entries before it applies `from`, so pages repeat them and exceed `count`.
     const rest = flushed.slice(Math.max(0, from - fresh.length));
     return [...fresh.slice(0, count), ...rest.slice(0, count)];
   }

@@ -11,7 +11,7 @@ import type { Reply } from './reply.ts';
 import { RpcError } from './rpc-error.ts';
 import { checkFee } from './wallet-rules.ts';
 
-/** What a get costs the real node under its one lock (measured, release 5.1.1). */
+/** Milliseconds of a get under the real node's lock (measured, release 5.1.1). */
 const GET_BY_HASH_MS = 60;
 const GET_BY_TXID_MS = 30;
 
@@ -30,7 +30,7 @@ export const createBlob: Handler = (params, node) => {
 export const createRawBlob: Handler = (params, node) => {
   const named = hashTypeOf(params, node);
   const given = params.string('versionhash');
-  // 33 bytes name their hash type themselves; only release 5 knows them.
+  // A name of 33 bytes carries its hash type; only release 5 accepts one.
   const tagged = node.dialect === 'syscoin-5' && given.length === 66 && given.startsWith('01');
   const hashType = tagged ? 'blake2s256' : named;
   const hex = tagged ? given.slice(2) : given;
@@ -38,7 +38,7 @@ export const createRawBlob: Handler = (params, node) => {
   const bytes = dataOf(params);
   const versionHash = parseVersionHash(hex);
   const matches = versionHashOf(hashType, bytes) === versionHash;
-  // Custom commitments are in the specification alone: every known release checks the hash when a block connects.
+  // The specification alone has custom commitments: every release checks the hash when a block connects.
   return send(node, hashType, versionHash, bytes, checkFee(params), matches || node.dialect === 'svc');
 };
 
@@ -77,7 +77,7 @@ export const getBlob: Handler = async (params, node): Promise<Reply> => {
   }
   const entry = node.chain.cache.get(content.versionHash);
   if (entry === null) throw notFound(content.versionHash);
-  // An older transaction of the same content answers its own block with the newest txid (recorded).
+  // An older transaction of the same content gives its own block with the newest txid (recorded).
   return blobView(node, entry, mined.block, withData, 'get');
 };
 
@@ -86,8 +86,8 @@ function notFound(versionHash: string): RpcError {
 }
 
 /**
- * The specification has true where nothing is said. The releases have false, although their help says true, and refuse
- * null (recorded from release 5.1.1; release 4.4 reads the parameter by the same call).
+ * Default of the parameter: true in the specification, false in the releases, although their help says true. The
+ * releases refuse null (recorded from release 5.1.1; release 4.4 reads the parameter by the same call).
  */
 function overwriteOf(params: Params, node: NodeContext): boolean {
   if (node.dialect === 'svc') return params.bool('overwrite_existing', true);
@@ -104,13 +104,13 @@ function hashTypeOf(params: Params, node: NodeContext): HashType {
   throw new RpcError('invalidParams', "hash_type must be either 'blake2s' or 'keccak'");
 }
 
-/** Odd length, other characters and nothing at all are one error to the node (recorded). */
+/** Decodes data. The node has one error for odd length, other characters and empty text (recorded). */
 function dataOf(params: Params): Uint8Array {
   try {
     const bytes = decodeHex(params.string('data'));
     if (bytes.length > 0) return bytes;
   } catch {
-    // Answered below.
+    // The error below covers this case too.
   }
   throw new RpcError('invalidParams', 'Empty input, are you sure you passed in hex?');
 }

@@ -4,13 +4,13 @@ import type { EmulatedChain } from '../chain/emulated-chain.ts';
 import type { NodeContext } from './node-context.ts';
 import { HexText, type ReplyObject } from './reply.ts';
 
-/** The block on the followed branch that holds a transaction; null: unconfirmed, or taken back. */
+/** The block on the active branch that contains a transaction; null when unconfirmed or disconnected. */
 export function placeOf(chain: EmulatedChain, txid: string): Block | null {
   const block = chain.tree.blockOf(txid);
   return block !== null && chain.tree.isActive(block) ? block : null;
 }
 
-/** One blob as the dialect shows it; the list leaves the block out. */
+/** One blob in the dialect's format. A list leaves the block out. */
 export function blobView(
   node: NodeContext,
   entry: CacheEntry,

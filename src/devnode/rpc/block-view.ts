@@ -5,7 +5,7 @@ import type { Transaction } from '../chain/transaction.ts';
 import { amount, type Reply, type ReplyObject } from './reply.ts';
 import { WireNumber } from './wire-value.ts';
 
-/** Of the easiest target, in the digits that the node prints. */
+/** Difficulty of the easiest target, in the digits that the node prints. */
 export const DIFFICULTY = new WireNumber('4.656542373906925e-10');
 const HEADER_BYTES = 80;
 
@@ -77,7 +77,7 @@ export function transactionView(transaction: Transaction): ReplyObject {
   };
 }
 
-/** The three kinds of output that this chain has. */
+/** The three kinds of output on this chain. */
 export function scriptView(script: Buffer): ReplyObject {
   const program = script.subarray(2);
   const text = program.toString('hex');

@@ -70,7 +70,7 @@ export const getChainLocks: Handler = (_, { chain }) => {
   return { recent_chainlock: lockView(chain, best), active_chainlock: lockView(chain, best) };
 };
 
-/** Answers at the next change of the tip, or with the same tip when time is up; 0 waits for ever. */
+/** Answers at the next change of the tip, or with the same tip after the timeout; 0 waits for ever. */
 export const waitForNewBlock: Handler = async (params, { chain }, { signal }) => {
   const timeoutMs = params.integer('timeout', 0);
   if (timeoutMs < 0) throw new RpcError('misc', 'Negative timeout');

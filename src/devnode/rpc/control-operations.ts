@@ -7,7 +7,7 @@ interface Release {
   readonly protocol: number;
 }
 
-/** What each dialect says it is. The specification names no release: 4.4 is the first one that fits it. */
+/** Release that each dialect reports. The specification names none; 4.4 is the first release that fits it. */
 const RELEASES: Readonly<Record<Dialect, Release>> = {
   svc: { version: 40400, protocol: 70017 },
   'syscoin-4.2': { version: 40202, protocol: 70016 },

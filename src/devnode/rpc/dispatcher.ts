@@ -45,7 +45,7 @@ interface Route {
   readonly needsWallet: boolean;
 }
 
-/** Finds the handler of a method by the dialect's own name for it. */
+/** Maps a method name of the dialect to its handler. */
 export class Dispatcher {
   readonly #routes = new Map<string, Route>();
 
@@ -70,7 +70,7 @@ export class Dispatcher {
     return await route.handler(params, node, site);
   }
 
-  /** Methods that the emulator has and the client does not use. */
+  /** Adds a method that the emulator has and Holdfast's client does not use. */
   #addOwn(wire: WireMethod, handler: Handler): void {
     this.#routes.set(wire.method, { wire, handler, needsWallet: false });
   }

@@ -2,7 +2,7 @@ import { type Reply, ReplyText } from './reply.ts';
 import { RpcError } from './rpc-error.ts';
 import { isWireArray, isWireObject, parseWire, type WireObject, type WireValue } from './wire-value.ts';
 
-/** One call, understood. */
+/** One parsed call. */
 export interface RpcCall {
   readonly method: string;
   readonly params: readonly WireValue[] | WireObject;
@@ -13,7 +13,7 @@ export interface RpcAnswer {
   readonly body: readonly Buffer[];
 }
 
-/** Answers a request body: a single call, or a batch whose errors stay inside. */
+/** Answers a request body: a single call, or a batch whose errors stay inside its answer. */
 export async function answerBody(text: string, perform: (call: RpcCall) => Promise<Reply>): Promise<RpcAnswer> {
   let request: WireValue;
   try {
@@ -65,13 +65,13 @@ function failure(error: unknown, id: WireValue): RpcAnswer {
   return { status, body: ReplyText.of(member(null, errorObject(error), id)).concat(NEW_LINE) };
 }
 
-/** Version 2.0 is answered like 1.0: both members, the HTTP status of the error (recorded). */
+/** Answers version 2.0 like 1.0: both members, and the HTTP status of the error (recorded). */
 function member(result: Reply, error: Reply, id: WireValue | undefined): Reply {
   return { result, error, id: id ?? null };
 }
 
 function errorObject(error: unknown): Reply {
   if (error instanceof RpcError) return { code: error.code, message: error.message };
-  // A fault of the emulator itself must not hide: the node's own word for the unexpected is -1.
+  // A bug of the emulator must be visible: -1 is the node's code for an unexpected exception.
   return { code: -1, message: error instanceof Error ? `devnode: ${error.stack ?? error.message}` : String(error) };
 }

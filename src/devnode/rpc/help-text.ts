@@ -6,7 +6,7 @@ interface Description {
   readonly example: string;
 }
 
-/** The words that the node has for its blob operations (recorded from release 5.1.1). */
+/** Help texts of the node's blob operations (recorded from release 5.1.1). */
 const DESCRIPTIONS: Readonly<Record<string, Description>> = {
   syscoincreatenevmblob: {
     summary: 'Create NEVM blob data used by rollups',
@@ -45,10 +45,10 @@ const TYPE_WORDS: Readonly<Record<WireType, string>> = {
   amount: 'numeric or string',
 };
 
-/** What the node answers with code -1 when the number of arguments is wrong. */
+/** The node's answer with code -1 for a wrong number of arguments. */
 export function helpText(wire: WireMethod): string {
   const described = DESCRIPTIONS[wire.method];
-  // Only release 5 was recorded: another release's parameters get words made from the method table.
+  // Only release 5 was recorded; for other releases the method table gives the parameters.
   const words = described?.params.length === wire.params.length ? described.params : wire.params.map(plainWords);
   const width = Math.max(0, ...wire.params.map((param) => param.name.length)) + 4;
   const lines = wire.params.map((param, index) => `${index + 1}. ${param.name.padEnd(width)}${words[index] ?? ''}\n`);
@@ -62,7 +62,7 @@ export function helpText(wire: WireMethod): string {
   ].join('');
 }
 
-/** `method "text" ( number )`: strings in quotes, what may be left out in brackets. */
+/** Formats `method "text" ( number )`: strings in quotes, optional parameters in brackets. */
 export function oneLine({ method, params }: WireMethod): string {
   const show = (param: ParamSpec): string => (param.type === 'string' ? `"${param.name}"` : param.name);
   const needed = params.filter((param) => param.optional !== true).map(show);

@@ -1,10 +1,10 @@
-/** Below this length the sort is an insertion sort, which keeps equal elements in order. */
+/** Below this length the sort is an insertion sort, which is stable. */
 const INSERTION_LENGTH = 16;
 
 /**
  * `std::sort` of libstdc++, step by step (`bits/stl_algo.h`: median of three, unguarded partition, final insertion
- * sort). Release 5 sorts a page by time with it, which is not stable: that alone explains the order of the recorded
- * lists. The heap sort that it falls back to after 2·log2(n) levels is left out: it needs input made to provoke it.
+ * sort). Release 5 sorts a page by time with it. The sort is unstable, which explains the order of the recorded lists.
+ * The fallback to heap sort after 2·log2(n) levels is left out: only adversarial input reaches it.
  */
 export function sortUnstably<T>(items: T[], less: (a: T, b: T) => boolean): T[] {
   const sorter = new Introsort(items, less);

@@ -6,7 +6,7 @@ import type { NodeState } from '../node-state.ts';
 import type { Params } from './params.ts';
 import type { Reply } from './reply.ts';
 
-/** What the operations know of the node that they answer for. */
+/** The node's state as its operations see it. */
 export interface NodeContext {
   readonly dialect: Dialect;
   readonly state: NodeState;
@@ -16,15 +16,15 @@ export interface NodeContext {
   readonly hexOf: (content: Content) => Buffer;
   readonly startedAtSeconds: number;
   readonly hasTransactionIndex: boolean;
-  /** Takes the node's one lock for this long, when costs are modelled. */
+  /** Holds the node's lock for this many milliseconds when costs are modelled. */
   readonly spend: (milliseconds: number) => Promise<void>;
 }
 
-/** Where one call came from. */
+/** Origin of one call. */
 export interface CallSite {
-  /** Name in the path `/wallet/<name>`; null: the path `/`. */
+  /** Wallet name in the path `/wallet/<name>`; null for the path `/`. */
   readonly walletName: string | null;
-  /** The client went away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 

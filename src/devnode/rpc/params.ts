@@ -3,11 +3,11 @@ import { helpText } from './help-text.ts';
 import { RpcError } from './rpc-error.ts';
 import { isWireArray, isWireObject, WireNumber, type WireObject, type WireValue, wireTypeOf } from './wire-value.ts';
 
-/** The node takes these as a number or a boolean alike. */
+/** Parameters that the node accepts as a number or a boolean. */
 const NUMBER_OR_BOOL = new Set(['verbose', 'verbosity']);
 const HASH_HEX_LENGTH = 64;
 
-/** Arguments of one call, checked against the method table as the node does it. */
+/** Arguments of one call, checked against the method table as the node does. */
 export class Params {
   readonly #spec: readonly ParamSpec[];
   readonly #values: readonly WireValue[];
@@ -17,7 +17,7 @@ export class Params {
     this.#values = values;
   }
 
-  /** In the node's order: names, then their number (which answers the help text), then every type at once. */
+  /** Checks in the node's order: names, then their number (which answers the help text), then all types together. */
   static check(wire: WireMethod, sent: readonly WireValue[] | WireObject): Params {
     const values = isWireArray(sent) ? sent : positional(wire, sent);
     const required = wire.params.filter((param) => param.optional !== true).length;
@@ -35,7 +35,7 @@ export class Params {
     return this.#values[index] ?? null;
   }
 
-  /** A null was sent in its place; what is left out at the end is not null. */
+  /** Reports whether the client sent null; an omitted trailing argument is not null. */
   isNull(name: string): boolean {
     const index = this.#spec.findIndex((param) => param.name === name);
     return this.#values[index] === null;
@@ -61,7 +61,7 @@ export class Params {
     return value instanceof WireNumber ? value.value : null;
   }
 
-  /** A whole number of 32 bits, as the node reads it. */
+  /** A 32-bit integer, parsed as the node does. */
   integer(name: string, whenAbsent: number): number {
     const value = this.get(name);
     if (!(value instanceof WireNumber)) return whenAbsent;
@@ -70,7 +70,7 @@ export class Params {
     return value.value;
   }
 
-  /** A level that may also come as a boolean. */
+  /** A level, which may also come as a boolean. */
   level(name: string, whenAbsent: number): number {
     const value = this.get(name);
     return typeof value === 'boolean' ? Number(value) : this.integer(name, whenAbsent);
@@ -86,13 +86,13 @@ export class Params {
     return isWireArray(value) ? value : [];
   }
 
-  /** 64 hex characters, lower-cased; `label` is what the node's errors call it. */
+  /** 64 hex characters in lower case. `label` names the parameter in the node's error. */
   hash(name: string, label: string): string {
     return parseHash(this.string(name), label);
   }
 }
 
-/** @throws RpcError -8 with the node's own words. */
+/** @throws RpcError -8 with the node's message */
 export function parseHash(text: string, label: string): string {
   if (text.length !== HASH_HEX_LENGTH) {
     throw new RpcError(

@@ -1,6 +1,6 @@
 import { WireNumber } from './wire-value.ts';
 
-/** Hex text that is already bytes: megabytes of it never become a JavaScript string. */
+/** Hex text as bytes, so that megabytes of it never become a JavaScript string. */
 export class HexText {
   readonly ascii: Buffer;
 
@@ -9,7 +9,7 @@ export class HexText {
   }
 }
 
-/** What the node answers. `undefined` members are left out. */
+/** An answer of the node. `undefined` members are left out. */
 export type Reply = null | boolean | number | string | WireNumber | HexText | readonly Reply[] | ReplyObject;
 export interface ReplyObject {
   readonly [name: string]: Reply | undefined;
@@ -17,7 +17,7 @@ export interface ReplyObject {
 
 const SATS_PER_COIN = 100_000_000n;
 
-/** An amount as the node writes it: eight decimals, always. */
+/** Formats an amount as the node does, with all of its eight decimals. */
 export function amount(sats: bigint, decimals = 8): WireNumber {
   const unit = decimals === 8 ? SATS_PER_COIN : 10n ** BigInt(decimals);
   const magnitude = sats < 0n ? -sats : sats;
@@ -25,7 +25,7 @@ export function amount(sats: bigint, decimals = 8): WireNumber {
   return new WireNumber(`${sats < 0n ? '-' : ''}${magnitude / unit}${fraction}`);
 }
 
-/** The JSON text of a reply as parts: strings, and bytes for hex. */
+/** The JSON text of a reply in parts: strings, and bytes for hex. */
 export class ReplyText {
   readonly #parts: Buffer[] = [];
   #open = '';

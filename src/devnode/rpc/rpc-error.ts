@@ -1,4 +1,4 @@
-/** Codes of the node's own errors (recorded, or named so in the node's sources). */
+/** Codes of the node's own errors (recorded, or from the node's sources). */
 export const RPC_CODES = {
   misc: -1,
   type: -3,
@@ -18,7 +18,7 @@ export const RPC_CODES = {
   parse: -32700,
 } as const;
 
-/** An error that the emulated node answers; not one of ours. */
+/** An error that the emulated node answers to its client. */
 export class RpcError extends Error {
   readonly code: number;
 

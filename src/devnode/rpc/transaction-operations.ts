@@ -32,7 +32,7 @@ export const getRawTransaction: Handler = (params, { chain, hasTransactionIndex 
   };
 };
 
-/** The proof is against the block that holds the transaction, also when that block was taken back (recorded). */
+/** The proof refers to the block that contains the transaction, even when that block was disconnected (recorded). */
 export const getTxOutProof: Handler = (params, { chain }) => {
   const txids = params.array('txids').map((txid) => parseHash(typeof txid === 'string' ? txid : '', 'txid'));
   const [first] = txids;
@@ -69,7 +69,7 @@ export const getMempoolInfo: Handler = (_, { chain }) => {
     loaded: true,
     size: waiting.length,
     bytes: waiting.reduce((sum, transaction) => sum + transaction.virtualBytes, 0),
-    // The real figure depends on its allocator; an empty pool of it uses 64 bytes (recorded).
+    // The real figure depends on the node's allocator; an empty pool uses 64 bytes (recorded).
     usage: 64 + waiting.reduce((sum, transaction) => sum + transaction.raw.length + 1024, 0),
     total_fee: amount(waiting.reduce((sum, transaction) => sum + transaction.feeSats, 0n)),
     maxmempool: 300_000_000,

@@ -7,7 +7,7 @@ const MAX_CONFIRM_TARGET = 1008;
 const ESTIMATE_MODES = new Set(['unset', 'economical', 'conservative']);
 const MAX_FEE_DECIMALS = 3;
 
-/** Which wallet a call is for. With several loaded the path must name one. */
+/** The wallet of a call. When several are loaded, the path must name one. */
 export function walletOf(node: NodeContext, site: CallSite): string {
   if (site.walletName !== null) {
     if (node.wallets.includes(site.walletName)) return site.walletName;
@@ -27,7 +27,7 @@ export function walletOf(node: NodeContext, site: CallSite): string {
   );
 }
 
-/** Fee arguments of the dialects that take them; gives sat/vB, null: the wallet decides. */
+/** Validates the fee arguments of a dialect. Returns sat/vB, or null when the wallet decides. */
 export function checkFee(params: Params): bigint | null {
   const rate = params.get('fee_rate');
   const target = params.optionalNumber('conf_target');
@@ -58,7 +58,7 @@ export function checkEstimate(mode: string | null, target: number | null): void 
   }
 }
 
-/** A rate has up to three decimals; the emulated wallet pays whole sats, rounded up. */
+/** Parses a rate with up to three decimals. The emulated wallet pays whole sats, rounded up. */
 function wholeSats(rate: WireValue): bigint {
   const text = rate instanceof WireNumber ? rate.source : rate;
   const match = typeof text === 'string' ? /^(\d{1,12})(?:\.(\d+))?$/.exec(text) : null;

@@ -1,4 +1,4 @@
-/** A number as it was written: 64-bit guids and amounts with 8 decimals survive. */
+/** A number with its source text, which keeps 64-bit guids and amounts of 8 decimals exact. */
 export class WireNumber {
   readonly source: string;
 
@@ -11,15 +11,18 @@ export class WireNumber {
   }
 }
 
-/** What a client sent. */
+/** A JSON value that a client sent. */
 export type WireValue = null | boolean | string | WireNumber | readonly WireValue[] | WireObject;
 export interface WireObject {
   readonly [name: string]: WireValue;
 }
 
-/** @throws SyntaxError when it is not JSON. */
+/**
+ * Parses JSON and keeps the text of numbers.
+ * @throws SyntaxError for malformed JSON
+ */
 export function parseWire(text: string): WireValue {
-  // The third argument of a reviver has the number's own text; TypeScript's library does not know it yet.
+  // The third argument of a reviver has the number's source text; TypeScript's library does not declare it yet.
   return JSON.parse(text, (...[, value, context]: unknown[]) =>
     typeof value === 'number' ? new WireNumber(sourceOf(context) ?? String(value)) : value,
   );
@@ -30,7 +33,7 @@ function sourceOf(context: unknown): string | null {
   return typeof context.source === 'string' ? context.source : null;
 }
 
-/** The type as the node's own errors name it. */
+/** The type by its name in the node's errors. */
 export function wireTypeOf(value: WireValue): 'null' | 'bool' | 'string' | 'number' | 'array' | 'object' {
   if (value === null) return 'null';
   if (typeof value === 'boolean') return 'bool';

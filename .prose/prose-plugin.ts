@@ -28,7 +28,7 @@ interface Piece {
   readonly end: number;
 }
 
-const TEST_FUNCTIONS = new Set(['test', 'it', 'describe']);
+const TEST_FUNCTION = /^(test|it|describe\w*)$/;
 /** Declarations that have their name in `id`, and those that have it in `key`. */
 const NAMED_BY_ID =
   /^(Function(Declaration|Expression)|Class(Declaration|Expression)|TS(TypeAlias|Interface|Enum)Declaration|VariableDeclarator)$/;
@@ -57,7 +57,7 @@ function proseOf(raw: string, kind: ProseKind): string {
 function titleOf(call: SyntaxNode): SyntaxNode | null {
   let callee: unknown = call['callee'];
   while (isNode(callee) && callee.type !== 'Identifier') callee = callee['callee'] ?? callee['object'] ?? callee['tag'];
-  if (!isNode(callee) || !TEST_FUNCTIONS.has(String(callee['name']))) return null;
+  if (!isNode(callee) || !TEST_FUNCTION.test(String(callee['name']))) return null;
   const [title] = Array.isArray(call['arguments']) ? call['arguments'] : [];
   return isNode(title) && (typeof title['value'] === 'string' || title.type === 'TemplateLiteral') ? title : null;
 }

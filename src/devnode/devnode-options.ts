@@ -25,10 +25,7 @@ export interface DevnodeOptions {
   readonly dataDir?: string | null;
   /** true: a new chain begins with the 22 contents of the recorded chain. */
   readonly seedRecordedBlobs?: boolean;
-  /**
-   * true: the node serves calls one by one, 60 ms for a get by version hash and 30 ms by txid, as measured on the real
-   * node.
-   */
+  /** true: one call at a time; a get takes 60 ms by version hash and 30 ms by txid, as measured on the real node. */
   readonly costModel?: boolean;
   /** Whether `getrawtransaction` finds mined transactions by txid alone, as with `-txindex`. Default true. */
   readonly transactionIndex?: boolean;

@@ -137,7 +137,7 @@ test('a dropped or replaced transaction removes its unmined blob and its descend
   expect((await call(devnode, 'getrawmempool')).result).toEqual([replacement.txid]);
   devnode.mine();
   expect((await call(devnode, 'getnevmblobdata', [replacement.txid])).status).toBe(200);
-  expect(() => devnode.replaceTransaction(replaced.txid, Buffer.from('x'))).toThrow(/No waiting transaction/);
+  expect(() => devnode.replaceTransaction(replaced.txid, Buffer.from('x'))).toThrow(/waits in the mempool/);
 });
 
 test('a reorganised blob without input stays in the cache, with a proof against the stale block', async () => {

@@ -155,7 +155,7 @@ describe('wallets', () => {
       code: -6,
       message: 'Insufficient funds',
     });
-    expect(() => poor.submitBlob(bytes)).toThrow(/no ripe coin/);
+    expect(() => poor.submitBlob(bytes)).toThrow(/no mature coin/);
   });
 });
 

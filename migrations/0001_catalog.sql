@@ -76,53 +76,40 @@ CREATE TABLE backend (
   fill_until INTEGER
 ) STRICT;
 
--- Objects beside the blobs: where they are not yet what they are to be. One row: one object, one backend with names.
+-- Objects on backends, each copy one row: what a backend is to hold of an object, or to lose, and what was proven of it.
 CREATE TABLE copy (
   backend_id INTEGER NOT NULL REFERENCES backend (id),
-  -- 1 evidence, 2 the record of an occurrence that was withdrawn, 3 the record of an occurrence, 4 custom bytes.
-  kind INTEGER NOT NULL CHECK (kind IN (1, 2, 3, 4)),
-  -- Its number in the table of its kind, in the order in which it is brought: `evidence.sequence`, `custom.sequence`,
-  -- `withdrawn_occurrence.sequence`, and of a record 2^20 times the height and the place in the block.
+  -- 1 evidence, 2 the record of an occurrence that was withdrawn, 3 the record of an occurrence, 4 custom bytes, 5 a blob.
+  kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 5),
+  -- Its number in the table of its kind, in the order in which it came to be: `evidence.sequence`, `custom.sequence`,
+  -- `withdrawn_occurrence.sequence`, `content.sequence`, and of a record 2^20 times the height and the place in the block.
   object INTEGER NOT NULL,
-  -- 0 wanted, 1 good, 2 damaged or missing, 3 unwanted: to be deleted. A document that is good has no row, for there are
-  -- very many, and its own table says that there is one; custom bytes have, for what is held follows from it.
+  -- 0 wanted, 1 good (fetched back and verified), 2 damaged or missing, 3 unwanted: to be deleted. A document that is good
+  -- has no row, for there are very many, and its own table says that there is one; blobs and custom bytes have, for what is
+  -- stored and held follows from it.
   state INTEGER NOT NULL CHECK (state IN (0, 1, 2, 3)),
   -- When it was read back whole.
   verified_ms INTEGER,
-  -- The backend refused it so often, the last time for this reason, and is asked again then.
+  -- Of a blob, 0: only the local store is known to hold it; 1: some other backend does. Rows with 0 are served first.
+  urgency INTEGER NOT NULL DEFAULT 0,
+  -- Of a blob: median time of the content on the chain's clock: the nearest deadline is served first.
+  due_seconds INTEGER NOT NULL DEFAULT 0,
+  -- It failed so often, the last time for this reason, and is tried again then.
   attempts INTEGER NOT NULL DEFAULT 0,
   next_attempt_ms INTEGER NOT NULL DEFAULT 0,
   last_error_code TEXT,
   last_error TEXT,
   PRIMARY KEY (backend_id, kind, object)
 ) STRICT, WITHOUT ROWID;
--- What a backend refuses is few, and counted often; custom bytes that are not good likewise.
-CREATE INDEX copy_refused ON copy (backend_id, kind, object) WHERE attempts > 0;
+-- Of what lies beside the blobs a backend refuses few, which are counted often; custom bytes that are not good likewise.
+CREATE INDEX copy_refused ON copy (backend_id, kind, object) WHERE attempts > 0 AND kind < 5;
 CREATE INDEX copy_custom ON copy (backend_id, object, state) WHERE kind = 4 AND state <> 1;
-
--- What each backend is to hold, and what was proven of it: 0 wanted, 1 good (fetched back and re-hashed), 2 damaged.
-CREATE TABLE placement (
-  backend_id INTEGER NOT NULL REFERENCES backend (id),
-  sequence INTEGER NOT NULL,
-  state INTEGER NOT NULL CHECK (state IN (0, 1, 2)),
-  verified_ms INTEGER,
-  -- 0: only the local store is known to hold the blob; 1: some other backend does. Rows with 0 are served first.
-  urgency INTEGER NOT NULL DEFAULT 0,
-  -- Median time of the content on the chain's clock: the nearest deadline is served first.
-  due_seconds INTEGER NOT NULL DEFAULT 0,
-  attempts INTEGER NOT NULL DEFAULT 0,
-  next_attempt_ms INTEGER NOT NULL DEFAULT 0,
-  last_error_code TEXT,
-  last_error TEXT,
-  PRIMARY KEY (backend_id, sequence)
-) STRICT, WITHOUT ROWID;
-
--- Copies that have failed lie apart: very many of them that rest are not read through on the way to the others.
-CREATE INDEX placement_queue ON placement (backend_id, (attempts > 0), urgency, due_seconds, sequence) WHERE state <> 1;
--- Copies that failed at a backend wait apart from the others, so that many of them keep nothing else from its turn.
-CREATE INDEX placement_failed ON placement (backend_id, next_attempt_ms, sequence) WHERE state <> 1 AND attempts > 0;
--- Damaged or missing copies: few, and looked for often, behind very many that only wait for their turn.
-CREATE INDEX placement_damaged ON placement (backend_id, next_attempt_ms, sequence) WHERE state = 2;
+-- Blobs that have failed lie apart: very many of them that rest are not read through on the way to the others.
+CREATE INDEX copy_queue ON copy (backend_id, (attempts > 0), urgency, due_seconds, object) WHERE kind = 5 AND state <> 1;
+-- Blobs that failed at a backend wait apart from the others, so that many of them keep nothing else from its turn.
+CREATE INDEX copy_failed ON copy (backend_id, next_attempt_ms, object) WHERE kind = 5 AND state <> 1 AND attempts > 0;
+-- Damaged or missing blobs: few, and looked for often, behind very many that only wait for their turn.
+CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE kind = 5 AND state = 2;
 
 -- One row: the folder's blobs are all in this catalog. Without it the catalog is new, or its making was interrupted, and
 -- blobs that the catalog does not know may still lie in the folder.
@@ -408,9 +395,9 @@ WHEN EXISTS (SELECT 1 FROM withheld WHERE version_hash = NEW.version_hash AND ha
 BEGIN
   SELECT RAISE(IGNORE);
 END;
-CREATE TRIGGER withheld_not_placed BEFORE INSERT ON placement
-WHEN EXISTS (SELECT 1 FROM content CROSS JOIN withheld ON withheld.version_hash = content.version_hash
-  AND withheld.hash_type = content.hash_type WHERE content.sequence = NEW.sequence)
+CREATE TRIGGER withheld_not_placed BEFORE INSERT ON copy
+WHEN NEW.kind = 5 AND EXISTS (SELECT 1 FROM content CROSS JOIN withheld ON withheld.version_hash = content.version_hash
+  AND withheld.hash_type = content.hash_type WHERE content.sequence = NEW.object)
 BEGIN
   SELECT RAISE(IGNORE);
 END;

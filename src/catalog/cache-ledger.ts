@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ContentEntry } from './content-table.ts';
+import { BLOB } from './placement-state.ts';
 import { SPOOL } from './placement-table.ts';
 import type { Tables } from './tables.ts';
 
@@ -50,7 +51,7 @@ export class CacheLedger {
         .parse(
           this.#tables.database
             .prepare(
-              'SELECT COALESCE(SUM(size_bytes), 0) FROM placement JOIN content USING (sequence) WHERE backend_id = ? AND placement.state < 2',
+              `SELECT COALESCE(SUM(size_bytes), 0) FROM copy JOIN content ON sequence = object WHERE backend_id = ? AND kind = ${BLOB} AND copy.state < 2`,
             )
             .pluck()
             .get(this.#tables.placements.id(SPOOL)),
@@ -64,7 +65,7 @@ export class CacheLedger {
    * its power failed before.
    */
   evictable(grade: EvictionGrade, safety: EvictionSafety, backends: readonly string[], limit: number): ContentEntry[] {
-    const copies = 'FROM backend JOIN placement AS other ON other.backend_id = id WHERE other.sequence = here.sequence';
+    const copies = `FROM backend CROSS JOIN copy AS other ON other.backend_id = id WHERE other.kind = ${BLOB} AND other.object = here.object`;
     const elsewhere = `EXISTS (SELECT 1 ${copies} AND ${SAFE[safety]})`;
     const isStored = `content.state = 2 AND (SELECT COUNT(*) ${copies} AND ${COUNTS}) >= @required`;
     const condition = grade === 'stored' ? `${isStored} AND ${elsewhere}` : elsewhere;
@@ -76,7 +77,8 @@ export class CacheLedger {
         .parse(
           this.#tables.database
             .prepare(
-              `SELECT here.sequence FROM placement AS here JOIN content USING (sequence) WHERE here.backend_id = @local AND here.state < 2 AND ${condition} ORDER BY here.sequence LIMIT @limit`,
+              `SELECT here.object FROM copy AS here JOIN content ON sequence = here.object WHERE here.backend_id = @local AND here.kind = ${BLOB} AND here.state < 2
+               AND ${condition} ORDER BY here.object LIMIT @limit`,
             )
             .pluck()
             .all({
@@ -95,7 +97,7 @@ export class CacheLedger {
       names.parse(
         this.#tables.database
           .prepare(
-            `SELECT name FROM backend CROSS JOIN placement AS other ON other.backend_id = id WHERE other.sequence = @sequence AND ${SAFE[safety]}`,
+            `SELECT name FROM backend CROSS JOIN copy AS other ON other.backend_id = id WHERE other.kind = ${BLOB} AND other.object = @sequence AND ${SAFE[safety]}`,
           )
           .pluck()
           .all({

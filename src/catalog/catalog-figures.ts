@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { BLOB } from './placement-state.ts';
 import type { PlacementTable } from './placement-table.ts';
 import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 
@@ -31,8 +32,8 @@ export class CatalogFigures {
       .prepare(`SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', 'median_time_seconds < @until')})`)
       .pluck();
     const due = (hasFailed: 0 | 1, urgency: 0 | 1) =>
-      `SELECT MIN(due_seconds) AS due FROM placement INDEXED BY placement_queue
-       WHERE backend_id = @id AND state <> 1 AND (attempts > 0) = ${hasFailed} AND urgency = ${urgency} AND due_seconds > 0`;
+      `SELECT MIN(due_seconds) AS due FROM copy INDEXED BY copy_queue
+       WHERE backend_id = @id AND kind = ${BLOB} AND state <> 1 AND (attempts > 0) = ${hasFailed} AND urgency = ${urgency} AND due_seconds > 0`;
     const dues = [due(0, 0), due(0, 1), due(1, 0), due(1, 1)];
     this.#queued = database.prepare(`SELECT MIN(due) FROM (${dues.join(' UNION ALL ')})`).pluck();
     this.#withheld = database

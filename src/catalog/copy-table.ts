@@ -1,11 +1,14 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { BACKOFF, backoffMs, longestBackoffMs } from '../core/time/backoff.ts';
+import { BLOB } from './placement-state.ts';
 import type { Tables } from './tables.ts';
 
 /** What lies on backends beside the blobs, as `copy` numbers it. */
 export const COPIED = { evidence: 1, withdrawn: 2, record: 3, custom: 4 } as const;
 export type CopiedKind = (typeof COPIED)[keyof typeof COPIED];
+/** SQL: the kind of what lies beside the blobs, in the words of the index of what is refused. */
+const BESIDE_BLOBS = `kind < ${BLOB}`;
 
 /** A copy that is not as it is to be, and why not. */
 export interface RefusedCopy {
@@ -62,13 +65,15 @@ export class CopyTable {
       const { database } = this.#tables;
       const now = JSON.stringify(names);
       const gone = 'SELECT id FROM backend WHERE gets_documents = 1 AND name NOT IN (SELECT value FROM json_each(?))';
-      database.prepare(`DELETE FROM copy WHERE backend_id IN (${gone})`).run(now);
+      database.prepare(`DELETE FROM copy WHERE ${BESIDE_BLOBS} AND backend_id IN (${gone})`).run(now);
       const leave = `UPDATE backend SET gets_documents = 0, gave_evidence = 0, fill_after = NULL, fill_until = NULL WHERE id IN (${gone})`;
       if (database.prepare(leave).run(now).changes > 0) {
         this.forgetUnasked();
         database.exec(`UPDATE custom SET is_held = ${isGoodSomewhere(COPIED.custom, 'custom.sequence')}`);
       }
-      database.exec('UPDATE copy INDEXED BY copy_refused SET next_attempt_ms = 0 WHERE attempts > 0');
+      database.exec(
+        `UPDATE copy INDEXED BY copy_refused SET next_attempt_ms = 0 WHERE attempts > 0 AND ${BESIDE_BLOBS}`,
+      );
       const enter = database.prepare('INSERT INTO backend (name) VALUES (?) ON CONFLICT DO NOTHING');
       const join = database
         .prepare(
@@ -190,7 +195,7 @@ function prepare(database: Database.Database) {
   const into = 'INSERT INTO copy (backend_id, kind, object, state)';
   const state = `CASE @kind WHEN ${COPIED.withdrawn} THEN 3 ELSE 0 END`;
   const copy = 'copy WHERE backend_id = @backend AND kind = @kind';
-  const refused = `copy INDEXED BY copy_refused WHERE attempts > 0 AND backend_id = @backend AND kind = @kind`;
+  const refused = `copy INDEXED BY copy_refused WHERE attempts > 0 AND ${BESIDE_BLOBS} AND backend_id = @backend AND kind = @kind`;
   return {
     want: database.prepare(`${into} VALUES (@backend, @kind, @object, ${state}) ON CONFLICT DO NOTHING`),
     wantEverywhere: database.prepare(

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { BLOB } from './placement-state.ts';
 
 /** As the column spells them: 0 wanted, 1 good, 2 damaged; null: no row. */
 export type PlacementCode = 0 | 1 | 2 | null;
@@ -23,7 +24,7 @@ export class PlacementCounts {
   constructor(database: Database.Database) {
     this.#count = database.prepare(
       `SELECT COUNT(*) FILTER (WHERE state = 0) AS wanted, COUNT(*) FILTER (WHERE state = 2) AS damaged
-       FROM placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1`,
+       FROM copy INDEXED BY copy_queue WHERE backend_id = ? AND kind = ${BLOB} AND state <> 1`,
     );
   }
 

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { RowsInsert } from '../core/sqlite/rows-insert.ts';
 import { type PlacementCode, PlacementCounts } from './placement-counts.ts';
-import { codeOf, type PlacementState, stateOf } from './placement-state.ts';
+import { BLOB, codeOf, type PlacementState, stateOf } from './placement-state.ts';
 
 export interface Placement {
   readonly backend: string;
@@ -28,7 +28,7 @@ export interface QueuedPlacement {
 export type QueuePart = 'new' | 'failed' | 'damaged';
 
 const placementRow = z.object({ backend: z.string(), state: z.number(), verified_ms: z.number().nullable() });
-const queuedRow = z.object({ sequence: z.number(), state: z.number(), attempts: z.number() });
+const queuedRow = z.object({ object: z.number(), state: z.number(), attempts: z.number() });
 
 const code = z.union([z.literal(0), z.literal(1), z.literal(2)]);
 const goneRows = z.array(z.tuple([z.number(), code]));
@@ -39,15 +39,20 @@ const goneRows = z.array(z.tuple([z.number(), code]));
  */
 function dueIn(part: string): string {
   const where = (condition: string) =>
-    `SELECT sequence, state, attempts, next_attempt_ms FROM ${part} AND backend_id = @id AND ${condition}`;
+    `SELECT object, state, attempts, next_attempt_ms FROM ${part} AND backend_id = @id AND ${condition}`;
   return `${where('next_attempt_ms <= @nowMs')} UNION ALL ${where('next_attempt_ms > @nowMs + 330000')}
-    ORDER BY next_attempt_ms, sequence LIMIT @limit`;
+    ORDER BY next_attempt_ms, object LIMIT @limit`;
 }
 
 /** The store that every blob comes to first: what it holds was synced, though nobody read it back. */
 export const SPOOL = 'local';
 
-/** What each backend is to hold, and what was proven of it. The caller owns the transactions. */
+/** SQL: what one backend is to hold of one content. */
+const COPY = `backend_id = ? AND kind = ${BLOB} AND object = ?`;
+/** SQL: the same at each backend that is configured. */
+const AT_BACKENDS = `FROM backend CROSS JOIN copy ON backend_id = id WHERE configured = 1 AND kind = ${BLOB} AND object = ?`;
+
+/** What each backend is to hold of the blobs, and what was proven of it: their rows of `copy`. The caller owns the transactions. */
 export class PlacementTable {
   readonly #want: RowsInsert;
   readonly #set: Database.Statement;
@@ -92,65 +97,53 @@ export class PlacementTable {
     this.counts = new PlacementCounts(database);
     this.isSpoolACache = backends.some(({ name: id, counts }) => id === SPOOL && !counts);
     this.#wantAnew = database.prepare(
-      'UPDATE placement SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0 WHERE backend_id = ? AND sequence = ?',
+      `UPDATE copy SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0 WHERE ${COPY}`,
     );
-    const into = 'placement (backend_id, sequence, state, due_seconds)';
-    this.#want = new RowsInsert(database, into, '(?, ?, 0, ?)', 'ON CONFLICT DO NOTHING');
+    const into = 'copy (backend_id, kind, object, state, due_seconds)';
+    this.#want = new RowsInsert(database, into, `(?, ${BLOB}, ?, 0, ?)`, 'ON CONFLICT DO NOTHING');
     // Why it failed before is kept for as long as it matters: of millions of rows each may have failed once.
     const withoutError = 'last_error_code = NULL, last_error = NULL';
     this.#set = database.prepare(
-      `UPDATE placement SET state = ?, verified_ms = COALESCE(?, verified_ms), attempts = 0, next_attempt_ms = 0, ${withoutError} WHERE backend_id = ? AND sequence = ? AND state = ?`,
+      `UPDATE copy SET state = ?, verified_ms = COALESCE(?, verified_ms), attempts = 0, next_attempt_ms = 0, ${withoutError} WHERE ${COPY} AND state = ?`,
     );
     this.#put = database.prepare(
-      `INSERT INTO placement (backend_id, sequence, state, verified_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = COALESCE(excluded.verified_ms, verified_ms), ${withoutError}`,
+      `INSERT INTO copy (backend_id, kind, object, state, verified_ms) VALUES (?, ${BLOB}, ?, ?, ?) ON CONFLICT DO UPDATE SET state = excluded.state, verified_ms = COALESCE(excluded.verified_ms, verified_ms), ${withoutError}`,
     );
-    this.#stateAt = database.prepare('SELECT state FROM placement WHERE backend_id = ? AND sequence = ?').pluck();
-    this.#remove = database
-      .prepare('DELETE FROM placement WHERE backend_id = ? AND sequence = ? RETURNING backend_id, state')
-      .raw();
+    this.#stateAt = database.prepare(`SELECT state FROM copy WHERE ${COPY}`).pluck();
+    this.#remove = database.prepare(`DELETE FROM copy WHERE ${COPY} RETURNING backend_id, state`).raw();
     this.#forget = database
       .prepare(
-        'DELETE FROM placement WHERE backend_id IN (SELECT id FROM backend) AND sequence = ? RETURNING backend_id, state',
+        `DELETE FROM copy WHERE backend_id IN (SELECT id FROM backend) AND kind = ${BLOB} AND object = ? RETURNING backend_id, state`,
       )
       .raw();
-    this.#relax = database.prepare(
-      'UPDATE placement SET urgency = 1 WHERE backend_id = ? AND sequence = ? AND state <> 1 AND urgency = 0',
-    );
+    this.#relax = database.prepare(`UPDATE copy SET urgency = 1 WHERE ${COPY} AND state <> 1 AND urgency = 0`);
     this.#fail = database.prepare(
-      'UPDATE placement SET attempts = attempts + 1, next_attempt_ms = ?, last_error_code = ?, last_error = ? WHERE backend_id = ? AND sequence = ?',
+      `UPDATE copy SET attempts = attempts + 1, next_attempt_ms = ?, last_error_code = ?, last_error = ? WHERE ${COPY}`,
     );
-    const isNew = 'placement INDEXED BY placement_queue WHERE backend_id = ? AND state <> 1 AND (attempts > 0) = 0';
-    const inOrder = 'ORDER BY urgency, due_seconds, sequence LIMIT ?';
-    this.#queue = database.prepare(`SELECT sequence, state, attempts FROM ${isNew} ${inOrder}`);
-    this.#wanted = database.prepare(`SELECT sequence FROM ${isNew} AND state = 0 ${inOrder}`).pluck();
-    const hasFailed = 'placement INDEXED BY placement_failed WHERE state <> 1 AND attempts > 0';
+    const isNew = `copy INDEXED BY copy_queue WHERE backend_id = ? AND kind = ${BLOB} AND state <> 1 AND (attempts > 0) = 0`;
+    const inOrder = 'ORDER BY urgency, due_seconds, object LIMIT ?';
+    this.#queue = database.prepare(`SELECT object, state, attempts FROM ${isNew} ${inOrder}`);
+    this.#wanted = database.prepare(`SELECT object FROM ${isNew} AND state = 0 ${inOrder}`).pluck();
+    const hasFailed = `copy INDEXED BY copy_failed WHERE kind = ${BLOB} AND state <> 1 AND attempts > 0`;
     this.#failedQueue = database.prepare(dueIn(hasFailed));
     this.#failedWanted = database.prepare(dueIn(`${hasFailed} AND state = 0`)).pluck();
     this.#damaged = database
-      .prepare('SELECT sequence FROM placement INDEXED BY placement_damaged WHERE backend_id = ? AND state = 2 LIMIT ?')
-      .pluck();
-    this.#damagedQueue = database.prepare(dueIn('placement INDEXED BY placement_damaged WHERE state = 2'));
-    // CROSS: backends first, in all of these. There are few; the planner, without statistics, would scan the placements.
-    this.#good = database
       .prepare(
-        'SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND counts = 1 AND sequence = ? AND state = 1',
+        `SELECT object FROM copy INDEXED BY copy_damaged WHERE backend_id = ? AND kind = ${BLOB} AND state = 2 LIMIT ?`,
       )
       .pluck();
+    this.#damagedQueue = database.prepare(dueIn(`copy INDEXED BY copy_damaged WHERE kind = ${BLOB} AND state = 2`));
+    // CROSS: backends first, in all of these. There are few; the planner, without statistics, would scan the copies.
+    this.#good = database.prepare(`SELECT COUNT(*) ${AT_BACKENDS} AND counts = 1 AND state = 1`).pluck();
     this.#settle = database.prepare('UPDATE backend SET settle_ms = ? WHERE id = ?');
     this.#goodElsewhere = database
-      .prepare(
-        `SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND name <> '${SPOOL}' AND sequence = ? AND state = 1`,
-      )
+      .prepare(`SELECT COUNT(*) ${AT_BACKENDS} AND name <> '${SPOOL}' AND state = 1`)
       .pluck();
     // What the spool took is durable before it is read back; elsewhere only a proven copy is one.
     this.#held = database
-      .prepare(
-        `SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND sequence = ? AND (state = 1 OR (state = 0 AND name = '${SPOOL}'))`,
-      )
+      .prepare(`SELECT COUNT(*) ${AT_BACKENDS} AND (state = 1 OR (state = 0 AND name = '${SPOOL}'))`)
       .pluck();
-    this.#of = database.prepare(
-      'SELECT name AS backend, state, verified_ms FROM backend CROSS JOIN placement ON backend_id = id WHERE configured = 1 AND sequence = ? ORDER BY name',
-    );
+    this.#of = database.prepare(`SELECT name AS backend, state, verified_ms ${AT_BACKENDS} ORDER BY name`);
   }
 
   /** Every configured backend is to get it; what no block has, the local store alone. */
@@ -247,7 +240,7 @@ export class PlacementTable {
     return z
       .array(queuedRow)
       .parse(rows)
-      .map(({ sequence, state, attempts }) => ({ sequence, state: stateOf(state), attempts }));
+      .map(({ object, state, attempts }) => ({ sequence: object, state: stateOf(state), attempts }));
   }
 
   queued(backend: string): number {

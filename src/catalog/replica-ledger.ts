@@ -5,7 +5,7 @@ import { hashTypeCode } from '../core/sqlite/hash-type-code.ts';
 import type { Arrivals } from './arrivals.ts';
 import { CacheLedger } from './cache-ledger.ts';
 import type { ContentEntry, SpooledContent } from './content-table.ts';
-import type { PlacementState } from './placement-state.ts';
+import { BLOB, type PlacementState } from './placement-state.ts';
 import { type QueuedPlacement, type QueuePart, SPOOL } from './placement-table.ts';
 import type { Tables } from './tables.ts';
 import { hashKey } from './wanted-table.ts';
@@ -20,6 +20,9 @@ export interface PlacementFailure {
   readonly message: string;
   readonly nextAttemptMs: number;
 }
+
+/** SQL: of one backend, in the order of arrival. */
+const AT_ONE = `FROM copy WHERE backend_id = ? AND kind = ${BLOB}`;
 
 const numbers = z.array(z.number());
 const progressRow = z.object({ sequence: z.number(), changed_ms: z.number() });
@@ -50,22 +53,16 @@ export class ReplicaLedger {
     this.#arrivals = arrivals;
     this.cached = new CacheLedger(tables);
     this.#known = database.prepare(
-      `SELECT content.sequence, size_bytes, placement.state FROM content
-       LEFT JOIN placement ON placement.sequence = content.sequence AND backend_id = ?
+      `SELECT content.sequence, size_bytes, copy.state FROM content
+       LEFT JOIN copy ON kind = ${BLOB} AND object = content.sequence AND backend_id = ?
        WHERE version_hash = ? AND hash_type BETWEEN ? AND ?`,
     );
-    this.#newestGood = database
-      .prepare('SELECT sequence FROM placement WHERE backend_id = ? AND state = 1 ORDER BY sequence DESC LIMIT 1')
-      .pluck();
+    this.#newestGood = database.prepare(`SELECT object ${AT_ONE} AND state = 1 ORDER BY object DESC LIMIT 1`).pluck();
     this.#claimedAfter = database
-      .prepare(
-        'SELECT sequence FROM placement WHERE backend_id = ? AND state < 2 AND sequence > ? ORDER BY sequence LIMIT ?',
-      )
+      .prepare(`SELECT object ${AT_ONE} AND state < 2 AND object > ? ORDER BY object LIMIT ?`)
       .pluck();
     this.#goodAfter = database
-      .prepare(
-        'SELECT sequence FROM placement WHERE backend_id = ? AND state = 1 AND sequence > ? ORDER BY sequence LIMIT ?',
-      )
+      .prepare(`SELECT object ${AT_ONE} AND state = 1 AND object > ? ORDER BY object LIMIT ?`)
       .pluck();
   }
 
@@ -211,7 +208,9 @@ export class ReplicaLedger {
   tryAgainNow(): void {
     this.#tables.transaction('end all rests', () =>
       this.#tables.database
-        .prepare('UPDATE placement SET next_attempt_ms = 0 WHERE state <> 1 AND next_attempt_ms > 0')
+        .prepare(
+          `UPDATE copy INDEXED BY copy_failed SET next_attempt_ms = 0 WHERE kind = ${BLOB} AND state <> 1 AND attempts > 0 AND next_attempt_ms > 0`,
+        )
         .run(),
     );
   }
@@ -222,7 +221,7 @@ export class ReplicaLedger {
         .number()
         .parse(
           this.#tables.database
-            .prepare('SELECT COUNT(*) FROM placement WHERE backend_id = ? AND state = 1')
+            .prepare(`SELECT COUNT(*) ${AT_ONE} AND state = 1`)
             .pluck()
             .get(this.#tables.placements.id(backend)),
         ),
@@ -239,8 +238,8 @@ export class ReplicaLedger {
    * these backends do not count.
    */
   shortCount(without: readonly string[], after: number, to: number): number {
-    const good = `SELECT COUNT(*) FROM backend CROSS JOIN placement ON backend_id = id
-      WHERE placement.sequence = content.sequence AND configured = 1 AND counts = 1 AND placement.state = 1
+    const good = `SELECT COUNT(*) FROM backend CROSS JOIN copy ON backend_id = id
+      WHERE kind = ${BLOB} AND object = content.sequence AND configured = 1 AND counts = 1 AND copy.state = 1
         AND name NOT IN (SELECT value FROM json_each(@without))`;
     return this.#tables.reading('count what has too few copies', () =>
       z.number().parse(

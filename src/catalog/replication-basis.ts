@@ -1,12 +1,13 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { BLOB } from './placement-state.ts';
 import { type ConfiguredBackend, SPOOL } from './placement-table.ts';
 
 /** Where a configured backend is proven to hold the content, or the spool took it. */
-const COPIES = 'FROM placement JOIN backend ON id = backend_id WHERE placement.sequence = content.sequence';
-const GOOD = `(SELECT COUNT(*) ${COPIES} AND configured = 1 AND counts = 1 AND placement.state = 1)`;
-const HELD = `EXISTS (SELECT 1 ${COPIES} AND configured = 1 AND (placement.state = 1 OR (placement.state = 0 AND name = '${SPOOL}')))`;
-const ELSEWHERE = `EXISTS (SELECT 1 ${COPIES} AND configured = 1 AND placement.state = 1 AND name <> '${SPOOL}')`;
+const COPIES = `FROM copy JOIN backend ON id = backend_id WHERE copy.kind = ${BLOB} AND copy.object = content.sequence`;
+const GOOD = `(SELECT COUNT(*) ${COPIES} AND configured = 1 AND counts = 1 AND copy.state = 1)`;
+const HELD = `EXISTS (SELECT 1 ${COPIES} AND configured = 1 AND (copy.state = 1 OR (copy.state = 0 AND name = '${SPOOL}')))`;
+const ELSEWHERE = `EXISTS (SELECT 1 ${COPIES} AND configured = 1 AND copy.state = 1 AND name <> '${SPOOL}')`;
 
 /**
  * `stored` counts what is configured now. Where that differs from what it was last computed for, every content gets the
@@ -25,8 +26,8 @@ export function recomputeStates(
   if (before === basis) return;
   database
     .transaction(() => {
-      // Without an index by content, each row below would look through all placements.
-      database.exec('CREATE INDEX placement_by_content ON placement (sequence)');
+      // Without an index by content, each row below would look through all copies.
+      database.exec(`CREATE INDEX copy_by_content ON copy (object) WHERE kind = ${BLOB}`);
       for (const { name } of backends) queueWhatIsMissing(database, name, before !== undefined);
       database.exec(`UPDATE content SET state = 2, stored_ms = ${nowMs} WHERE state < 2 AND ${GOOD} >= ${required}`);
       database.exec(
@@ -42,7 +43,7 @@ export function recomputeStates(
          SELECT version_hash, size_bytes, txid, COALESCE(median_time_seconds, 0), ${nowMs} FROM content WHERE state = 0
          ON CONFLICT DO NOTHING`,
       );
-      database.exec('DROP INDEX placement_by_content');
+      database.exec('DROP INDEX copy_by_content');
       database
         .prepare('INSERT INTO replication_basis VALUES (1, ?) ON CONFLICT DO UPDATE SET basis = excluded.basis')
         .run(basis);
@@ -57,8 +58,8 @@ function queueWhatIsMissing(database: Database.Database, name: string, wasConfig
   if (name === SPOOL && (counts === 0 || !wasConfigured)) return;
   database
     .prepare(
-      `INSERT INTO placement (backend_id, sequence, state, urgency, due_seconds)
-       SELECT ?, sequence, ?, ${ELSEWHERE}, COALESCE(median_time_seconds, 0) FROM content WHERE ${name === SPOOL ? 'true' : 'unmined = 0'} ON CONFLICT DO NOTHING`,
+      `INSERT INTO copy (backend_id, kind, object, state, urgency, due_seconds)
+       SELECT ?, ${BLOB}, sequence, ?, ${ELSEWHERE}, COALESCE(median_time_seconds, 0) FROM content WHERE ${name === SPOOL ? 'true' : 'unmined = 0'} ON CONFLICT DO NOTHING`,
     )
     .run(id, name === SPOOL ? 2 : 0);
 }

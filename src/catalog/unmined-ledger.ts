@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { ContentEntry } from './content-table.ts';
+import { BLOB } from './placement-state.ts';
 import { SPOOL } from './placement-table.ts';
 import type { Tables } from './tables.ts';
 import { hashKey } from './wanted-table.ts';
@@ -68,7 +69,7 @@ export class UnminedLedger {
     this.#here = database
       .prepare(
         `SELECT sequence FROM content WHERE unmined = 1 AND EXISTS
-           (SELECT 1 FROM placement WHERE backend_id = (SELECT id FROM backend WHERE name = '${SPOOL}') AND placement.sequence = content.sequence AND placement.state < 2)
+           (SELECT 1 FROM copy WHERE backend_id = (SELECT id FROM backend WHERE name = '${SPOOL}') AND kind = ${BLOB} AND object = content.sequence AND copy.state < 2)
          ORDER BY median_time_seconds LIMIT ?`,
       )
       .pluck();

@@ -4,7 +4,7 @@ import { type ContentName, type HashType, parseTxId, parseVersionHash, type TxId
 import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { type BlockRow, decodeBlock } from './block-table.ts';
 import { CONTENT_STATES, type StoredState } from './content-table.ts';
-import type { PlacementState } from './placement-state.ts';
+import { BLOB, type PlacementState } from './placement-state.ts';
 import { LISTED_DUE } from './queue-parts.ts';
 
 /** One blob of a block, or one that waits for a block, as far as the catalog knows it. */
@@ -81,17 +81,17 @@ export class WindowRows {
        WHERE o.height = ? ORDER BY o.transaction_index LIMIT ?`,
     );
     this.#placements = database.prepare(
-      `SELECT content.sequence, backend.name AS backend, backend.counts, placement.state
+      `SELECT content.sequence, backend.name AS backend, backend.counts, copy.state
        FROM (SELECT version_hash, hash_type FROM occurrence WHERE height = ? ORDER BY transaction_index LIMIT ?) AS o
        CROSS JOIN content ON content.version_hash = o.version_hash AND content.hash_type = o.hash_type
        CROSS JOIN backend ON backend.configured = 1
-       CROSS JOIN placement ON placement.backend_id = backend.id AND placement.sequence = content.sequence`,
+       CROSS JOIN copy ON copy.backend_id = backend.id AND copy.kind = ${BLOB} AND copy.object = content.sequence`,
     );
     this.#placementsOfContents = database.prepare(
-      `SELECT wanted.value AS sequence, backend.name AS backend, backend.counts, placement.state
+      `SELECT wanted.value AS sequence, backend.name AS backend, backend.counts, copy.state
        FROM json_each(?) AS wanted
        CROSS JOIN backend ON backend.configured = 1
-       CROSS JOIN placement ON placement.backend_id = backend.id AND placement.sequence = wanted.value`,
+       CROSS JOIN copy ON copy.backend_id = backend.id AND copy.kind = ${BLOB} AND copy.object = wanted.value`,
     );
     this.#listed = database.prepare(
       `SELECT version_hash, hash_type, txid, ${WANTED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS wanted_seconds,

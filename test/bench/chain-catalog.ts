@@ -92,8 +92,8 @@ export function fill(path: string, occurrences: number): void {
     database.exec(`INSERT INTO content (version_hash, hash_type, sequence, state, size_bytes, txid, median_time_seconds, first_seen_ms, spooled_ms, stored_ms)
       SELECT version_hash, 1, (SELECT MAX(sequence) FROM content) + row_number() OVER (), 2, 9, txid, 1, 1, 1, 1
       FROM occurrence INDEXED BY occurrence_by_content WHERE height > ${tip} ORDER BY version_hash`);
-    database.exec(`INSERT INTO placement (backend_id, sequence, state, verified_ms)
-      SELECT 1, sequence, 1, 1 FROM content WHERE sequence > (SELECT COALESCE(MAX(sequence), 0) FROM placement) ORDER BY sequence`);
+    database.exec(`INSERT INTO copy (backend_id, kind, object, state, verified_ms)
+      SELECT 1, 5, sequence, 1, 1 FROM content WHERE sequence > (SELECT COALESCE(MAX(object), 0) FROM copy WHERE kind = 5) ORDER BY sequence`);
   })();
   database.close();
 }

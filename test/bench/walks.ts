@@ -51,7 +51,9 @@ function addOddities(path: string, contents: number): void {
     database.exec(`INSERT INTO evidence (path, document, sequence)
       SELECT 'lost/keccak256/' || lower(hex(version_hash)) || '/1.json', '{}', sequence ${part(2)}`);
     for (const number of [1, 2, 3]) {
-      database.exec(`DELETE FROM placement WHERE sequence > ${number * tenth} AND sequence <= ${(number + 1) * tenth}`);
+      database.exec(
+        `DELETE FROM copy WHERE kind = 5 AND object > ${number * tenth} AND object <= ${(number + 1) * tenth}`,
+      );
       database.exec(
         `UPDATE content SET state = 0 WHERE sequence > ${number * tenth} AND sequence <= ${(number + 1) * tenth}`,
       );

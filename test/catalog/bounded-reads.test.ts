@@ -33,9 +33,9 @@ test('reading the queue does not go through all copies that rest after a failure
   // All of these are more urgent than the new one, in both states; those that are damaged have failed as well.
   writeInto(
     folder,
-    `INSERT INTO placement (backend_id, sequence, state, due_seconds, attempts, next_attempt_ms)
+    `INSERT INTO copy (backend_id, kind, object, state, due_seconds, attempts, next_attempt_ms)
      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${RESTING})
-     SELECT id, 1000 + i, 2 * (i % 2), 5, 1, ${clock.ms + 60_000} FROM backend CROSS JOIN n`,
+     SELECT id, 5, 1000 + i, 2 * (i % 2), 5, 1, ${clock.ms + 60_000} FROM backend CROSS JOIN n`,
   );
   const readAll = () => {
     expect(catalog.replicas.due('s3', 10)).toHaveLength(1);
@@ -45,7 +45,7 @@ test('reading the queue does not go through all copies that rest after a failure
   };
   const readMs = spentMs(() => Array.from({ length: READS }, readAll)) / READS;
   const database = new Database(join(folder, 'catalog.sqlite'), { readonly: true });
-  const scan = database.prepare('SELECT SUM(attempts) FROM placement');
+  const scan = database.prepare('SELECT SUM(attempts) FROM copy');
   const scanMs = Math.min(...Array.from({ length: 5 }, () => spentMs(() => scan.get())));
   database.close();
   // Each of the four read through half of the rows or more before.

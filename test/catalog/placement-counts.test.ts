@@ -72,7 +72,7 @@ test('the length of each queue is what its rows say, after whatever changed them
   const beside = new Database(join(folder, 'catalog.sqlite'), { readonly: true });
   const rows = beside.prepare(
     `SELECT COUNT(*) FILTER (WHERE state <> 1) AS queued, COUNT(*) FILTER (WHERE state = 2) AS damaged
-       FROM placement WHERE backend_id = (SELECT id FROM backend WHERE name = ?)`,
+       FROM copy WHERE kind = 5 AND backend_id = (SELECT id FROM backend WHERE name = ?)`,
   );
   const take = (name: string, at: string, which: string) => {
     steps[name]?.(catalog, at, which);

@@ -26,7 +26,7 @@ database.exec(
    SELECT randomblob(32), 1, i, 2, 100000, randomblob(32), 1790000000, 1, 1, 1, 0 FROM n`,
 );
 database.exec(
-  "INSERT INTO placement (backend_id, sequence, state, verified_ms) SELECT (SELECT id FROM backend WHERE name = 's3'), sequence, 1, 1 FROM content",
+  "INSERT INTO copy (backend_id, kind, object, state, verified_ms) SELECT (SELECT id FROM backend WHERE name = 's3'), 5, sequence, 1, 1 FROM content",
 );
 database.close();
 

@@ -35,7 +35,7 @@ export async function runJob(
 }
 
 /** Which archive is meant, and how loud to be: of all settings, these alone are the command's own beside a daemon. */
-const OWN_SETTINGS: readonly SettingName[] = ['dataDir', 'logLevel'];
+const OWN_SETTINGS: readonly SettingName[] = ['dataDir', 'logLevel', 'logFormat'];
 
 /** The daemon does the work with its own settings: a flag that names others would be ignored, and its answer believed. */
 function refuseForeignSettings({ origins }: Config, url: string): void {
@@ -59,12 +59,12 @@ async function runAlone(
   const settings = { ...config.values, dataDir };
   const level = config.origins.logLevel === 'default' ? 'error' : settings.logLevel;
   // A command that asks a daemon starts without the daemon's own modules.
-  const [{ openUpkeep }, { createLogger }, { humanLog }] = await Promise.all([
+  const [{ openUpkeep }, { createLogger }, { logDestination }] = await Promise.all([
     import('../app/daemon.ts'),
     import('../core/observability/logger.ts'),
-    import('./human-log.ts'),
+    import('./log-destination.ts'),
   ]);
-  const log = createLogger(level, humanLog(context.stderr));
+  const log = createLogger(level, await logDestination(settings.logFormat, context.stderr, { isForPeople: true }));
   const { jobs, close } = await openUpkeep({
     settings,
     version: VERSION,

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { ALERT_FORMATS } from '../core/alerts/alert-formats.ts';
-import { LOG_LEVELS } from '../core/observability/log-levels.ts';
+import { LOG_FORMATS, LOG_LEVELS } from '../core/observability/log-levels.ts';
 import { DIALECTS } from '../node/method-table.ts';
 import {
   type BackendSettings,
@@ -326,6 +326,12 @@ export const SETTINGS = {
     "Seconds that a stop may take before the process exits. Keep it below the supervisor's grace period.",
   ),
   logLevel: setting('log.level', oneOf(LOG_LEVELS), 'info', 'Lowest level of log lines.'),
+  logFormat: setting(
+    'log.format',
+    oneOf(LOG_FORMATS),
+    'auto',
+    'Format of log lines: json, text, or auto, which writes text to a terminal and JSON elsewhere.',
+  ),
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;

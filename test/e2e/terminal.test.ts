@@ -68,11 +68,11 @@ describeWithCommand('python3', 'Ctrl-C on a terminal', () => {
     node.faults.add({ fault: { kind: 'latency', ms: 300 }, methods: ['getnevmblobdata'] });
     const env = environmentOf({ dataDir: temporaryFolder(), node });
     const run = new HoldfastProcess(['run'], { env, isOnTerminal: true });
-    await run.says(/"msg":"listening"/);
+    await run.says(/INFO.*listening/);
     const { code, lines } = await interrupted(run);
     expect(code).toBe(130);
-    expect(lines.at(-1)).toContain('"msg":"stopped"');
-    expect(lines.filter((line) => /"level":"(error|fatal)"/.test(line))).toEqual([]);
+    expect(lines.at(-1)).toMatch(/^\[[\d:]+\] INFO: stopped$/);
+    expect(lines.filter((line) => /(ERROR|FATAL)/.test(line))).toEqual([]);
   });
 
   test('typed again after a second leaves at once, with the cursor shown', async () => {

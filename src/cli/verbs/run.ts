@@ -8,8 +8,9 @@ import { DataFolder } from '../../storage/local/data-folder.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
 import { devFolder } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
+import { logDestination } from '../log-destination.ts';
 import { reloader } from '../reload.ts';
-import type { Reporter } from '../reporter.ts';
+import type { Reporter, ReporterFacts } from '../reporter.ts';
 import { stopInTime } from '../stop-in-time.ts';
 import type { VerbOptions } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
@@ -28,12 +29,12 @@ export async function handle({ config, reread, own }: VerbOptions, context: CliC
   const emulated = dev && config.values.nodeUrl === null;
   if (!dev && config.values.nodeUrl === null) throw noNode();
   const dataDir = resolve(context.cwd, emulated ? devFolder(config.values.dataDir) : config.values.dataDir);
-  // People read lines; programs read one JSON object a line, on standard output as containers expect it.
+  // Standard output is where containers expect a log; with --dev the progress for people is there.
   // Between progress lines, only what is wrong is worth a line, unless a level was asked for.
   const level = dev && config.origins.logLevel === 'default' ? 'warn' : config.values.logLevel;
   const levels = new LevelSwitch(level);
-  const people = dev ? await forPeople() : null;
-  const log = createLogger(levels, people === null ? context.stdout : people.humanLog(context.stderr));
+  const lines = dev ? context.stderr : context.stdout;
+  const log = createLogger(levels, await logDestination(config.values.logFormat, lines, { isForPeople: dev }));
   let daemon: Daemon | null = null;
   const settingsOf = (values: SettingValues) => ({ ...values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) });
   const running = () => {
@@ -54,7 +55,7 @@ export async function handle({ config, reread, own }: VerbOptions, context: CliC
       levels,
       folder,
     });
-    const reporter = people?.startReporter(daemon, { emulated, devnode, dataDir }, context) ?? null;
+    const reporter = dev ? await startProgress(daemon, { emulated, devnode, dataDir }, context) : null;
     const { stopSeconds: graceSeconds } = config.values;
     return await untilStopped(daemon, reporter, { log, signal: context.signal, graceSeconds });
   } finally {
@@ -80,10 +81,10 @@ async function untilStopped(
   return interruptedCode(signal);
 }
 
-/** A daemon in production loads no colours, no progress line and no emulated node. */
-async function forPeople() {
-  const [{ humanLog }, { startReporter }] = await Promise.all([import('../human-log.ts'), import('../reporter.ts')]);
-  return { humanLog, startReporter };
+/** A daemon in production loads no progress line and no emulated node. */
+async function startProgress(daemon: Daemon, facts: ReporterFacts, context: CliContext): Promise<Reporter> {
+  const { startReporter } = await import('../reporter.ts');
+  return startReporter(daemon, facts, context);
 }
 
 async function startEmulation(dataDir: string, folder: DataFolder): Promise<Devnode> {

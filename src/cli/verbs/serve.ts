@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { RunningReader } from '../../app/serve.ts';
 import { createLogger, LevelSwitch } from '../../core/observability/logger.ts';
 import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.ts';
+import { logDestination } from '../log-destination.ts';
 import { reloader } from '../reload.ts';
 import type { VerbOptions } from '../verb-options.ts';
 import { VERSION } from '../version.ts';
@@ -12,7 +13,8 @@ export function define(command: Command): Command {
 
 export async function handle({ config, reread }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const levels = new LevelSwitch(config.values.logLevel);
-  const log = createLogger(levels, context.stdout);
+  const destination = await logDestination(config.values.logFormat, context.stdout, { isForPeople: false });
+  const log = createLogger(levels, destination);
   let reader: RunningReader | null = null;
   context.onReload?.(reloader(config, { reread, levels, log, running: () => reader }));
   const { startReader } = await import('../../app/serve.ts');

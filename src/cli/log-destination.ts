@@ -1,0 +1,18 @@
+import type { Writable } from 'node:stream';
+import type { DestinationStream } from 'pino';
+import type { LogFormat } from '../core/observability/log-levels.ts';
+
+/**
+ * Where log lines go, as text or as JSON. `auto` gives text to a terminal and to commands whose output is for people, and JSON
+ * to everybody else. What makes text is loaded only where text is made.
+ */
+export async function logDestination(
+  format: LogFormat,
+  destination: Writable & { readonly isTTY?: boolean },
+  { isForPeople }: { readonly isForPeople: boolean },
+): Promise<DestinationStream> {
+  const isText = format === 'auto' ? isForPeople || destination.isTTY === true : format === 'text';
+  if (!isText) return destination;
+  const { humanLog } = await import('./human-log.ts');
+  return humanLog(destination);
+}

@@ -289,6 +289,12 @@ CREATE TABLE evidence (
   sequence INTEGER NOT NULL UNIQUE
 ) STRICT, WITHOUT ROWID;
 
+-- Signed statements of other archivers, to be compared with what they state later; bounded.
+CREATE TABLE peer_statement (
+  sequence INTEGER PRIMARY KEY,
+  document TEXT NOT NULL UNIQUE
+) STRICT;
+
 CREATE TRIGGER evidence_to_each_backend AFTER INSERT ON evidence
 BEGIN
   INSERT INTO copy (backend_id, kind, object, state) SELECT id, 1, NEW.sequence, 0 FROM backend WHERE gets_documents = 1;

@@ -17,7 +17,9 @@ import type { Clock } from '../core/time/clock.ts';
 import { Attestor, type StatementSigner } from '../federation/attestor.ts';
 import { Inventories } from '../federation/inventories.ts';
 import type { Peer } from '../federation/peer.ts';
+import { PeerComparer } from '../federation/peer-comparison.ts';
 import { PeerRescue } from '../federation/peer-rescue.ts';
+import { PeerStatements } from '../federation/peer-statements.ts';
 import { Fetcher } from '../ingest/fetcher.ts';
 import { LeftOver } from '../ingest/left-over.ts';
 import { NodeLists } from '../ingest/node-lists.ts';
@@ -151,6 +153,8 @@ export class Archive implements ArchiveView {
   readonly inventory: InventoryView;
   /** What this archive states of itself, signed. */
   readonly attestor: Attestor;
+  /** What is compared with peers. */
+  readonly comparer: PeerComparer;
   /** What is looked after at its times. */
   readonly routine: Routine;
 
@@ -296,6 +300,8 @@ export class Archive implements ArchiveView {
     const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain);
     this.inventory = inventories;
     this.attestor = new Attestor({ archiverId, signer: modules.signer, inventories, catalog, clock });
+    const statements = new PeerStatements({ catalog, conditions, clock });
+    this.comparer = new PeerComparer({ peers, catalog, inventories, statements, spooler, conditions, clock });
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, activity, clock },
       standing: () => this.standing(),

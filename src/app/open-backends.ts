@@ -109,6 +109,7 @@ export async function checkSchedules(settings: SettingValues): Promise<void> {
     HOLDFAST_SCRUB_SCHEDULE: settings.scrubSchedule,
     HOLDFAST_AUDIT_SCHEDULE: settings.auditSchedule,
     HOLDFAST_CANARY_SCHEDULE: settings.canarySchedule,
+    HOLDFAST_PEER_SCHEDULE: settings.peerSchedule,
     HOLDFAST_ATTEST_SCHEDULE: settings.attestSchedule,
     HOLDFAST_MAINTENANCE_SCHEDULE: settings.maintenanceSchedule,
     HOLDFAST_ALERT_DIGEST_SCHEDULE: settings.alertDigestSchedule,

@@ -71,6 +71,11 @@ export class SourceDesk {
     return answer;
   }
 
+  /** @throws where it could not be asked; null: it is no Holdfast, or has nothing there. */
+  async question(path: string, signal: AbortSignal): Promise<unknown> {
+    return (await this.#source.question?.(path, signal)) ?? null;
+  }
+
   /** In the end it did not answer for this one. */
   gaveUp(): void {
     this.#count.noAnswer += 1;

@@ -25,6 +25,7 @@ import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
 import { SettlingClock } from './settling-clock.ts';
 import type { AfterDamage, CatalogTotals, StateTotals } from './state-totals.ts';
+import { StatementTable } from './statement-table.ts';
 import { Tables } from './tables.ts';
 import { TaskRuns } from './task-runs.ts';
 import { ToldAlerts } from './told-alerts.ts';
@@ -56,6 +57,8 @@ export class Catalog {
   readonly evidence: EvidenceOutbox;
   /** What no block has: in the local store alone. */
   readonly unmined: UnminedLedger;
+  /** What other archivers stated. */
+  readonly statements: StatementTable;
   /** What is late, and what nobody had. */
   readonly losses: LossLedger;
   readonly answers: ChainAnswers;
@@ -90,6 +93,7 @@ export class Catalog {
     this.unmined = new UnminedLedger(tables);
     this.chain = new ChainIndex(tables, this.records, this.unmined);
     this.evidence = new EvidenceOutbox(tables, this.copies);
+    this.statements = new StatementTable(tables);
     this.losses = new LossLedger(tables, this.evidence, this.chain);
     this.answers = new ChainAnswers(database, tables.reading);
     this.missing = new MissingContents(database);

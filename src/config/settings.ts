@@ -170,6 +170,12 @@ export const SETTINGS = {
     10,
     'Requests per second to each peer.',
   ),
+  peerSchedule: setting(
+    'peerSchedule',
+    cronExpression,
+    '37 */6 * * *',
+    'When what is held is compared with what each peer holds (cron).',
+  ),
   archiverUrl: setting(
     'archiver.url',
     httpAddress.nullable(),

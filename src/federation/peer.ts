@@ -5,7 +5,7 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { pause } from '../core/time/run-loop.ts';
 import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
-import type { PeerStatus } from '../view/archive-view.ts';
+import type { PeerComparison, PeerStatus } from '../view/archive-view.ts';
 
 export interface PeerModules {
   readonly verifier: Verifier;
@@ -24,6 +24,8 @@ const MAX_DOUBLINGS = 20;
 export class Peer {
   readonly #desk: SourceDesk;
   readonly #modules: PeerModules;
+  /** The last comparison with it that came to its end. */
+  compared: PeerComparison | null = null;
   #lies = 0;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
   #nextQuestionMs = Number.NEGATIVE_INFINITY;
@@ -42,12 +44,13 @@ export class Peer {
     const { gave, gaveBytes, absent, withheld, wrongBytes } = this.#desk.tally;
     return {
       name: this.name,
-      state: this.#isResting ? 'left-alone' : 'good',
+      state: this.isResting ? 'left-alone' : 'good',
       gave,
       gaveBytes,
       absent,
       withheld,
       wrongBytes,
+      compared: this.compared,
     };
   }
 
@@ -66,31 +69,51 @@ export class Peer {
 
   /** null: this peer does not help with this blob now. */
   async help(name: ContentName, signal: AbortSignal): Promise<VerifiedBlob | null> {
-    if (this.#isResting) return null;
+    const answer = await this.claim(name, signal);
+    return answer === 'absent' ? null : answer;
+  }
+
+  /** Of a blob that it says it holds. `absent`: it answers now that it has not got it. */
+  async claim(name: ContentName, signal: AbortSignal): Promise<VerifiedBlob | 'absent' | null> {
+    if (this.isResting) return null;
     const answer = await this.#ask(name, signal);
-    return answer.kind === 'found' ? answer.blob : null;
+    if (answer.kind === 'found') return answer.blob;
+    return answer.kind === 'empty' && answer.answered === 'absent' ? 'absent' : null;
+  }
+
+  /** Of a Holdfast, what it answers to a GET; null: it is none, has nothing there, or is left alone. Throws where it does not answer. */
+  async question(path: string, signal: AbortSignal): Promise<unknown> {
+    if (this.isResting) return null;
+    await this.#waitForTurn(signal);
+    return await this.#desk.question(path, signal);
   }
 
   async close(): Promise<void> {
     await this.#desk.close();
   }
 
-  get #isResting(): boolean {
+  /** It gave wrong bytes, and is asked for nothing that somebody else may answer. */
+  get isResting(): boolean {
     return this.#modules.clock.steadyMs() < this.#restsUntilMs;
   }
 
   async #ask(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
-    const { clock, ratePerSecond } = this.#modules;
-    const nowMs = clock.steadyMs();
-    const turnMs = Math.max(nowMs, this.#nextQuestionMs);
-    this.#nextQuestionMs = turnMs + 1_000 / ratePerSecond;
-    if (turnMs > nowMs) await pause(turnMs - nowMs, signal);
+    await this.#waitForTurn(signal);
     const answer = await this.#desk.ask(name, signal);
     if (answer.kind === 'no-answer') this.#tellSilent(answer.why);
     else if (answer.kind === 'empty' && answer.answered === 'wrong-bytes') this.#lied(name);
     else if (answer.kind === 'found') this.#gaveRight();
     else if (this.#lies === 0) this.#tell(null);
     return answer;
+  }
+
+  async #waitForTurn(signal: AbortSignal): Promise<void> {
+    const { clock, ratePerSecond } = this.#modules;
+    const nowMs = clock.steadyMs();
+    const turnMs = Math.max(nowMs, this.#nextQuestionMs);
+    this.#nextQuestionMs = turnMs + 1_000 / ratePerSecond;
+    if (turnMs > nowMs) await pause(turnMs - nowMs, signal);
+    signal.throwIfAborted();
   }
 
   #gaveRight(): void {

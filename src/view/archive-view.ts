@@ -148,6 +148,25 @@ export interface PeerStatus {
   readonly absent: number;
   readonly withheld: number;
   readonly wrongBytes: number;
+  /** The last comparison of inventories that came to its end; null: none yet, or the peer is no Holdfast. */
+  readonly compared: PeerComparison | null;
+}
+
+/** What came of comparing what a peer holds with what is held here. */
+export interface PeerComparison {
+  readonly at: string;
+  /** Heights that both archives have; null: there were none. */
+  readonly from: number | null;
+  readonly to: number | null;
+  /** Occurrences that only one of the two holds. */
+  readonly onlyThere: number;
+  readonly onlyHere: number;
+  /** Of those that only the peer holds: came from it, and hash to their names. */
+  readonly fetched: number;
+  /** Of those: it then said that it has not got them. */
+  readonly notGiven: number;
+  /** What its inventory says against the chain; null: nothing. */
+  readonly contradiction: string | null;
 }
 
 export interface ArchiveStatus {

@@ -23,5 +23,10 @@ export interface ByteSource {
   find(name: ContentName, signal: AbortSignal): Promise<SourceAnswer>;
   /** What it says of the size, without giving the bytes. Nothing is proven by it. */
   size(name: ContentName, signal: AbortSignal): Promise<ToldSize>;
+  /**
+   * What another Holdfast answers to a GET of its API, decoded; null: it has nothing there. Absent, and null as well, where
+   * the source is none. @throws as `find` does
+   */
+  question?(path: string, signal: AbortSignal): Promise<unknown>;
   close(): Promise<void>;
 }

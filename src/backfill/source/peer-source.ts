@@ -17,6 +17,7 @@ const RAW = 'application/octet-stream';
 /** Sentinel gives hex whatever is asked for, Holdfast on the same route too unless raw bytes are asked for. */
 const ANY = '*/*';
 const HTML = 'text/html';
+const JSON_TYPE = 'application/json';
 const problem = z.object({ code: z.string() });
 
 /** Another archive: a Holdfast, a Sentinel, or anything that serves bytes by hash. */
@@ -69,6 +70,14 @@ export class PeerSource implements ByteSource {
     return answer.kind === 'withheld' ? 'withheld' : 'unknown';
   }
 
+  async question(path: string, signal: AbortSignal): Promise<unknown> {
+    if (this.#manner === 'by-hash') return null;
+    const reply = await this.#http.ask('GET', `${this.#base}${path}`, JSON_TYPE, signal);
+    if (reply.status === 200 && reply.contentType.startsWith(JSON_TYPE)) return this.#jsonOf(reply);
+    if (reply.status === 200 || reply.status === 404) return null;
+    throw this.#refusal(reply);
+  }
+
   async close(): Promise<void> {
     await this.#http.close();
   }
@@ -109,6 +118,14 @@ export class PeerSource implements ByteSource {
   #bytesOf(reply: PeerReply): SourceAnswer {
     if (isPage(reply)) throw this.#strange(reply);
     return { kind: 'bytes', candidates: candidatesOf(reply.body) };
+  }
+
+  #jsonOf(reply: PeerReply): unknown {
+    try {
+      return parseBoundedJson(Buffer.from(reply.body).toString('utf8'));
+    } catch {
+      throw this.#strange(reply);
+    }
   }
 
   #strange({ status, contentType }: PeerReply): SourceError {

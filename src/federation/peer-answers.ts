@@ -1,0 +1,21 @@
+import { z } from 'zod';
+
+const MAX_HEIGHT = 2 ** 32 - 1;
+const MAX_PARTS = 256;
+/** One run for each of 4,096 occurrences takes less. */
+const MAX_HELD_CHARS = 65_536;
+
+const height = z.int().min(0).max(MAX_HEIGHT);
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+const count = z.int().nonnegative();
+const counts = z.object({ missing: count, stored: count, lost: count, withheld: count, custom: count });
+const part = z.object({ from: height, to: height, counts, digest: hash });
+
+/** What another Holdfast answers to `/v1/inventory`, as far as it is compared. */
+export const inventoryAnswer = part.extend({
+  format: z.literal(1),
+  chain: hash,
+  parts: z.array(part).max(MAX_PARTS).nullable(),
+  held: z.string().max(MAX_HELD_CHARS).nullable(),
+});
+export type InventoryAnswer = z.infer<typeof inventoryAnswer>;

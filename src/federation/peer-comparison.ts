@@ -1,0 +1,212 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import { isForLater } from '../core/archive-errors.ts';
+import { messageOf } from '../core/blob/errors.ts';
+import { encodeHex } from '../core/blob/hex.ts';
+import { type ContentName, parseTxId, parseVersionHash, type TxId } from '../core/blob/ids.ts';
+import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { HeightRange } from '../core/height-range.ts';
+import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
+import type { Clock } from '../core/time/clock.ts';
+import type { Spooler } from '../ingest/spooler.ts';
+import { type Holding, OCCURRENCE_BYTES } from '../verify/inventory.ts';
+import { forgetBytes } from '../verify/verified-blob.ts';
+import type { PeerComparison } from '../view/archive-view.ts';
+import type { InventoryView } from '../view/inventory-view.ts';
+import { type ComparedInventory, compareInventories, type DifferentRange } from './compare-inventories.ts';
+import type { Peer } from './peer.ts';
+import { inventoryAnswer } from './peer-answers.ts';
+import type { PeerStatements } from './peer-statements.ts';
+
+export interface PeerComparerModules {
+  readonly peers: readonly Peer[];
+  readonly catalog: Catalog;
+  readonly inventories: InventoryView;
+  readonly statements: PeerStatements;
+  readonly spooler: Pick<Spooler, 'spool'>;
+  readonly conditions: ConditionBoard;
+  readonly clock: Clock;
+}
+
+/** Ranges that one comparison asks for at most; what is left differs the next time as well. */
+const MOST_QUESTIONS = 2_000;
+/** Of blobs that a peer says it holds and does not give, so many end the comparison. */
+const MOST_NOT_GIVEN = 8;
+/** History goes to the backends behind what arrives now: far beyond any median time. */
+const AFTER_ALL_SECONDS = 2 ** 40;
+
+/** An occurrence whose bytes only the peer says it holds. */
+interface Claimed extends ContentName {
+  readonly txid: TxId;
+  readonly height: number;
+}
+
+type Tally = { -readonly [K in keyof PeerComparison]: PeerComparison[K] };
+
+/**
+ * Compares what is held of what is final with each peer that is a Holdfast, and fetches what the peer holds and this archive
+ * does not. Bytes count by their hash and occurrences by the chain that was walked here, so that a peer that lies costs
+ * questions, and is told.
+ */
+export class PeerComparer {
+  readonly #modules: PeerComparerModules;
+
+  constructor(modules: PeerComparerModules) {
+    this.#modules = modules;
+  }
+
+  /** When, its caller says. A peer that cannot be compared is told, and keeps no other from it. */
+  async run(signal: AbortSignal): Promise<void> {
+    for (const peer of this.#modules.peers) {
+      try {
+        await this.#visit(peer, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#modules.conditions.set(`peer:${peer.name}:inventory`, {
+          code: 'peer/not-compared',
+          message: `What ${peer.name} holds could not be compared with what is held here: ${messageOf(error)}`,
+          hint: 'It is tried again at HOLDFAST_PEER_SCHEDULE. Look at its address in HOLDFAST_PEERS and at that archive.',
+          blocksReadiness: false,
+        });
+      }
+    }
+  }
+
+  async #visit(peer: Peer, signal: AbortSignal): Promise<void> {
+    const attestation = await peer.question('v1/attestation', signal);
+    if (attestation !== null) await this.#modules.statements.see(peer.name, attestation);
+    const theirs = await this.#inventoryOf(peer, '', signal);
+    const lookup = await this.#modules.inventories.inventory(null, null, signal);
+    // What this archive cannot tell of itself now, it compares with nobody.
+    if (theirs === null || lookup.kind === 'unavailable') return;
+    const ours = lookup.inventory;
+    const tally = this.#newTally();
+    const range = { from: Math.max(ours.from, theirs.from), to: Math.min(ours.to, theirs.to) };
+    if (theirs.chain !== ours.chain) tally.contradiction = 'It is of another chain.';
+    else if (range.from <= range.to) await this.#compare(peer, range, tally, signal);
+    peer.compared = tally;
+    this.#tell(peer, tally);
+  }
+
+  async #compare(peer: Peer, range: HeightRange, tally: Tally, signal: AbortSignal): Promise<void> {
+    tally.from = range.from;
+    tally.to = range.to;
+    let questions = 0;
+    const theirs = async (from: number, to: number): Promise<ComparedInventory> => {
+      questions += 1;
+      const answer = await this.#inventoryOf(peer, `?from=${from}&to=${to}`, signal);
+      if (answer === null) throw new Error(`${peer.name} has an inventory, and none of heights ${from} to ${to}.`);
+      return answer;
+    };
+    const ours = async (from: number, to: number): Promise<ComparedInventory> => {
+      const lookup = await this.#modules.inventories.inventory(from, to, signal);
+      if (lookup.kind === 'unavailable') throw new Error(`What is held here cannot be told now: ${lookup.message}`);
+      return lookup.inventory;
+    };
+    for await (const difference of compareInventories(range, ours, theirs)) {
+      if (difference.kind === 'contradiction')
+        tally.contradiction ??= `${difference.says} (Heights ${difference.from} to ${difference.to}.)`;
+      else await this.#settle(peer, difference, tally, signal);
+      if (questions > MOST_QUESTIONS || tally.notGiven >= MOST_NOT_GIVEN || peer.isResting) return;
+    }
+  }
+
+  async #settle(peer: Peer, range: DifferentRange, tally: Tally, signal: AbortSignal): Promise<void> {
+    tally.onlyHere += range.ours.filter((held, at) => held === 'stored' && isWanting(range.theirs[at])).length;
+    const claimed = this.#claimedIn(range);
+    tally.onlyThere += claimed.length;
+    for (const one of claimed) {
+      if (tally.notGiven >= MOST_NOT_GIVEN || peer.isResting) return;
+      const answer = await this.#fetch(peer, one, signal);
+      if (answer === 'absent') tally.notGiven += 1;
+      else if (answer === 'fetched') tally.fetched += 1;
+    }
+  }
+
+  /** In the order of the chain, as both sides list them; empty where the chain was walked anew meanwhile. */
+  #claimedIn({ from, to, ours, theirs }: DifferentRange): Claimed[] {
+    const snapshot = this.#modules.catalog.snapshot();
+    try {
+      const found: (Claimed | null)[] = [];
+      for (const step of snapshot.inventory(from, to))
+        for (const { height, occurrences } of step)
+          for (let at = 0; at < occurrences.length; at += OCCURRENCE_BYTES) {
+            const index = found.length;
+            const isClaimed = isWanting(ours[index]) && theirs[index] === 'stored';
+            found.push(isClaimed ? claimedAt(occurrences.subarray(at, at + OCCURRENCE_BYTES), height) : null);
+          }
+      return found.length === ours.length ? found.filter((one) => one !== null) : [];
+    } finally {
+      snapshot.close();
+    }
+  }
+
+  async #fetch(peer: Peer, claimed: Claimed, signal: AbortSignal): Promise<'fetched' | 'absent' | 'not-now'> {
+    const { catalog, spooler, clock } = this.#modules;
+    const { hashType, versionHash, txid, height } = claimed;
+    // It may have come meanwhile, by another occurrence too, or have been taken down.
+    const isHeld = catalog.find(versionHash).some((entry) => entry.hashType === hashType && entry.state !== 'seen');
+    if (isHeld || catalog.withheld.has(claimed)) return 'not-now';
+    const blob = await peer.claim({ hashType, versionHash }, signal);
+    if (blob === null) return 'not-now';
+    if (blob === 'absent') return 'absent';
+    try {
+      const wanted = catalog.findWanted(versionHash);
+      const past = { medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + height };
+      const row = wanted ?? { txid, firstSeenMs: clock.wallMs(), ...past };
+      await spooler.spool(blob, { ...row, sizeBytes: blob.bytes.length }, signal);
+      catalog.recordGiver({ hashType, versionHash }, peer.name);
+      return 'fetched';
+    } catch (error) {
+      if (!isForLater(error)) throw error;
+      return 'not-now';
+    } finally {
+      forgetBytes(blob);
+    }
+  }
+
+  async #inventoryOf(peer: Peer, query: string, signal: AbortSignal) {
+    const answer = await peer.question(`v1/inventory${query}`, signal);
+    if (answer === null) return null;
+    const found = inventoryAnswer.safeParse(answer);
+    if (found.success) return found.data;
+    throw new Error(`${peer.name} answers no inventory: ${messageOf(found.error)}`);
+  }
+
+  #newTally(): Tally {
+    const at = new Date(this.#modules.clock.wallMs()).toISOString();
+    const counts = { onlyThere: 0, onlyHere: 0, fetched: 0, notGiven: 0 };
+    return { at, from: null, to: null, ...counts, contradiction: null };
+  }
+
+  #tell({ name }: Peer, { contradiction, notGiven }: PeerComparison): void {
+    const says =
+      contradiction !== null
+        ? `The inventory of ${name} contradicts the chain that was walked here. ${contradiction}`
+        : `${name} said that it holds ${notGiven} blobs, and then that it has not got them.`;
+    this.#modules.conditions.set(
+      `peer:${name}:inventory`,
+      contradiction === null && notGiven === 0
+        ? null
+        : {
+            code: contradiction === null ? 'peer/not-given' : 'peer/contradicts-chain',
+            message: says,
+            hint: 'Nothing was taken over from it. Tell the operator of that archive, or take it out of HOLDFAST_PEERS.',
+            blocksReadiness: false,
+          },
+    );
+  }
+}
+
+function isWanting(holding: Holding | undefined): boolean {
+  return holding === 'missing' || holding === 'lost';
+}
+
+/** txid 32, vout 4, hash type 1, version hash 32, holding 1. */
+function claimedAt(occurrence: Uint8Array, height: number): Claimed {
+  return {
+    txid: parseTxId(encodeHex(occurrence.subarray(0, 32))),
+    hashType: hashTypeFrom(occurrence[36] ?? 0),
+    versionHash: parseVersionHash(encodeHex(occurrence.subarray(37, 69))),
+    height,
+  };
+}

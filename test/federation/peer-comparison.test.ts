@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest';
+import type { SourceAnswer } from '../../src/backfill/source/byte-source.ts';
+import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { Inventories } from '../../src/federation/inventories.ts';
+import { Peer } from '../../src/federation/peer.ts';
+import { PeerComparer } from '../../src/federation/peer-comparison.ts';
+import { PeerStatements } from '../../src/federation/peer-statements.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { NEVER, sampleBlob } from '../sample-blobs.ts';
+
+const hash = (height: number) => parseBlockHash(height.toString(16).padStart(64, '0'));
+const BLOBS = Array.from({ length: 12 }, (_, index) => sampleBlob(`compared ${index}`, 40 + index));
+
+type Kept = (blob: VerifiedBlob, index: number) => 'stored' | 'missing' | 'lost' | 'withheld';
+
+/** A block of two blobs each, at heights from `lowest` on, of one chain for everybody. */
+function archive(kept: Kept, lowest = 1) {
+  const catalog = openCatalog();
+  catalog.chain.recordStart(lowest);
+  for (let height = lowest; height <= BLOBS.length / 2; height += 1) {
+    const occurrences = BLOBS.slice(2 * height - 2, 2 * height).map(({ hashType, versionHash }, transactionIndex) => {
+      const txid = parseTxId((height * 2 + transactionIndex).toString(16).padStart(64, '7'));
+      return { hashType, versionHash, txid, vout: 0, transactionIndex, makeRecord: () => '{}' };
+    });
+    const times = { timeSeconds: height * 100, medianTimeSeconds: height * 100 };
+    const block = { height, hash: hash(height), previousHash: hash(height - 1), ...times, occurrences, unclear: [] };
+    catalog.chain.recordBlocks([block], () => false);
+  }
+  const keep = ({ hashType, versionHash, bytes }: VerifiedBlob) => {
+    const times = { txid: null, medianTimeSeconds: 1, firstSeenMs: 1 };
+    catalog.recordSpooled([{ hashType, versionHash, sizeBytes: bytes.length, ...times }]);
+    catalog.recordProven('local', catalog.find(versionHash));
+  };
+  for (const [index, blob] of BLOBS.entries()) {
+    const { hashType, versionHash } = blob;
+    const upToHeight = Math.floor(index / 2) + 1;
+    const state = upToHeight < lowest ? 'missing' : kept(blob, index);
+    if (state === 'stored') keep(blob);
+    if (state === 'lost')
+      catalog.losses.record([{ hashType, versionHash, upToHeight, deadlineSeconds: 1, answers: [] }]);
+    if (state === 'withheld') {
+      const how = { archiver: 'me', publicReason: null, reason: 'an order', atMs: 1, purge: false };
+      catalog.withheld.record([{ hashType, versionHash, ...how }], false);
+    }
+  }
+  const chain = { finalHeight: BLOBS.length / 2, lacksHistory: false };
+  return {
+    catalog,
+    keep,
+    inventories: new Inventories(catalog, nobleHasher, chain, { isDone: true }, async () => hash(0)),
+  };
+}
+
+function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof archive>) {
+  const asked: string[] = [];
+  const lies: { answer: SourceAnswer | null } = { answer: null };
+  const source = {
+    name: 'peer http://peer',
+    async find({ versionHash }: { versionHash: string }): Promise<SourceAnswer> {
+      asked.push(versionHash);
+      const blob = BLOBS.find((one) => one.versionHash === versionHash);
+      return lies.answer ?? { kind: 'bytes', candidates: blob === undefined ? [] : [blob.bytes] };
+    },
+    async question(path: string): Promise<unknown> {
+      const url = new URL(path, 'http://peer');
+      if (url.pathname !== '/v1/inventory') return null;
+      const [from, to] = ['from', 'to'].map((name) => url.searchParams.get(name));
+      const lookup = await theirs.inventories.inventory(from ? Number(from) : null, to ? Number(to) : null, NEVER);
+      if (lookup.kind !== 'found') throw new Error(lookup.message);
+      return { format: 1, ...lookup.inventory };
+    },
+    size: async () => null,
+    close: async () => {},
+  };
+  const clock = { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 };
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), clock.wallMs);
+  const verifier = { verify: async (one: Parameters<typeof verifyBlob>[0]) => verifyBlob(one, nobleHasher) };
+  const peer = new Peer(source, { verifier, conditions, ratePerSecond: Number.POSITIVE_INFINITY, clock });
+  const { catalog, keep, inventories } = ours;
+  const statements = new PeerStatements({ catalog, conditions, clock });
+  const spooler = { spool: async (blob: VerifiedBlob) => keep(blob) };
+  const comparer = new PeerComparer({ peers: [peer], catalog, inventories, statements, spooler, conditions, clock });
+  return { comparer, peer, asked, lies, codes: () => conditions.all().map(({ code }) => code) };
+}
+
+const hashesOf = (...indices: number[]) => indices.map((index) => BLOBS[index]?.versionHash);
+
+test('only what the peer alone holds is asked for, whatever became of it here', async () => {
+  const ours = archive((_, index) => (({ 1: 'missing', 4: 'lost', 5: 'withheld' }) as const)[index] ?? 'stored');
+  const theirs = archive((_, index) => (({ 2: 'missing', 3: 'lost' }) as const)[index] ?? 'stored');
+  const { comparer, peer, asked, codes } = compared(ours, theirs);
+  await comparer.run(NEVER);
+  expect(asked).toEqual(hashesOf(1, 4));
+  expect(peer.compared).toMatchObject({
+    from: 1,
+    to: 6,
+    onlyThere: 2,
+    onlyHere: 2,
+    fetched: 2,
+    notGiven: 0,
+    contradiction: null,
+  });
+  expect(ours.catalog.losses.count()).toBe(0);
+  expect(codes()).toEqual([]);
+});
+
+test('archives that walked other heights are compared where both did', async () => {
+  const ours = archive((_, index) => (index < 6 ? 'missing' : 'stored'));
+  const { comparer, peer, asked } = compared(
+    ours,
+    archive(() => 'stored', 3),
+  );
+  await comparer.run(NEVER);
+  expect(asked).toEqual(hashesOf(4, 5));
+  expect(peer.compared).toMatchObject({ from: 3, to: 6, fetched: 2, contradiction: null });
+});
+
+test('a peer that does not give what it says it holds is told, and asked for a few of them only', async () => {
+  const { comparer, peer, asked, lies, codes } = compared(
+    archive(() => 'missing'),
+    archive(() => 'stored'),
+  );
+  lies.answer = { kind: 'absent' };
+  await comparer.run(NEVER);
+  expect([asked.length, codes()]).toEqual([8, ['peer/not-given']]);
+  lies.answer = null;
+  await comparer.run(NEVER);
+  expect([peer.compared?.fetched, codes()]).toEqual([12, []]);
+});
+
+test('a peer that gives wrong bytes ends the comparison, and none of them is taken', async () => {
+  const ours = archive(() => 'missing');
+  const { comparer, peer, asked, lies, codes } = compared(
+    ours,
+    archive(() => 'stored'),
+  );
+  lies.answer = { kind: 'bytes', candidates: [new Uint8Array(3)] };
+  await comparer.run(NEVER);
+  expect([asked.length, peer.compared?.fetched, codes()]).toEqual([2, 0, ['peer/wrong-bytes']]);
+  expect(ours.catalog.totals().stored).toBe(0);
+});
+
+test('a peer that cannot be asked, or is of another chain, is told', async () => {
+  const ours = archive(() => 'stored');
+  const theirs = archive(() => 'stored');
+  const { comparer, codes } = compared(ours, theirs);
+  Object.assign(theirs.inventories, {
+    inventory: async () => {
+      throw new Error('It is away.');
+    },
+  });
+  await comparer.run(NEVER);
+  expect(codes()).toEqual(['peer/not-compared']);
+  const lookup = await ours.inventories.inventory(null, null, NEVER);
+  if (lookup.kind !== 'found') throw new Error('It has one.');
+  const elsewhere = { ...lookup, inventory: { ...lookup.inventory, chain: hash(99) } };
+  Object.assign(theirs.inventories, { inventory: async () => elsewhere });
+  await comparer.run(NEVER);
+  expect(codes()).toEqual(['peer/contradicts-chain']);
+});

@@ -1,0 +1,175 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { cli } from '../cli/cli-in-process.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { HOUR_BLOCKS, Scene, type SceneBlob } from './archive-on-devnode.ts';
+
+const NEVER = new AbortController().signal;
+const NEVER_BY_ITSELF = { HOLDFAST_PEER_SCHEDULE: '0 0 1 1 *' };
+
+async function wipe({ dataDir }: Scene, blobs: readonly SceneBlob[]): Promise<void> {
+  const store = await LocalStore.open(dataDir);
+  for (const { hashType, versionHash } of blobs) {
+    await store.delete({ hashType, versionHash: parseVersionHash(versionHash) }, NEVER);
+  }
+  await store.close();
+}
+
+/** Two archives of one chain, whose node has pruned every blob. */
+async function twoArchives(blobs: number) {
+  const env = { HOLDFAST_START_HEIGHT: '0', HOLDFAST_FINALITY: 'depth:1', ...NEVER_BY_ITSELF };
+  const one = await Scene.create({ env });
+  const other = await Scene.create({ on: one.node, env });
+  await Promise.all([one.start(), other.start()]);
+  for (let count = 0; count < blobs; count += 1) one.submit(300 + count);
+  one.mine(2);
+  await Promise.all([one, other].map((scene) => scene.caughtUp()));
+  one.mine(7 * HOUR_BLOCKS);
+  await Promise.all([one, other].map((scene) => scene.caughtUp()));
+  await Promise.all([one, other].map((scene) => scene.finalUpTo(one.node.chain.tip.height)));
+  return { one, other };
+}
+
+/** A minute of the schedule's clock goes by in a second. */
+function fastTime() {
+  const [wallMs, begunMs] = [Date.now(), performance.now()];
+  return {
+    nowMs: () => Math.floor(wallMs + (performance.now() - begunMs) * 60),
+    random: () => 0,
+    wait: (ms: number, signal: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms / 60);
+        signal.addEventListener('abort', () => resolve(clearTimeout(timer)), { once: true });
+      }),
+  };
+}
+
+test('two archives that have lost every second blob each are whole again by themselves, and the node gives none of it', async () => {
+  const { one, other } = await twoArchives(8);
+  const { blobs } = one;
+  await Promise.all([one.stop(), other.stop()]);
+  await wipe(
+    one,
+    blobs.filter((_, index) => index % 2 === 0),
+  );
+  await wipe(
+    other,
+    blobs.filter((_, index) => index % 2 === 1),
+  );
+  const often = { HOLDFAST_SCRUB_SCHEDULE: '* * * * *', HOLDFAST_SCRUB_DAYS: '1', HOLDFAST_PEER_SCHEDULE: '* * * * *' };
+  await one.start({ ...often, HOLDFAST_HTTP_PORT: '0' }, { scheduleTime: fastTime() });
+  await other.start({ ...often, HOLDFAST_PEERS: one.url }, { scheduleTime: fastTime() });
+  // The first one learns where the other listens only now.
+  await other.until('what it lost came from the first', () => gaveBy(other) === 4);
+  await one.stop();
+  await one.start({ ...often, HOLDFAST_PEERS: other.url }, { scheduleTime: fastTime() });
+  await one.until('whole', () => gaveBy(one) === 4);
+  for (const scene of [one, other])
+    for (const { versionHash, bytes } of blobs) {
+      const reply = await fetch(`${scene.url}/v1/blobs/${versionHash}`);
+      expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(bytes));
+    }
+  expect(one.archive.losses()).toEqual([]);
+});
+
+const gaveBy = ({ archive }: Scene): number => archive.status().peers[0]?.gave ?? 0;
+
+test('what is lost here and turns up at a peer is fetched, and nothing else is', async () => {
+  const { one: elder, other } = await twoArchives(5);
+  const [turned] = elder.blobs;
+  if (turned === undefined) throw new Error('Blobs were submitted.');
+  // Its bytes come to neither archive before they are lost to both.
+  await Promise.all([elder.stop(), other.stop()]);
+  await wipe(elder, [turned]);
+  await wipe(other, [turned]);
+  const scrubs = { HOLDFAST_SCRUB_SCHEDULE: '* * * * *', HOLDFAST_SCRUB_DAYS: '1' };
+  await elder.start(scrubs, { scheduleTime: fastTime() });
+  await elder.until('lost there', () => elder.archive.status().chain.lost === 1);
+  await other.start({ ...scrubs, HOLDFAST_PEERS: elder.url }, { scheduleTime: fastTime() });
+  await other.until('lost here', () => other.archive.status().chain.lost === 1);
+  await other.archive.comparer.run(NEVER);
+  expect(other.archive.status().peers[0]?.compared).toMatchObject({ onlyThere: 0, onlyHere: 0, contradiction: null });
+
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, turned.versionHash), turned.bytes);
+  const words = ['backfill', '--from-height', '0', '--source', `dir=${folder}`];
+  expect(await cli(words, { HOLDFAST_DATA_DIR: elder.dataDir })).toMatchObject({ code: 0 });
+  expect(elder.archive.status().chain.lost).toBe(0);
+  const before = gaveBy(other);
+  // What an archive answers of its inventory is up to ten seconds old.
+  await other.until('found again', async () => {
+    await other.archive.comparer.run(NEVER);
+    return other.archive.status().chain.lost === 0;
+  });
+  expect(gaveBy(other) - before).toBe(1);
+  expect(await other.record(turned.versionHash)).toMatchObject({ state: 'stored', givenBy: `peer ${elder.url}` });
+});
+
+/** What is answered instead of what the honest archive answers; null: as it answers. */
+type Lie = (path: string, honest: unknown) => { readonly status: number; readonly body: unknown } | null;
+
+/** An archive that says what an honest one says, but for its lie. */
+async function liarBefore(honest: Scene, lie: Lie): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const reply = await fetch(`${honest.url}${request.url}`);
+    const type = reply.headers.get('content-type') ?? '';
+    const body = Buffer.from(await reply.arrayBuffer());
+    const told = lie(request.url ?? '', type.startsWith('application/json') ? JSON.parse(body.toString()) : null);
+    if (told === null) return response.writeHead(reply.status, { 'content-type': type }).end(body);
+    const toldType = told.status === 200 ? 'application/json' : 'application/problem+json';
+    return response.writeHead(told.status, { 'content-type': toldType }).end(JSON.stringify(told.body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+type Inventory = { counts: Record<string, number>; held: string; digest: string };
+
+test.each<[string, string, Lie]>([
+  [
+    'makes occurrences up',
+    'peer/contradicts-chain',
+    (path, honest) => {
+      if (!path.startsWith('/v1/inventory')) return null;
+      const { counts, ...rest } = honest as Inventory;
+      const total = (counts['stored'] ?? 0) + 1;
+      return {
+        status: 200,
+        body: { ...rest, counts: { ...counts, stored: total }, held: `${total}s`, digest: 'ab'.repeat(32) },
+      };
+    },
+  ],
+  [
+    'answers no inventory',
+    'peer/not-compared',
+    (path) => (path.startsWith('/v1/inventory') ? { status: 200, body: { format: 1, held: 7 } } : null),
+  ],
+])('of three archives, one that %s is told by name, and harms nobody', async (_says, code, lie) => {
+  const { one: honest, other } = await twoArchives(4);
+  const [missing] = honest.blobs;
+  if (missing === undefined) throw new Error('Blobs were submitted.');
+  await other.stop();
+  await wipe(other, [missing]);
+  const liar = await liarBefore(honest, lie);
+  const peers = {
+    HOLDFAST_PEERS: `${liar} ${honest.url}`,
+    HOLDFAST_SCRUB_SCHEDULE: '* * * * *',
+    HOLDFAST_SCRUB_DAYS: '1',
+  };
+  await other.start(peers, { scheduleTime: fastTime() });
+  await other.until('whole', () => other.archive.status().peers.some(({ gave }) => gave === 1));
+  expect(other.archive.losses()).toEqual([]);
+  await other.archive.comparer.run(NEVER);
+  const { conditions, content } = other.archive.status();
+  expect(content.stored).toBe(4);
+  const told = conditions.filter((one) => one.code.startsWith('peer/'));
+  expect(told).toMatchObject([{ code, message: expect.stringContaining(liar) }]);
+  const reply = await fetch(`${other.url}/v1/blobs/${missing.versionHash}`);
+  expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(missing.bytes));
+});

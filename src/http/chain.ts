@@ -65,8 +65,8 @@ export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
       problems: ['malformed/txid', 'transaction/absent', ...CHAIN_PROBLEMS],
       parameters: TRANSACTION,
       query: NOTHING,
-      async answer({ parameters: { txid } }) {
-        const lookup = await chain.transactionAsked(txid);
+      async answer({ parameters: { txid }, signal }) {
+        const lookup = await chain.transactionAsked(txid, false, signal);
         if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
         return lookup.kind === 'found' ? jsonAnswer(occurrenceOnWire(lookup.occurrence)) : noTransaction(txid);
       },
@@ -87,7 +87,7 @@ export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
       query: NOTHING,
       async answer(request) {
         const { txid } = request.parameters;
-        const lookup = await chain.transactionAsked(txid);
+        const lookup = await chain.transactionAsked(txid, false, request.signal);
         if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
         if (lookup.kind === 'absent') return noTransaction(txid);
         const { hashType, versionHash } = lookup.occurrence;

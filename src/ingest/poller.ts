@@ -2,7 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/errors.ts';
 import type { Sighting } from '../catalog/wanted-table.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
-import type { BlockHash, VersionHash } from '../core/blob/ids.ts';
+import type { BlockHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Pulse } from '../core/pulse.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
@@ -63,6 +63,8 @@ export class Poller {
   #lastAnswerMs: number | null = null;
   #sweptMs: number | null = null;
   #listed: Sweep['found'] = new Map();
+  /** Of what is listed, as far as the dialect tells it. */
+  #transactions = new Set<TxId>();
   /** The last sweep saw everything that is listed. */
   #isWhole = false;
   /** There was a block since the last sweep. */
@@ -189,6 +191,11 @@ export class Poller {
     return this.#listed.has(versionHash);
   }
 
+  /** Does the last sweep name content of this transaction? */
+  isTransactionListed(txid: TxId): boolean {
+    return this.#transactions.has(txid);
+  }
+
   /** Another configured node lists it: it is fetched, though the one that is followed does not name it. */
   noteListedElsewhere(entry: ListedBlob): void {
     if (this.#tip === null || this.#modules.catalog.noteListed([sightingOf(entry, this.#tip)]) === 0) return;
@@ -255,7 +262,12 @@ export class Poller {
   async #readList(tip: ChainTip, limits: SweepLimits, signal: AbortSignal): Promise<void> {
     const { node, clock, conditions } = this.#modules;
     const { isThorough } = limits;
-    const sweep = await sweepList(node, limits, (page) => this.#note(page, tip), signal);
+    const transactions = isThorough ? new Set<TxId>() : this.#transactions;
+    const note = (page: readonly ListedBlob[]) => {
+      for (const { txid } of page) if (txid !== null) transactions.add(txid);
+      this.#note(page, tip);
+    };
+    const sweep = await sweepList(node, limits, note, signal);
     this.#isSweepDue = false;
     this.#sweptMs = clock.wallMs();
     const condition = sweepCondition(sweep);
@@ -265,6 +277,7 @@ export class Poller {
     }
     if (isThorough) {
       this.#listed = sweep.found;
+      this.#transactions = transactions;
       this.#sweepEndedMs = this.#modules.clock.steadyMs();
     } else for (const [versionHash, time] of sweep.found) this.#listed.set(versionHash, time);
   }

@@ -5,6 +5,7 @@ import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import type { BlockHash, ContentName, NamedHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
+import type { Poller } from '../ingest/poller.ts';
 import type { ChainNode, HeaderMembers } from '../node/chain-node.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { ChainState, NotCurrent } from '../view/chain-state.ts';
@@ -34,7 +35,7 @@ export interface ChainQuestionModules {
   readonly gate: CatalogGate;
   /** Every backend with names, nearest first. */
   readonly records: readonly ObjectStore[];
-  readonly poller: { isListCurrent(): boolean };
+  readonly poller: Pick<Poller, 'isListCurrent' | 'isTransactionListed' | 'readAgain'>;
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: { readonly isDone: boolean };
   readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
@@ -87,17 +88,26 @@ export class ChainQuestions implements ChainView {
     return this.#whyNotAbsent() ?? this.#whyNoHistory() ?? { kind: 'absent' };
   }
 
-  async transactionAsked(txid: TxId): Promise<TransactionLookup> {
+  async transactionAsked(txid: TxId, isListRead: boolean, signal: AbortSignal): Promise<TransactionLookup> {
     const lookup = this.transaction(txid);
-    // Of one node alone, the walk is what it says of blocks; another one may have a block that is not walked yet.
-    if (lookup.kind !== 'absent' || !this.#modules.lists.isOfSeveral) return lookup;
-    const { transactions, silent } = await this.#modules.lists.read();
-    if (transactions.has(txid))
-      return unavailable('walk-behind', 'A node lists it, and no block that was walked has it yet.', 5);
+    if (lookup.kind !== 'absent') return lookup;
+    const { isListed, silent } = await this.#whoLists(txid, isListRead, signal);
+    if (isListed) return unavailable('walk-behind', 'A node lists it, and no block that was walked has it yet.', 5);
     if (silent.length > 0)
       return unavailable('walk-behind', `${silent.join(', ')} was asked for its list, and has not answered.`, 5);
     // It can have been walked meanwhile, and what keeps absence from being said can have begun.
     return this.transaction(txid);
+  }
+
+  /** Of several nodes, another one than the followed one may also have a block that is not walked yet. */
+  async #whoLists(txid: TxId, isListRead: boolean, signal: AbortSignal) {
+    const { lists, poller } = this.#modules;
+    if (lists.isOfSeveral) {
+      const { transactions, silent } = await lists.read();
+      return { isListed: transactions.has(txid), silent };
+    }
+    const isRead = isListRead || (await poller.readAgain(signal));
+    return { isListed: poller.isTransactionListed(txid), silent: isRead ? [] : ['The node'] };
   }
 
   block(at: number | BlockHash): BlockLookup {

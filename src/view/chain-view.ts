@@ -92,8 +92,11 @@ export type WindowLookup = Found<{ readonly entries: readonly WindowEntry[] }> |
 export interface ChainView {
   /** `absent`: no block from the start height on holds such a transaction with a blob. */
   transaction(txid: TxId): TransactionLookup;
-  /** The same; before it says `absent`, it asks every configured node for its list, where there are several. */
-  transactionAsked(txid: TxId): Promise<TransactionLookup>;
+  /**
+   * The same; before it says `absent`, the list of every configured node is read, for a transaction that no block has yet.
+   * `isListRead`: the list of the followed node was read for this very question.
+   */
+  transactionAsked(txid: TxId, isListRead: boolean, signal: AbortSignal): Promise<TransactionLookup>;
   block(at: number | BlockHash): BlockLookup;
   /** The first sixteen final occurrences that prove themselves. `absent`: the catalog does not know the content. */
   proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup>;

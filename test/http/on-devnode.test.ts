@@ -82,6 +82,8 @@ describe('the assembled daemon on an emulated node', () => {
     scene.mine(1, 1);
     await scene.caughtUp();
     const absent = async () => (await fetch(`${scene.url}/v1/blobs/${ABSENT}`)).status === 404;
+    const statusOf = async (path: string, txid: string) =>
+      (await fetch(`${scene.url}${path.replace('*', txid)}`)).status;
     await scene.until('what is unknown is absent', absent);
     const paths = ['/v1/blobs/', '/vh/', '/raw/vh/', '/get/0x00', '/v1/blobs/*/record', '/v1/blobs/*/proof'];
     for (const path of paths) {
@@ -91,6 +93,14 @@ describe('the assembled daemon on an emulated node', () => {
     }
     const { error } = await rpcOf(scene.url)('getnevmblobdata', keccakBlob(scene), true);
     expect(error?.code).not.toBe(-32602);
+    // Nor the transaction that carries it, which no block has yet; one that nobody knows is absent all the same.
+    for (const path of ['/v1/transactions/*', '/v1/transactions/*/data']) {
+      expect([path, await statusOf(path, scene.submit().txid)]).toEqual([path, 503]);
+      expect([path, await statusOf(path, ABSENT)]).toEqual([path, 404]);
+    }
+    const byTxid = async (txid: string) => (await rpcOf(scene.url)('getnevmblobdata', txid, true)).error?.code;
+    expect(await byTxid(scene.submit().txid)).not.toBe(-32602);
+    expect(await byTxid(ABSENT)).toBe(-32602);
   });
 
   test('check_vh and lastblock claim what is proven, and nothing while they cannot tell', async () => {
@@ -149,10 +159,13 @@ describe('the assembled daemon on an emulated node', () => {
       chainLocked: false,
     });
     scene.node.reorganise(2, { remine: false });
-    await scene.until('the transaction is gone', async () => (await fetch(url)).status === 404);
+    // In no block, and listed again: neither found nor absent.
+    await scene.until('the transaction is gone', async () =>
+      (await (await fetch(url)).text()).includes('A node lists it'),
+    );
     const here = rpcOf(scene.url);
     const { result } = await here('getnevmblobdata', mined?.versionHash);
     expect(result).not.toHaveProperty('height');
-    expect((await here('getnevmblobdata', scene.blobs[0]?.txid)).error).toMatchObject({ code: -32602 });
+    expect((await here('getnevmblobdata', scene.blobs[0]?.txid)).error).toMatchObject({ code: -32603 });
   });
 });

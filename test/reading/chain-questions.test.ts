@@ -21,7 +21,7 @@ function scene(setup: CatalogSetup = {}) {
     gate: new CatalogGate(catalog),
     node: { header: () => Promise.reject(new Error('No node.')) },
     records: [],
-    poller: { isListCurrent: () => now.list },
+    poller: { isListCurrent: () => now.list, isTransactionListed: () => false, readAgain: async () => now.list },
     lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
     adoption: {
       get isDone() {

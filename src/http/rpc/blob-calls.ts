@@ -93,7 +93,7 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   // While the walk is behind, what was asked for can also be a transaction that it has not come to.
   if (lookup.kind === 'absent' && mined.kind === 'unavailable') throw rpcFault(mined.message, mined.retryAfterSeconds);
   if (lookup.kind === 'absent' && mined.kind === 'absent') {
-    const listed = await chain.transactionAsked(parseTxId(asked));
+    const listed = await chain.transactionAsked(parseTxId(asked), true, signal);
     if (listed.kind === 'absent') throw absent(asked);
     if (listed.kind === 'unavailable') throw rpcFault(listed.message, listed.retryAfterSeconds);
     throw rpcFault('It was walked a moment ago; ask again', 1);

@@ -22,7 +22,7 @@ function askedMicroseconds(path: string): number {
     gate: new CatalogGate(catalog),
     node: { header: () => Promise.reject(new Error('No node.')) },
     records: [],
-    poller: { isListCurrent: () => true },
+    poller: { isListCurrent: () => true, isTransactionListed: () => false, readAgain: async () => true },
     lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
     adoption: { isDone: true },
     chain: { whyNotCurrent: null, hasConflict: false, lacksHistory: false, finalHeight: tip },

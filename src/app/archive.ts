@@ -12,6 +12,7 @@ import { OutageWatch } from '../chain/outage-watch.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard, Standing } from '../core/conditions/condition-board.ts';
+import { eachOnce } from '../core/conditions/condition-severity.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { Attestor, type StatementSigner } from '../federation/attestor.ts';
@@ -416,7 +417,7 @@ export class Archive implements ArchiveView {
       peers: this.#peers.map(({ status }) => status),
       withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,
-      conditions: this.standing().map(({ subject: _, ...condition }) => condition),
+      conditions: eachOnce(this.standing().map(({ subject: _, ...condition }) => condition)),
     };
   }
 

@@ -24,6 +24,13 @@ export interface WithheldEntry extends ContentName {
   readonly purge: boolean;
 }
 
+export interface WithheldSummary {
+  /** How many contents are withheld. */
+  readonly count: number;
+  /** Whose take-downs are in force. */
+  readonly archivers: readonly string[];
+}
+
 const row = z.object({
   version_hash: z.instanceof(Buffer),
   hash_type: z.number(),
@@ -46,6 +53,7 @@ export class WithheldLedger {
   readonly #put: Database.Statement;
   readonly #remove: Database.Statement;
   #byHash: ReadonlyMap<string, readonly WithheldEntry[]>;
+  #summary: WithheldSummary;
 
   constructor(
     tables: Tables,
@@ -67,6 +75,7 @@ export class WithheldLedger {
     );
     this.#remove = database.prepare('DELETE FROM withheld WHERE version_hash = ? AND hash_type = ? AND archiver = ?');
     this.#byHash = this.#read();
+    this.#summary = summaryOf(this.#byHash);
   }
 
   /** In the order of their times. */
@@ -90,9 +99,9 @@ export class WithheldLedger {
     return this.find(name).find(({ publicReason }) => publicReason !== null)?.publicReason ?? null;
   }
 
-  /** How many contents are withheld. */
-  get count(): number {
-    return new Set(this.list().map(({ hashType, versionHash }) => `${hashType}/${versionHash}`)).size;
+  /** Asked with every status, and a bucket may name a hundred thousand: made when they change. */
+  get summary(): WithheldSummary {
+    return this.#summary;
   }
 
   /**
@@ -120,7 +129,7 @@ export class WithheldLedger {
         if (evidence) this.#evidence({ ...entry, atMs: atFirst }, null);
       }
     });
-    this.#byHash = this.#read();
+    this.#readAgain();
   }
 
   /** Ends what these archivers said. Gives the names that nobody withholds any more: they are queued again. */
@@ -136,7 +145,7 @@ export class WithheldLedger {
         return true;
       }),
     );
-    this.#byHash = this.#read();
+    this.#readAgain();
     return left.map(({ hashType, versionHash }) => ({ hashType, versionHash }));
   }
 
@@ -194,10 +203,25 @@ export class WithheldLedger {
     });
   }
 
+  #readAgain(): void {
+    this.#byHash = this.#read();
+    this.#summary = summaryOf(this.#byHash);
+  }
+
   #read(): ReadonlyMap<string, readonly WithheldEntry[]> {
     const entries = this.#tables.reading('read what is withheld', () => this.#all.all().map(decode));
     return Map.groupBy(entries, ({ versionHash }) => versionHash);
   }
+}
+
+function summaryOf(byHash: ReadonlyMap<string, readonly WithheldEntry[]>): WithheldSummary {
+  const archivers = new Set<string>();
+  let count = 0;
+  for (const entries of byHash.values()) {
+    count += new Set(entries.map(({ hashType }) => hashType)).size;
+    for (const { archiver } of entries) archivers.add(archiver);
+  }
+  return { count, archivers: [...archivers] };
 }
 
 function decode(value: unknown): WithheldEntry {

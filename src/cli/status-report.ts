@@ -129,7 +129,7 @@ export function showStatusReport(report: StatusReport, { address, jobs, nowMs }:
 
 function backendLine({ id, state, queued, oldestQueuedSeconds: oldest, damaged }: StatusReport['backends'][number]) {
   const age = oldest === null ? '' : ` (the oldest for ${describeSeconds(oldest)})`;
-  return `backend  ${id}: ${STATES[state] ?? state}, ${queued} queued${age}, ${damaged} damaged`;
+  return `backend  ${id}: ${STATES[state] ?? state}, ${queued} queued${age}, ${damaged} missing or damaged`;
 }
 
 function diskLine({ mode, bytes, budgetBytes, freeBytes }: StatusReport['local']): string {

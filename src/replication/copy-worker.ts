@@ -10,6 +10,7 @@ import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { takesAndGives } from '../storage/probe.ts';
 import { isNotKept, objectNotKept } from './copy-fault.ts';
+import { NotReachedYet } from './site.ts';
 
 /** Where copies lie: the data folder, or a backend with names. */
 export type CopyPlace = Pick<ObjectStore, 'id' | 'probe'>;
@@ -75,6 +76,8 @@ const GROUP = 64;
 /** Objects come one after the other, for their order counts; nothing depends on the order in which they are read back. */
 const READ_AT_A_TIME = 8;
 const RESTING_HINT = 'Each is tried again by itself. Look at that server, its disks and any cache before it.';
+/** Until a place that is being let in is asked again. */
+const NOT_REACHED_MS = 1_000;
 
 /**
  * Moves the copies of one kind to what they are to be: at each place at its own pace, so that one that is away holds up no
@@ -126,8 +129,14 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
 
   #serve(place: P, signal: AbortSignal): Promise<void> {
     const round = async () => {
-      await this.#inTurn(place, () => this.#moveAll(place, false, signal));
-      return this.#kind.idleMs;
+      try {
+        await this.#inTurn(place, () => this.#moveAll(place, false, signal));
+        return this.#kind.idleMs;
+      } catch (error) {
+        // Whoever lets it in tells what keeps it out.
+        if (error instanceof NotReachedYet) return NOT_REACHED_MS;
+        throw error;
+      }
     };
     return this.#repeat(place, round, signal);
   }
@@ -135,8 +144,12 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
   /** What fails is told, and the archive is ready all the same: bytes are archived and served. */
   #repeat({ id }: P, step: Step, signal: AbortSignal): Promise<void> {
     const { conditions } = this.#modules;
-    const policy = { signal, backoff: BACKOFF.remote, wake: this.#kind.news, conditions, blocksReadiness: false };
-    return runLoop(`chain:${this.#kind.name}:${id}`, step, policy);
+    const subject = `chain:${this.#kind.name}:${id}` as const;
+    const tell = (error: unknown) => {
+      if (error === null) conditions.set(subject, null);
+      else conditions.setErrorBeside(subject, error, `backend:${id}`);
+    };
+    return runLoop(subject, step, { signal, backoff: BACKOFF.remote, wake: this.#kind.news, tell });
   }
 
   #inTurn<T>(place: P, work: () => Promise<T>): Promise<T> {

@@ -18,6 +18,17 @@ interface Unreadable {
   readonly error: StorageError;
 }
 
+/** Nothing is wrong with it as far as anybody knows: it is being let in. */
+export class NotReachedYet extends StorageError {
+  constructor(backend: string) {
+    super('storage/unreachable', `The ${backend} store has not been reached yet.`, {
+      details: { backend },
+      retryable: true,
+      hint: 'Ask again in some seconds; the status names what is wrong with it.',
+    });
+  }
+}
+
 /** How much of the last answer the expected time follows. */
 const SMOOTHING = 0.2;
 
@@ -71,14 +82,7 @@ export class Site {
   /** Throws what is wrong with it when it is not to be asked now. Not throwing spends the try after a pause. */
   admit(): void {
     if (this.isAdmitted && this.breaker.admits(this.#steadyMs())) return;
-    throw (
-      this.lastError ??
-      new StorageError('storage/unreachable', `The ${this.id} store has not been reached yet.`, {
-        details: { backend: this.id },
-        retryable: true,
-        hint: 'Ask again in some seconds; the status names what is wrong with it.',
-      })
-    );
+    throw this.lastError ?? new NotReachedYet(this.id);
   }
 
   /** Fetches and hashes what it holds. */

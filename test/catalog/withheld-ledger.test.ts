@@ -151,7 +151,7 @@ describe('what is withheld', () => {
     catalog.withheld.record([theirs], false);
     expect(catalog.evidence.find(PATH)).toBeNull();
     catalog.withheld.record([takenDown], true);
-    expect(catalog.withheld.count).toBe(1);
+    expect(catalog.withheld.summary.count).toBe(1);
     expect(catalog.withheld.revoke([takenDown], true, 0)).toEqual([]);
     expect(catalog.withheld.has(name)).toBe(true);
     expect(catalog.noteListed([sighting('a')])).toBe(0);

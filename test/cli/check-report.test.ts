@@ -104,7 +104,7 @@ test.each([
       left: [{ backend: 's3', hashType: 'custom', versionHash: 'aa', keccak: 'bb', elsewhere: false }],
       leftCount: 1,
     },
-    ['LOST    s3 custom aa/bb', 'Next: holdfast check --repair'],
+    [expect.stringContaining('s3: 2 listed'), 'LOST    s3 custom aa/bb', 'Next: holdfast check --repair'],
   ],
 ])('%s: the last line is no more than what the lines above it say', (_name, report, says) => {
   expect(showReport(report, false).slice(1)).toEqual(says);
@@ -120,4 +120,30 @@ test.each([
   expect(lines[0]).toBe(`s3 could not be asked, or not to the end: the copies there are not counted. ${says}`);
   expect(lines.join(' ')).not.toContain('first copy');
   expect(lines.join(' ')).not.toContain('nothing is missing');
+});
+
+const LEFT = { backend: 's3', hashType: 'keccak256', versionHash: 'aa' };
+
+test.each([
+  [[{ ...LEFT, elsewhere: false }], 1, ['LOST: no backend has a good copy of 1 blob.']],
+  [
+    [
+      { ...LEFT, elsewhere: true },
+      { ...LEFT, versionHash: 'bb', elsewhere: false },
+      { ...LEFT, versionHash: 'bb', backend: 'local', elsewhere: false },
+    ],
+    3,
+    ['LOST: no backend has a good copy of 1 blob.', '1 copy is missing or damaged, and good ones are elsewhere.'],
+  ],
+  [
+    [{ ...LEFT, elsewhere: false }],
+    3,
+    [
+      'LOST: no backend has a good copy of at least 1 blob.',
+      '2 copies are missing or damaged, and not all of them are named below.',
+    ],
+  ],
+])('what an earlier check found stands before the counts of this one, the lost first', (left, leftCount, says) => {
+  const lines = showReport({ ...GOOD, left, leftCount }, false);
+  expect(lines.slice(0, says.length + 1)).toEqual([...says, expect.stringContaining('0 damaged')]);
 });

@@ -1,13 +1,15 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as moment } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { COPIED } from '../../src/catalog/copy-table.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { recordStores } from '../../src/replication/archive-sources.ts';
 import { CopyWorker } from '../../src/replication/copy-worker.ts';
 import { EvidenceCopies } from '../../src/replication/evidence-copies.ts';
+import { Site } from '../../src/replication/site.ts';
 import { StorageError } from '../../src/storage/errors.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import {
@@ -117,6 +119,32 @@ test('a backend that is away holds up no other, is told, and gets it when it is 
   await second.stop();
   for (const store of [bucket, late]) expect([...store.documents.keys()]).toEqual([at('audits/1.json')]);
   expect(second.keeper.status.waiting).toEqual({ local: 0, s3: 0, late: 0 });
+});
+
+test('a backend that is being let in is waited for, and one that is told of already is not told of again', async () => {
+  const catalog = openCatalog();
+  const bucket = new WatchedStore('s3');
+  const openAgain = async () => bucket;
+  const backend = { id: 's3', place: 'memory s3', store: bucket, openAgain };
+  const site = new Site(backend, { verify: async () => null }, () => performance.now());
+  const asking = vi.spyOn(site, 'admit');
+  catalog.evidence.put('audits/1.json', { complete: true });
+  const { conditions } = keep(catalog, recordStores([], [site]));
+  await eventually(() => expect(asking).toHaveBeenCalled());
+  expect([conditions.all(), bucket.documents.size]).toEqual([[], 0]);
+  site.isAdmitted = true;
+  await eventually(() => expect([...bucket.documents.keys()]).toEqual([at('audits/1.json')]));
+
+  bucket.isAway = true;
+  const away = new StorageError('storage/unreachable', 'Away.', { retryable: true, hint: 'Wait.' });
+  conditions.setError('backend:s3', away, false);
+  const asked = bucket.asked();
+  catalog.evidence.put('audits/2.json', { complete: true });
+  await asked;
+  await moment(50);
+  expect(conditions.has('chain:evidence:s3')).toBe(false);
+  conditions.set('backend:s3', null);
+  await eventually(() => expect(conditions.has('chain:evidence:s3')).toBe(true));
 });
 
 test('a catalog that is made again takes over what the data folder holds, before anything is written', async () => {

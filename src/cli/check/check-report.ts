@@ -59,7 +59,7 @@ export function parseSubset(text: string): Subset {
 
 /** What a check found, for people, with the next command to type. */
 export function showReport(report: CheckReport, repaired: boolean): string[] {
-  const lines = unaskedLines(report);
+  const lines = [...leftLines(report), ...unaskedLines(report)];
   const found = report.backends.map(({ backend, listed, unknown, read, missing, damaged, fault }) =>
     fault === null
       ? `${backend}: ${listed} listed, ${read} read, ${missing} missing, ${damaged} damaged, ${unknown} not in the catalog`
@@ -90,6 +90,25 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   }
   if (report.leftCount > report.left.length) lines.push(`and ${report.leftCount - report.left.length} more`);
   return [...lines, ...nextCommand(report, repaired)];
+}
+
+/** Before any count: a copy that an earlier check found bad is in no count of this one. */
+function leftLines({ left, leftCount }: CheckReport): string[] {
+  const lost = left.filter(({ elsewhere }) => !elsewhere);
+  const names = new Set(lost.map(({ hashType, versionHash, keccak }) => `${hashType}/${versionHash}/${keccak}`)).size;
+  const isAll = leftCount === left.length;
+  const lines: string[] = [];
+  if (names > 0) {
+    lines.push(
+      `LOST: no backend has a good copy of ${isAll ? '' : 'at least '}${names === 1 ? '1 blob' : `${names} blobs`}.`,
+    );
+  }
+  const others = leftCount - lost.length;
+  if (others > 0) {
+    const good = isAll ? 'and good ones are elsewhere' : 'and not all of them are named below';
+    lines.push(`${others === 1 ? '1 copy is' : `${others} copies are`} missing or damaged, ${good}.`);
+  }
+  return lines;
 }
 
 /** Most severe first: what nobody could look at, and what that means for the blobs. */

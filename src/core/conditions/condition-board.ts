@@ -1,7 +1,7 @@
 import { HoldfastError, messageOf } from '../blob/errors.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Condition } from './condition.ts';
-import { mostSevereFirst, severityOf } from './condition-severity.ts';
+import { eachOnce, mostSevereFirst, severityOf } from './condition-severity.ts';
 
 /** What a condition is about. One subject has one condition at a time; `null` clears it. */
 export type Subject =
@@ -104,6 +104,14 @@ export class ConditionBoard {
     });
   }
 
+  /** Raises what keeps nobody from being ready, unless `teller` says the same: one cause is told once. Was it raised? */
+  setErrorBeside(subject: Subject, error: unknown, teller: Subject): boolean {
+    const isTold = error instanceof HoldfastError && this.#conditions.get(teller)?.code === error.code;
+    if (isTold) this.set(subject, null);
+    else this.setError(subject, error, false);
+    return !isTold;
+  }
+
   /** Something that happened once, and that somebody may want to read later. */
   note(subject: Subject, message: string): void {
     this.#log.warn({ subject }, message);
@@ -113,12 +121,12 @@ export class ConditionBoard {
     return this.#conditions.has(subject);
   }
 
-  /** The most severe first. */
+  /** The most severe first, each cause once. */
   all(): Condition[] {
-    return mostSevereFirst([...this.#conditions.values()]);
+    return eachOnce(mostSevereFirst([...this.#conditions.values()]));
   }
 
-  /** The same, each with its subject. */
+  /** All of them, each with its subject, in the same order. */
   standing(): Standing[] {
     return mostSevereFirst([...this.#conditions].map(([subject, condition]) => ({ subject, ...condition })));
   }

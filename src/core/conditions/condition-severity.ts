@@ -28,3 +28,15 @@ export function urgencyOf({ code, severity }: Pick<Condition, 'code' | 'severity
   if (urgency >= 0) return urgency;
   return CRITICAL.length + (severity === 'error' ? 0 : 1);
 }
+
+/** One cause that several subjects meet with, and tell in the same words, is told once, in the place of the first. */
+export function eachOnce(conditions: readonly Condition[]): Condition[] {
+  const told = new Map<string, Condition>();
+  for (const condition of conditions) {
+    const words = `${condition.code} ${condition.message}`;
+    const first = told.get(words) ?? condition;
+    const since = condition.since < first.since ? condition.since : first.since;
+    told.set(words, { ...first, since, blocksReadiness: first.blocksReadiness || condition.blocksReadiness });
+  }
+  return [...told.values()];
+}

@@ -90,10 +90,10 @@ export class TakeDowns {
 
   get status(): TakeDownStatus {
     const { catalog, sayings } = this.#modules;
-    const archivers = catalog.withheld.list().map(({ archiver }) => archiver);
+    const { count, archivers } = catalog.withheld.summary;
     return {
-      count: catalog.withheld.count,
-      others: [...new Set(archivers)].filter((archiver) => archiver !== sayings.archiverId),
+      count,
+      others: archivers.filter((archiver) => archiver !== sayings.archiverId),
       readAt: this.#readAtMs === null ? null : new Date(this.#readAtMs).toISOString(),
     };
   }
@@ -191,12 +191,10 @@ export class TakeDowns {
         faults.push(error);
       }
     }
-    const [fault] = faults;
-    if (fault !== undefined) {
-      conditions.setError('withheld', fault, false);
-      return false;
-    }
-    conditions.set('withheld', null);
+    const raise = (fault: StorageError) =>
+      conditions.setErrorBeside('withheld', fault, `backend:${fault.details['backend']}`);
+    if (!faults.some(raise)) conditions.set('withheld', null);
+    if (faults.length > 0) return false;
     const ended = this.list().filter(
       (entry) => entry.archiver !== this.#modules.sayings.archiverId && !said.has(keyOf(entry)),
     );

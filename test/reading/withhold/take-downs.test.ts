@@ -149,3 +149,22 @@ test('a copy that was purged while somebody looked for it is not called damaged'
   damage.report('s3', BLOB);
   expect([conditions.has('damage'), damage.found.get('s3')]).toEqual([false, undefined]);
 });
+
+test('a backend that is told of already is not told of again for what it withholds', async () => {
+  const gone = refusal('s3', 'storage/no-bucket');
+  const records: WithheldRecordStore = {
+    id: 's3',
+    // biome-ignore lint/correctness/useYield: a bucket that is gone lists nothing.
+    async *list() {
+      throw gone;
+    },
+    get: async () => null,
+  };
+  const { takeDowns, conditions } = await scene([records]);
+  conditions.setError('backend:s3', gone, false);
+  expect(await takeDowns.refresh(NEVER)).toBe(false);
+  expect([conditions.has('withheld'), conditions.all()]).toMatchObject([false, [{ code: 'storage/no-bucket' }]]);
+  conditions.set('backend:s3', null);
+  expect(await takeDowns.refresh(NEVER)).toBe(false);
+  expect(conditions.has('withheld')).toBe(true);
+});

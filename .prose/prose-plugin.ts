@@ -50,6 +50,7 @@ function proseOf(raw: string, kind: ProseKind): string {
     .replaceAll(/^\/\*\*?|\*\/$|^[ \t]*(?:\/\/+|\*(?!\/))/gm, blank)
     .replaceAll(/^[ \t]*@example[\s\S]*/gm, blank)
     .replaceAll(/^([ \t]*)@\w+(?:[ \t]+\{[^}]*\})?/gm, blank)
+    .replaceAll(/(?<=[ \t])\|(?=\s|$)/gm, '.')
     .replaceAll(/`[^`]*`/g, (code) => `${'x'.repeat(code.length)}`)
     .replaceAll(/\{@link\s+([^}]*)\}/g, blank);
 }

@@ -1,12 +1,12 @@
 import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import { invalidArgument } from './errors.ts';
 
-/** Rules that are checked before anything is sent. Each throws NodeError `node/invalid-argument` with rule and value. */
+/** Checks of arguments before a call. Each throws NodeError `node/invalid-argument` with the rule and the value. */
 
 const MAX_CONF_TARGET = 1_008;
 const ADDRESS = /^[0-9A-Za-z]{14,100}$/;
 
-/** A node answers success to a blob that is too large, and drops it later. */
+/** The size is checked here, because a node answers success for a blob that is too large and drops it later. */
 export function checkBlobSize(bytes: Uint8Array): void {
   if (bytes.length >= MIN_BLOB_BYTES && bytes.length <= MAX_BLOB_BYTES) return;
   throw invalidArgument(
@@ -16,7 +16,7 @@ export function checkBlobSize(bytes: Uint8Array): void {
   );
 }
 
-/** Base58 or bech32, as far as its characters tell; the node checks the rest. */
+/** Checks the characters of a base58 or bech32 address; the node checks the rest. */
 export function checkAddress(address: string): void {
   if (ADDRESS.test(address)) return;
   throw invalidArgument(
@@ -40,7 +40,7 @@ export function checkWholeNumber(value: number | undefined, argument: string): v
   throw invalidArgument(`${argument} is a whole number from 0 on; not ${value}.`, argument, value);
 }
 
-/** Z-DAG: the fast confirmation that a transaction loses when it may be replaced. Gives what to send. */
+/** The `replaceable` value to send. Z-DAG is a fast confirmation that a replaceable transaction does not get. */
 export function replaceableFor(options: {
   readonly replaceable?: boolean;
   readonly zdag?: boolean;

@@ -1,16 +1,16 @@
 import type { BodyBuffers } from './body-buffers.ts';
 
-/** Where pieces of an answer of untold length go first. */
+/** Size of the first buffer for an answer without a length. */
 const FIRST_PIECES_BYTES = 128 * 1024;
 
-/** An answer as it comes in, in one piece of memory; without a copy when it comes in one piece. */
+/** Collects an answer in one buffer. An answer that arrives in one piece is not copied. */
 export class ArrivingBody {
   readonly #buffers: BodyBuffers;
   readonly #limitBytes: number;
   readonly #onTooLong: (bytes: number) => Error;
-  /** The first and so far only piece: memory of undici's. */
+  /** The only piece so far, in undici's memory. */
   #first: Buffer | null = null;
-  /** Memory of ours. */
+  /** The collected pieces, in memory from the pool. */
   #memory: Buffer | null = null;
   #length = 0;
   #announced = 0;
@@ -21,13 +21,13 @@ export class ArrivingBody {
     this.#onTooLong = onTooLong;
   }
 
-  /** What `content-length` says; 0 where it says nothing. Throws what `onTooLong` gives. */
+  /** Reserves memory for `content-length` bytes; 0 when the length is unknown. Throws the error of `onTooLong`. */
   announce(bytes: number): void {
     if (bytes > this.#limitBytes) throw this.#onTooLong(bytes);
     this.#announced = bytes;
   }
 
-  /** Throws what `onTooLong` gives. */
+  /** Adds a piece. Throws the error of `onTooLong`. */
   add(piece: Buffer): void {
     const length = this.#length + piece.length;
     if (length > this.#limitBytes) throw this.#onTooLong(length);
@@ -36,7 +36,7 @@ export class ArrivingBody {
     this.#length = length;
   }
 
-  /** Valid until `release`. */
+  /** The whole answer, valid until `release`. */
   whole(): Buffer {
     return (this.#first ?? this.#memory ?? Buffer.alloc(0)).subarray(0, this.#length);
   }

@@ -3,7 +3,7 @@ import { invalidArgument } from './errors.ts';
 import { JsonNumber, rawNumber } from './lossless-json.ts';
 import type { Dialect } from './method-table.ts';
 
-/** Unsigned, 64 bits. */
+/** Largest guid, unsigned 64 bits. */
 const MAX_GUID = 2n ** 64n - 1n;
 
 /** @throws NodeError `node/invalid-argument` */
@@ -12,12 +12,12 @@ export function checkedGuid(guid: bigint): bigint {
   throw invalidArgument(`An asset guid is 0 to ${MAX_GUID}; not ${guid}.`, 'assetGuid', guid.toString());
 }
 
-/** The specification has a number there, release 4.2 a string. */
+/** Encodes a guid: a number in the specification, a string in release 4.2. */
 export function wireGuid(guid: bigint, dialect: Dialect): unknown {
   return dialect === 'svc' ? rawNumber(guid.toString()) : guid.toString();
 }
 
-/** Number or string, as the dialect has it. */
+/** Decodes a guid, a number or a string depending on the dialect. */
 export const assetGuid = z
   .union([z.int(), z.string(), z.instanceof(JsonNumber)])
   .transform((value) => (value instanceof JsonNumber ? value.source : String(value)))

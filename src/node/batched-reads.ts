@@ -4,25 +4,30 @@ import { type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
 import { type BatchedCall, encodeBatch } from './rpc-request.ts';
 import type { NodeTransport, TransportRequest } from './transport.ts';
 
-/** Told when the node of this name turns out to refuse batches, with what it did; and when it takes them again (null). */
+/** Called when a node starts to refuse batches, with the refusal, and when it accepts them again, with null. */
 export type BatchWatch = (node: string, refusal: NodeError | null) => void;
 
-/** One answer to several calls: what each came to, by its place. Calls that are not in it are made alone. */
+/** Parses the answer to several calls into results by index. A call without a result is sent alone. */
 export type BatchReader<T> = (body: Buffer) => ReadonlyMap<number, T>;
 
-/** Calls that are made alone in place of batches, at a time, by all who ask this node. */
+/** Concurrent single calls to one node in place of batches. */
 const ALONE_AT_ONCE = 4;
-/** A node that refuses batches is sent one again after this. */
+/** Milliseconds until a node that refuses batches gets one again. */
 const REST_MS = 3_600_000;
-/** What breaks an answer can have other reasons: so many batches in a row, while their calls alone went well. */
+/**
+ * Broken batches in a row, whose calls succeed alone, that count as a refusal. One broken answer may have another
+ * reason.
+ */
 const BROKEN_IN_A_ROW = 2;
-/** JSON-RPC 2.0, of what is no request. Ours are: whoever says so takes no batches. */
+/**
+ * JSON-RPC 2.0 code for an invalid request. Holdfast's requests are valid, so a node with this answer refuses batches.
+ */
 const INVALID_REQUEST = -32600;
 
 /**
- * Several reads in one request. Some nodes, and some proxies before nodes, refuse that (400, 413, -32600), give one object
- * or an empty list, only the first answer, or close the connection. What a batch does not bring is asked for call by
- * call; where that goes well, the batch was the reason, and none is sent for a while.
+ * Sends several reads in one request. Some nodes and proxies refuse batches (400, 413, -32600), answer one object, an
+ * empty list or only the first answer, or close the connection. Calls without an answer are sent alone. When they
+ * succeed, the node refuses batches, and gets none for a while.
  */
 export class BatchedReads {
   readonly #transport: NodeTransport;
@@ -39,8 +44,8 @@ export class BatchedReads {
   }
 
   /**
-   * What each call came to, in their order. What `read` or `alone` throws ends all of them.
-   * @throws NodeError; on abort the signal's reason.
+   * Resolves to the result of each call, in order. An error of `read` or `alone` rejects the whole.
+   * @throws NodeError; the signal's reason on abort
    */
   async ask<T>(
     calls: readonly BatchedCall[],
@@ -67,13 +72,13 @@ export class BatchedReads {
     try {
       await Promise.all(lanes);
     } finally {
-      // One failed: the others make no more calls.
+      // After a failure the other workers send no more calls.
       missing.length = 0;
     }
     return [...found].sort(([a], [b]) => a - b).map(([, value]) => value);
   }
 
-  /** null: all was brought. Else what looks like a refusal. */
+  /** Sends a batch. Resolves to null when every call has an answer, or else to an error that looks like a refusal. */
   async #together<T>(
     calls: readonly BatchedCall[],
     request: Omit<TransportRequest, 'effect' | 'body'>,
@@ -94,7 +99,7 @@ export class BatchedReads {
     return performance.now() < this.#restUntilMs;
   }
 
-  /** Nothing was missing: of a batch, if one was sent. */
+  /** Notes that every call had an answer, in a batch if one was sent. */
   #accepted(): void {
     this.#brokenInARow = 0;
     if (!this.#isRefused || this.#rests()) return;
@@ -102,7 +107,7 @@ export class BatchedReads {
     this.#watch(this.#transport.name, null);
   }
 
-  /** The batch did not go well, and its first call alone did. */
+  /** Notes that a batch failed and its first call succeeded alone. */
   #wentAlone(refusal: NodeError): void {
     this.#brokenInARow += 1;
     if (weightOf(refusal) === 'broken' && this.#brokenInARow < BROKEN_IN_A_ROW) return;
@@ -118,7 +123,7 @@ export class BatchedReads {
     try {
       return await call();
     } finally {
-      // Whoever waits takes this one's place.
+      // A waiting call takes the free place.
       const next = this.#waiting.shift();
       if (next === undefined) this.#aloneUnderWay -= 1;
       else next();
@@ -126,24 +131,23 @@ export class BatchedReads {
   }
 }
 
-/** The way of proxies that know no batches: nothing in the list, or the first answer alone. */
+/** Error for the answer of a proxy without batches: an empty list, or the first answer alone. */
 function incomplete(calls: number, answers: number): NodeError {
   return new NodeError('node/rpc-error', `A batch of ${calls} calls was answered with ${answers} of them.`, {
     details: { calls, answers },
     retryable: true,
-    hint: 'They are made one by one.',
+    hint: 'Holdfast sends the calls one by one.',
   });
 }
 
 /**
- * What a batch of so many calls was answered with, by their places; without what was answered twice, or refused for its
- * form.
- * @throws NodeError what the node says of the batch as a whole; `node/malformed-answer`
+ * Parses the answer to a batch into results by index. Leaves out duplicate answers and those refused for their form.
+ * @throws NodeError for an error about the whole batch; `node/malformed-answer`
  */
 export function batchAnswers(value: unknown, calls: number): Map<number, RpcAnswer> {
   const placed = new Map<number, RpcAnswer>();
   if (!Array.isArray(value)) {
-    // A node that is starting, or refuses batches, answers them with one error.
+    // A node that is starting, or refuses batches, answers with one error object.
     resultOf(readEnvelope(value), '0', 'a batch');
     return placed;
   }
@@ -157,7 +161,7 @@ export function batchAnswers(value: unknown, calls: number): Map<number, RpcAnsw
 
 const BAD_GATEWAY = 502;
 
-/** What a batch that failed says of batches, where its first call alone goes well. */
+/** Classifies the failure of a batch whose first call succeeds alone. */
 function weightOf({ code, details }: NodeError): 'refused' | 'broken' | 'nothing' {
   const status = Number(details['status'] ?? 0);
   switch (code) {
@@ -173,7 +177,7 @@ function weightOf({ code, details }: NodeError): 'refused' | 'broken' | 'nothing
     case 'node/timeout':
       return 'broken';
     case 'node/unreachable':
-      // From a proxy; else nothing was sent.
+      // A gateway error comes from a proxy; otherwise nothing was sent.
       return status >= BAD_GATEWAY ? 'broken' : 'nothing';
     default:
       return 'nothing';

@@ -8,26 +8,26 @@ import { malformedAnswer, NodeError } from './errors.ts';
 import type { BytesOf } from './node-call.ts';
 import { isObject, parseJson, type RpcAnswer, readEnvelope } from './rpc-answer.ts';
 
-/** What was asked for, as the list told it. */
-export interface WantedBlob {
+/** A blob to fetch, as the node's list described it. */
+export interface RequestedBlob {
   readonly versionHash: VersionHash;
-  /** A hint: the hash decides what the bytes are. */
+  /** Size from the list. It is a hint: only the hash proves the bytes. */
   readonly sizeBytes: number;
-  /** How often it was asked for in vain; then it is asked for by itself. */
+  /** Failed fetches so far. After the first, the blob is fetched alone. */
   readonly attempts?: number;
 }
 
-/** An answer whose blobs are decoded: by the strings that stand for them in `value`. */
+/** A parsed answer. `bytesOf` decodes the strings in `value` that stand for blobs. */
 interface DecodedAnswer {
   readonly value: unknown;
   readonly bytesOf: BytesOf;
 }
 
 /**
- * Reads the answer to one call (an object) or to a batch (an array), with the blobs in it still hex.
- * @throws NodeError `node/malformed-answer` when it is not JSON at all.
+ * Parses the answer to one call (an object) or to a batch (an array), with its blobs still in hex.
+ * @throws NodeError `node/malformed-answer` for invalid JSON
  */
-export function readBlobAnswer(body: Buffer, expected: readonly WantedBlob[]): DecodedAnswer {
+export function readBlobAnswer(body: Buffer, expected: readonly RequestedBlob[]): DecodedAnswer {
   const cut = cutDataFields(
     body,
     expected.map(({ sizeBytes }) => sizeBytes * 2),
@@ -39,12 +39,15 @@ export function readBlobAnswer(body: Buffer, expected: readonly WantedBlob[]): D
     const value = parseJson(cut.text);
     return { value, bytesOf: (data) => blobs.get(data) ?? decodeHex(data) };
   } catch {
-    // A surprise: bad hex, other spacing, a key inside a string. The strict way says which, and whose fault.
+    // Unexpected input (bad hex, other spacing, a key inside a string) takes the strict path, which reports the cause.
     return { value: parseJson(body.toString('utf8')), bytesOf: decodeHex };
   }
 }
 
-/** @throws NodeError `node/malformed-answer`; the caller matches by id. */
+/**
+ * Answers of a batch by id.
+ * @throws NodeError `node/malformed-answer`
+ */
 export function readBatch(value: unknown): Map<unknown, RpcAnswer> {
   if (!Array.isArray(value)) throw malformedAnswer('A batch was answered with something other than a list.', {});
   const answers = new Map<unknown, RpcAnswer>();
@@ -58,18 +61,20 @@ export function readBatch(value: unknown): Map<unknown, RpcAnswer> {
   return answers;
 }
 
-/** The bytes of one answer, and what the node says of them that does not fit: it matters only if they do not verify. */
+/**
+ * Bytes of one answer. `doubt` names contradictions in the answer, which matter only if the bytes fail verification.
+ */
 export interface AnsweredBlob {
   readonly blob: UnverifiedBlob;
   readonly doubt: NodeError | null;
 }
 
 /**
- * Reads one result of `getnevmblobdata`. Sizes, listed or said, are not proof of anything: the hash is.
- * @throws NodeError `node/malformed-answer` (no data, not hex, odd), `node/wrong-blob` (another version hash, or a length
- *   that no blob has)
+ * Reads one result of `getnevmblobdata`. The sizes in the list and the answer prove nothing; the hash does.
+ * @throws NodeError `node/malformed-answer` (no data, not hex, odd), `node/wrong-blob` (another version hash, or an
+ * impossible length)
  */
-export function blobOf(result: unknown, wanted: WantedBlob, decoded: DecodedAnswer): AnsweredBlob {
+export function blobOf(result: unknown, wanted: RequestedBlob, decoded: DecodedAnswer): AnsweredBlob {
   const { versionHash } = wanted;
   if (!isObject(result) || typeof result['data'] !== 'string') {
     throw malformedAnswer('The node answered without the data that was asked for.', { versionHash });
@@ -88,8 +93,11 @@ export function blobOf(result: unknown, wanted: WantedBlob, decoded: DecodedAnsw
   return { blob: { versionHash, hashType: null, bytes }, doubt };
 }
 
-/** @throws NodeError `node/malformed-answer` (not hex, odd), `node/wrong-blob` (another size than the node says) */
-export function decodeData(data: string, said: WantedBlob, bytesOf: BytesOf): Uint8Array {
+/**
+ * Decodes the hex data of a blob.
+ * @throws NodeError `node/malformed-answer` (not hex, odd), `node/wrong-blob` (another size than the node says)
+ */
+export function decodeData(data: string, said: RequestedBlob, bytesOf: BytesOf): Uint8Array {
   const bytes = bytesOfData(data, said.versionHash, bytesOf);
   if (bytes.length === said.sizeBytes) return bytes;
   throw wrongSize(said, bytes);
@@ -116,6 +124,6 @@ export function wrongBlob(message: string, details: Readonly<Record<string, unkn
   return new NodeError('node/wrong-blob', message, {
     details,
     retryable: true,
-    hint: 'Ask again; if it stays so the node’s cache is damaged: restart the node, or ask another.',
+    hint: 'Ask again. If the error stays, the node’s cache is damaged: restart the node, or ask another one.',
   });
 }

@@ -1,11 +1,11 @@
-/** Answers shorter than this take memory of their own: reusing it would save nothing. */
+/** Answers shorter than this get fresh memory, because reuse would save nothing. */
 const REUSE_FROM_BYTES = 256 * 1024;
-/** Buffers are made in these steps, so that answers of nearly the same length can share them. */
+/** Buffer sizes are multiples of this, so that answers of similar length share buffers. */
 const STEP_BYTES = 1024 * 1024;
 
 /**
- * Memory for answer bodies, used again: fresh memory of 4 MiB costs a thousand page faults, about as much as decoding it.
- * Keeps at most `keepBytes`.
+ * A pool of buffers for answer bodies. Fresh memory of 4 MiB costs a thousand page faults, as much time as decoding it.
+ * Keeps at most `keepBytes` bytes.
  */
 export class BodyBuffers {
   readonly #keepBytes: number;
@@ -16,7 +16,7 @@ export class BodyBuffers {
     this.#keepBytes = keepBytes;
   }
 
-  /** At least `bytes` long; whatever was in it is still there. */
+  /** Returns a buffer of at least `bytes` bytes with arbitrary content. */
   take(bytes: number): Buffer {
     const at = this.#free.findIndex((buffer) => buffer.length >= bytes);
     if (bytes < REUSE_FROM_BYTES || at < 0)

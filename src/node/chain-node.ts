@@ -1,19 +1,19 @@
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { BlobNode } from './blob-node.ts';
 
-/** What a node says of one header. */
+/** A header as the node reports it. */
 export interface ChainHeader {
   readonly hash: BlockHash;
   readonly height: number;
-  /** null: a genesis block. */
+  /** Hash of the parent; null for a genesis block. */
   readonly previousHash: BlockHash | null;
   readonly timeSeconds: number;
   readonly medianTimeSeconds: number;
-  /** The members of the node's answer that the walk does not keep, by the node's own names. */
+  /** Members of the node's answer that the follower does not need, under the node's names. */
   readonly shown?: HeaderMembers;
 }
 
-/** Members of `getblockheader` that never change; what a release does not tell is undefined. */
+/** Members of `getblockheader` that never change. A member that the release lacks is undefined. */
 export interface HeaderMembers {
   readonly version?: number | undefined;
   readonly versionHex?: string | undefined;
@@ -25,22 +25,25 @@ export interface HeaderMembers {
   readonly nTx?: number | undefined;
 }
 
-/** What the walk needs of a layer-1 node. Every call may throw; an abort rejects with the signal's reason. */
+/**
+ * The calls of a layer-1 node that following the chain needs. Each may throw; an abort rejects with the signal's
+ * reason.
+ */
 export interface ChainNode {
-  /** null: the branch that the node follows does not reach so high. */
+  /** Hash of the active block at a height. null: the active branch is shorter. */
   blockHashAt(height: number, signal: AbortSignal): Promise<BlockHash | null>;
-  /** The same of `count` heights from `first` on, in one question. */
+  /** Hashes of `count` heights from `first` on, in one request. */
   blockHashesFrom(first: number, count: number, signal: AbortSignal): Promise<readonly (BlockHash | null)[]>;
   header(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader>;
-  /** As `getblock` with verbosity 0 gives it: unproven. */
+  /** The unverified block, as `getblock` with verbosity 0 gives it. */
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array>;
-  /** Several in one question, which fails as a whole; the caller bounds their bytes, as far as it can know. */
+  /** Several blocks in one request, which fails as a whole. The caller bounds their total size as far as it can. */
   rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]>;
-  /** null: the node knows of none, which decides nothing. The block can be one that the node does not have. */
+  /** The best ChainLock. null: the node knows none, which proves nothing. The node may lack the locked block. */
   bestChainLock(signal: AbortSignal): Promise<{ readonly hash: BlockHash; readonly height: number } | null>;
-  /** Resolves with the tip when it changes, or after so long. */
+  /** Resolves to the tip when it changes, or after `waitMs` milliseconds. */
   waitForNewBlock(waitMs: number, signal: AbortSignal): Promise<BlockHash>;
 }
 
-/** A node that the archive can follow: its cache, and its chain. */
+/** A node with a cache of blobs and a chain. */
 export interface ArchiveNode extends BlobNode, ChainNode {}

@@ -11,28 +11,42 @@ import { spell, spellIn } from './spelling.ts';
 import { createTransport, DEFAULT_CALL_MS, type TransportOptions } from './transport.ts';
 
 export interface ClientOptions extends TransportOptions {
-  /** Default `auto`: found out from the node's version and one probe, and again when the node was restarted. */
+  /**
+   * Dialect of the node. Default `auto`: detected from the version and one probe, and again after a restart of the
+   * node.
+   */
   readonly dialect?: Dialect | 'auto';
-  /** Needed where the node has several loaded. */
+  /** Wallet of the calls. Required when the node has several wallets loaded. */
   readonly wallet?: string;
-  /** Of reads; submissions are never repeated by it. */
+  /** Retries of reads; submissions are never retried. */
   readonly retry?: RetryPolicy;
 }
 
-/** Speaks to one node. The operations are functions that take one of these. */
+/** A client of one node. The operations are functions that take one. */
 export interface NodeClient {
-  /** Where the node is, without credentials. */
+  /** Address of the node without credentials. */
   readonly name: string;
-  /** Asks the node at most once a minute. */
+  /** Release of the node. Asks the node at most once a minute. */
   release(options?: CallOptions): Promise<NodeRelease>;
-  /** @throws NodeError; on abort the signal's reason. */
+  /**
+   * Makes one call.
+   * @throws NodeError; the signal's reason on abort
+   */
   run<T>(call: NodeCall<T>, options?: CallOptions): Promise<T>;
-  /** Several calls in one request: reads only. Throws when the request as a whole failed. */
+  /** Makes several reads in one request. Rejects when the request as a whole failed. */
   runAll<T>(calls: readonly NodeCall<T>[], options?: CallOptions): Promise<Settled<T>[]>;
   close(): Promise<void>;
 }
 
-/** @throws NodeError `node/invalid-argument` when the address cannot be one. Nothing is sent yet. */
+/**
+ * Creates a client. Sends nothing yet.
+ * @throws NodeError `node/invalid-argument` for an address that is no http:// or https:// URL
+ *
+ * @example
+ * const client = createClient({ url: 'http://user:password@127.0.0.1:8370' });
+ * console.log(await getBlockCount(client));
+ * await client.close();
+ */
 export function createClient(options: ClientOptions): NodeClient {
   const transport = withReadRetries(createTransport(options), options.retry ?? DEFAULT_RETRY);
   const exchange = createExchange(transport, {
@@ -50,7 +64,7 @@ export function createClient(options: ClientOptions): NodeClient {
     } catch (error) {
       noticeRestart(error, finder);
       if (!isMisspelling(error)) throw error;
-      // Another release may run there than when we asked. What a node refuses for its form it has not executed.
+      // The node may run another release by now. A node has not executed a call that it refuses for its form.
       finder.doubt();
       const again = spellIn(call, await finder.release(signal));
       if (JSON.stringify(again) === JSON.stringify(spelled)) throw error;
@@ -94,7 +108,7 @@ export function createClient(options: ClientOptions): NodeClient {
   };
 }
 
-/** A node that was away may come back as another release. */
+/** After an absence the node may run another release. */
 function noticeRestart(error: unknown, finder: DialectFinder): void {
   if (!(error instanceof NodeError)) return;
   const { code } = error;
@@ -104,7 +118,7 @@ function noticeRestart(error: unknown, finder: DialectFinder): void {
 const RPC_MISC_ERROR = -1;
 const RPC_TYPE_ERROR = -3;
 
-/** Refused for its name, its number of parameters (answered with the help text), or their types. */
+/** Reports whether the node refused the method name, the number of parameters (with the help text) or their types. */
 function isMisspelling(error: unknown): boolean {
   if (!(error instanceof NodeRpcError)) return false;
   if (error.code === 'node/method-not-found' || error.rpcCode === RPC_TYPE_ERROR) return true;

@@ -2,10 +2,10 @@ import { errors } from 'undici';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import { NodeError } from './errors.ts';
 
-/** How far a call had come when its connection failed. */
+/** Progress of a call when its connection failed. */
 export type CallPhase = 'connecting' | 'sent' | 'answering';
 
-/** Turns what undici, the sockets and TLS throw into errors of ours. */
+/** Converts errors of undici, sockets and TLS to NodeError. */
 export function connectionError(name: string, phase: CallPhase, cause: unknown): NodeError {
   if (cause instanceof NodeError) return cause;
   const reason = codeOf(cause) ?? messageOf(cause);
@@ -21,17 +21,17 @@ export function connectionError(name: string, phase: CallPhase, cause: unknown):
       return new NodeError('node/closed', `The client of the node at ${name} was closed.`, {
         details,
         retryable: false,
-        hint: 'Make a new client.',
+        hint: 'Create a new client.',
       });
     default:
-      // Its cause would carry what was received.
+      // The cause would contain received bytes.
       if (cause instanceof errors.HTTPParserError) return notHttp(name, details);
       if (phase === 'connecting')
         return unreachable(`The node at ${name} cannot be reached: ${reason}.`, details, cause);
       return new NodeError('node/connection-lost', `The connection to the node at ${name} broke: ${reason}.`, {
         details,
         retryable: true,
-        hint: 'The node may have been stopped, or a device between closed the connection.',
+        hint: 'The node may have stopped, or a network device closed the connection.',
         cause,
       });
   }
@@ -41,7 +41,7 @@ export function timeout(message: string, details: Readonly<Record<string, unknow
   return new NodeError('node/timeout', message, {
     details,
     retryable: true,
-    hint: 'The node is busy or the network slow; give the call more time if that is usual here.',
+    hint: 'The node is busy or the network slow. Raise the time limit if that is usual here.',
   });
 }
 

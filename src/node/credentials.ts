@@ -3,24 +3,26 @@ import { codeOf } from '../core/blob/errors.ts';
 import type { BasicCredentials } from './endpoint.ts';
 import { NodeError } from './errors.ts';
 
-/** What is sent as `authorization`, and whether there is a newer one after a 401. */
+/** Source of the `authorization` header, which may have a newer value after a 401. */
 export interface CredentialSource {
   current(): string | null | Promise<string | null>;
-  /** Looks again. True when there is another value now than `refused`. */
+  /** Reads the credentials again. Resolves to true when the value now differs from `refused`. */
   renew(refused: string | null): Promise<boolean>;
 }
 
-/** Looked at anew for each call: who gives an object with getters replaces a password while it is in use. */
+/** The getters of `credentials` run on each call, so a caller can replace the password while the client is in use. */
 export function basicCredentials(credentials: BasicCredentials | null): CredentialSource {
   const header = () => (credentials === null ? null : basic(`${credentials.user}:${credentials.password}`));
   return { current: header, renew: async (refused) => header() !== refused };
 }
 
-/** The node writes a new cookie at each start: the file is looked at again when it changed, at most this often. */
+/**
+ * Shortest interval in milliseconds between two reads of the cookie file. The node writes a new cookie at each start.
+ */
 const LOOK_AGAIN_MS = 1_000;
 const MAX_COOKIE_BYTES = 4_096;
 
-/** `user:password`, as the node writes it into its data folder. */
+/** Credentials from the node's cookie file, which contains `user:password`. */
 export function cookieFile(path: string): CredentialSource {
   let known: { readonly header: string; readonly stamp: string } | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -59,7 +61,7 @@ function unreadable(path: string, error: unknown): NodeError {
   return new NodeError('node/unauthorized', `The node's cookie file ${path} cannot be used: ${reason}.`, {
     details: { path, reason },
     retryable: true,
-    hint: 'The node writes it at its start; name the right file, and let this user read it.',
+    hint: 'The node writes this file at its start. Set the right path, and let this user read it.',
   });
 }
 

@@ -1,11 +1,11 @@
-/** A string value of the answer, cut out of it: bytes `start` to `end` of the body, without its quotes. */
+/** A string value cut out of an answer: bytes `start` to `end` of the body, without quotes. */
 export interface CutField {
   readonly start: number;
   readonly end: number;
 }
 
 export interface CutAnswer {
-  /** The answer as text, in which each value cut out is replaced by `marker(its index)`: small, and JSON as before. */
+  /** The answer as JSON text, in which `marker(index)` replaces each cut value. */
   readonly text: string;
   readonly fields: readonly CutField[];
 }
@@ -14,15 +14,15 @@ const KEY = Buffer.from('"data":"', 'latin1');
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** No hex, so that it can never be taken for data that was not cut out. */
+/** A placeholder that is not hex, so that it cannot be mistaken for data that stayed in the answer. */
 export function marker(index: number): string {
   return `@${index}`;
 }
 
 /**
- * Cuts the values of `"data":"…"` out of a body, so that megabytes of hex need neither become a string nor be parsed.
- * Nothing is believed of the body here: the text that is left is parsed strictly, and the hex decoder refuses a quote or
- * a backslash, so a wrong cut shows. `expectedChars`: lengths that the values are likely to have, in their likely order.
+ * Cuts the values of `"data":"…"` out of a body, so that megabytes of hex are neither parsed nor turned into a string.
+ * A wrong cut is detected: the remaining text is parsed strictly, and the hex decoder refuses quotes and backslashes.
+ * @param expectedChars likely lengths of the values, in their likely order
  */
 export function cutDataFields(body: Buffer, expectedChars: readonly number[]): CutAnswer {
   const fields: CutField[] = [];
@@ -30,7 +30,7 @@ export function cutDataFields(body: Buffer, expectedChars: readonly number[]): C
   let copied = 0;
   let expected = 0;
   for (let at = body.indexOf(KEY); at >= 0; at = body.indexOf(KEY, at + 1)) {
-    // The end of a longer key, `…\"data`: no field of ours.
+    // The end of a longer key, such as `…\"data`.
     if (body[at - 1] === BACKSLASH) continue;
     const start = at + KEY.length;
     let guess = expected;

@@ -1,6 +1,6 @@
 import type { VersionHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
-import { type AnsweredBlob, blobOf, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
+import { type AnsweredBlob, blobOf, type RequestedBlob, readBlobAnswer } from './blob-answer.ts';
 import { NodeError } from './errors.ts';
 import type { ReadablePage } from './list-answer.ts';
 import { isObject, readEnvelope, resultOf } from './rpc-answer.ts';
@@ -8,15 +8,17 @@ import { encodeCall } from './rpc-request.ts';
 import type { NodeTransport } from './transport.ts';
 
 const LIST = 'listnevmblobdata';
-/** Of one page, with what nobody asked for in it. */
+/** Limits of one page, unrequested entries included. */
 const PAGE = { bytes: 4 * 1_048_576, entries: 256 } as const;
-/** By so much a page may be longer than the list had it. */
+/** Bytes by which a page may exceed the listed sizes. */
 const SLACK_BYTES = 1_048_576;
-/** What nobody asked for, for each blob that it spares a get: copying that much takes the node 1 ms, a get 60. */
+/**
+ * Unrequested bytes that a page may carry for each get that it saves. Copying them takes the node 1 ms, a get 60 ms.
+ */
 const WASTE_BYTES = 65_536;
-/** Fields of an entry besides its data. */
+/** Bytes of an entry besides its data. */
 const ENTRY_BYTES = 1_024;
-/** A node that gave no page is asked for single blobs for so long. */
+/** Milliseconds of single gets after a node refused a page. */
 const REST_MS = 600_000;
 
 interface Place {
@@ -24,30 +26,30 @@ interface Place {
   readonly sizeBytes: number;
 }
 
-/** A stretch of the list: `wanted` is in it. */
+/** A range of the list that contains the blobs `requested`. */
 interface Stretch {
   readonly from: number;
   readonly count: number;
   readonly bytes: number;
-  readonly wanted: readonly WantedBlob[];
+  readonly wanted: readonly RequestedBlob[];
 }
 
 /**
- * Pages of the list with data, where the node's dialect has them (the specification and release 4.4): far cheaper for the
- * node than a get each. Where in the list a blob stood when that was read last is a hint and no more: what a page does
- * not bring is asked for by itself, and nothing is ever called absent because of it.
+ * Fetches pages of the list with data, in dialects that have them (the specification and release 4.4). A page costs the
+ * node far less than single gets. The place of a blob in the last listing is only a hint. A blob that a page lacks is
+ * fetched alone, and is never called absent for that.
  */
 export class DataPages {
   readonly #transport: NodeTransport;
   #places = new Map<VersionHash, Place>();
-  /** Sizes by place. */
+  /** Listed sizes by place. */
   #sizes: number[] = [];
   /**
-   * How many entries release 4.4 has in memory: each page begins with up to `count` of these, whatever `from` is, and the
-   * rest of the list follows from `from` on, again up to `count`. Elsewhere 0.
+   * Entries in the memory of release 4.4; elsewhere 0. Each page begins with up to `count` of them, whatever `from` is.
+   * The rest of the list follows from `from` on, again up to `count` entries.
    */
   #front = 0;
-  /** Release 5 tells the txid of an entry, and leaves data out of lists. */
+  /** false for release 5, which lists txids and no data. */
   #hasPages = false;
   #restUntilMs = 0;
 
@@ -55,12 +57,12 @@ export class DataPages {
     this.#transport = transport;
   }
 
-  /** A page of the list was read, beginning at `from`. */
+  /** Notes a page of the list that begins at `from`. */
   noteListed({ entries, unreadable }: ReadablePage, from: number): void {
     const before = this.#places;
     if (from === 0) this.#forget();
     this.#hasPages = entries.every(({ txid }) => txid === null) && (from === 0 || this.#hasPages);
-    // Places behind what cannot be read are not known.
+    // The places after a malformed entry are unknown.
     if (!this.#hasPages || unreadable > 0) {
       this.#forget();
       return;
@@ -73,25 +75,27 @@ export class DataPages {
       at += 1;
     }
     if (from > 0) this.#front = this.#repeatedBy(entries);
-    // What is new came to memory first. Too high a number costs bytes, too low a one a page that does not bring it.
+    // New entries are in memory first. Too high a number costs bytes; with too low a number a page misses its blobs.
     else if (this.#front > 0) this.#front += entries.filter(({ versionHash }) => !before.has(versionHash)).length;
   }
 
-  /** The first entries of the list, once more at the beginning of a later page. */
+  /** Counts the first entries of the list that a later page repeats. */
   #repeatedBy(entries: ReadablePage['entries']): number {
     const other = entries.findIndex(({ versionHash }, index) => this.#places.get(versionHash)?.at !== index);
     return other < 0 ? entries.length : other;
   }
 
-  /** What pages gave of these, unverified. Throws nothing but the signal's reason: the others are asked for by themselves. */
-  async fetch(wanted: readonly WantedBlob[], firstByteMs: number, signal: AbortSignal) {
+  /**
+   * Fetches unverified bytes by pages. Rejects with the signal's reason only; blobs without a result are fetched alone.
+   */
+  async fetch(wanted: readonly RequestedBlob[], firstByteMs: number, signal: AbortSignal) {
     const found = new Map<VersionHash, AnsweredBlob>();
     for (const stretch of this.#stretches(wanted)) {
       try {
         const brought = await this.#page(stretch, firstByteMs, signal);
         for (const [versionHash, blob] of brought) found.set(versionHash, blob);
         if (brought.size > 0) continue;
-        // The list has moved: nothing is known of it until it is read again.
+        // The list has changed, so its places are unknown until the next listing.
         this.#forget();
         break;
       } catch (error) {
@@ -117,9 +121,9 @@ export class DataPages {
     this.#sizes = [];
   }
 
-  #stretches(wanted: readonly WantedBlob[]): Stretch[] {
+  #stretches(wanted: readonly RequestedBlob[]): Stretch[] {
     if (!this.#mayAsk()) return [];
-    // What failed before is asked for alone: the page may be why.
+    // A blob that failed before is fetched alone, because the page may be the reason.
     const placed = wanted.flatMap((one) => {
       const place = (one.attempts ?? 0) > 0 ? undefined : this.#places.get(one.versionHash);
       return place === undefined || !isBlobSize(place.sizeBytes) ? [] : [{ one, at: place.at }];
@@ -137,8 +141,8 @@ export class DataPages {
     return stretches;
   }
 
-  /** null: a page of it costs more than it is worth. */
-  #stretch(from: number, last: number, wanted: readonly WantedBlob[]): Stretch | null {
+  /** Returns null when a page would cost more than it saves. */
+  #stretch(from: number, last: number, wanted: readonly RequestedBlob[]): Stretch | null {
     const count = last - from + 1;
     if (count > PAGE.entries) return null;
     const behind = Math.max(from, this.#front);
@@ -160,7 +164,7 @@ export class DataPages {
       const decoded = readBlobAnswer(answer, wanted);
       const listed = resultOf(readEnvelope(decoded.value), LIST, LIST);
       const entries: readonly unknown[] = Array.isArray(listed) ? listed : [];
-      const asked = new Map<unknown, WantedBlob>(wanted.map((one) => [one.versionHash, one]));
+      const asked = new Map<unknown, RequestedBlob>(wanted.map((one) => [one.versionHash, one]));
       const brought = new Map<VersionHash, AnsweredBlob>();
       let withData = 0;
       for (const entry of entries) {
@@ -177,7 +181,7 @@ export class DataPages {
   }
 }
 
-/** null: it is not as it must be; a get says why. */
+/** Returns null for a malformed entry; a single get then reports the reason. */
 function readable(...entry: Parameters<typeof blobOf>): AnsweredBlob | null {
   try {
     return blobOf(...entry);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Decimal, plainDecimal } from './decimal.ts';
 import { JsonNumber } from './lossless-json.ts';
 
-/** A number or numeric string of an answer, as the node wrote it; an exponent is written out. */
+/** Decodes a number or numeric string with all digits. An exponent is expanded. */
 export const decimal = z
   .union([z.int(), z.string(), z.instanceof(JsonNumber)])
   .transform((value) => plainDecimal(value instanceof JsonNumber ? value.source : String(value)))

@@ -2,17 +2,17 @@ import { invalidArgument } from './errors.ts';
 
 declare const brand: unique symbol;
 
-/** A decimal number as text, without exponent: `12`, `0.00000001`. Every digit counts, also zeros at the end. */
+/** A decimal number as text without exponent: `12`, `0.00000001`. Trailing zeros are significant. */
 export type Decimal = string & { readonly [brand]: 'Decimal' };
 
-/** Coins and tokens are counted in units of 10⁻⁸ at the finest, in 64 bits with a sign. */
+/** Coins and tokens have at most 8 decimals and fit into a signed 64-bit integer of their smallest unit. */
 const MAX_PLACES = 8;
 const MAX_UNITS = 2n ** 63n - 1n;
 const PLAIN = /^(0|[1-9]\d*)(?:\.(\d+))?$/;
 const WRITTEN = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 
 /**
- * An amount to be sent: positive, at most 8 decimals, at most 2⁶³−1 units of the last one.
+ * Parses an amount to send: positive, at most 8 decimals, at most 2⁶³−1 smallest units.
  * @throws NodeError `node/invalid-argument`
  */
 export function parseAmount(text: string, argument: string): Decimal {
@@ -21,7 +21,7 @@ export function parseAmount(text: string, argument: string): Decimal {
 }
 
 /**
- * Native coins that go with a token: the same, and 0 is none.
+ * Parses native coins that go with a token: like an amount, and 0 means none.
  * @throws NodeError `node/invalid-argument`
  */
 export function parseNativeAmount(text: string, argument: string): Decimal {
@@ -46,7 +46,7 @@ export function parseNativeAmount(text: string, argument: string): Decimal {
 }
 
 /**
- * A fee rate in sat/vB: not negative, at most three decimals.
+ * Parses a fee rate in sat/vB: not negative, at most three decimals.
  * @throws NodeError `node/invalid-argument`
  */
 export function parseFeeRate(text: string): Decimal {
@@ -54,7 +54,7 @@ export function parseFeeRate(text: string): Decimal {
   throw invalidArgument(`A fee rate is sat/vB with at most 3 decimals; not ${shown(text)}.`, 'feeRate', shown(text));
 }
 
-/** Text of a number, with its exponent written out; null: it is none. */
+/** Expands the exponent of a number. null: the text is no number. */
 export function plainDecimal(written: string): Decimal | null {
   const match = WRITTEN.exec(written);
   if (match === null) return null;

@@ -4,7 +4,7 @@ import { decodeHex } from '../core/blob/hex.ts';
 import { parseBlockHash, parseTxId, parseVersionHash } from '../core/blob/ids.ts';
 import { malformedAnswer } from './errors.ts';
 
-/** Pieces that the answers of a node are made of. */
+/** Schemas of the values in a node's answers. */
 
 const hex64 = z.string().regex(/^[0-9a-fA-F]{64}$/, '64 hex characters are expected');
 
@@ -12,19 +12,19 @@ export const blockHash = hex64.transform(parseBlockHash);
 export const txId = hex64.transform(parseTxId);
 export const versionHash = hex64.transform(parseVersionHash);
 export const height = z.int().nonnegative();
-/** Seconds since 1970. */
+/** Unix seconds. */
 export const seconds = z.int().nonnegative();
 
 /**
- * Reads an answer by its schema.
- * @throws NodeError `node/malformed-answer`, naming the first field that is not as it must be.
+ * Decodes an answer by its schema.
+ * @throws NodeError `node/malformed-answer` with the first wrong field
  */
 export function decode<T>(schema: z.ZodType<T>, value: unknown, method: string): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const field = issue === undefined || issue.path.length === 0 ? 'its result' : issue.path.map(String).join('.');
-  throw malformedAnswer(`The answer to ${method} is not as it must be: ${field}: ${issue?.message ?? 'unknown'}.`, {
+  throw malformedAnswer(`The answer to ${method} is malformed: ${field}: ${issue?.message ?? 'unknown'}.`, {
     method,
     field,
   });

@@ -5,22 +5,24 @@ import { versionText } from './dialect-rules.ts';
 import { NodeError, NodeRpcError } from './errors.ts';
 import type { Dialect } from './method-table.ts';
 
-/** Asks one thing of the node, by the name that it has on the wire. */
+/** Calls a method of the node by its wire name. */
 export type AskByName = (method: string, params: readonly unknown[], signal: AbortSignal) => Promise<unknown>;
 
-/** Which release the node is of; finds out at the first question. */
+/** Detects the node's release at the first call. */
 export interface DialectFinder {
-  /** The dialect was stated: asking costs nothing. */
+  /** true when the caller stated the dialect. */
   readonly isGiven: boolean;
   release(signal: AbortSignal): Promise<NodeRelease>;
-  /** The node went away or said something odd: look again before the next answer. */
+  /** Marks the release as unknown, so that the next call detects it again. */
   doubt(): void;
 }
 
-/** A node can be upgraded between two calls without one of them failing: its version is asked again after this long. */
+/**
+ * Milliseconds after which the version is checked again: a node can be upgraded between two calls without a failed one.
+ */
 const BELIEVED_MS = 60_000;
 const networkInfo = z.object({ version: z.int().positive() });
-/** Called without its data it does nothing, but only a node of the specification knows it. */
+/** Method that only a node of the specification has. Without its data it has no effect. */
 const PROBE = 'svccreatenevmblob';
 
 export function givenDialect(dialect: Dialect): DialectFinder {
@@ -55,7 +57,7 @@ async function knowsProbe(ask: AskByName, signal: AbortSignal): Promise<boolean>
     await ask(PROBE, [], signal);
     return true;
   } catch (error) {
-    // 403: this user may not call it (rpcwhitelist), as with any name that such a node does not know.
+    // 403: this user may not call it (rpcwhitelist), which holds for unknown names too.
     if (error instanceof NodeError && error.code === 'node/unauthorized') return false;
     if (!(error instanceof NodeRpcError)) throw error;
     if (error.code === 'node/warming-up') throw error;
@@ -69,7 +71,7 @@ function dialectOf(version: number): Dialect {
   if (version >= 40_200) return 'syscoin-4.2';
   throw new NodeError(
     'node/unsupported-operation',
-    `This node is ${versionText(version)}: older than any known release.`,
+    `This node is ${versionText(version)}, which is older than any supported release.`,
     {
       details: { version },
       retryable: false,

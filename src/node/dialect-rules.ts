@@ -1,14 +1,14 @@
 import { invalidArgument, NodeError } from './errors.ts';
 import { DIALECTS, type Dialect, type Operation, type WireMethod, wireMethod } from './method-table.ts';
 
-/** What is known of the node that we speak to. */
+/** The release and dialect of a node. */
 export interface NodeRelease {
   readonly dialect: Dialect;
-  /** As `getnetworkinfo` has it: 50101 is 5.1.1. null: not asked, the dialect was given. */
+  /** Version from `getnetworkinfo`: 50101 is 5.1.1. null when the caller stated the dialect. */
   readonly version: number | null;
 }
 
-/** The spelling that every dialect with this operation uses; null where they differ. */
+/** The wire method that all dialects with this operation share; null when they differ. */
 export function commonSpelling(operation: Operation): WireMethod | null {
   const [first, ...others] = DIALECTS.map((dialect) => wireMethod(operation, dialect)).filter((wire) => wire !== null);
   return first !== undefined && others.every((wire) => wire === first) ? first : null;
@@ -28,8 +28,8 @@ export function unsupportedOperation(operation: Operation, release: NodeRelease)
 }
 
 /**
- * Parameters by position: what is left out in the middle is null, at the end it is not sent.
- * @throws NodeError `node/unsupported-operation` for a named value that this dialect does not take
+ * Parameters by position. A missing one in the middle becomes null; at the end it is left out.
+ * @throws NodeError `node/unsupported-operation` for a value that this dialect does not take
  */
 export function byPosition(
   operation: Operation,
@@ -58,7 +58,7 @@ export function unsupported(message: string, details: object, release: NodeRelea
   return new NodeError('node/unsupported-operation', message, {
     details: { ...details, dialect: release?.dialect ?? null, version: release?.version ?? null },
     retryable: false,
-    hint: 'Use a node of a release that has it; nothing was sent.',
+    hint: 'Use a node of a release that has the operation. Holdfast sent nothing.',
   });
 }
 
@@ -68,7 +68,7 @@ function described(release: NodeRelease | null): string {
   return version === null ? `this client speaks ${dialect}` : `this node is ${versionText(version)} (${dialect})`;
 }
 
-/** 50101 → 5.1.1 */
+/** Formats a version: 50101 as 5.1.1. */
 export function versionText(version: number): string {
   return `${Math.floor(version / 10_000)}.${Math.floor(version / 100) % 100}.${version % 100}`;
 }

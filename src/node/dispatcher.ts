@@ -3,22 +3,22 @@ import type { NodeEndpoint } from './endpoint.ts';
 import { invalidArgument } from './errors.ts';
 
 /**
- * Idle sockets are let go after this long. A node closes its own after 30 s or less, and a request that meets the
- * closing socket is reset.
+ * Milliseconds after which an idle socket closes. A node closes its own after 30 s or less, and resets a request on a
+ * closing socket.
  */
 const KEEP_ALIVE_MS = 4_000;
-/** What a server's own keep-alive hint may stretch that to. */
+/** Upper limit in milliseconds of a server's keep-alive hint. */
 const KEEP_ALIVE_MAX_MS = 15_000;
 
 export interface DispatcherOptions {
-  /** Sockets at most: a node has four RPC threads and a queue of sixteen calls. */
+  /** Most sockets. A node has four RPC threads and a queue of sixteen calls. */
   readonly connections: number;
   readonly connectTimeoutMs: number;
 }
 
 /**
- * One pool for one node. A proxy is used where the environment names one (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`, upper
- * or lower case); private certificate authorities come through Node itself (`NODE_EXTRA_CA_CERTS`).
+ * Creates a connection pool for one node. The environment may name a proxy (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`, in
+ * upper or lower case). Node itself reads private certificate authorities (`NODE_EXTRA_CA_CERTS`).
  */
 export function createDispatcher(endpoint: NodeEndpoint, options: DispatcherOptions): Dispatcher {
   const pool = {
@@ -36,9 +36,9 @@ function throughProxy(pool: EnvHttpProxyAgent.Options): Dispatcher {
   try {
     return new EnvHttpProxyAgent(pool);
   } catch {
-    // What it throws repeats the address, which may hold a password.
+    // The original error repeats the address, which may hold a password.
     throw invalidArgument(
-      'The proxy that the environment names is not a URL.',
+      'The proxy address in the environment is not a URL.',
       'HTTP_PROXY, HTTPS_PROXY',
       '(not shown)',
     );

@@ -6,18 +6,18 @@ export interface BasicCredentials {
   readonly password: string;
 }
 
-/** Where a node is. Holds no credentials: safe to show. */
+/** Address of a node, without credentials and safe to print. */
 export interface NodeEndpoint {
   readonly origin: string;
-  /** Path of the node's root without its last slash: '' or, behind a proxy, '/some/where'. */
+  /** Path of the node's root without a trailing slash: empty, or `/some/where` behind a proxy. */
   readonly basePath: string;
-  /** For people: origin and path. */
+  /** Origin and path, for people. */
   readonly name: string;
 }
 
 /**
- * Takes the credentials out of the address.
- * @throws NodeError `node/invalid-argument`; the message never repeats the address, which may hold a password.
+ * Splits an address into endpoint and credentials.
+ * @throws NodeError `node/invalid-argument`, without the address, which may hold a password
  */
 export function parseEndpoint(url: string | URL): { endpoint: NodeEndpoint; credentials: BasicCredentials | null } {
   const parsed = URL.parse(String(url));

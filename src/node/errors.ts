@@ -1,27 +1,28 @@
 import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
 
 /**
- * What a call to a node can end in, besides an answer and an abort (which throws the signal's own reason).
+ * Reasons why a call to a node fails. An abort throws the signal's own reason instead.
  *
- * | code | the call | a repetition can help |
+ * | code | the call | a retry can help |
  * |---|---|---|
- * | `node/unreachable` | never left: no route, refused, TLS | yes |
- * | `node/connection-lost` | may have been executed; no whole answer came | yes |
+ * | `node/unreachable` | was not sent: no route, refused, TLS | yes |
+ * | `node/connection-lost` | may have been executed; no complete answer arrived | yes |
  * | `node/timeout` | may have been executed; no answer in time | yes |
- * | `node/unauthorized` | 401 or 403 | no: credentials or `rpcallowip` |
+ * | `node/unauthorized` | 401 or 403 | no: fix credentials or `rpcallowip` |
  * | `node/busy` | 503: the work queue is full | yes |
  * | `node/warming-up` | -28 | yes |
  * | `node/rpc-error` | refused by the node with its own code (`NodeRpcError`) | no |
- * | `node/absent` | the node says it does not have that blob (`NodeRpcError`) | no |
- * | `node/method-not-found` | -32601: another release than thought (`NodeRpcError`) | no |
+ * | `node/absent` | the node says that it lacks the blob (`NodeRpcError`) | no |
+ * | `node/method-not-found` | -32601: an unexpected release (`NodeRpcError`) | no |
  * | `node/unknown-wallet` | -18, -19 (`NodeRpcError`) | no |
- * | `node/not-a-node` | HTML, an empty body, a redirect: something else listens there | no |
- * | `node/malformed-answer` | invalid or cut JSON, fields of a wrong type, data that is not hex | yes |
- * | `node/wrong-blob` | a blob of another size or version hash than the one asked for | yes |
- * | `node/body-too-large` | longer than that answer can be; cut off | no |
- * | `node/unsupported-operation` | not sent: the dialect lacks it | no |
- * | `node/invalid-argument` | not sent: breaks a rule that the message names | no |
- * | `node/submission-unknown` | sent, no answer, and looking did not show whether it arrived | look again |
+ * | `node/not-a-node` | HTML, an empty body, a redirect: another server listens there | no |
+ * | `node/malformed-answer` | invalid or truncated JSON, fields of a wrong type, data that is not hex | yes |
+ * | `node/wrong-blob` | a blob of another size or version hash than requested | yes |
+ * | `node/body-too-large` | the answer is longer than any valid one; cut off | no |
+ * | `node/unsupported-operation` | was not sent: the dialect lacks the operation | no |
+ * | `node/invalid-argument` | was not sent: breaks a rule that the message names | no |
+ * | `node/submission-unknown` | sent without an answer, and later look-ups did not show whether it arrived | look again
+ * |
  * | `node/closed` | the client was closed | no |
  */
 export type NodeErrorCode =
@@ -44,7 +45,7 @@ export type NodeErrorCode =
   | 'node/submission-unknown'
   | 'node/closed';
 
-/** Never carries credentials: not in the message, the details or the cause. */
+/** A failed call. Message, details and cause never contain credentials. */
 export class NodeError extends HoldfastError<NodeErrorCode> {}
 
 export interface RpcFacts extends ErrorFacts {
@@ -52,10 +53,10 @@ export interface RpcFacts extends ErrorFacts {
   readonly rpcMessage: string;
 }
 
-/** The node answered, with an error of its own. */
+/** The node answered with its own error. */
 export class NodeRpcError extends NodeError {
   readonly rpcCode: number;
-  /** The node's own words, cut at 500 characters. */
+  /** The node's own message, cut at 500 characters. */
   readonly rpcMessage: string;
 
   constructor(code: NodeErrorCode, message: string, facts: RpcFacts) {
@@ -65,14 +66,14 @@ export class NodeRpcError extends NodeError {
   }
 }
 
-/** `RPC_INVALID_ADDRESS_OR_KEY`: neither in the memory pool nor where the node looks. */
+/** `RPC_INVALID_ADDRESS_OR_KEY`: the transaction is neither in the mempool nor where the node searched. */
 export const RPC_NO_SUCH_TRANSACTION = -5;
 
 export function invalidArgument(rule: string, argument: string, value: unknown): NodeError {
   return new NodeError('node/invalid-argument', rule, {
     details: { argument, value },
     retryable: false,
-    hint: `Correct the argument ${argument}; nothing was sent.`,
+    hint: `Correct the argument ${argument}; Holdfast sent nothing.`,
   });
 }
 
@@ -80,7 +81,7 @@ export function malformedAnswer(what: string, details: Readonly<Record<string, u
   return new NodeError('node/malformed-answer', what, {
     details,
     retryable: true,
-    hint: 'The answer was cut or altered on its way, or this is not a node of a known release.',
+    hint: 'The answer was cut or altered on its way, or the server is not a node of a known release.',
     ...(cause === undefined ? {} : { cause }),
   });
 }

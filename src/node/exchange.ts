@@ -10,10 +10,10 @@ import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.
 import { type BatchedCall, encodeBatch, encodeCall } from './rpc-request.ts';
 import type { NodeTransport, TransportRequest } from './transport.ts';
 
-/** What one call of a batch ended in. */
+/** Result of one call in a batch. */
 export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: NodeError };
 
-/** Calls that are spelled already, sent and read. */
+/** Sends encoded calls and reads their answers. */
 export interface Exchange {
   one<T>(call: NodeCall<T>, spelled: BatchedCall, options: CallOptions): Promise<T>;
   batch<T>(calls: readonly NodeCall<T>[], spelled: readonly BatchedCall[], options: CallOptions): Promise<Settled<T>[]>;
@@ -51,7 +51,7 @@ export function createExchange(
       if (calls.length === 0) return [];
       if (calls.some(({ operation }) => METHOD_TABLE[operation].effect !== 'read')) {
         throw invalidArgument(
-          'A batch is of reads only: of submissions nobody could tell which arrived.',
+          'A batch may contain reads only: a lost batch of submissions would leave open which of them arrived.',
           'calls',
           null,
         );
@@ -65,7 +65,7 @@ export function createExchange(
           body,
           calls.some(({ carriesBlobs }) => carriesBlobs === true),
         );
-        // A node that is starting answers a batch with one error.
+        // A node that is starting answers a batch with one error object.
         if (!Array.isArray(value)) resultOf(readEnvelope(value), '', 'a batch');
         const answers = readBatch(value);
         return calls.map((call, index) => settled(call, String(index), spelled[index], answers, bytesOf));
@@ -111,7 +111,8 @@ function settled<T>(
 ): Settled<T> {
   try {
     const answer = answers.get(id);
-    if (answer === undefined) throw malformedAnswer('The batch came back without this answer, or with two.', { id });
+    if (answer === undefined)
+      throw malformedAnswer('The answer to the batch lacks this call, or has it twice.', { id });
     return { ok: true, value: finish(call, answer, id, spelled?.method ?? '', bytesOf) };
   } catch (error) {
     if (!(error instanceof NodeError)) throw error;

@@ -5,12 +5,12 @@ import { invalidArgument } from './errors.ts';
 export const ESTIMATE_MODES = ['unset', 'economical', 'conservative'] as const;
 export type EstimateMode = (typeof ESTIMATE_MODES)[number];
 
-/** Release 5 has no fee arguments for blobs; naming one there is an error. */
+/** Fee arguments. Release 5 has none for blobs and refuses them. */
 export interface FeeOptions {
-  /** Blocks, 1 to 1,008. Default: that of the wallet. */
+  /** Confirmation target in blocks, 1 to 1,008. Default: the wallet's. */
   readonly confTarget?: number;
   readonly estimateMode?: EstimateMode;
-  /** sat/vB, decimal. Default: the wallet estimates. */
+  /** Fee rate in sat/vB as decimal text. Default: the wallet's estimate. */
   readonly feeRate?: string;
 }
 
@@ -24,7 +24,7 @@ export function feeValues(fee: FeeOptions): { conf_target?: number; estimate_mod
   };
 }
 
-/** Callers without types write it in any case, as the specification allows in one place. */
+/** Callers without types may use any case, as the specification allows in one place. */
 export function checkedMode(mode: string): EstimateMode {
   const known = ESTIMATE_MODES.find((one) => one === mode.toLowerCase());
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-export type { WantedBlob } from './blob-answer.ts';
+export type { RequestedBlob } from './blob-answer.ts';
 export { type ClientOptions, createClient, type NodeClient } from './client.ts';
 export type { Decimal } from './decimal.ts';
 export { type NodeRelease, versionText } from './dialect-rules.ts';

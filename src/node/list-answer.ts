@@ -2,19 +2,19 @@ import { z } from 'zod';
 import type { TxId, VersionHash } from '../core/blob/ids.ts';
 import { decode, seconds, txId, versionHash } from './decode.ts';
 
-/** One entry of the node's cache, alike in all dialects. */
+/** One entry of the node's cache, in one format for all dialects. */
 export interface ListedEntry {
   readonly versionHash: VersionHash;
   readonly sizeBytes: number;
-  /** `mtp` of release 5, `mpt` of 4.4; null where the dialect does not tell. */
+  /** Field `mtp` of release 5 or `mpt` of 4.4; null when the dialect lacks it. */
   readonly medianTimeSeconds: number | null;
   readonly txid: TxId | null;
 }
 
-/** A page of the list, as far as it can be read. */
+/** The readable part of one page of the list. */
 export interface ReadablePage {
   readonly entries: readonly ListedEntry[];
-  /** Entries that are not as they must be: what they name is not known. */
+  /** Number of malformed entries, whose names are unknown. */
   readonly unreadable: number;
 }
 
@@ -37,14 +37,14 @@ const entry = z
     }),
   );
 
-/** @throws NodeError `node/malformed-answer` when one entry is not as it must be */
+/** @throws NodeError `node/malformed-answer` when any entry is malformed */
 export function readList(result: unknown): ListedEntry[] {
   return decode(z.array(entry), result, METHOD);
 }
 
 /**
- * Entry by entry: one that is damaged keeps nobody from the others.
- * @throws NodeError `node/malformed-answer` when it is no list
+ * Reads each entry by itself, so that a damaged one does not hide the others.
+ * @throws NodeError `node/malformed-answer` when the answer is no list
  */
 export function readListPage(result: unknown): ReadablePage {
   const read = decode(z.array(z.unknown()), result, METHOD).map((one) => entry.safeParse(one));

@@ -6,9 +6,9 @@ import {
   tooComplex,
 } from '../core/blob/bounded-json.ts';
 
-/** JSON whose numbers keep every digit: guids have 20, amounts 8 decimals, and a double has 15 to 17 in all. */
+/** JSON whose numbers keep every digit. Guids have 20 digits, amounts 8 decimals; a double has 15 to 17 digits. */
 
-// The ES declarations do not have raw JSON yet (Node has had it since release 22).
+// The ES declarations lack raw JSON, which Node has had since release 22.
 // biome-ignore lint/suspicious/noShadowRestrictedNames: it is the global JSON, declared with what it really has.
 declare const JSON: {
   parse(text: string): unknown;
@@ -16,33 +16,33 @@ declare const JSON: {
   rawJSON(text: string): object;
 };
 
-/** A number as it was written, where a JavaScript number would not give the same text back. */
+/** A number whose text a JavaScript number would not reproduce. */
 export class JsonNumber {
-  /** As in the JSON text: digits, sign, point, exponent. */
+  /** Text in the JSON source: digits, sign, point, exponent. */
   readonly source: string;
 
   constructor(source: string) {
     this.source = source;
   }
 
-  /** So that what was read can be written again, digit for digit. */
+  /** Writes the number with the same digits. */
   toJSON(): object {
     return rawNumber(this.source);
   }
 }
 
 /**
- * A number that a double may not hold: with point or exponent, of sixteen digits or more, or minus zero. Strings can look
- * like it as well; that only costs time.
+ * Matches a number that a double may not hold: with point or exponent, of sixteen digits or more, or minus zero. A
+ * match inside a string costs time only.
  */
 const DELICATE = /(?:^|[:,[\s])(?:-0|-?\d+[.eE]|-?\d{16})/;
-/** A text that is longer is not searched for them first: it is mostly one hex string, and has few numbers to look at. */
+/** Longer texts skip the search: they are mostly one hex string and have few numbers. */
 const SEARCHED_CHARS = 65_536;
 
 /**
- * Whole numbers that are exact become `number`, all others `JsonNumber`. Takes time in proportion to the text; a reviver
- * of `JSON.parse` takes seconds for a million numbers in one list.
- * @throws SyntaxError; RangeError when it is too deep or has too many tokens
+ * Parses JSON. Exact integers become `number`, all other numbers `JsonNumber`. Takes linear time; a reviver of
+ * `JSON.parse` takes seconds for a list of a million numbers.
+ * @throws SyntaxError; RangeError for too many levels or tokens
  */
 export function parseLossless(text: string): unknown {
   if (text.length <= SEARCHED_CHARS && !DELICATE.test(text)) return parseBoundedJson(text);
@@ -55,9 +55,9 @@ export function parseLossless(text: string): unknown {
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 const SPACE = /[ \t\n\r]*/y;
-/** No white space of JSON has a higher code. */
+/** Highest character code of white space in JSON. */
 const SPACE_CODE = 0x20;
-/** What a string in JSON has to be unescaped for, or may not have at all. */
+/** Matches characters of a JSON string that are escaped or forbidden. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids just these in strings.
 const SPECIAL = /[\\\u0000-\u001f]/;
 
@@ -90,7 +90,7 @@ class LosslessReader {
     }
   }
 
-  /** @throws SyntaxError when something follows */
+  /** @throws SyntaxError when text follows the value */
   end(): void {
     this.#space();
     if (this.#at < this.#text.length) throw this.#wrong();
@@ -118,7 +118,7 @@ class LosslessReader {
       members.push([name, this.value(depth + 1)]);
     } while (this.#next(','));
     if (!this.#next('}')) throw this.#wrong();
-    // Defines members, so that one called __proto__ is a member like any other.
+    // `fromEntries` defines members, so `__proto__` becomes an ordinary member.
     return Object.fromEntries(members);
   }
 
@@ -160,12 +160,12 @@ function numberOf(source: string): number | JsonNumber {
   return Number.isSafeInteger(value) && String(value) === source ? value : new JsonNumber(source);
 }
 
-/** What `writeLossless` puts down as a number with exactly these digits. */
+/** A value that `writeLossless` writes as a number with these digits. */
 export function rawNumber(source: string): object {
   return JSON.rawJSON(source);
 }
 
-/** Takes `rawNumber` values and `JsonNumber` anywhere. */
+/** Writes JSON, with `rawNumber` and `JsonNumber` values at any depth. */
 export function writeLossless(value: unknown): string {
   return JSON.stringify(value);
 }

@@ -1,34 +1,34 @@
 /**
- * The one typed definition of the service, shared by the client (which encodes by it) and the emulated node (which
- * validates and answers by it). Source: the interface specification and recordings of release 5.1.1.
+ * The one typed definition of the node's methods. The client encodes by it; the emulated node validates and answers by
+ * it. Source: the interface specification and recordings of release 5.1.1.
  */
 
 export const DIALECTS = ['svc', 'syscoin-4.2', 'syscoin-4.4', 'syscoin-5'] as const;
-/** `svc`: the specification. The others: release lines of a public node of that interface. */
+/** `svc`: the specification. The others: release lines of a public node with this interface. */
 export type Dialect = (typeof DIALECTS)[number];
 
-/** JSON types as the node names them in its own errors; `amount`: number or string. */
+/** JSON types as the node's errors name them; `amount`: number or string. */
 export type WireType = 'string' | 'number' | 'bool' | 'object' | 'array' | 'amount';
 
 export interface ParamSpec {
-  /** The name that named parameters and error messages use. */
+  /** Name of the parameter in calls by name and in error messages. */
   readonly name: string;
   readonly type: WireType;
   readonly optional?: true;
 }
 
-/** How one dialect spells an operation. */
+/** One dialect's form of an operation. */
 export interface WireMethod {
   readonly method: string;
   readonly params: readonly ParamSpec[];
 }
 
 export interface OperationSpec {
-  /** `read`: repeating it changes nothing. `submit`: it may have happened although no answer came. */
+  /** `read`: a repetition has no effect. `submit`: the call may have taken effect although no answer arrived. */
   readonly effect: 'read' | 'submit';
-  /** `wallet`: goes to `{base_url}/wallet/<name>` when a wallet is named. */
+  /** `wallet`: goes to `{base_url}/wallet/<name>` when the caller names a wallet. */
   readonly path: 'node' | 'wallet';
-  /** A dialect that is absent lacks the operation. */
+  /** The method in each dialect. A missing dialect lacks the operation. */
   readonly wire: Readonly<Partial<Record<Dialect, WireMethod>>>;
 }
 
@@ -62,19 +62,19 @@ const ASSET_SEND_MANY = [
   optional('estimate_mode', 'string'),
 ] as const;
 
-/** Spelled alike by every dialect. */
+/** An operation with the same form in every dialect. */
 function everywhere<const M extends string, const P extends readonly ParamSpec[]>(method: M, ...params: P) {
   const wire = { method, params } as const;
   return { svc: wire, 'syscoin-4.2': wire, 'syscoin-4.4': wire, 'syscoin-5': wire } as const;
 }
 
-/** Spelled alike by every dialect that has blobs. */
+/** An operation with the same form in every dialect with blobs. */
 function withBlobs<const M extends string, const P extends readonly ParamSpec[]>(method: M, params: P) {
   const wire = { method, params } as const;
   return { svc: wire, 'syscoin-4.4': wire, 'syscoin-5': wire } as const;
 }
 
-/** Spelled alike by every dialect that has assets. */
+/** An operation with the same form in every dialect with assets. */
 function withAssets<const M extends string, const P extends readonly ParamSpec[]>(method: M, params: P) {
   const wire = { method, params } as const;
   return { svc: wire, 'syscoin-4.2': wire } as const;
@@ -171,9 +171,9 @@ export const METHOD_TABLE = {
   uptime: { effect: 'read', path: 'node', wire: everywhere('uptime') },
 } as const satisfies Record<string, OperationSpec>;
 
-/** Our neutral name of an operation. */
+/** Holdfast's name of an operation, independent of the dialect. */
 export type Operation = keyof typeof METHOD_TABLE;
-/** What the dialect `D` takes for the operation `O`, by position. */
+/** Parameters of operation `O` in dialect `D`, by position. */
 export type ParamsOf<O extends Operation, D extends Dialect> = D extends keyof (typeof METHOD_TABLE)[O]['wire']
   ? (typeof METHOD_TABLE)[O]['wire'][D]
   : never;

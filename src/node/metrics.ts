@@ -1,19 +1,19 @@
 import type { MetricsRegistry } from '../core/observability/metrics.ts';
 import type { RpcBlobNode } from './rpc-blob-node.ts';
 
-/** Notes how long one call to a node took, and how it ended. */
+/** Records the duration and the outcome of one call to a node. */
 export type NodeCallWatch = (node: string, method: string, outcome: 'answered' | 'failed', seconds: number) => void;
 
 export function declareNodeMetrics(metrics: MetricsRegistry): NodeCallWatch {
   const duration = metrics.histogram({
     name: 'holdfast_node_call_duration_seconds',
-    help: 'Calls to each node by RPC method; a batch is one call. Calls that we gave up are not counted.',
+    help: 'Calls to each node by RPC method. A batch is one call. Calls that Holdfast aborted are not counted.',
     labels: ['node', 'method', 'outcome'],
   });
   return (node, method, outcome, seconds) => duration.observe({ node, method, outcome }, seconds);
 }
 
-/** The same node, each call of which is noted. */
+/** Wraps a node so that each call is recorded. */
 export function watchedNode(node: RpcBlobNode, watch: NodeCallWatch): RpcBlobNode {
   async function noted<T>(method: string, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     const begunMs = performance.now();

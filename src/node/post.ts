@@ -10,15 +10,15 @@ export interface HttpPost {
   readonly path: string;
   readonly body: string | Uint8Array;
   readonly authorization: string | null;
-  /** An answer longer than this is cut off. */
+  /** Length in bytes at which the answer is cut off. */
   readonly limitBytes: number;
-  /** From now to the answer's last byte. */
+  /** Milliseconds from now to the answer's last byte. */
   readonly timeoutMs: number;
-  /** From when it is sent to the first of the answer. */
+  /** Milliseconds from sending the request to the first byte of the answer. */
   readonly firstByteMs: number;
-  /** Longest silence in the middle of an answer. */
+  /** Longest pause in milliseconds inside an answer. */
   readonly silenceMs: number;
-  /** The connection ends with the answer: whoever asks again has another one. */
+  /** true: the connection closes after the answer, so the next request uses another one. */
   readonly closesConnection: boolean;
   readonly signal: AbortSignal;
 }
@@ -26,7 +26,7 @@ export interface HttpPost {
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
-  /** Valid only while the reader runs: the memory is used again. */
+  /** The answer's bytes, valid only while the reader runs; the memory is reused. */
   readonly body: Buffer;
 }
 
@@ -36,13 +36,13 @@ export interface PostTarget {
   readonly buffers: BodyBuffers;
 }
 
-/** A timer that is longer fires at once. */
+/** Longest delay of a timer in milliseconds; a longer one fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** For calls without a signal. */
+/** Signal of calls without one. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
 
-/** One HTTP exchange: `read` runs, synchronously, on the whole answer of any status. */
+/** Sends one HTTP request. `read` runs synchronously on the complete answer, whatever its status. */
 export function post<T>(to: PostTarget, request: HttpPost, read: (answer: HttpAnswer) => T): Promise<T> {
   if (request.signal.aborted) return Promise.reject(request.signal.reason);
   const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -64,7 +64,7 @@ export function post<T>(to: PostTarget, request: HttpPost, read: (answer: HttpAn
   return promise;
 }
 
-/** Ends once: by the answer, by an error, by the time limit or by the signal. */
+/** One request in progress. It ends once: by the answer, an error, the time limit or the signal. */
 class PendingPost implements Dispatcher.DispatchHandler {
   readonly #name: string;
   readonly #request: HttpPost;
@@ -100,7 +100,7 @@ class PendingPost implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     this.#phase = 'sent';
-    if (this.#settled) controller.abort(new Error('given up before it was sent'));
+    if (this.#settled) controller.abort(new Error('aborted before it was sent'));
   }
 
   onResponseStart(
@@ -143,7 +143,7 @@ class PendingPost implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends the call with this, and its connection if it has one. */
+  /** Rejects the call and closes its connection if there is one. */
   #giveUp(reason: unknown): void {
     if (!this.#settle()) return;
     this.#body.release();
@@ -169,7 +169,7 @@ class PendingPost implements Dispatcher.DispatchHandler {
 function tooLarge(name: string, bytes: number, limitBytes: number): NodeError {
   return new NodeError(
     'node/body-too-large',
-    `The node at ${name} answers with ${bytes} bytes or more, where at most ${limitBytes} can be right; cut off.`,
-    { details: { node: name, bytes, limitBytes }, retryable: false, hint: 'Something else than a node listens there.' },
+    `The node at ${name} answers with ${bytes} bytes or more; a valid answer has at most ${limitBytes}. Holdfast cut it off.`,
+    { details: { node: name, bytes, limitBytes }, retryable: false, hint: 'Another server than a node listens there.' },
   );
 }

@@ -3,19 +3,22 @@ import { parseLossless, writeLossless } from './lossless-json.ts';
 import { parseJson, readEnvelope } from './rpc-answer.ts';
 import { createTransport, type TransportOptions } from './transport.ts';
 
-/** What a node said, as it said it: every digit of its numbers. */
+/** The node's answer as JSON text, with every digit of its numbers. */
 export type RawReply = { readonly result: string } | { readonly code: number; readonly message: string };
 
-/** Read-only calls that are handed on for somebody else, undecoded. */
+/** Passes read-only calls of clients through to the node, undecoded. */
 export interface RawCalls {
-  /** @throws NodeError when the node does not answer; on abort the signal's reason. */
+  /** @throws NodeError when the node does not answer; the signal's reason on abort */
   call(method: string, params: string, signal: AbortSignal): Promise<RawReply>;
   close(): Promise<void>;
 }
 
 const TIMEOUT_MS = 30_000;
-const MOST_BYTES = 16 * 1_048_576;
-/** A guest on the node: so many at a time, and whoever comes then is told to come again. */
+const MAX_BYTES = 16 * 1_048_576;
+/**
+ * Concurrent calls of all clients together, so that they do not load the node. Further calls are refused with a retry
+ * hint.
+ */
 const AT_ONCE = 4;
 
 export function createRawCalls(options: TransportOptions): RawCalls {
@@ -31,7 +34,7 @@ export function createRawCalls(options: TransportOptions): RawCalls {
             effect: 'read',
             wallet: null,
             body: `{"jsonrpc":"1.0","id":"holdfast","method":${JSON.stringify(method)},"params":${params}}`,
-            limitBytes: MOST_BYTES,
+            limitBytes: MAX_BYTES,
             timeoutMs: TIMEOUT_MS,
             signal,
           },
@@ -49,7 +52,7 @@ export function createRawCalls(options: TransportOptions): RawCalls {
 }
 
 function busy(): NodeError {
-  return new NodeError('node/busy', `${AT_ONCE} calls are handed on already.`, {
+  return new NodeError('node/busy', `${AT_ONCE} passed-through calls are in progress already.`, {
     retryable: true,
     hint: 'Ask again in a moment, or ask a node.',
   });

@@ -4,18 +4,18 @@ import { NodeError } from './errors.ts';
 import type { NodeTransport, TransportRequest } from './transport.ts';
 
 export interface RetryPolicy {
-  /** Repetitions of a read at most, besides the immediate one after a reset. 0: none. */
+  /** Most retries of a read, besides the immediate one after a reset. 0: none. */
   readonly repetitions: number;
-  /** Before the first repetition; doubled before each further one, and spread by up to a quarter. */
+  /** Milliseconds before the first retry. Each further delay doubles, with up to a quarter of jitter. */
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
 }
 
-/** For callers with a loop of their own. */
+/** Policy for callers with their own retry loop. */
 export const NO_REPETITION: RetryPolicy = { repetitions: 0, firstDelayMs: 0, maxDelayMs: 0 };
 export const DEFAULT_RETRY: RetryPolicy = { repetitions: 2, firstDelayMs: 250, maxDelayMs: 5_000 };
 
-/** Milliseconds to wait before asking again; null: give up. `repeated`: how often it was asked again already. */
+/** Milliseconds until the next retry; null to give up. `repeated` counts the earlier retries. */
 export function delayBeforeRepetition(
   error: unknown,
   request: Pick<TransportRequest, 'effect' | 'signal'>,
@@ -25,7 +25,8 @@ export function delayBeforeRepetition(
   if (request.effect !== 'read' || request.signal.aborted || !(error instanceof NodeError)) return null;
   switch (error.code) {
     case 'node/connection-lost':
-      // The node closes idle sockets: a call that meets the closing one is reset before any answer, and only that.
+      // The node closes idle sockets. A call on a closing socket is reset before any answer; only that is retried at
+      // once.
       if (repeated === 0 && error.details['phase'] === 'sent') return 0;
       break;
     case 'node/unreachable':
@@ -39,7 +40,7 @@ export function delayBeforeRepetition(
   return backoffMs({ firstMs: policy.firstDelayMs, maxMs: policy.maxDelayMs }, repeated + 1);
 }
 
-/** Repeats reads, never submissions. The time limit of a call holds for each turn. */
+/** Retries reads, never submissions. The time limit holds for each attempt. */
 export function withReadRetries(transport: NodeTransport, policy: RetryPolicy): NodeTransport {
   return {
     name: transport.name,

@@ -1,7 +1,7 @@
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import { malformedAnswer, type NodeErrorCode, NodeRpcError } from './errors.ts';
 
-/** The parts of a JSON-RPC answer that count. */
+/** The parts of a JSON-RPC answer that Holdfast uses. */
 export interface RpcAnswer {
   readonly id: unknown;
   readonly result: unknown;
@@ -20,18 +20,18 @@ export function parseJson(text: string, parse: (text: string) => unknown = parse
 }
 
 function notJson(length: number, cause: unknown): Error {
-  // Not the node's way: whoever sends this means the parser.
+  // A node never sends such an answer; its purpose would be to exhaust the parser.
   if (cause instanceof RangeError) return malformedAnswer(`The answer is refused: ${cause.message}`, { length });
   const why =
     cause instanceof Error && /end|unterminated/i.test(cause.message) ? 'it ends in the middle' : 'invalid JSON';
-  // The parser's own message repeats pieces of the text; its text may hold anything.
+  // The parser's message repeats pieces of the text, which may hold anything.
   return malformedAnswer(`The answer is not JSON: ${why}.`, { length });
 }
 
 /** @throws NodeError `node/malformed-answer` */
 export function readEnvelope(value: unknown): RpcAnswer {
   if (!isObject(value) || !('result' in value || 'error' in value)) {
-    throw malformedAnswer('The answer is JSON, but not an answer to a call: it has neither result nor error.', {});
+    throw malformedAnswer('The answer is JSON, but no answer to a call: it has neither result nor error.', {});
   }
   return { id: value['id'], result: value['result'], error: readError(value['error']) };
 }
@@ -44,10 +44,10 @@ function readError(value: unknown): RpcAnswer['error'] {
   return { code, message: typeof message === 'string' ? message : '' };
 }
 
-/** @throws NodeRpcError when the node refused; NodeError `node/malformed-answer` when this answers another call. */
+/** @throws NodeRpcError when the node refused; NodeError `node/malformed-answer` for the answer to another call */
 export function resultOf(answer: RpcAnswer, id: string, method: string): unknown {
   if (answer.error !== null) throw rpcError(method, answer.error.code, answer.error.message);
-  if (answer.id !== id) throw malformedAnswer('The answer is that of another call: its id differs.', { method });
+  if (answer.id !== id) throw malformedAnswer('The answer belongs to another call: its id differs.', { method });
   return answer.result;
 }
 
@@ -69,29 +69,29 @@ export function rpcError(method: string, rpcCode: number, rpcMessage: string): N
   });
 }
 
-/** Codes as recorded from release 5.1.1, test/vectors/release-5.1.json. */
+/** Meaning of an error code, as recorded from release 5.1.1 (test/vectors/release-5.1.json). */
 function readingOf(method: string, rpcCode: number, rpcMessage: string): Reading {
   switch (rpcCode) {
     case -28:
-      return { code: 'node/warming-up', retryable: true, hint: 'The node is starting; it answers in a while.' };
+      return { code: 'node/warming-up', retryable: true, hint: 'The node is starting. Try again in a while.' };
     case -18:
-      return { code: 'node/unknown-wallet', retryable: false, hint: 'Name a wallet that is loaded in the node.' };
+      return { code: 'node/unknown-wallet', retryable: false, hint: 'Name a wallet that the node has loaded.' };
     case -19:
       return { code: 'node/unknown-wallet', retryable: false, hint: 'The node has several wallets loaded; name one.' };
     case -32601:
       return {
         code: 'node/method-not-found',
         retryable: false,
-        hint: 'The node is of a release without this operation.',
+        hint: 'Use a node of a release with this operation.',
       };
     case -32602:
-      // The same code also says "Could not parse blob data from transaction" and the like, which deny nothing.
+      // The same code has other messages, such as "Could not parse blob data from transaction", which deny nothing.
       if (method === 'getnevmblobdata' && rpcMessage.startsWith('Could not find blob information')) {
         return { code: 'node/absent', retryable: false, hint: 'Ask another node, or an archive.' };
       }
       break;
   }
-  return { code: 'node/rpc-error', retryable: false, hint: 'See the node’s own message.' };
+  return { code: 'node/rpc-error', retryable: false, hint: 'Read the node’s own message.' };
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { BlockHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { BatchedReads, type BatchWatch, batchAnswers } from './batched-reads.ts';
-import { type AnsweredBlob, blobOf, readBlobAnswer, type WantedBlob } from './blob-answer.ts';
+import { type AnsweredBlob, blobOf, type RequestedBlob, readBlobAnswer } from './blob-answer.ts';
 import { DataPages } from './data-pages.ts';
 import { blockHash, decode, height, seconds } from './decode.ts';
 import { unsupportedOperation } from './dialect-rules.ts';
@@ -15,41 +15,44 @@ import { type ChainCalls, chainCalls } from './rpc-chain-calls.ts';
 import { encodeCall } from './rpc-request.ts';
 import { createTransport, type NodeTransport, type TransportOptions } from './transport.ts';
 
-/** The tip of the branch that the node follows. */
+/** Tip of the node's active branch. */
 export interface NodeTip {
   readonly height: number;
   readonly hash: BlockHash;
   readonly medianTimeSeconds: number;
   readonly syncing: boolean;
-  /** `main`, `test`, `regtest`; null where the node does not say, which keeps nothing from being archived. */
+  /** `main`, `test`, `regtest`; null when the node does not report it. Archiving works without it. */
   readonly network: string | null;
 }
 
 export type BlobOutcome =
-  /** `mayBeCustom`: the dialect allows bytes that match neither hash (`svc`, where the operator says so). */
+  /** `mayBeCustom`: the dialect `svc`, stated by the operator, allows bytes that match neither hash. */
   | ({ readonly kind: 'bytes'; readonly mayBeCustom: boolean } & AnsweredBlob)
-  /** The node's own answer to this very call: it has not got it. */
+  /** The node's own answer to this call: it lacks the blob. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'failed'; readonly error: Error };
 
-/** What the archive asks of a node; has the form of its `BlobNode`. Works with every dialect that has blobs. */
+/** A node for the archive, an implementation of `BlobNode`. Works with every dialect that has blobs. */
 export interface RpcBlobNode extends ChainCalls {
   readonly name: string;
   genesisHash(signal: AbortSignal): Promise<BlockHash>;
   tip(signal: AbortSignal): Promise<NodeTip>;
   listBlobs(page: { count: number; from: number }, signal: AbortSignal): Promise<ReadablePage>;
-  fetchBlobs(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<BlobOutcome[]>;
+  fetchBlobs(wanted: readonly RequestedBlob[], signal: AbortSignal): Promise<BlobOutcome[]>;
   close(): Promise<void>;
 }
 
 const SMALL_ANSWER_BYTES = 256 * 1024;
-/** A list entry is about 200 bytes; 4.4 can give more entries than it was asked for. */
+/** Bytes reserved for a list entry of about 200 bytes; 4.4 can return more entries than requested. */
 const LIST_ENTRY_BYTES = 1_024;
-/** Everything in an answer to get besides the blob: fields, or an error with a help text. */
+/** Bytes of an answer to a get besides the blob: fields, or an error with a help text. */
 const GET_ENVELOPE_BYTES = 8_192;
-/** Headers may run a little ahead of blocks; by more than this the node is catching up. */
+/** Headers that a synchronised node may have ahead of its blocks. With more, the node is catching up. */
 const HEADERS_AHEAD = 6;
-/** A get takes 60 ms under the node's main lock, behind whatever else waits for it: silence for longer hangs. */
+/**
+ * Milliseconds until the first byte. A get takes 60 ms under the node's main lock, behind other calls; a longer silence
+ * is a hang.
+ */
 const FIRST_BYTE_MS = 15_000;
 const EACH_MORE_MS = 500;
 const GET = 'getnevmblobdata';
@@ -65,7 +68,7 @@ const chainInfo = z.object({
 });
 
 export interface BlobNodeOptions extends TransportOptions {
-  /** Of the dialects with blobs all are understood; one that has none is refused with a typed error. Default: `auto`. */
+  /** Dialect of the node. A dialect without blobs is refused with a typed error. Default: `auto`. */
   readonly dialect?: Dialect | 'auto';
   readonly onBatches?: BatchWatch;
 }
@@ -127,7 +130,7 @@ function overTransport(wire: Wire, dialect: Dialect | 'auto'): RpcBlobNode {
       return wanted.map((one): BlobOutcome => {
         const found = paged?.get(one.versionHash);
         const outcome = found === undefined ? asked[others.indexOf(one)] : { kind: 'bytes' as const, ...found };
-        if (outcome === undefined) throw malformedAnswer('The batch came back without this answer.', {});
+        if (outcome === undefined) throw malformedAnswer('The answer to the batch lacks this call.', {});
         return outcome.kind === 'bytes' ? { ...outcome, mayBeCustom } : outcome;
       });
     },
@@ -136,10 +139,10 @@ function overTransport(wire: Wire, dialect: Dialect | 'auto'): RpcBlobNode {
   };
 }
 
-async function fetchBlobs(wire: Wire, wanted: readonly WantedBlob[], signal: AbortSignal): Promise<BlobOutcome[]> {
+async function fetchBlobs(wire: Wire, wanted: readonly RequestedBlob[], signal: AbortSignal): Promise<BlobOutcome[]> {
   const [first] = wanted;
   if (first === undefined) return [];
-  // By itself it may be as large as any, whatever the list says of it.
+  // A single blob may have the largest size, whatever the list says.
   if (wanted.length === 1) return [await fetchAlone(wire, first, MAX_BLOB_BYTES, signal)];
   const sizes = wanted.map(({ sizeBytes }) => Math.min(sizeBytes, MAX_BLOB_BYTES));
   const request = {
@@ -167,7 +170,7 @@ async function fetchBlobs(wire: Wire, wanted: readonly WantedBlob[], signal: Abo
     try {
       return await fetchAlone(wire, one, sizes[place] ?? 0, signal);
     } catch (error) {
-      // Larger than listed: the others are not to wait for it.
+      // The blob is larger than listed; the others must not wait for it.
       if (error instanceof NodeError && error.code === 'node/body-too-large') return { kind: 'failed', error };
       throw error;
     }
@@ -176,13 +179,13 @@ async function fetchBlobs(wire: Wire, wanted: readonly WantedBlob[], signal: Abo
 
 async function fetchAlone(
   { transport, firstByteMs }: Wire,
-  one: WantedBlob,
+  one: RequestedBlob,
   sizeBytes: number,
   signal: AbortSignal,
 ): Promise<BlobOutcome> {
   const body = encodeCall('0', GET, [one.versionHash, true]);
   const bounds = { limitBytes: limitOf(sizeBytes), firstByteMs };
-  // What comes wrong twice came over two connections: something between may be to blame for one.
+  // A second attempt uses another connection, because a device on the first one may have corrupted the answer.
   const closesConnection = (one.attempts ?? 0) > 0;
   const request = { effect: 'read' as const, wallet: null, body, ...bounds, closesConnection, signal };
   return await transport.send(request, (answer) => {
@@ -197,7 +200,7 @@ function limitOf(sizeBytes: number): number {
   return sizeBytes * 2 + GET_ENVELOPE_BYTES;
 }
 
-/** @throws NodeRpcError what holds for the node as a whole, not for this one blob. */
+/** @throws NodeRpcError for an error that concerns the node as a whole, not this blob */
 function throwIfWhole(answer: RpcAnswer): void {
   try {
     resultOf(answer, '0', GET);

@@ -14,7 +14,7 @@ export interface NodeHeader {
   readonly previousHash: BlockHash | null;
   readonly timeSeconds: number;
   readonly medianTimeSeconds: number;
-  /** Members that never change, as the node spells them; what a release does not tell is undefined. */
+  /** Members that never change, under the node's names. A member that the release lacks is undefined. */
   readonly shown: ShownHeader;
 }
 
@@ -29,15 +29,15 @@ interface ShownHeader {
   readonly nTx?: number | undefined;
 }
 
-/** What following the chain asks of a node; has the form of the archive's `ChainNode`. The same in every dialect. */
+/** The node's calls for following the chain, an implementation of `ChainNode`. They are the same in every dialect. */
 export interface ChainCalls {
-  /** null: the branch that the node follows does not reach so high. */
+  /** Hash of the active block at a height. null: the active branch is shorter. */
   blockHashAt(height: number, signal: AbortSignal): Promise<BlockHash | null>;
-  /** The same of `count` heights from `first` on, as one batch where the node takes batches. */
+  /** Hashes of `count` heights from `first` on, in one batch when the node accepts batches. */
   blockHashesFrom(first: number, count: number, signal: AbortSignal): Promise<readonly (BlockHash | null)[]>;
   header(hash: BlockHash, signal: AbortSignal): Promise<NodeHeader>;
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array>;
-  /** Several, likewise as one batch; together no longer than one block may be, which the caller sees to. */
+  /** Several blocks in one batch. The caller keeps their total below the limit of one block. */
   rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]>;
   bestChainLock(signal: AbortSignal): Promise<{ readonly hash: BlockHash; readonly height: number } | null>;
   waitForNewBlock(waitMs: number, signal: AbortSignal): Promise<BlockHash>;
@@ -61,11 +61,11 @@ const header = z.object({
 const chainLock = z.object({ blockhash: blockHash, height });
 const tip = z.object({ hash: blockHash, height });
 
-/** `RPC_INVALID_PARAMETER`: "Block height out of range". */
+/** `RPC_INVALID_PARAMETER`, with the message "Block height out of range". */
 const OUT_OF_RANGE = -8;
-/** Said both by a network without ChainLocks and by a node that has not heard one yet. */
+/** Code of a network without ChainLocks, and of a node that has received none. */
 const RPC_INTERNAL_ERROR = -32603;
-/** A long poll is answered a little after its own time. */
+/** Milliseconds that the answer to a long poll may be late. */
 const WAIT_SLACK_MS = 15_000;
 
 export function chainCalls(transport: NodeTransport, batches: BatchedReads): ChainCalls {
@@ -117,7 +117,7 @@ export function chainCalls(transport: NodeTransport, batches: BatchedReads): Cha
       const read = (answer: RpcAnswer, id: string) => bytesOfHex(resultOf(answer, id, 'getblock'), 'getblock');
       return batches.ask(calls, request, eachIn(calls, read), (place) => {
         const hash = hashes[place];
-        if (hash === undefined) throw new RangeError(`there is no block ${place} among ${hashes.length}`);
+        if (hash === undefined) throw new RangeError(`the block ${place} of ${hashes.length} is missing`);
         return this.rawBlock(hash, signal);
       });
     },

@@ -1,6 +1,6 @@
 import { writeLossless } from './lossless-json.ts';
 
-/** One call in the form of JSON-RPC 1.0: parameters by position. */
+/** Encodes one call as JSON-RPC 1.0 with parameters by position. */
 export function encodeCall(id: string, method: string, params: readonly unknown[]): string {
   return writeLossless({ jsonrpc: '1.0', id, method, params });
 }
@@ -10,7 +10,7 @@ export interface BatchedCall {
   readonly params: readonly unknown[];
 }
 
-/** Several calls; the id of each is its index. */
+/** Encodes several calls; the id of each is its index. */
 export function encodeBatch(calls: readonly BatchedCall[]): string {
   return `[${calls.map(({ method, params }, index) => encodeCall(String(index), method, params)).join(',')}]`;
 }

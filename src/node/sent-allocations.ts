@@ -5,19 +5,19 @@ import type { Decimal } from './decimal.ts';
 import { decimal } from './decimal-field.ts';
 import { decode, txId } from './decode.ts';
 
-/** What one transaction sent of one token, all recipients together. */
+/** Units of one token that one transaction sent to all recipients. */
 export interface SentAllocation {
   readonly guid: bigint;
   readonly amount: Decimal;
-  /** Native coins sent with it; null where the node does not tell. */
+  /** Native coins sent with the token; null when the node does not report them. */
   readonly nativeAmount: Decimal | null;
 }
 
 export interface AssetSent {
   readonly txid: TxId;
-  /** How many tokens it sent, as the node counts them; null where the node does not tell. */
+  /** Number of tokens in the transaction, counted by the node; null when the node does not report it. */
   readonly allocationCount: number | null;
-  /** Empty where the node does not tell. */
+  /** Tokens of the transaction; empty when the node does not report them. */
   readonly allocations: readonly SentAllocation[];
 }
 

@@ -6,8 +6,8 @@ import type { BatchedCall } from './rpc-request.ts';
 type Spellable = Pick<NodeCall<unknown>, 'operation' | 'named'>;
 
 /**
- * Puts a call into the node's own words. The node is asked what it is only where dialects differ in them.
- * @throws NodeError `node/unsupported-operation`, before anything is sent
+ * Encodes a call for the node's dialect. Detects the dialect only when the encodings differ.
+ * @throws NodeError `node/unsupported-operation` before anything is sent
  */
 export async function spell(call: Spellable, finder: DialectFinder, signal: AbortSignal): Promise<BatchedCall> {
   const common = finder.isGiven || typeof call.named === 'function' ? null : commonSpelling(call.operation);

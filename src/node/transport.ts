@@ -7,49 +7,49 @@ import { refuseNonRpc } from './http-status.ts';
 import { type HttpAnswer, type HttpPost, post } from './post.ts';
 
 export interface NodeTimeouts {
-  /** Until a connection stands. Default 10,000. */
+  /** Milliseconds to establish a connection. Default 10,000. */
   readonly connectMs?: number;
-  /** From the call to the last byte of its answer. Default 60,000. */
+  /** Milliseconds from the call to the last byte of its answer. Default 60,000. */
   readonly callMs?: number;
-  /** Until a fetch of one blob begins to be answered; more blobs take longer. Default 15,000. */
+  /** Milliseconds until the first byte of a single blob; a batch gets more. Default 15,000. */
   readonly firstByteMs?: number;
-  /** Longest silence in the middle of an answer. Default 20,000. */
+  /** Longest pause in milliseconds inside an answer. Default 20,000. */
   readonly silenceMs?: number;
 }
 
 export interface TransportOptions {
-  /** Address of the node's RPC; may hold user and password. */
+  /** Address of the node's RPC server, which may hold user and password. */
   readonly url: string | URL;
-  /** Before those in the address. */
+  /** Credentials, which take precedence over those in the address. */
   readonly credentials?: BasicCredentials | { readonly cookieFile: string };
-  /** Sockets at most. Default 6. */
+  /** Most sockets. Default 6. */
   readonly connections?: number;
   readonly timeouts?: NodeTimeouts;
 }
 
 /** One call, or one batch of calls. */
 export interface TransportRequest {
-  /** `read`: may be sent again; `submit`: may have happened although no answer came. */
+  /** `read`: may be sent again. `submit`: may have taken effect although no answer arrived. */
   readonly effect: 'read' | 'submit';
-  /** Sent to `/wallet/<name>`; null: to the root. */
+  /** Wallet, for the path `/wallet/<name>`; null for the root. */
   readonly wallet: string | null;
   readonly body: string | Uint8Array;
   readonly limitBytes: number;
-  /** Default: that of the transport. */
+  /** Milliseconds. Default: the transport's limit. */
   readonly timeoutMs?: number;
-  /** Until the answer begins. Default: as long as the whole may take. */
+  /** Milliseconds until the first byte. Default: the limit of the whole call. */
   readonly firstByteMs?: number;
-  /** What came over this connection is doubted: the next request has another one. Default: false. */
+  /** true: the connection is suspect, and the next request uses another one. Default false. */
   readonly closesConnection?: boolean;
   readonly signal: AbortSignal;
 }
 
 export interface NodeTransport {
-  /** Origin and path, without credentials. */
+  /** Address without credentials. */
   readonly name: string;
   /**
-   * `read` runs on the body of an answer that can be JSON-RPC; the bytes are valid only while it runs.
-   * @throws NodeError; on abort the signal's reason.
+   * Sends a request. `read` runs on the body of an answer that can be JSON-RPC; the bytes are valid only while it runs.
+   * @throws NodeError; the signal's reason on abort
    */
   send<T>(request: TransportRequest, read: (body: Buffer) => T): Promise<T>;
   close(): Promise<void>;
@@ -59,7 +59,7 @@ const DEFAULT_CONNECTIONS = 6;
 const DEFAULT_CONNECT_MS = 10_000;
 export const DEFAULT_CALL_MS = 60_000;
 const DEFAULT_SILENCE_MS = 20_000;
-/** Memory for bodies that is kept between calls: that of six answers with the largest blob. */
+/** Bytes of memory kept between calls for bodies: six answers with the largest blob. */
 const KEPT_BODY_BYTES = 6 * 5 * 1024 * 1024;
 
 export function createTransport(options: TransportOptions): NodeTransport {
@@ -98,7 +98,8 @@ export function createTransport(options: TransportOptions): NodeTransport {
       try {
         return await once(request, read, authorization);
       } catch (error) {
-        // A 401 was not executed, so this is safe for a submission too: the node was restarted and has a new cookie.
+        // The node did not execute a call with 401, so even a submission may be sent again: the restarted node has a
+        // new cookie.
         if (!isUnauthorized(error) || !(await source.renew(authorization))) throw error;
         return await once(request, read, await source.current());
       }

@@ -38,7 +38,7 @@ import {
 import { createDevnode, type DevnodeOptions } from '../../src/devnode/index.ts';
 import { countCalls } from '../e2e/counted-gets.ts';
 
-/** A token that the emulated chain starts with. */
+/** A token of every new emulated chain. */
 const GUID = 18_446_744_073_709_551_615n;
 
 async function devnodeOf(dialect: Dialect, options: DevnodeOptions = {}, client: Partial<ClientOptions> = {}) {
@@ -52,8 +52,8 @@ async function devnodeOf(dialect: Dialect, options: DevnodeOptions = {}, client:
 
 const text = (word: string) => new TextEncoder().encode(word);
 
-describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found out by itself', (dialect) => {
-  test('are created, listed, got and mined', async () => {
+describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s with a detected dialect', (dialect) => {
+  test('blobs are created, listed, fetched and mined', async () => {
     const { devnode, client } = await devnodeOf(dialect);
     expect(await client.release()).toMatchObject({ dialect });
     const created = await createBlob(client, text('one'));
@@ -66,7 +66,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     expect(again).toMatchObject({ versionHash: created.versionHash, txid: null });
   });
 
-  test('are created under a version hash of one’s own', async () => {
+  test('a blob is created under the caller’s version hash', async () => {
     const { client } = await devnodeOf(dialect);
     const { versionHash } = await createBlob(client, text('two'));
     expect(await createRawBlob(client, versionHash, text('two'))).toMatchObject({ versionHash });
@@ -75,7 +75,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     else await expect(custom).rejects.toMatchObject({ code: 'node/invalid-argument' });
   });
 
-  test('come with the list where the dialect has that', async () => {
+  test('the list includes data in dialects that have it', async () => {
     const { client } = await devnodeOf(dialect);
     await createBlob(client, text('three'));
     const listed = listBlobsWithData(client);
@@ -83,13 +83,13 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     else expect(Buffer.from((await listed)[0]?.bytes ?? []).toString()).toBe('three');
   });
 
-  test('go through submitBlob to their ChainLock', async () => {
+  test('submitBlob follows a blob to its ChainLock', async () => {
     const { devnode, client } = await devnodeOf(dialect);
     const stages: string[] = [];
     const onProgress = (progress: SubmissionProgress) => {
       if (progress.kind !== 'stage') return;
       stages.push(progress.submission.stage);
-      // The lock follows a block behind.
+      // The ChainLock lags one block behind.
       if (progress.submission.stage !== 'sent') devnode.mine(2);
     };
     const ended = await submitBlob(client, text('four'), { until: 'chain-locked', pollMs: 5, onProgress });
@@ -97,7 +97,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     expect(stages[0]).toBe('sent');
   });
 
-  test('a node without a transaction index: the block is found among the blocks, each read once', async () => {
+  test('a node without a transaction index finds the block by reading each block once', async () => {
     const { devnode, client } = await devnodeOf(dialect, { transactionIndex: false });
     const block = countCalls(devnode, 'getblock');
     const onProgress = (progress: SubmissionProgress) => {
@@ -113,7 +113,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     expect(block.count).toBeLessThanOrEqual(dialect === 'svc' ? 6 : 0);
   });
 
-  test('a blob that somebody submits again is mined for both, and fetched by either transaction', async () => {
+  test('a blob that two clients submit is mined for both, and fetched by either transaction', async () => {
     const { devnode, client } = await devnodeOf(dialect);
     const onProgress = (progress: SubmissionProgress) => {
       if (progress.kind !== 'stage' || progress.submission.stage !== 'listed') return;
@@ -127,7 +127,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     expect(byOlder).toMatchObject({ versionHash: ended.versionHash, txid: ended.txid, bytes: text('twice') });
   });
 
-  test('are renewed by default: the node makes another transaction', async () => {
+  test('a resubmission makes another transaction by default', async () => {
     const { client } = await devnodeOf(dialect);
     const first = await createBlob(client, text('renewed'));
     const second = await createBlob(client, text('renewed'));
@@ -135,7 +135,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     expect(second.txid).not.toBe(first.txid);
   });
 
-  test('a dropped one is reported as dropped', async () => {
+  test('a dropped blob is reported as dropped', async () => {
     const { devnode, client } = await devnodeOf(dialect);
     const onProgress = (progress: SubmissionProgress) => {
       if (progress.kind === 'stage' && progress.submission.stage === 'listed') {
@@ -147,7 +147,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
     });
   });
 
-  test('are fetched by the archive’s node', async () => {
+  test('the archive’s node client fetches the blobs', async () => {
     const { devnode, credentials } = await devnodeOf(dialect, { seedRecordedBlobs: true });
     const node = createBlobNode({ url: devnode.url, credentials });
     onTestFinished(() => node.close());
@@ -161,7 +161,7 @@ describe.each(['svc', 'syscoin-4.4', 'syscoin-5'] as const)('blobs in %s, found 
 });
 
 describe.each(['svc', 'syscoin-4.2'] as const)('assets in %s', (dialect) => {
-  test('are told, counted and sent, every digit', async () => {
+  test('assets are described, counted and sent with every digit', async () => {
     const { devnode, client } = await devnodeOf(dialect, { wallets: ['a', 'b'] }, { wallet: 'a' });
     expect(await assetInfo(client, GUID)).toMatchObject({ guid: GUID, totalSupply: '12345678901.23', precision: 2 });
     const address = devnode.assets.addressOf('b');
@@ -185,7 +185,7 @@ describe.each([
   ['syscoin-5', 'assetInfo'],
   ['syscoin-4.2', 'createBlob'],
 ] as const)('%s', (dialect, operation) => {
-  test(`has no ${operation}, and nothing is sent`, async () => {
+  test(`the dialect lacks ${operation}, and the client sends nothing`, async () => {
     const { client } = await devnodeOf(dialect);
     const call = operation === 'assetInfo' ? assetInfo(client, 1n) : createBlob(client, text('x'));
     await expect(call).rejects.toMatchObject({ code: 'node/unsupported-operation' });
@@ -216,7 +216,7 @@ test('the node’s own calls agree with each other', async () => {
   expect(await uptime(client)).toBeGreaterThanOrEqual(0);
 });
 
-test('a node that goes away and comes back is used again', async () => {
+test('a client recovers when its node comes back', async () => {
   const { devnode, client } = await devnodeOf(
     'syscoin-5',
     {},

@@ -5,7 +5,7 @@ import { writeLossless } from '../../src/node/lossless-json.ts';
 import { fakeNode } from './fake-node.ts';
 import { bodyWithId, RECORDINGS, type Recording } from './recordings.ts';
 
-/** A call whose result comes out as it was read: what is tested is transport, status, envelope and numbers. */
+/** A call that returns its result undecoded, to test transport, status, envelope and numbers. */
 const asRead: NodeCall<unknown> = {
   operation: 'getBlockCount',
   named: {},
@@ -27,7 +27,7 @@ async function answered(recording: Recording): Promise<unknown> {
 
 const named = RECORDINGS.map((one, index) => [`${index} ${one.name}`, one] as const);
 
-test('all 97 exchanges are here', () => {
+test('the recording has all 97 exchanges', () => {
   expect(RECORDINGS).toHaveLength(97);
 });
 
@@ -44,7 +44,7 @@ test.each(named)('%s', async (_name, recording) => {
       rpcMessage: expect.stringContaining(message.slice(0, 400)),
     });
   } else if (answer !== null) {
-    // Digit for digit: 49.99993560 stays that.
+    // Every digit survives: 49.99993560 stays the same.
     expect(`{"result":${writeLossless(outcome)}`).toBe(body.slice(0, body.lastIndexOf(',"error":null')));
   } else {
     expect(outcome).toBeInstanceOf(NodeError);

@@ -19,7 +19,7 @@ async function failure(options: TransportOptions, signal = never): Promise<unkno
   );
 }
 
-/** A bare socket server: what an HTTP server would not let a test send. Gives its port. */
+/** Starts a bare socket server, which can send what an HTTP server cannot. Returns its port. */
 async function rawServer(talk: (write: (text: string) => void, close: () => void) => void): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -46,7 +46,7 @@ const html: Answering = (response) => {
   response.end(HTML);
 };
 
-describe('what is no answer of a node', () => {
+describe('a server that is no node', () => {
   const cases: [string, Answering, object][] = [
     ['HTML', html, { code: 'node/not-a-node', retryable: false }],
     ['an empty body', (response) => response.end(), { code: 'node/not-a-node' }],
@@ -105,7 +105,7 @@ describe('what is no answer of a node', () => {
     expect(error).toMatchObject({ hint: expect.stringMatching(/\w/) });
   });
 
-  test('a body that says it has 1 GiB is cut off before it comes', async () => {
+  test('a body announced with 1 GiB is cut off before it arrives', async () => {
     const error = await tipOf((response) => {
       response.writeHead(200, { 'content-length': 2 ** 30 });
       response.write('{');
@@ -113,7 +113,7 @@ describe('what is no answer of a node', () => {
     expect(error).toMatchObject({ code: 'node/body-too-large', details: { bytes: 2 ** 30 } });
   });
 
-  test('a body that never ends is cut off at the bound', async () => {
+  test('an endless body is cut off at the limit', async () => {
     const error = await tipOf((response) => {
       const piece = Buffer.alloc(64 * 1024, 0x20);
       const pour = () => {
@@ -125,12 +125,12 @@ describe('what is no answer of a node', () => {
     expect(error).toMatchObject({ code: 'node/body-too-large' });
   });
 
-  test('another protocol', async () => {
+  test('another protocol is reported as not HTTP', async () => {
     const port = await rawServer((write) => write('SSH-2.0-OpenSSH_9.9\r\n'));
     expect(await failure({ url: `http://127.0.0.1:${port}` })).toMatchObject({ code: 'node/not-a-node' });
   });
 
-  test('an answer that breaks off in the middle', async () => {
+  test('an answer that breaks off is reported as a lost connection', async () => {
     const port = await rawServer((write, close) => {
       write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"result":');
       close();
@@ -142,18 +142,18 @@ describe('what is no answer of a node', () => {
     });
   });
 
-  test('nobody listens', async () => {
+  test('a closed port is unreachable', async () => {
     expect(await failure({ url: 'http://127.0.0.1:1' })).toMatchObject({ code: 'node/unreachable', retryable: true });
   });
 
-  test('silence', async () => {
+  test('a silent server times out', async () => {
     const error = await tipOf(() => undefined, { timeouts: { callMs: 30 } });
     expect(error).toMatchObject({ code: 'node/timeout', retryable: true });
   });
 });
 
-describe('abort, timeout and failure are three outcomes', () => {
-  test('an abort throws the signal’s own reason, and lets the socket go', async () => {
+describe('abort, timeout and failure are distinct outcomes', () => {
+  test('an abort throws the signal’s own reason and closes the socket', async () => {
     const reason = new Error('enough');
     const abort = new AbortController();
     const closed = Promise.withResolvers<void>();
@@ -167,13 +167,13 @@ describe('abort, timeout and failure are three outcomes', () => {
     await closed.promise;
   });
 
-  test('a signal that is aborted already sends nothing', async () => {
+  test('an aborted signal sends nothing', async () => {
     const fake = await fakeNode((response) => response.end());
     expect(await failure({ url: fake.url }, AbortSignal.abort('no'))).toBe('no');
     expect(fake.seen).toEqual([]);
   });
 
-  test('a call after close', async () => {
+  test('a call after close is refused', async () => {
     const node = createBlobNode({ url: 'http://127.0.0.1:1' });
     await node.close();
     await expect(node.tip(never)).rejects.toMatchObject({ code: 'node/closed' });
@@ -182,7 +182,7 @@ describe('abort, timeout and failure are three outcomes', () => {
 
 describe('addresses', () => {
   test.each(['', 'localhost:8370', 'ftp://host/', 'http://u:secret@', 'http://h/?a=1', 'http://u:%zz@h/'])(
-    '%j is refused without being repeated',
+    '%j is refused, and the message leaves it out',
     (url) => {
       const made = () => createBlobNode({ url });
       expect(made).toThrow(NodeError);
@@ -190,7 +190,7 @@ describe('addresses', () => {
     },
   );
 
-  test('credentials in the address are sent, and shown nowhere', async () => {
+  test('credentials in the address are sent and shown nowhere', async () => {
     const fake = await fakeNode((response) => response.writeHead(401).end());
     const url = fake.url.replace('http://', 'http://al%40ice:s%3Acret@');
     const error = await failure({ url });
@@ -202,7 +202,7 @@ describe('addresses', () => {
     expect(createBlobNode({ url }).name).toBe(fake.url);
   });
 
-  test('a path before the node is kept', async () => {
+  test('the path in front of the node is kept', async () => {
     const fake = await fakeNode((response) => response.end());
     await failure({ url: `${fake.url}/some/where/` });
     expect(fake.seen[0]?.path).toBe('/some/where/');

@@ -15,7 +15,7 @@ const blobs = Array.from({ length: HEIGHTS }, (_, index) => {
   return { versionHash: parseVersionHash(hash('sha256', bytes)), sizeBytes: bytes.length, bytes };
 });
 
-/** What a node says to one call. */
+/** The node's result of one call. */
 function resultOf(method: unknown, params: unknown): unknown {
   const [first] = Array.isArray(params) ? params : [];
   if (method === 'getblockhash') return blockHash(Number(first));
@@ -36,11 +36,11 @@ function callsTo({ seen }: FakeNode): Calls {
   return { batches, alone: seen.length - batches };
 }
 
-/** A node that takes calls one by one, and answers a batch as the test says. */
+/** A node that answers single calls, and batches as the test says. */
 async function nodeThat(onBatch: OnBatch) {
   const told: (string | null)[] = [];
   let atOnce = 0;
-  let mostAtOnce = 0;
+  let maxAtOnce = 0;
   const fake = await fakeNode((response, seen) => {
     const parsed: unknown = JSON.parse(seen.body);
     if (Array.isArray(parsed)) {
@@ -49,7 +49,7 @@ async function nodeThat(onBatch: OnBatch) {
       return;
     }
     atOnce += 1;
-    mostAtOnce = Math.max(mostAtOnce, atOnce);
+    maxAtOnce = Math.max(maxAtOnce, atOnce);
     setImmediate(() => {
       atOnce -= 1;
       const { method, params } = callOf(seen);
@@ -59,7 +59,7 @@ async function nodeThat(onBatch: OnBatch) {
   const onBatches = (_name: string, refusal: Error | null) => told.push(refusal === null ? null : refusal.message);
   const node = createBlobNode({ url: fake.url, connections: 16, onBatches });
   onTestFinished(() => node.close());
-  return { fake, node, told, mostAtOnce: () => mostAtOnce };
+  return { fake, node, told, maxAtOnce: () => maxAtOnce };
 }
 
 const INVALID = JSON.stringify({ result: null, error: { code: -32600, message: 'Invalid Request' }, id: null });
@@ -84,7 +84,7 @@ const REFUSALS: readonly (readonly [how: string, onBatch: OnBatch])[] = [
   ],
 ];
 
-/** What could have other reasons as well. */
+/** Answers that can have another reason than a refusal of batches. */
 const BROKEN: readonly (readonly [how: string, onBatch: OnBatch])[] = [
   ['a closed connection', (response) => response.socket?.destroy()],
   ['a page of a proxy', html(502)],
@@ -92,9 +92,9 @@ const BROKEN: readonly (readonly [how: string, onBatch: OnBatch])[] = [
   ['half an answer', (response, answers) => json(response, 200, JSON.stringify(answers).slice(0, 40))],
 ];
 
-describe.each([...REFUSALS, ...BROKEN])('a node that meets a batch with %s', (_how, onBatch) => {
-  test('is asked call by call, and everything comes in its order', async () => {
-    const { node, mostAtOnce } = await nodeThat(onBatch);
+describe.each([...REFUSALS, ...BROKEN])('a node that answers a batch with %s', (_how, onBatch) => {
+  test('single calls replace the batch, and every result is in order', async () => {
+    const { node, maxAtOnce } = await nodeThat(onBatch);
     const hashes = await node.blockHashesFrom(10, HEIGHTS, signal);
     expect(hashes).toEqual(Array.from({ length: HEIGHTS }, (_, index) => blockHash(10 + index)));
     const raw = await node.rawBlocks([blockHash(1), blockHash(2)], signal);
@@ -103,18 +103,18 @@ describe.each([...REFUSALS, ...BROKEN])('a node that meets a batch with %s', (_h
     expect(outcomes.map((one) => one.kind === 'bytes' && Buffer.from(one.blob.bytes).toString('hex'))).toEqual(
       blobs.map(({ bytes }) => bytes.toString('hex')),
     );
-    expect(mostAtOnce()).toBeLessThanOrEqual(4);
+    expect(maxAtOnce()).toBeLessThanOrEqual(4);
   });
 });
 
-test.each(REFUSALS)('%s: one batch is enough to know, and it is told once', async (_how, onBatch) => {
+test.each(REFUSALS)('%s: one batch suffices as evidence, and one report is made', async (_how, onBatch) => {
   const { fake, node, told } = await nodeThat(onBatch);
   for (let turn = 0; turn < 3; turn += 1) await node.blockHashesFrom(1, HEIGHTS, signal);
   expect(callsTo(fake).batches).toBe(1);
   expect(told).toEqual([expect.stringMatching(/\w/)]);
 });
 
-test.each(BROKEN)('%s: once may be chance, a second time is not', async (_how, onBatch) => {
+test.each(BROKEN)('%s: the second failure counts as evidence, the first one does not', async (_how, onBatch) => {
   let good = 0;
   const { fake, node, told } = await nodeThat((response, answers, seen) => {
     good += 1;
@@ -130,10 +130,10 @@ test.each(BROKEN)('%s: once may be chance, a second time is not', async (_how, o
   expect(callsTo(fake).batches).toBe(batches);
 });
 
-describe('after an hour', () => {
+describe('an hour later', () => {
   afterEach(() => void vi.useRealTimers());
 
-  test('a batch is tried again, and taken where the node takes them by then', async () => {
+  test('a batch is sent again and accepted by a node that accepts batches by then', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     let takesThem = false;
     const { fake, node, told } = await nodeThat((response, answers) =>
@@ -156,7 +156,7 @@ describe('after an hour', () => {
   });
 });
 
-test('a node that is away or starting has refused nothing, and gets no calls in place of a batch', async () => {
+test('a node that is away or starting has refused nothing, and gets no single calls', async () => {
   const told: unknown[] = [];
   const fake = await fakeNode((response, seen) => {
     if (seen.body.startsWith('[')) json(response, 500, INVALID.replace('-32600', '-28'));
@@ -169,7 +169,7 @@ test('a node that is away or starting has refused nothing, and gets no calls in 
   expect(told).toEqual([]);
 });
 
-test('what fails alone as well is the fault of no batch, and one failure ends the others', async () => {
+test('a call that fails alone too is no evidence against batches, and one failure ends the others', async () => {
   const told: unknown[] = [];
   const fake = await fakeNode((response) => html(404)(response));
   const node = createBlobNode({ url: fake.url, onBatches: (_name, refusal) => told.push(refusal) });
@@ -179,7 +179,7 @@ test('what fails alone as well is the fault of no batch, and one failure ends th
   expect(told).toEqual([]);
 });
 
-test('a blob that is larger than listed fails alone, and the others come', async () => {
+test('a blob larger than listed fails alone, and the others arrive', async () => {
   const { node } = await nodeThat((response) => json(response, 400, INVALID));
   const large = Buffer.alloc(50_000, 9);
   const listedTooSmall = { versionHash: parseVersionHash(hash('sha256', large)), sizeBytes: 1, bytes: large };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { packagesOf } from '../loaded-packages.ts';
 
-test('holdfast/client loads what it needs for calls, and nothing else', () => {
+test('holdfast/client loads only the modules that calls need', () => {
   const packages = packagesOf(new URL('../../src/client.ts', import.meta.url));
   expect([...packages].filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
     '@noble/hashes/blake2.js',
@@ -14,7 +14,7 @@ test('holdfast/client loads what it needs for calls, and nothing else', () => {
   ]);
 });
 
-test('hex and verification run in a browser: nothing of Node in them', () => {
+test('hex and verification run in a browser without modules of Node', () => {
   for (const file of ['core/blob/hex.ts', 'verify/verified-blob.ts']) {
     const packages = packagesOf(new URL(`../../src/${file}`, import.meta.url));
     expect([...packages].filter((name) => name.startsWith('node:'))).toEqual([]);

@@ -37,7 +37,7 @@ async function clientThat(answer: Answering, options: Partial<ClientOptions> = {
   return { fake, client };
 }
 
-/** Answers as recorded, and holds the request against the recorded one, besides its id. */
+/** Answers as recorded, and compares the request with the recorded one, except for its id. */
 async function replaying(
   name: string,
   run: (client: NodeClient) => Promise<unknown>,
@@ -72,7 +72,7 @@ const BLOCK = parseBlockHash('174d222bbe4c9cf18c9ab50542503df77342acac134b5ef543
 const hello = new TextEncoder().encode('hello blob, first of its name');
 const wallet = { wallet: 'w' };
 
-describe('the recorded node understands and is understood', () => {
+describe('the recorded node accepts requests and its answers decode', () => {
   const cases: [string, (client: NodeClient) => Promise<unknown>, unknown][] = [
     [
       'node version',
@@ -138,7 +138,7 @@ describe('the recorded node understands and is understood', () => {
     else expect(outcome).toEqual({ value: expected });
   });
 
-  test('raw bytes: header, transaction, proof', async () => {
+  test('header, transaction and proof are raw bytes', async () => {
     const header = await replaying('block header hex', (client) => getRawBlockHeader(client, BLOCK));
     expect(header).toMatchObject({ value: { length: 80 } });
     expect(
@@ -169,7 +169,7 @@ describe('the recorded node understands and is understood', () => {
     expect(await replaying(name, run)).toMatchObject({ error: expected });
   });
 
-  test('an unknown wallet', async () => {
+  test('an unknown wallet is refused by name', async () => {
     const { fake, client } = await clientThat((response) => {
       response.writeHead(500).end(bodyWithId(recorded('create with unknown wallet'), 'holdfast'));
     });
@@ -178,7 +178,7 @@ describe('the recorded node understands and is understood', () => {
     expect(fake.seen[0]?.path).toBe('/wallet/nope');
   });
 
-  test('statistics of the cache', async () => {
+  test('statistics of the cache are decoded', async () => {
     const { client } = await clientThat((response) =>
       response.end(bodyWithId(recorded('list with stats'), 'holdfast')),
     );
@@ -186,7 +186,7 @@ describe('the recorded node understands and is understood', () => {
   });
 });
 
-test('a batch is one request; each call ends for itself', async () => {
+test('a batch is one request, and each call has its own result', async () => {
   const { fake, client } = await clientThat((response) => {
     const [count, absent, found]: unknown[] = JSON.parse(recorded('batch').response.body);
     response.end(JSON.stringify([withId(found, '2'), withId(count, '0'), withId(absent, '1')]));

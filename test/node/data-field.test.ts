@@ -6,7 +6,7 @@ import { readBlobAnswer } from '../../src/node/blob-answer.ts';
 import { cutDataFields, marker } from '../../src/node/data-field.ts';
 
 const hex = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes).toString('hex'));
-/** Texts that look like what is searched for, and what they could be taken for. */
+/** Strings that resemble the searched field or its neighbours. */
 const nasty = fc.oneof(
   fc.string(),
   fc.constantFrom('"data":"', 'data', '","data":"ab', '\\', '"', '@0', '@1', 'é"data":"€', '"data":"00"'),
@@ -23,7 +23,7 @@ const entry = fc.record({
 });
 
 describe('cutting data out of an answer', () => {
-  test('gives what strict parsing gives, whatever the answer is like', () => {
+  test('cutting and strict parsing give the same result for any answer', () => {
     fc.assert(
       fc.property(
         fc.array(entry, { maxLength: 5 }),
@@ -40,20 +40,20 @@ describe('cutting data out of an answer', () => {
     );
   });
 
-  test('leaves a small text, however large the data', () => {
+  test('the remaining text is small, however large the data is', () => {
     const body = Buffer.from(`{"result":{"datasize":3,"data":"${'ab'.repeat(100_000)}"},"id":"0"}`);
     const cut = cutDataFields(body, [200_000]);
     expect(cut.text).toBe(`{"result":{"datasize":3,"data":"${marker(0)}"},"id":"0"}`);
     expect(cut.fields).toEqual([{ start: 32, end: 200_032 }]);
   });
 
-  test.each([[], [4], [100_000]])('finds the end also when the length is not as expected: %j', (...expected) => {
+  test.each([[], [4], [100_000]])('the end of a value is found without the right length: %j', (...expected) => {
     const body = Buffer.from('{"data":"abcd12"}');
     expect(cutDataFields(body, expected).fields).toEqual([{ start: 9, end: 15 }]);
   });
 });
 
-/** Every `data` that is a string becomes its bytes, or the reason why not. */
+/** Replaces every string `data` by its bytes, or by the reason why it has none. */
 function resolved(value: unknown, bytesOf: (data: string) => Uint8Array): unknown {
   if (Array.isArray(value)) return value.map((one) => resolved(one, bytesOf));
   if (typeof value !== 'object' || value === null) return value;

@@ -22,13 +22,13 @@ async function nodesOf(dialect: Dialect) {
       made.set(devnode.submitBlob(bytes, { hashType: 'keccak256' }).versionHash, bytes);
     }
   };
-  /** As a thorough sweep reads the list: up to a page with nothing new. */
+  /** Lists pages until one has nothing new, as a thorough sweep does. */
   const sweep = async () => {
     const { entries } = await node.listBlobs({ count: 1_000, from: 0 }, NEVER);
     await node.listBlobs({ count: 1_000, from: entries.length }, NEVER);
     return [...new Map(entries.map((entry) => [entry.versionHash, entry])).values()];
   };
-  /** All of them, right; gives what the node was asked for that. */
+  /** Fetches and verifies the blobs. Returns the requests that the node received. */
   const fetchAll = async (wanted: Parameters<typeof node.fetchBlobs>[0]) => {
     const counted = counting(devnode);
     const outcomes = await node.fetchBlobs(wanted, NEVER);
@@ -47,7 +47,7 @@ function counting(devnode: Devnode) {
 }
 
 describe.each(['svc', 'syscoin-4.4'] as const)('pages with data in %s', (dialect) => {
-  test('stand for single gets, for what is in memory and what is in the store', async () => {
+  test('pages replace single gets, for entries in memory and in the store', async () => {
     const { devnode, submit, sweep, fetchAll } = await nodesOf(dialect);
     submit(20, 3_000);
     devnode.chain.cache.flush();
@@ -57,17 +57,17 @@ describe.each(['svc', 'syscoin-4.4'] as const)('pages with data in %s', (dialect
     const all = await fetchAll(listed);
     expect(all.gets).toBe(0);
     expect(all.lists).toBeLessThanOrEqual(2);
-    // In any order, and only some of them.
+    // The requests are in any order and skip some entries.
     const some = await fetchAll(listed.filter((_, index) => index % 3 === 0).toReversed());
     expect(some.gets).toBe(0);
     expect(some.lists).toBeLessThanOrEqual(3);
   });
 
-  test('a list that has moved: what its page does not bring is got by itself', async () => {
+  test('a blob that its page lacks, because the list has changed, is fetched alone', async () => {
     const { devnode, submit, sweep, fetchAll } = await nodesOf(dialect);
     submit(24, 500);
     const listed = await sweep();
-    // Now in another order.
+    // The flush changes the order.
     devnode.chain.cache.flush();
     submit(8, 500);
     const { gets } = await fetchAll(listed.slice(0, 12));
@@ -82,7 +82,7 @@ describe.each(['svc', 'syscoin-4.4'] as const)('pages with data in %s', (dialect
     { kind: 'half-json', bytes: 4_000 },
     { kind: 'huge-body', bytes: 64 * 1_048_576 },
     { kind: 'odd-hex' },
-  ] as const)('a node that gives none ($kind) is asked for single blobs, and for no page again', async (fault) => {
+  ] as const)('a node without pages ($kind) gets single gets and no further page', async (fault) => {
     const { devnode, submit, sweep, fetchAll } = await nodesOf(dialect);
     submit(8, 500);
     const listed = await sweep();
@@ -93,7 +93,7 @@ describe.each(['svc', 'syscoin-4.4'] as const)('pages with data in %s', (dialect
     if (fault.kind !== 'odd-hex') expect(await fetchAll(listed)).toEqual({ gets: 8, lists: 0 });
   });
 
-  test('what failed before is asked for alone', async () => {
+  test('a blob that failed before is fetched alone', async () => {
     const { submit, sweep, fetchAll } = await nodesOf(dialect);
     submit(3, 500);
     const [one] = await sweep();
@@ -108,7 +108,7 @@ test('release 5 is never asked for a page with data', async () => {
   expect(await fetchAll(await sweep())).toEqual({ gets: 12, lists: 0 });
 });
 
-test('a page is bounded by bytes, and brings little that nobody wants', async () => {
+test('a page is bounded by bytes and brings few unrequested ones', async () => {
   const asked: { body: string; limitBytes: number }[] = [];
   const transport: NodeTransport = {
     name: 'counts',
@@ -134,10 +134,10 @@ test('a page is bounded by bytes, and brings little that nobody wants', async ()
     await pages.fetch(wanted, 1_000, NEVER);
     return asked.map(({ body }) => body.replace(/.*"params":/, '').slice(0, 5));
   };
-  // 60,000 bytes more are cheaper than a call; two million are not. Nothing came: it is not asked for another.
+  // 60,000 more bytes are cheaper than a call; two million are not. The empty page is not requested again.
   expect(await pagesFor([0, 2])).toEqual(['[3,0,']);
   expect(await pagesFor([4, 2])).toEqual(['[1,2,']);
-  // More than 4 MiB are more than one page.
+  // More than 4 MiB do not fit into one page.
   expect(await pagesFor([5, 6, 7])).toEqual(['[2,5,']);
   expect(asked[0]?.limitBytes).toBeLessThan(11_000_000);
 });

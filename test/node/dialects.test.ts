@@ -25,7 +25,7 @@ const HASH = parseVersionHash('ab'.repeat(32));
 const INFO =
   '{"asset_guid":%,"symbol":"T","public_value":{"desc":"d"},"contract":"","notary_address":"","total_supply":0.10000000,"max_supply":92233720368.54775807,"updatecapability_flags":127,"precision":8}';
 
-/** A node that knows a dialect by its methods, at some version. */
+/** A node of some version with the methods of a dialect. */
 async function nodeOf(
   state: { version: number; methods: readonly string[] },
   answer: string,
@@ -52,7 +52,7 @@ async function nodeOf(
   return { fake, client, sent, params: () => paramsText(fake.seen.at(-1)) };
 }
 
-/** Parameters as they stood on the wire, every digit. */
+/** Parameters as text on the wire, with every digit. */
 function paramsText(seen: Seen | undefined): string {
   return /"params":(.*)\}$/s.exec(seen?.body ?? '')?.[1] ?? '';
 }
@@ -157,7 +157,7 @@ describe('positions and names on the wire', () => {
     expect(await wireOf(dialect, 'null', run)).toMatchObject({ method, params });
   });
 
-  test('a wallet is named in the path, of wallet operations only', async () => {
+  test('the path names a wallet for wallet operations only', async () => {
     const { fake, client } = await nodeOf({ version: 1, methods: [] }, '1', { dialect: 'svc', wallet: 'my wallet/é' });
     await createBlob(client, one).catch(() => undefined);
     await getBlockCount(client).catch(() => undefined);
@@ -165,7 +165,7 @@ describe('positions and names on the wire', () => {
   });
 });
 
-describe('one shape comes out', () => {
+describe('one format for all dialects', () => {
   test.each([
     ['svc', '18446744073709551615'],
     ['syscoin-4.2', '"18446744073709551615"'],
@@ -187,7 +187,7 @@ describe('one shape comes out', () => {
   test.each([
     ['svc', 'svc_amount', '7'],
     ['syscoin-4.2', 'sys_amount', '"7"'],
-  ] as const)('what was sent in %s', async (dialect, native, guid) => {
+  ] as const)('the result of a send in %s', async (dialect, native, guid) => {
     const answer = `{"txid":"${TXID}","assetallocations_sent_count":1,"assetallocations_sent":[{"asset_guid":${guid},"amount":1.10,"${native}":0.00000001}]}`;
     const { client } = await nodeOf({ version: 1, methods: ['assetallocationsend'] }, answer, { dialect });
     expect(await assetAllocationSend(client, { guid: 7n, address: ADDRESS, amount: '1.1' })).toEqual({
@@ -198,7 +198,7 @@ describe('one shape comes out', () => {
   });
 });
 
-describe('auto', () => {
+describe('detection of the dialect', () => {
   test.each([
     [50_101, ['syscoincreatenevmblob'], 'syscoin-5'],
     [40_403, ['syscoincreatenevmblob'], 'syscoin-4.4'],
@@ -211,13 +211,13 @@ describe('auto', () => {
     expect(fake.seen).toHaveLength(2);
   });
 
-  test('what all dialects spell alike is sent without asking', async () => {
+  test('a call with the same form in all dialects needs no detection', async () => {
     const { fake, client } = await nodeOf({ version: 50_101, methods: ['getblockcount'] }, '5');
     expect(await getBlockCount(client)).toBe(5);
     expect(fake.seen).toHaveLength(1);
   });
 
-  test('what the release lacks is refused before it is sent', async () => {
+  test('an operation that the release lacks is refused before it is sent', async () => {
     const { sent, client } = await nodeOf({ version: 50_101, methods: ['syscoincreatenevmblob'] }, 'null');
     const error = await assetInfo(client, 1n).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -241,7 +241,7 @@ describe('auto', () => {
     });
   });
 
-  test('a node that is upgraded while we run is noticed, and the call goes through', async () => {
+  test('an upgrade of the node between two calls is noticed, and the call succeeds', async () => {
     const state = { version: 40_403, methods: ['svccreatenevmblob'] };
     const { client } = await nodeOf(state, `{"versionhash":"${HASH}","txid":"${TXID}"}`);
     expect(await client.release()).toMatchObject({ dialect: 'svc' });
@@ -251,13 +251,13 @@ describe('auto', () => {
     expect(await client.release()).toEqual({ dialect: 'syscoin-5', version: 50_101 });
   });
 
-  test('an older release than any known says so', async () => {
+  test('a release older than any known one is refused by version', async () => {
     const { client } = await nodeOf({ version: 30_000, methods: [] }, 'null');
     await expect(client.release()).rejects.toMatchObject({ code: 'node/unsupported-operation' });
   });
 });
 
-describe('rules are checked before anything is sent', () => {
+describe('arguments are checked before anything is sent', () => {
   const send = { guid: 7n, address: ADDRESS, amount: '1' };
   const cases: [string, (client: NodeClient) => Promise<unknown>, RegExp][] = [
     ['an empty blob', (c) => createBlob(c, new Uint8Array(0)), /1 to 2097152 bytes; this one has 0/],

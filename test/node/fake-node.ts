@@ -11,15 +11,15 @@ export interface Seen {
 
 export interface FakeNode {
   readonly url: string;
-  /** Every request so far, oldest first. */
+  /** Requests so far, oldest first. */
   readonly seen: readonly Seen[];
-  /** Sockets accepted so far. */
+  /** Returns the number of accepted sockets. */
   connections(): number;
 }
 
 export type Answering = (response: ServerResponse, seen: Seen, request: IncomingMessage) => unknown;
 
-/** A real HTTP server for one test, which answers as that test says; it goes away with the test. */
+/** Starts a real HTTP server that answers as the test says. It ends with the test. */
 export async function fakeNode(answer: Answering): Promise<FakeNode> {
   const seen: Seen[] = [];
   let connections = 0;
@@ -58,7 +58,7 @@ function addressOf(address: AddressInfo | string | null): AddressInfo {
   return address;
 }
 
-/** As the node writes it: JSON and a line feed, with its length. */
+/** Answers as the node writes it: JSON and a line feed, with its length. */
 export function json(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
   response.end(body);
@@ -72,7 +72,7 @@ export function rpcError(response: ServerResponse, seen: Seen, code: number, mes
   json(response, 500, `${JSON.stringify({ result: null, error: { code, message }, id: idOf(seen) })}\n`);
 }
 
-/** The call in a request that is not a batch. */
+/** The single call of a request. */
 export function callOf(seen: Seen): { id: unknown; method: unknown; params: unknown } {
   const parsed: unknown = JSON.parse(seen.body);
   if (typeof parsed !== 'object' || parsed === null) throw new Error('That is no call.');

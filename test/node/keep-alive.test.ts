@@ -17,7 +17,7 @@ async function clientThat(answer: Answering, retry = NO_REPETITION) {
   return { fake, client };
 }
 
-/** Resets every connection at these requests, counted from 1. */
+/** Resets the connection at these requests, counted from 1. */
 function resetting(...at: number[]): Answering {
   let count = 0;
   return (response, seen, request) => {
@@ -27,15 +27,15 @@ function resetting(...at: number[]): Answering {
   };
 }
 
-describe('a connection that is reset before the answer', () => {
-  test('a read goes once more, at once', async () => {
+describe('a connection that resets before the answer', () => {
+  test('a read is sent again at once', async () => {
     const { fake, client } = await clientThat(resetting(2));
     expect(await getBlockCount(client)).toBe(7);
     expect(await getBlockCount(client)).toBe(7);
     expect(fake.seen).toHaveLength(3);
   });
 
-  test('and only once', async () => {
+  test('a read is retried at once only one time', async () => {
     const { fake, client } = await clientThat(resetting(1, 2));
     await expect(getBlockCount(client)).rejects.toMatchObject({ code: 'node/connection-lost' });
     expect(fake.seen).toHaveLength(2);
@@ -48,8 +48,8 @@ describe('a connection that is reset before the answer', () => {
   });
 });
 
-describe('reads are repeated as often as the policy says', () => {
-  test('while the node is busy', async () => {
+describe('retries of reads follow the policy', () => {
+  test('a read is retried while the node is busy', async () => {
     let count = 0;
     const { fake, client } = await clientThat((response, seen) => {
       count += 1;
@@ -60,19 +60,19 @@ describe('reads are repeated as often as the policy says', () => {
     expect(fake.seen).toHaveLength(3);
   });
 
-  test('and no oftener', async () => {
+  test('a read is retried no oftener than the policy says', async () => {
     const { fake, client } = await clientThat((response) => response.writeHead(503).end(), policy);
     await expect(getBlockCount(client)).rejects.toMatchObject({ code: 'node/busy' });
     expect(fake.seen).toHaveLength(3);
   });
 
-  test('what cannot heal is not', async () => {
+  test('a permanent failure is not retried', async () => {
     const { fake, client } = await clientThat((response) => response.writeHead(401).end(), policy);
     await expect(getBlockCount(client)).rejects.toMatchObject({ code: 'node/unauthorized' });
     expect(fake.seen).toHaveLength(1);
   });
 
-  test('an abort between two tries ends them', async () => {
+  test('an abort between two attempts ends them', async () => {
     const abort = new AbortController();
     const { client } = await clientThat(
       (response) => {
@@ -83,7 +83,7 @@ describe('reads are repeated as often as the policy says', () => {
     await expect(getBlockCount(client, { signal: abort.signal })).rejects.toBe('stop');
   });
 
-  test('the predicate: only reads, only what can pass by itself', () => {
+  test('delayBeforeRepetition retries reads with transient failures only', () => {
     const busy = new NodeError('node/busy', '', { retryable: true, hint: '' });
     const { signal } = new AbortController();
     expect(delayBeforeRepetition(busy, { effect: 'read', signal }, 0, policy)).toBeGreaterThan(0);
@@ -94,7 +94,7 @@ describe('reads are repeated as often as the policy says', () => {
   });
 });
 
-describe('a cookie file', () => {
+describe('the cookie file', () => {
   async function withCookie(text: string) {
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-cookie-'));
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -110,7 +110,7 @@ describe('a cookie file', () => {
     return { fake, client, path, accepted };
   }
 
-  test('is read again when the node was restarted and answers 401', async () => {
+  test('the cookie file is read again after a 401 of a restarted node', async () => {
     const { fake, client, path, accepted } = await withCookie('__cookie__:first');
     expect(await getBlockCount(client)).toBe(3);
     accepted.pair = '__cookie__:second';
@@ -119,7 +119,7 @@ describe('a cookie file', () => {
     expect(fake.seen).toHaveLength(3);
   });
 
-  test('that did not change leaves it at the 401', async () => {
+  test('an unchanged cookie file leaves the 401', async () => {
     const { fake, client, accepted } = await withCookie('__cookie__:first');
     accepted.pair = 'another:one';
     await expect(getBlockCount(client)).rejects.toMatchObject({ code: 'node/unauthorized' });
@@ -129,7 +129,7 @@ describe('a cookie file', () => {
   test.each([
     ['missing', '/nowhere/.cookie'],
     ['a folder', '/'],
-  ])('that is %s is an error that names it', async (_what, cookieFile) => {
+  ])('a cookie file that is %s is an error with its path', async (_what, cookieFile) => {
     const client = createClient({ url: 'http://127.0.0.1:1', credentials: { cookieFile } });
     onTestFinished(() => client.close());
     await expect(getBlockCount(client)).rejects.toMatchObject({
@@ -139,7 +139,7 @@ describe('a cookie file', () => {
   });
 });
 
-test('a proxy that the environment names is used', async () => {
+test('the proxy of the environment is used', async () => {
   const proxied: string[] = [];
   const proxy = createServer((request, response) => {
     proxied.push(request.url ?? '');
@@ -178,7 +178,7 @@ test('a proxy that the environment names is used', async () => {
   await expect(getBlockCount(direct)).rejects.toMatchObject({ code: 'node/unreachable' });
 });
 
-test('a proxy address that is none is refused without being repeated', () => {
+test('a malformed proxy address is refused, and the message leaves it out', () => {
   const before = { ...process.env };
   onTestFinished(() => {
     process.env = before;

@@ -22,7 +22,7 @@ const numberText = fc
   );
 
 describe('lossless JSON', () => {
-  test('any number comes out with the digits it went in with', () => {
+  test('any number keeps its digits', () => {
     fc.assert(
       fc.property(numberText, (text) => {
         expect(writeLossless(parseLossless(`{"a":[${text}]}`))).toBe(`{"a":[${text}]}`);
@@ -30,17 +30,17 @@ describe('lossless JSON', () => {
     );
   });
 
-  test('whole numbers that are exact are plain numbers; nothing else is', () => {
+  test('exact integers are plain numbers, and no other number is', () => {
     expect(parseLossless('[0, 126, -5, 9007199254740991]')).toEqual([0, 126, -5, 9_007_199_254_740_991]);
     for (const text of ['9007199254740992', '18446744073709551615', '1.0', '0.1', '1e3', '-0']) {
       expect(parseLossless(text)).toEqual(new JsonNumber(text));
     }
   });
 
-  test('all else is as JSON.parse has it', () => {
+  test('any other value equals the result of JSON.parse', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
-        // With a number that takes the exact way.
+        // The number 0.5 forces the exact parser.
         const text = JSON.stringify([0.5, value], null, 1);
         expect(JSON.parse(writeLossless(parseLossless(text)))).toEqual(JSON.parse(text));
       }),
@@ -48,7 +48,7 @@ describe('lossless JSON', () => {
   });
 });
 
-/** Texts of the largest answer that is read, made to cost the parser most. */
+/** Texts of the largest answer that cost the parser most. */
 const HOSTILE: readonly [string, string][] = [
   ['brackets alone', '['.repeat(15_000_000)],
   ['brackets in pairs', '['.repeat(7_500_000) + ']'.repeat(7_500_000)],
@@ -63,14 +63,14 @@ describe.each([
   ['lossless', parseLossless],
   ['plain', parseBoundedJson],
 ] as const)('hostile JSON, %s', (_name, parse) => {
-  test.each(HOSTILE)('%s is refused before it costs anything', (_what, text) => {
+  test.each(HOSTILE)('%s is refused before it costs time', (_what, text) => {
     const begun = process.cpuUsage();
     expect(() => parse(text)).toThrow(RangeError);
     const { user, system } = process.cpuUsage(begun);
     expect((user + system) / 1_000).toBeLessThan(2_000);
   });
 
-  test('a list of as many tokens as are allowed takes time in proportion', () => {
+  test('a list with the largest number of tokens takes linear time', () => {
     const items = `${'0.5,'.repeat(200_000)}0.5`;
     const begun = process.cpuUsage();
     expect(parse(`[${items}]`)).toHaveLength(200_001);
@@ -91,20 +91,20 @@ describe.each([
     ['[1.5,"a]', 'a string without its end'],
     ['[1.5,nul]', 'half a word'],
     ['[1.5,"\\x"]', 'an unknown escape'],
-  ])('%j is no JSON: %s', (text) => {
+  ])('%j is refused as JSON: %s', (text) => {
     expect(() => JSON.parse(text)).toThrow(SyntaxError);
     expect(() => parse(text)).toThrow(SyntaxError);
   });
 });
 
-test('a member called __proto__ is a member like any other', () => {
+test('a member named __proto__ is an ordinary member', () => {
   const value = parseLossless('{"a":1.5,"__proto__":{"b":2}}');
   expect(Object.keys(value ?? {})).toEqual(['a', '__proto__']);
   expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
 });
 
 describe('guids', () => {
-  test('any of 64 bits is read from number and string, and written as each dialect has it', () => {
+  test('any 64-bit guid is read from number and string and written for each dialect', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (guid) => {
         expect(assetGuid.parse(parseLossless(`${guid}`))).toBe(guid);
@@ -129,7 +129,7 @@ describe('amounts', () => {
   const units = fc.bigInt({ min: 1n, max: 2n ** 63n - 1n });
   const plain = (value: bigint) => `${value / 100_000_000n}.${String(value % 100_000_000n).padStart(8, '0')}`;
 
-  test('any of 63 bits in units of 10⁻⁸ is taken as it is, and read back from number and string', () => {
+  test('any 63-bit amount of 10⁻⁸ units is accepted unchanged and read from number and string', () => {
     fc.assert(
       fc.property(units, (value) => {
         const text = plain(value);
@@ -140,7 +140,7 @@ describe('amounts', () => {
     );
   });
 
-  test('exponents are written out, and no value changes', () => {
+  test('exponents are expanded without a change of value', () => {
     fc.assert(
       fc.property(units, fc.integer({ min: -20, max: 20 }), (value, exponent) => {
         const written: string = decimal.parse(rawText(`${value}e${exponent}`));
@@ -170,11 +170,11 @@ describe('amounts', () => {
     '0.123456789',
     '92233720368.54775808',
     'NaN',
-  ])('%j is not sent', (text) => {
+  ])('%j is refused as an amount', (text) => {
     expect(() => parseAmount(text, 'amount')).toThrow(/amount/i);
   });
 
-  test.each(['', '-1', '1.2345', '1e3', 'high'])('fee rate %j is not sent', (text) => {
+  test.each(['', '-1', '1.2345', '1e3', 'high'])('the fee rate %j is refused', (text) => {
     expect(() => parseFeeRate(text)).toThrow(/fee rate/);
   });
 
@@ -187,7 +187,7 @@ function rawText(text: string): unknown {
   return parseLossless(text);
 }
 
-test('a raw number is written as it is', () => {
+test('a raw number is written unchanged', () => {
   expect(writeLossless({ a: rawNumber('18446744073709551615'), b: [rawNumber('0.10')] })).toBe(
     '{"a":18446744073709551615,"b":[0.10]}',
   );

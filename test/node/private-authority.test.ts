@@ -6,7 +6,10 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { describeWithOpenssl, privateAuthority } from '../servers/private-authority.ts';
 
-/** Asks in a process of its own: Node reads NODE_EXTRA_CA_CERTS at its start. Gives the answer or the error's code. */
+/**
+ * Asks in another process, because Node reads NODE_EXTRA_CA_CERTS at its start. Resolves to the answer or the error's
+ * code.
+ */
 async function askedWith(env: Record<string, string>, url: string): Promise<string> {
   const client = new URL('../../src/client.ts', import.meta.url).href;
   const program = `
@@ -21,7 +24,7 @@ async function askedWith(env: Record<string, string>, url: string): Promise<stri
 }
 
 describeWithOpenssl('a node behind a private certificate authority', () => {
-  test('is trusted by NODE_EXTRA_CA_CERTS, and not without', async () => {
+  test('a private authority is trusted only with NODE_EXTRA_CA_CERTS', async () => {
     const authority = privateAuthority();
     onTestFinished(() => authority.remove());
     const server = createServer({ cert: readFileSync(authority.certFile), key: readFileSync(authority.keyFile) });

@@ -36,9 +36,9 @@ const CHAIN = z
   })
   .parse(JSON.parse(gunzipSync(readFileSync(new URL('../vectors/chain-5.1.json.gz', import.meta.url))).toString()));
 
-/** The recorded answer; blobs of 1 MiB and more were recorded without data, which their labels give again. */
+/** The recorded answer. Blobs of 1 MiB and more were recorded without data, which their labels give. */
 function answerTo(method: unknown, params: unknown, id: unknown): { status: number; text: string } {
-  // How many entries statistics are asked with says nothing.
+  // The number of entries in a request for statistics has no effect.
   const key = JSON.stringify([method, params]).replace('[1,0,{"stats"', '[1000,0,{"stats"');
   const found = CHAIN.exchanges[key];
   if (found !== undefined) return { status: found.status, text: withId(found.text, id) };
@@ -86,7 +86,7 @@ async function recordedNode() {
 
 const { signal } = new AbortController();
 
-test.each([1, 4, 22])('all 22 contents of the recorded chain come out and verify, %i at a time', async (atOnce) => {
+test.each([1, 4, 22])('all 22 contents of the recorded chain arrive and verify, %i at a time', async (atOnce) => {
   const { client, node } = await recordedNode();
   const listed = await listBlobs(client, { count: 1_000 });
   expect(listed).toHaveLength(22);
@@ -100,7 +100,7 @@ test.each([1, 4, 22])('all 22 contents of the recorded chain come out and verify
   expect(verified.toSorted()).toEqual([...new Set(CHAIN.blobs.map(({ versionhash }) => versionhash))].toSorted());
 });
 
-test('a walk along the recorded chain agrees with itself', async () => {
+test('the headers and blocks of the recorded chain agree', async () => {
   const { client } = await recordedNode();
   expect(await client.release()).toEqual({ dialect: 'syscoin-5', version: 50_101 });
   expect(await getBlockCount(client)).toBe(CHAIN.range.to);
@@ -120,7 +120,7 @@ test('a walk along the recorded chain agrees with itself', async () => {
   expect(await getBestBlockHash(client)).toBe(previous);
 });
 
-test('every recorded transaction that was mined is read, and its proof names it', async () => {
+test('every recorded mined transaction is read, and its proof names it', async () => {
   const { client } = await recordedNode();
   const keys = Object.keys(CHAIN.exchanges).map((key) =>
     z.tuple([z.string(), z.array(z.unknown())]).parse(JSON.parse(key)),
@@ -129,7 +129,7 @@ test('every recorded transaction that was mined is read, and its proof names it'
   let verified = 0;
   for (const [, [ids, block]] of proved) {
     const txid = parseTxId(z.array(z.string()).parse(ids)[0] ?? '');
-    // The blob that lingers was recorded without naming a block.
+    // The blob of the dead branch was recorded without a block.
     if (block === undefined) continue;
     const blockHash = parseBlockHash(z.string().parse(block));
     expect(await getTransaction(client, txid, { blockHash })).toMatchObject({ txid, version: 137 });
@@ -145,7 +145,7 @@ test('every recorded transaction that was mined is read, and its proof names it'
   expect(verified).toBe(22);
 });
 
-test('statistics of the cache are those of the list', async () => {
+test('statistics of the cache equal those of the list', async () => {
   const { fake } = await recordedNode();
   const client = createClient({ url: fake.url, dialect: 'syscoin-5' });
   onTestFinished(() => client.close());

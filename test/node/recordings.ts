@@ -8,12 +8,12 @@ const recording = z.object({
 });
 export type Recording = z.infer<typeof recording>;
 
-/** Real exchanges with release 5.1.1; where they come from is told in the file's own neighbours in the shared notes. */
+/** Real exchanges with release 5.1.1. */
 export const RECORDINGS = read('release-5.1.json');
 
 /**
- * 34 more, recorded from release 5.1.1 in regtest: what `null` and nothing do in a submission, and what a look-up by
- * transaction answers once a blob was submitted again.
+ * Another 34 exchanges, recorded from release 5.1.1 in regtest: submissions with `null` and with missing parameters,
+ * and look-ups by transaction after a resubmission.
  */
 export const SUBMISSIONS = read('release-5.1-submissions.json');
 
@@ -27,7 +27,7 @@ export function recorded(name: string): Recording {
   return found;
 }
 
-/** The recorded answer under another id: what the node would have said to our call. */
+/** The recorded answer with the id of the current call. */
 export function bodyWithId(one: Recording, id: string): string {
   return one.response.body.replace(/"id":("[^"]*"|\d+|null)\}\s*$/, `"id":${JSON.stringify(id)}}\n`);
 }

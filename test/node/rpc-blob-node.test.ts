@@ -40,12 +40,12 @@ function batchCalls(seen: Seen): { id: string; hash: string }[] {
   return calls.map((call) => ({ id: String(call.id), hash: String(call.params[0]) }));
 }
 
-test('has the form that the archive asks for', () => {
+test('the node client implements the archive’s interface', () => {
   const asArchiveSees = (node: RpcBlobNode): BlobNode => node;
   expect(asArchiveSees).toBeTypeOf('function');
 });
 
-describe('one call at a time', () => {
+describe('single calls', () => {
   test('tip is one getblockchaininfo', async () => {
     const { fake, node } = await nodeThat((response, seen) =>
       json(response, 200, bodyWithId(recorded('chain info'), String(callOf(seen).id))),
@@ -62,7 +62,7 @@ describe('one call at a time', () => {
     expect(callOf(fake.seen[0] ?? { path: '', authorization: '', contentType: '', body: '' }).params).toEqual([]);
   });
 
-  test('lists entries of release 5, of 4.4 and of the specification in one shape', async () => {
+  test('list entries of release 5, of 4.4 and of the specification have one format', async () => {
     const { node } = await nodeThat((response, seen) =>
       result(response, seen, [
         { versionhash: HELLO.versionHash, mtp: 7, datasize: 29, txid: 'AB'.repeat(32) },
@@ -79,7 +79,7 @@ describe('one call at a time', () => {
     ]);
   });
 
-  test('entries of the list that are not as they must be are counted, and the others read', async () => {
+  test('malformed list entries are counted, and the others are read', async () => {
     const { node } = await nodeThat((response, seen) =>
       result(response, seen, [
         { versionhash: 'zz', datasize: 1 },
@@ -94,7 +94,7 @@ describe('one call at a time', () => {
     });
   });
 
-  test('fetches a recorded blob', async () => {
+  test('a recorded blob is fetched', async () => {
     const { node } = await nodeThat((response) =>
       json(response, 200, bodyWithId(recorded('get confirmed by version hash with data'), '0')),
     );
@@ -105,7 +105,7 @@ describe('one call at a time', () => {
     }
   });
 
-  test('what came wrong before is asked for over another connection each time', async () => {
+  test('a repeated fetch uses another connection each time', async () => {
     const blob = made('doubted', 64);
     const sockets = new Set<unknown>();
     const { node } = await nodeThat((response, seen, request) => {
@@ -118,18 +118,18 @@ describe('one call at a time', () => {
     expect(sockets.size).toBe(4);
   });
 
-  test.each([1, 1_024, 2_097_152])('fetches %i bytes, again and again, on sockets that are kept', async (sizeBytes) => {
+  test.each([1, 1_024, 2_097_152])('fetches of %i bytes reuse their sockets', async (sizeBytes) => {
     const one = made('a', sizeBytes);
     const { fake, node } = await nodeThat((response, seen) => result(response, seen, getResult(one)));
     for (let turn = 0; turn < 6; turn += 1) {
       const [outcome] = await node.fetchBlobs([one], never);
       expect(outcome?.kind === 'bytes' && Buffer.compare(outcome.blob.bytes, one.bytes)).toBe(0);
     }
-    // undici frees a socket just after the answer is read, so that two take turns.
+    // undici frees a socket just after the answer is read, so two sockets take turns.
     expect(fake.connections()).toBeLessThanOrEqual(2);
   });
 
-  test('takes upper case, blanks and other orders of fields: the strict way reads what the fast one cannot', async () => {
+  test('upper case, blanks and another order of fields are read by the strict parser', async () => {
     const one = made('b', 500);
     const hex = one.bytes.toString('hex').toUpperCase();
     const { node } = await nodeThat((response) =>
@@ -143,7 +143,7 @@ describe('one call at a time', () => {
     expect(outcome?.kind === 'bytes' && Buffer.compare(outcome.blob.bytes, one.bytes)).toBe(0);
   });
 
-  test('only the node’s own answer to this very call makes a blob absent', async () => {
+  test('only the node’s own answer to this call makes a blob absent', async () => {
     const { node } = await nodeThat((response) =>
       json(response, 500, bodyWithId(recorded('get unknown hash with data'), '0')),
     );
@@ -179,7 +179,7 @@ describe('one call at a time', () => {
     expect(await node.fetchBlobs([HELLO], never)).toMatchObject([{ kind: 'failed', error: { code } }]);
   });
 
-  test.each([0, 28, 1e12])('a blob that is listed with %i bytes and has 29 is given as it is', async (sizeBytes) => {
+  test.each([0, 28, 1e12])('a blob listed with %i bytes that has 29 is given with all of them', async (sizeBytes) => {
     const { node } = await nodeThat((response) =>
       json(response, 200, bodyWithId(recorded('get confirmed by version hash with data'), '0')),
     );
@@ -188,18 +188,18 @@ describe('one call at a time', () => {
     expect(outcome?.kind === 'bytes' && outcome.blob.bytes.length).toBe(29);
   });
 
-  test('a blob that is listed with 1 byte and has 2 MiB fits, when it is asked for alone', async () => {
+  test('a blob listed with 1 byte that has 2 MiB fits when it is fetched alone', async () => {
     const one = made('a', 2_097_152);
     const { node } = await nodeThat((response, seen) => result(response, seen, getResult(one)));
     expect(await node.fetchBlobs([{ ...one, sizeBytes: 1 }], never)).toMatchObject([{ kind: 'bytes' }]);
   });
 
-  test('a node that does not begin to answer is given up long before a call may take', async () => {
+  test('a silent node is given up long before the limit of the call', async () => {
     const { node } = await nodeThat(() => undefined, { timeouts: { firstByteMs: 30, callMs: 600_000 } });
     await expect(node.fetchBlobs([HELLO], never)).rejects.toMatchObject({ code: 'node/timeout' });
   });
 
-  test('data of another length than the node says is given with that doubt', async () => {
+  test('data of another length than the node says is given with a doubt', async () => {
     const { node } = await nodeThat((response, seen) =>
       result(response, seen, { versionhash: HELLO.versionHash, datasize: 29, data: 'ab'.repeat(28) }),
     );
@@ -209,7 +209,7 @@ describe('one call at a time', () => {
   });
 });
 
-test.each(['syscoin-4.2', 'syscoin-5'] as const)('a stated dialect is believed: %s', async (dialect) => {
+test.each(['syscoin-4.2', 'syscoin-5'] as const)('a stated dialect is not checked: %s', async (dialect) => {
   const fake = await fakeNode((response, seen) => result(response, seen, []));
   const node = createBlobNode({ url: fake.url, dialect });
   onTestFinished(() => node.close());
@@ -221,7 +221,7 @@ test.each(['syscoin-4.2', 'syscoin-5'] as const)('a stated dialect is believed: 
 describe('batches', () => {
   const blobs = [made('x', 1), made('y', 3_000), made('z', 100_000), made('w', 3_000)];
 
-  test('are matched by id, in whatever order the node answers', async () => {
+  test('batch answers are matched by id in any order', async () => {
     const { fake, node } = await nodeThat((response, seen) => {
       const answers = batchCalls(seen).map(({ id, hash: wanted }) => {
         const blob = blobs.find(({ versionHash }) => versionHash === wanted);
@@ -238,7 +238,7 @@ describe('batches', () => {
     expect(fake.seen).toHaveLength(1);
   });
 
-  test('one bad blob does not spoil the others', async () => {
+  test('a bad blob does not spoil the others', async () => {
     const { fake, node } = await nodeThat((response, seen) => {
       const [first, second, third] = batchCalls(seen);
       const message = `Could not find blob information for versionhash ${second?.hash}`;

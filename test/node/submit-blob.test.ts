@@ -17,7 +17,7 @@ interface Entry {
 }
 type Fate = 'answer' | 'lose the call' | 'lose the answer';
 
-/** A node with one blob at most. `story`: what its cache has at each look by version hash; the last one stays. */
+/** A node with at most one blob. `story` lists the cache's answers to successive look-ups; the last one stays. */
 async function nodeWith(setting: {
   story: readonly (Entry | null)[];
   fates?: readonly Fate[];
@@ -95,7 +95,7 @@ const mined = { txid: TXID, height: 5 };
 const locked = { txid: TXID, height: 5, chainlock: true };
 
 describe('submitBlob', () => {
-  test('goes through all stages, and says so', async () => {
+  test('submitBlob reports every stage', async () => {
     const { submit, stages } = await nodeWith({ story: [null, null, ours, ours, mined, mined, locked] });
     expect(await submit({ until: 'chain-locked' })).toEqual({
       stage: 'chain-locked',
@@ -107,20 +107,20 @@ describe('submitBlob', () => {
     expect(stages()).toEqual(['sent', 'listed', 'mined', 'chain-locked']);
   });
 
-  test('ends at the stage that was asked for', async () => {
+  test('submitBlob ends at the requested stage', async () => {
     const { submit, stages } = await nodeWith({ story: [null, ours, mined] });
     expect(await submit({ until: 'listed' })).toMatchObject({ stage: 'listed', txid: TXID });
     expect(stages()).toEqual(['sent', 'listed']);
   });
 
-  test('a resubmission counts as mined by its own transaction, not by the old one', async () => {
+  test('a resubmission is mined with its own transaction, not with the old one', async () => {
     const old = { txid: OLD_TXID, height: 3 };
     const { submit, state } = await nodeWith({ story: [old, old, old, old, mined] });
     expect(await submit({ until: 'mined' })).toMatchObject({ stage: 'mined', height: 5 });
     expect(state.looks).toBeGreaterThanOrEqual(5);
   });
 
-  test('what is accepted and never listed was dropped', async () => {
+  test('an accepted blob that is never listed was dropped', async () => {
     const { submit } = await nodeWith({ story: [null] });
     expect(await submit()).toEqual({
       stage: 'dropped',
@@ -130,7 +130,7 @@ describe('submitBlob', () => {
     });
   });
 
-  test('what vanishes before it is mined was dropped', async () => {
+  test('a blob that vanishes before it is mined was dropped', async () => {
     const { submit } = await nodeWith({ story: [null, ours, ours, null] });
     expect(await submit({ until: 'mined' })).toMatchObject({
       stage: 'dropped',
@@ -138,7 +138,7 @@ describe('submitBlob', () => {
     });
   });
 
-  test('what is listed on, and whose transaction is gone, was dropped', async () => {
+  test('a listed blob whose transaction is gone was dropped', async () => {
     const { submit } = await nodeWith({ story: [null, ours], adrift: true });
     expect(await submit({ until: 'mined' })).toMatchObject({
       stage: 'dropped',
@@ -146,13 +146,13 @@ describe('submitBlob', () => {
     });
   });
 
-  test('a reorganisation takes it back, and it waits again', async () => {
+  test('a reorganisation unmines the blob, and submitBlob waits again', async () => {
     const { submit, stages } = await nodeWith({ story: [null, mined, ours, mined, locked] });
     expect(await submit({ until: 'chain-locked' })).toMatchObject({ stage: 'chain-locked' });
     expect(stages()).toEqual(['sent', 'mined', 'unmined', 'mined', 'chain-locked']);
   });
 
-  test('is cancelled by its signal', async () => {
+  test('an abort cancels submitBlob', async () => {
     const abort = new AbortController();
     const { submit } = await nodeWith({ story: [null, ours] });
     const onProgress = (one: SubmissionProgress) => {
@@ -170,7 +170,7 @@ describe('after a lost connection', () => {
     expect(stages()).toEqual(['looking', 'sent', 'listed']);
   });
 
-  test('one that did not arrive is sent again, such that a late first one is not doubled', async () => {
+  test('a blob that did not arrive is sent again without risk of a second transaction', async () => {
     const { submit, state } = await nodeWith({ story: [null], fates: ['lose the call', 'answer'], afterCreate: ours });
     expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
     expect(state.createBodies.map((body) => callParams(body))).toEqual([
@@ -183,13 +183,13 @@ describe('after a lost connection', () => {
     }
   });
 
-  test('nobody can tell of a resubmission, so it is not repeated', async () => {
+  test('a resubmission with an unknown outcome is not repeated', async () => {
     const { submit, fake } = await nodeWith({ story: [{ txid: OLD_TXID, height: 3 }], fates: ['lose the answer'] });
     await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown', details: { versionHash: HASH } });
     expect(creates(fake.seen)).toBe(1);
   });
 
-  test('nor after a second loss', async () => {
+  test('a second lost answer ends the attempts', async () => {
     const { submit, fake } = await nodeWith({ story: [null], fates: ['lose the call', 'lose the call'] });
     await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown' });
     expect(creates(fake.seen)).toBe(2);

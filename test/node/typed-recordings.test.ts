@@ -36,15 +36,14 @@ import { fakeNode, json } from './fake-node.ts';
 import { bodyWithId, RECORDINGS, type Recording, SUBMISSIONS } from './recordings.ts';
 
 /**
- * Every recorded exchange is held against the typed operation that makes its request: what the operation sends is the
- * recorded request, and what it gives is what the recorded answer says. Where the operation says the same in other words,
- * refuses before it sends, or cannot say it at all, that is listed here with the reason; nothing else may differ.
+ * Compares every recorded exchange with the typed operation of its request: the operation sends the recorded request
+ * and returns the recorded result. Exceptions are listed here with their reasons; no other difference passes.
  */
 
 const DEFAULT_TRUE = 'overwrite_existing is always sent, and true where the caller says nothing';
 const DEFAULT_KECCAK = 'keccak is what every release takes when no hash type is sent';
 
-/** Other parameters than the recorded ones, with the reason. */
+/** Parameters that differ from the recorded ones, with the reason. */
 const OTHER_WORDS: Readonly<
   Record<string, { readonly why: string; readonly params: (recorded: unknown[]) => unknown }>
 > = {
@@ -88,7 +87,7 @@ const REFUSED_BEFORE_SENDING: Readonly<Record<string, string>> = {
   'create 2 MiB + 1': 'node/invalid-argument',
 };
 
-/** No typed argument says these: only the recorded answer is given, to a typed operation that is near. */
+/** Requests that no typed argument can express. A similar typed operation reads the recorded answer. */
 const NOT_SAYABLE: ReadonlySet<string> = new Set([
   'create with unknown hash type',
   'create odd hex',
@@ -132,11 +131,11 @@ const NOT_SAYABLE: ReadonlySet<string> = new Set([
   'help of get',
 ]);
 
-/** What the typed operation makes of an answer that nothing can be made of. */
+/** Errors of typed operations for answers that cannot be decoded. */
 const UNREADABLE: Readonly<Record<string, string>> = {
   // The middle of its data was not recorded.
   'get 2 MiB, data': 'node/malformed-answer',
-  // The raw form of that transaction was not recorded: the node of this test denies it, and nothing else proves it.
+  // The raw transaction was not recorded: this test's node denies it, and nothing else proves it.
   'by txid of the first of two in one block': 'node/wrong-blob',
 };
 
@@ -214,13 +213,13 @@ function typed(method: string, params: readonly unknown[]): Run {
   }
 }
 
-/** The two largest were not recorded whole: 2 MiB and one byte more, by how much of their hex is left out. */
+/** Bytes of the two largest blobs, which were recorded by length only: 2 MiB and one byte more. */
 function bytesIn(hex: string): Uint8Array {
   if (!hex.includes('elided')) return decodeHex(hex);
   return new Uint8Array(hex.includes('<4194123 ') ? MAX_BLOB_BYTES : MAX_BLOB_BYTES + 1);
 }
 
-/** What the recorded result says, in the words of the typed operation. */
+/** The recorded result in the format of the typed operation. */
 function said(method: string, params: readonly unknown[], result: unknown): unknown {
   const fields = z.record(z.string(), z.unknown());
   const or = (value: unknown) => value ?? null;
@@ -272,7 +271,7 @@ function said(method: string, params: readonly unknown[], result: unknown): unkn
         versionHash: one.versionhash,
         sizeBytes: one.datasize,
         medianTimeSeconds: one['mtp'],
-        // A look-up by transaction names that transaction, whose block is told.
+        // A look-up by transaction names that transaction, whose block is reported.
         txid: asked === one.versionhash ? one['txid'] : asked,
         blockHash: or(one['blockhash']),
         height: or(one['height']),
@@ -329,7 +328,7 @@ function said(method: string, params: readonly unknown[], result: unknown): unkn
   }
 }
 
-/** Raw forms of transactions, out of the recorded decoded ones. */
+/** Raw transactions, computed from the recorded decoded ones. */
 const RAW_FORMS: ReadonlyMap<string, string> = new Map(
   SUBMISSIONS.filter(({ name }) => name.startsWith('raw transaction of')).map(({ response }) => {
     const { txid, hex } = z
@@ -338,10 +337,10 @@ const RAW_FORMS: ReadonlyMap<string, string> = new Map(
     return [txid, hex] as const;
   }),
 );
-/** In the first recording the raw form of the older transaction is not there, nor is it asked for: the entry names it. */
+/** The first recording lacks the raw form of the older transaction, and needs none: the entry names the transaction. */
 const NO_SUCH = { result: null, error: { code: -5, message: 'No such transaction found in the provided block.' } };
 
-/** A node that gives the recorded answer to the first request, and the raw forms of transactions after that. */
+/** A node with the recorded answer to the first request, and raw transactions after that. */
 async function replaying(recording: Recording, method: string) {
   const fake = await fakeNode((response, seen) => {
     const call = JSON.parse(seen.body);
@@ -364,7 +363,7 @@ async function replaying(recording: Recording, method: string) {
 
 const ALL = [...RECORDINGS, ...SUBMISSIONS];
 
-test('all 97 and 34 exchanges are here, and every exception names one of them', () => {
+test('the recordings have all 97 and 34 exchanges, and every exception names one of them', () => {
   expect([RECORDINGS.length, SUBMISSIONS.length]).toEqual([97, 34]);
   const names = new Set(ALL.map(({ name }) => name));
   const exceptions = [OTHER_WORDS, REFUSED_BEFORE_SENDING, UNREADABLE].flatMap(Object.keys);
@@ -372,7 +371,7 @@ test('all 97 and 34 exchanges are here, and every exception names one of them', 
 });
 
 test.each(ALL.map((one, index) => [`${index} ${one.name}`, one] as const))(
-  'the typed operation says and reads what was recorded: %s',
+  'the typed operation matches the recording: %s',
   async (_title, recording) => {
     const { name } = recording;
     const call = request.safeParse(parsedOr(recording.request.body, null));
@@ -396,7 +395,7 @@ test.each(ALL.map((one, index) => [`${index} ${one.name}`, one] as const))(
   },
 );
 
-test('a look-up by an older transaction asks once more, for the raw form of that transaction in its block', async () => {
+test('a look-up by an older transaction also requests its raw form in its block', async () => {
   const recording = SUBMISSIONS.find(({ name }) => name === 'by the first txid when both are mined, with data');
   if (recording === undefined) throw new Error('It was recorded.');
   const { fake, client } = await replaying(recording, 'getnevmblobdata');
@@ -417,18 +416,21 @@ test.each([
   ['knows no such method', 404, '{"result":null,"error":{"code":-32601,"message":"Method not found"},"id":"holdfast"}'],
   ['does not let this user ask', 403, ''],
   ['gives something else', 200, '{"result":{},"error":null,"id":"holdfast"}'],
-])('a node that %s instead of the raw form is believed, as nothing contradicts it', async (_what, status, body) => {
-  const recording = SUBMISSIONS.find(({ name }) => name === 'by the first txid when both are mined');
-  const fake = await fakeNode((response, seen) => {
-    const call = request.parse(JSON.parse(seen.body));
-    if (call.method === 'getrawtransaction') return json(response, status, body);
-    return json(response, 200, recording === undefined ? '' : bodyWithId(recording, 'holdfast'));
-  });
-  const client = createClient({ url: fake.url, dialect: 'syscoin-5' });
-  onTestFinished(() => client.close());
-  const older = parseTxId('e2258f8e3be2f03e84cf8a73a797ab1013baf5cb4d7e7f8753de8fc9be4bd45e');
-  expect(await getBlobInfo(client, older)).toMatchObject({ sizeBytes: 8, height: 122 });
-});
+])(
+  'a node that %s instead of the raw form is believed, because nothing contradicts it',
+  async (_what, status, body) => {
+    const recording = SUBMISSIONS.find(({ name }) => name === 'by the first txid when both are mined');
+    const fake = await fakeNode((response, seen) => {
+      const call = request.parse(JSON.parse(seen.body));
+      if (call.method === 'getrawtransaction') return json(response, status, body);
+      return json(response, 200, recording === undefined ? '' : bodyWithId(recording, 'holdfast'));
+    });
+    const client = createClient({ url: fake.url, dialect: 'syscoin-5' });
+    onTestFinished(() => client.close());
+    const older = parseTxId('e2258f8e3be2f03e84cf8a73a797ab1013baf5cb4d7e7f8753de8fc9be4bd45e');
+    expect(await getBlobInfo(client, older)).toMatchObject({ sizeBytes: 8, height: 122 });
+  },
+);
 
 test('a transaction that carries other content than the answer names is refused', async () => {
   const recording = SUBMISSIONS.find(({ name }) => name === 'by the first txid when both are mined');
@@ -454,7 +456,7 @@ function expectTheAnswer(recording: Recording, method: string, params: readonly 
     const { code, message } = told.data.error;
     expect(outcome).toMatchObject({ rpcCode: code, rpcMessage: expect.stringContaining(message.slice(0, 400)) });
   } else if (NOT_SAYABLE.has(recording.name)) {
-    // A good answer to another question: read if it fits, refused by name if it does not, and never anything between.
+    // A valid answer to another request is either read or refused with a typed error.
     if (outcome instanceof NodeError) {
       const code = status === 401 ? 'node/unauthorized' : status >= 400 ? 'node/not-a-node' : 'node/malformed-answer';
       expect(outcome).toMatchObject({ code });
@@ -463,7 +465,7 @@ function expectTheAnswer(recording: Recording, method: string, params: readonly 
   else expect(outcome).toEqual(said(method, params, told.data?.result));
 }
 
-/** Any operation whose answer has the form of what was asked for, where its arguments do not matter. */
+/** Any operation with the same answer format; its arguments do not matter. */
 function near(method: string): Run {
   if (method === 'listnevmblobdata') return listBlobs;
   if (method === 'syscoincreatenevmblob') return (client) => createBlob(client, Uint8Array.of(1));

@@ -8,14 +8,14 @@ import { decode } from '../decode.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
 
 export interface AssetBalance {
-  /** Native coins held with the token. */
+  /** Native coins that carry the token. */
   readonly nativeAmount: Decimal;
   readonly assetAmount: Decimal;
 }
 
 const balance = z.object({ amount: decimal, asset_amount: decimal });
 
-/** `addresses`: left out, the balance is that of the whole wallet. */
+/** Balance of the whole wallet without `addresses`. */
 export function assetAllocationBalanceCall(guid: bigint, addresses?: readonly string[]): NodeCall<AssetBalance> {
   checkedGuid(guid);
   for (const address of addresses ?? []) checkAddress(address);
@@ -23,7 +23,7 @@ export function assetAllocationBalanceCall(guid: bigint, addresses?: readonly st
     operation: 'assetAllocationBalance',
     named: (release) => ({
       asset_guid: wireGuid(guid, release.dialect),
-      // As specified: a JSON array, in a string.
+      // The specification has a JSON array in a string here.
       addresses: addresses === undefined ? undefined : JSON.stringify(addresses),
     }),
     limitBytes: SMALL_ANSWER_BYTES,

@@ -12,7 +12,7 @@ export interface SendManyOptions extends ReplaceableOptions, Pick<FeeOptions, 'c
   readonly comment?: string;
 }
 
-/** As specified. */
+/** Most recipients of one transaction (specification). */
 export const MAX_RECIPIENTS = 250;
 
 export function assetAllocationSendManyCall(
@@ -47,7 +47,7 @@ export function assetAllocationSendManyCall(
       replaceable,
       comment: options.comment,
       conf_target: options.confTarget,
-      // Upper case here, and here alone, as specified.
+      // The specification has upper case in this call only.
       estimate_mode: options.estimateMode === undefined ? undefined : checkedMode(options.estimateMode).toUpperCase(),
     }),
     limitBytes: SMALL_ANSWER_BYTES,

@@ -8,16 +8,16 @@ import { type AssetSent, readSent } from '../sent-allocations.ts';
 export interface AssetAllocation {
   readonly guid: bigint;
   readonly address: string;
-  /** Decimal text, at most 8 decimals: `'1.5'`. */
+  /** Amount as decimal text with at most 8 decimals: `'1.5'`. */
   readonly amount: string;
-  /** Native coins to send with it, decimal text; `'0'`: none, as when it is left out. */
+  /** Native coins to send with the token, as decimal text. Default `'0'`: none. */
   readonly nativeAmount?: string;
 }
 
 export interface ReplaceableOptions {
-  /** May a transaction with a higher fee replace it (BIP 125)? Default: that of the wallet. */
+  /** Whether a transaction with a higher fee may replace this one (BIP 125). Default: the wallet's. */
   readonly replaceable?: boolean;
-  /** true: the fast confirmation is wanted, and so `replaceable` is sent as false. */
+  /** true requests the fast confirmation (Z-DAG), which sends `replaceable` as false. */
   readonly zdag?: boolean;
 }
 

@@ -8,18 +8,18 @@ import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-cal
 
 export interface AssetInfo {
   readonly guid: bigint;
-  /** Not unique; the guid is. */
+  /** Symbol, which is not unique; the guid is. */
   readonly symbol: string;
   readonly description: string | null;
-  /** May be empty. */
+  /** Contract address; may be empty. */
   readonly contract: string;
-  /** May be empty. */
+  /** Notary address; may be empty. */
   readonly notaryAddress: string;
   readonly totalSupply: Decimal;
   readonly maxSupply: Decimal;
-  /** Bits; what each means is not specified. */
+  /** Capability bits. The specification does not say what they mean. */
   readonly updateCapabilityFlags: number;
-  /** Decimals that the token has. */
+  /** Decimal places of the token. */
   readonly precision: number;
 }
 
@@ -58,7 +58,7 @@ export function assetInfoCall(guid: bigint): NodeCall<AssetInfo> {
   };
 }
 
-/** What is known of a token. Release line 4.2 and the specification only. */
+/** Describes a token. Available in release line 4.2 and the specification only. */
 export async function assetInfo(client: NodeClient, guid: bigint, options: CallOptions = {}): Promise<AssetInfo> {
   return client.run(assetInfoCall(guid), options);
 }

@@ -28,7 +28,7 @@ export function blockHashCall(at: number): NodeCall<BlockHash> {
   return simpleCall('getBlockHash', (result) => decode(blockHash, result, 'getBlockHash'), { height: at });
 }
 
-/** Of the branch that the node follows. */
+/** Hash of the active block at a height. */
 export async function getBlockHash(client: NodeClient, at: number, options: CallOptions = {}): Promise<BlockHash> {
   return client.run(blockHashCall(at), options);
 }
@@ -36,16 +36,16 @@ export async function getBlockHash(client: NodeClient, at: number, options: Call
 export interface BlockHeader {
   readonly hash: BlockHash;
   readonly height: number;
-  /** -1: not in the active branch. */
+  /** Confirmations; -1 for a block outside the active branch. */
   readonly confirmations: number;
-  /** As it is written in hex. */
+  /** Merkle root in hex, as RPC shows it. */
   readonly merkleRoot: string;
   readonly timeSeconds: number;
   readonly medianTimeSeconds: number;
   readonly previousHash: BlockHash | null;
   readonly nextHash: BlockHash | null;
   readonly transactionCount: number;
-  /** null: the node does not tell. */
+  /** null when the node does not report it. */
   readonly chainLocked: boolean | null;
 }
 
@@ -76,7 +76,7 @@ export async function getBlockHeader(
   return client.run(blockHeaderCall(hash), options);
 }
 
-/** As it is hashed: 80 bytes, and merge-mining data where there is any. */
+/** The header as it is hashed: 80 bytes, and merge-mining data if present. */
 export function rawBlockHeaderCall(hash: BlockHash): NodeCall<Uint8Array> {
   const named = { blockhash: hash, verbose: false };
   return simpleCall('getBlockHeader', (result) => bytesOfHex(result, 'getBlockHeader'), named);
@@ -104,7 +104,7 @@ export function blockCall(hash: BlockHash): NodeCall<Block> {
   return { ...simpleCall('getBlock', read, { blockhash: hash, verbosity: 1 }), limitBytes: LARGE_ANSWER_BYTES };
 }
 
-/** With the ids of its transactions. */
+/** A block with the ids of its transactions. */
 export async function getBlock(client: NodeClient, hash: BlockHash, options: CallOptions = {}): Promise<Block> {
   return client.run(blockCall(hash), options);
 }
@@ -114,7 +114,7 @@ export function rawBlockCall(hash: BlockHash): NodeCall<Uint8Array> {
   return { ...simpleCall('getBlock', read, { blockhash: hash, verbosity: 0 }), limitBytes: LARGE_ANSWER_BYTES };
 }
 
-/** Without the bytes of its blobs, which no block has. */
+/** A block in wire format. Blocks do not contain the bytes of blobs. */
 export async function getRawBlock(client: NodeClient, hash: BlockHash, options: CallOptions = {}): Promise<Uint8Array> {
   return client.run(rawBlockCall(hash), options);
 }

@@ -6,7 +6,7 @@ import { blockHash, decode, height, seconds } from '../decode.ts';
 import { versionText } from '../dialect-rules.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
 
-/** A call without parameters, or with these. */
+/** Builds a call with optional parameters. */
 export function simpleCall<T>(
   operation: NodeCall<T>['operation'],
   read: (result: unknown) => T,
@@ -16,9 +16,9 @@ export function simpleCall<T>(
 }
 
 export interface NetworkInfo {
-  /** 50101 */
+  /** Numeric version, such as 50101. */
   readonly version: number;
-  /** 5.1.1 */
+  /** Version as text, such as 5.1.1. */
   readonly release: string;
   readonly subversion: string;
   readonly connections: number;
@@ -38,7 +38,7 @@ export async function getNetworkInfo(client: NodeClient, options: CallOptions = 
 }
 
 export interface BlockchainInfo {
-  /** `main`, `test`, `regtest`… */
+  /** Network: `main`, `test`, `regtest`… */
   readonly chain: string;
   readonly height: number;
   readonly headers: number;
@@ -80,9 +80,9 @@ export async function getBlockchainInfo(client: NodeClient, options: CallOptions
 export interface ChainTip {
   readonly height: number;
   readonly hash: BlockHash;
-  /** `active`, `valid-fork`, `valid-headers`, `headers-only`, `invalid`, or what a later release adds. */
+  /** `active`, `valid-fork`, `valid-headers`, `headers-only`, `invalid`, or a word of a later release. */
   readonly status: string;
-  /** Blocks since it left the active branch. */
+  /** Blocks since the fork from the active branch. */
   readonly branchLength: number;
 }
 
@@ -101,14 +101,14 @@ export async function getChainTips(client: NodeClient, options: CallOptions = {}
 export interface BestChainLock {
   readonly height: number;
   readonly hash: BlockHash;
-  /** false: the node has not got that block. null: it does not tell. */
+  /** false: the node lacks the locked block. null: the node does not report it. */
   readonly knownBlock: boolean | null;
 }
 
 const chainLock = z.object({ blockhash: blockHash, height, known_block: z.boolean().optional() });
 const RPC_INTERNAL_ERROR = -32603;
 
-/** null: the network has none, or the node has not heard one yet; it says the same in both cases. */
+/** The best ChainLock. null: the network has none, or the node has received none; its answer is the same. */
 export function bestChainLockCall(): NodeCall<BestChainLock | null> {
   return {
     ...simpleCall<BestChainLock | null>('getBestChainLock', (result) => {
@@ -131,14 +131,14 @@ export interface NewBlock {
 
 const newBlock = z.object({ hash: blockHash, height });
 
-/** `waitMs` 0: as long as it takes, which the time limit of the call still bounds. */
+/** Waits for a new tip. `waitMs` 0: without limit, except for the time limit of the call. */
 export function waitForNewBlockCall(waitMs: number): NodeCall<NewBlock> {
   checkWholeNumber(waitMs, 'waitMs');
   const read = (result: unknown) => decode(newBlock, result, 'waitForNewBlock');
   return { ...simpleCall('waitForNewBlock', read, { timeout: waitMs }), waitsMs: waitMs };
 }
 
-/** The tip once it is a new one, or the old one after `waitMs`. Holds one of the node's few RPC threads. */
+/** Resolves to the new tip, or to the old one after `waitMs`. Occupies one of the node's few RPC threads. */
 export async function waitForNewBlock(
   client: NodeClient,
   waitMs: number,

@@ -8,17 +8,19 @@ import { type FeeOptions, feeValues } from '../fee.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
 
 export interface CreateBlobOptions extends FeeOptions {
-  /** false: a blob that the cache has is not sent again. Default true: it is, and stays six hours longer. */
+  /**
+   * false: a blob in the cache is not sent again. Default true: the node sends it again and keeps it six hours longer.
+   */
   readonly overwriteExisting?: boolean;
-  /** blake2s256 needs release 5.1. Default keccak256. */
+  /** Hash type of the version hash. blake2s256 needs release 5.1. Default keccak256. */
   readonly hashType?: HashType;
 }
 
 export interface CreatedBlob {
   readonly versionHash: VersionHash;
-  /** null: the cache had it, and `overwriteExisting` was false; no transaction was made. */
+  /** null: the cache had the blob and `overwriteExisting` was false, so the node made no transaction. */
   readonly txid: TxId | null;
-  /** How the wallet came by the fee, in the node's words. */
+  /** Origin of the wallet's fee, in the node's words. */
   readonly feeReason: string | null;
 }
 
@@ -30,7 +32,7 @@ export function createBlobCall(bytes: Uint8Array, options: CreateBlobOptions = {
     operation: 'createBlob',
     named: {
       data: encodeHex(bytes),
-      // Always sent: a node refuses null for it, and left out it is false there, whatever the node's help says.
+      // The value is always sent: a node refuses null, and treats a missing value as false, whatever its help says.
       overwrite_existing: options.overwriteExisting ?? true,
       hash_type: wireHashType(options.hashType),
       ...feeValues(options),
@@ -44,8 +46,11 @@ export function createBlobCall(bytes: Uint8Array, options: CreateBlobOptions = {
 }
 
 /**
- * Submits a blob. A success means accepted for now: use `submitBlob` to know that it was mined.
- * @throws NodeError; after `node/connection-lost` or `node/timeout` it may have arrived.
+ * Submits a blob. Success means that the node accepted it for now; `submitBlob` waits until it is mined.
+ * @throws NodeError. After `node/connection-lost` or `node/timeout` the blob may have arrived.
+ *
+ * @example
+ * const { versionHash, txid } = await createBlob(client, new TextEncoder().encode('hello'));
  */
 export async function createBlob(
   client: NodeClient,
@@ -55,7 +60,7 @@ export async function createBlob(
   return client.run(createBlobCall(bytes, options), options);
 }
 
-/** keccak is what every release takes when nothing is said. */
+/** Name of a hash type on the wire; keccak is the default of every release. */
 export function wireHashType(hashType: HashType | undefined): string | undefined {
   return hashType === 'blake2s256' ? 'blake2s' : undefined;
 }

@@ -12,9 +12,9 @@ import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-cal
 import { type CreatedBlob, wireHashType } from './create-blob.ts';
 
 export interface CreateRawBlobOptions extends FeeOptions {
-  /** With which hash the version hash was made. Default keccak256. */
+  /** Hash type of the version hash. Default keccak256. */
   readonly hashType?: HashType;
-  /** Default: noble, which takes 60 ms for 2 MiB. */
+  /** Hash functions. Default: noble, which takes 60 ms for 2 MiB. */
   readonly hasher?: BlobHasher;
 }
 
@@ -47,8 +47,8 @@ export function createRawBlobCall(
 }
 
 /**
- * Submits a blob under a version hash of the caller's. Custom commitments exist in the specification alone: known
- * releases answer success to one, and drop it later, so it is refused here.
+ * Submits a blob under the caller's version hash. The specification alone has custom commitments. Known releases answer
+ * success to one and drop it later, so this function refuses them.
  */
 export async function createRawBlob(
   client: NodeClient,
@@ -69,7 +69,7 @@ function refuseCustom(
   const hashType = options.hashType ?? 'keccak256';
   if (encodeHex(hashWith(options.hasher ?? nobleHasher, hashType, bytes)) === versionHash) return;
   throw invalidArgument(
-    `The version hash must be the ${hashType} of the data on this node; ${versionHash} is not.`,
+    `On this node the version hash must be the ${hashType} of the data; ${versionHash} is not.`,
     'versionHash',
     versionHash,
   );

@@ -11,22 +11,22 @@ import { malformedAnswer, NodeError, type NodeErrorCode, NodeRpcError, RPC_NO_SU
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
 import { rawTransactionCall } from './transactions.ts';
 
-/** What the cache knows of a blob. What a dialect does not tell is null. */
+/** The cache's entry of a blob. A value that the dialect lacks is null. */
 export interface BlobInfo {
   readonly versionHash: VersionHash;
   readonly sizeBytes: number;
-  /** Median time of the chain when it was last submitted, seconds. */
+  /** Median time of the chain at the last submission, in Unix seconds. */
   readonly medianTimeSeconds: number | null;
-  /** The transaction that was asked for; asked by version hash, the newest that is mined. */
+  /** The requested transaction; for a version hash, the newest mined transaction. */
   readonly txid: TxId | null;
-  /** The block of that transaction. null while it is not mined, too. */
+  /** Block of that transaction; null while it is unconfirmed. */
   readonly blockHash: BlockHash | null;
   readonly height: number | null;
   readonly chainLocked: boolean | null;
 }
 
 export interface BlobWithBytes extends BlobInfo {
-  /** As the node sent them: not checked against the version hash. */
+  /** Bytes as the node sent them, not verified against the version hash. */
   readonly bytes: Uint8Array;
 }
 
@@ -70,8 +70,11 @@ export function getBlobCall(id: VersionHash | TxId): NodeCall<BlobWithBytes> {
 }
 
 /**
- * A blob of the cache with its bytes, by version hash, or by the txid once it is mined.
- * @throws NodeError `node/absent` when the node says it has not got it
+ * Fetches a blob with its bytes, by version hash, or by the txid of a mined transaction.
+ * @throws NodeError `node/absent` when the node lacks the blob
+ *
+ * @example
+ * const { bytes } = await getBlob(client, parseVersionHash('ab'.repeat(32)));
  */
 export async function getBlob(
   client: NodeClient,
@@ -81,7 +84,9 @@ export async function getBlob(
   return client.run(getBlobCall(id), options);
 }
 
-/** The same without the bytes. It costs the node as much: 30 to 60 ms under its main lock. */
+/**
+ * Fetches the entry of a blob without its bytes. The cost for the node is the same: 30 to 60 ms under its main lock.
+ */
 export async function getBlobInfo(
   client: NodeClient,
   id: VersionHash | TxId,
@@ -102,7 +107,7 @@ function infoOf(answer: z.output<typeof entry>): BlobInfo {
   };
 }
 
-/** The node answered, and did not show the transaction: not allowed to, not able to, or without an index. */
+/** Answers that do not show the transaction: the call is forbidden or fails, or the node has no index. */
 const GIVES_NO_RAW_FORM: ReadonlySet<string> = new Set<NodeErrorCode>([
   'node/rpc-error',
   'node/method-not-found',
@@ -111,10 +116,10 @@ const GIVES_NO_RAW_FORM: ReadonlySet<string> = new Set<NodeErrorCode>([
 ]);
 
 /**
- * What was asked for, under the transaction that was asked for. Once a blob was submitted again, the node answers a
- * look-up by an older transaction with the block of that one and the id of the newest (recorded); some dialects name no
- * transaction. Whether the older transaction carries the content, only its raw form says.
- * @throws NodeError `node/wrong-blob` when the transaction does not carry it
+ * Checks that the answer belongs to the requested transaction. After a resubmission, a look-up by the older transaction
+ * answers that transaction's block with the newest txid (recorded); some dialects name no transaction. Only the raw
+ * transaction shows its content.
+ * @throws NodeError `node/wrong-blob` when the transaction carries other content
  */
 async function answering<T extends BlobInfo>(
   id: VersionHash | TxId,
@@ -129,7 +134,7 @@ async function answering<T extends BlobInfo>(
     if (carries(await ask(rawTransactionCall(txid, where)), txid, info.versionHash)) return { ...info, txid };
   } catch (error) {
     if (!(error instanceof NodeError) || !GIVES_NO_RAW_FORM.has(error.code)) throw error;
-    // Nothing contradicts the node then, unless it denies the transaction in the very block that it named for it.
+    // Nothing contradicts the node then, unless it denies the transaction in the block that it named itself.
     const isDenied = error instanceof NodeRpcError && error.rpcCode === RPC_NO_SUCH_TRANSACTION;
     if (!isDenied || (info.txid === null && info.blockHash === null)) return info;
   }

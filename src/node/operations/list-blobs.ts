@@ -11,33 +11,36 @@ import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-cal
 import { isObject } from '../rpc-answer.ts';
 
 export interface ListPage {
-  /** Entries at most; 0 means 10 to the node, as leaving it out does. Release 4.4 can give more. */
+  /** Most entries. 0 means 10, as does a missing value. Release 4.4 can return more. */
   readonly count?: number;
-  /** Entries to skip. The order is not stable between calls. */
+  /** Entries to skip. The order changes between calls. */
   readonly from?: number;
 }
 
 export interface ListedBlobWithBytes extends ListedEntry {
-  /** null where the node left the data out. */
+  /** Bytes; null when the node left the data out. */
   readonly bytes: Uint8Array | null;
 }
 
 const DEFAULT_COUNT = 10;
-/** An entry is about 200 bytes. */
+/** Bytes reserved for one entry of about 200 bytes. */
 const ENTRY_BYTES = 1_024;
 
 export function listBlobsCall(page: ListPage = {}): NodeCall<ListedEntry[]> {
-  // A number in front of another one, never null: not every release takes null for what is left out.
+  // The value before another one is a number: not every release accepts null for a missing value.
   const count = page.count ?? (page.from === undefined ? undefined : DEFAULT_COUNT);
   return { ...listing(page), named: { count, from: page.from }, decode: readList };
 }
 
-/** One page of the node's cache, mined or not, without data. */
+/** Lists one page of the node's cache, mined blobs or not, without data. */
 export async function listBlobs(client: NodeClient, options: ListPage & CallOptions = {}): Promise<ListedEntry[]> {
   return client.run(listBlobsCall(options), options);
 }
 
-/** Not in release 5, which would silently leave the data out. `maxBytes` bounds the blobs of the page, all together. */
+/**
+ * Lists a page with data. Release 5 would leave the data out without an error. `maxBytes` bounds the blobs of the page
+ * together.
+ */
 export function listBlobsWithDataCall(page: ListPage & { readonly maxBytes: number }): NodeCall<ListedBlobWithBytes[]> {
   const { limitBytes, operation } = listing(page);
   return {
@@ -105,7 +108,7 @@ export function cacheStatisticsCall(): NodeCall<CacheStatistics> {
   };
 }
 
-/** Release 5 only. */
+/** Statistics of the cache. Release 5 only. */
 export async function cacheStatistics(client: NodeClient, options: CallOptions = {}): Promise<CacheStatistics> {
   return client.run(cacheStatisticsCall(), options);
 }

@@ -9,22 +9,22 @@ import { type CallOptions, LARGE_ANSWER_BYTES, type NodeCall } from '../node-cal
 import { simpleCall } from './chain-info.ts';
 
 export interface InBlock {
-  /** Where to look. Left out, the node looks into its memory pool, and into its transaction index if it has one. */
+  /** Block to search. Without it, the node searches its mempool, and its transaction index if present. */
   readonly blockHash?: BlockHash;
 }
 
 export interface TransactionInfo {
   readonly txid: TxId;
   readonly version: number;
-  /** null: in the memory pool. */
+  /** Block of the transaction; null in the mempool. */
   readonly blockHash: BlockHash | null;
-  /** 0 with a block hash: in a block of a dead branch. */
+  /** Confirmations; 0 with a block hash for a block of a dead branch. */
   readonly confirmations: number;
   readonly outputs: readonly TransactionOutput[];
 }
 
 export interface TransactionOutput {
-  /** Native coins, every digit. */
+  /** Native coins with every digit. */
   readonly value: Decimal;
   readonly script: Uint8Array;
 }
@@ -55,7 +55,7 @@ export function transactionCall(id: TxId, where: InBlock = {}): NodeCall<Transac
   return { ...simpleCall('getRawTransaction', read, named), limitBytes: LARGE_ANSWER_BYTES };
 }
 
-/** `getrawtransaction`, decoded by the node. */
+/** Calls `getrawtransaction` with the node's decoding. */
 export async function getTransaction(
   client: NodeClient,
   id: TxId,
@@ -83,7 +83,7 @@ export function txOutProofCall(ids: readonly TxId[], where: InBlock = {}): NodeC
   return simpleCall('getTxOutProof', read, { txids: ids, blockhash: where.blockHash });
 }
 
-/** Header and Merkle branch. The node gives one against the header of a dead branch as well. */
+/** Header and Merkle branch. The node proves transactions of dead branches as well. */
 export async function getTxOutProof(
   client: NodeClient,
   ids: readonly TxId[],
@@ -99,7 +99,7 @@ export function verifyTxOutProofCall(proof: Uint8Array): NodeCall<TxId[]> {
   return simpleCall('verifyTxOutProof', read, { proof: encodeHex(proof) });
 }
 
-/** The transactions that the proof is of; empty when it is invalid. */
+/** Transactions that the proof contains; empty for an invalid proof. */
 export async function verifyTxOutProof(
   client: NodeClient,
   proof: Uint8Array,
@@ -120,9 +120,9 @@ export async function getRawMempool(client: NodeClient, options: CallOptions = {
 export interface MempoolInfo {
   readonly transactions: number;
   readonly bytes: number;
-  /** Native coins. */
+  /** Total fee in native coins. */
   readonly totalFee: Decimal | null;
-  /** Native coins for 1,000 virtual bytes. */
+  /** Minimum fee in native coins per 1,000 virtual bytes. */
   readonly minimumFee: Decimal;
 }
 

@@ -3,8 +3,8 @@ import type { NodeClient } from '../client.ts';
 import type { CallOptions } from '../node-call.ts';
 import { getBestBlockHash, getBlock, getBlockHeader } from '../operations/blocks.ts';
 
-/** Half a day of blocks: who waits for a submission looks every few seconds, and finds it near the tip. */
-const MOST_BLOCKS = 288;
+/** Half a day of blocks. A waiting submitter looks every few seconds, so the transaction is near the tip. */
+const MAX_BLOCKS = 288;
 
 interface FoundBlock {
   readonly blockHash: BlockHash;
@@ -12,15 +12,15 @@ interface FoundBlock {
 }
 
 /**
- * Finds the block of a transaction where neither the cache tells it (the specification) nor an index: by the ids in the
- * blocks (verbosity 1: cheap for the node), from the tip downwards. Each block is read once.
+ * Finds the block of a transaction when neither the cache (in the specification's dialect) nor an index has it. Reads
+ * the ids of each block from the tip downwards (verbosity 1, cheap for the node), each block once.
  */
 export class BlockFinder {
-  /** It is not in these, nor in any block below them that is looked at. */
+  /** Blocks without the transaction. No searched block below them has it either. */
   readonly #without = new Set<BlockHash>();
   #found: FoundBlock | null = null;
 
-  /** null: it is in none of the last blocks. One finder is for one transaction. */
+  /** Resolves to null when none of the last blocks has the transaction. Use one finder per transaction. */
   async find(client: NodeClient, txid: TxId, options: CallOptions): Promise<FoundBlock | null> {
     const isThere = this.#found !== null && (await isActive(client, this.#found, options));
     this.#found = isThere ? this.#found : await this.#search(client, txid, options);
@@ -30,7 +30,7 @@ export class BlockFinder {
   async #search(client: NodeClient, txid: TxId, options: CallOptions): Promise<FoundBlock | null> {
     const read: BlockHash[] = [];
     let next: BlockHash | null = await getBestBlockHash(client, options);
-    while (next !== null && read.length < MOST_BLOCKS && !this.#without.has(next)) {
+    while (next !== null && read.length < MAX_BLOCKS && !this.#without.has(next)) {
       const { hash, height, previousHash, transactions } = await getBlock(client, next, options);
       if (transactions.includes(txid)) return { blockHash: hash, height };
       read.push(hash);

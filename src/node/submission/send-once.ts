@@ -12,22 +12,22 @@ import { NEVER_ABORTED } from '../post.ts';
 import { findBlob, type Submitted } from './sighting.ts';
 
 export interface SendOptions extends CreateBlobOptions, CallOptions {
-  /** Between two looks. Default 2,000. */
+  /** Milliseconds between two polls. Default 2,000. */
   readonly pollMs?: number;
-  /** Default: noble, which takes 60 ms for 2 MiB. */
+  /** Hash functions. Default: noble, which takes 60 ms for 2 MiB. */
   readonly hasher?: BlobHasher;
 }
 
 export const DEFAULT_POLL_MS = 2_000;
-/** So many times the node must have said that it has not got the blob, before it is sent again. */
+/** Answers of the node that it lacks the blob, before the blob is sent again. */
 const LOOKS = 3;
-/** So many questions at most, answered or not. */
+/** Most polls, answered or not. */
 const QUESTIONS = 30;
 
 /**
- * Submits a blob once, whatever happens to the connection: after a lost answer it looks whether the blob arrived.
- * `onLost` hears of that.
- * @throws NodeError `node/submission-unknown` when that cannot be told
+ * Submits a blob once, even over a failing connection: after a lost answer it polls whether the blob arrived. Calls
+ * `onLost` then.
+ * @throws NodeError `node/submission-unknown` when the outcome stays unknown
  */
 export async function sendOnce(
   client: NodeClient,
@@ -38,7 +38,7 @@ export async function sendOnce(
   const hash = hashWith(options.hasher ?? nobleHasher, options.hashType ?? 'keccak256', bytes);
   const versionHash = parseVersionHash(encodeHex(hash));
   const before = await findBlob(client, versionHash, options).catch((error: unknown) => {
-    // A release without blobs: submitting one is what was asked for, and what is refused.
+    // A release without blobs: the submission itself will be refused.
     if (error instanceof NodeError && error.code === 'node/unsupported-operation') return null;
     throw error;
   });
@@ -47,7 +47,7 @@ export async function sendOnce(
   } catch (error) {
     if (!mayHaveArrived(error)) throw error;
     onLost(error);
-    // With `overwriteExisting: false` the node makes no second transaction for a blob that it has.
+    // With `overwriteExisting: false` the node makes no second transaction for a blob in its cache.
     if (before !== null && options.overwriteExisting !== false) throw unknownSubmission(versionHash, error);
     const found = await lookForArrival(client, versionHash, options, error);
     if (found !== null) return { versionHash, txid: found.txid };
@@ -67,7 +67,7 @@ async function create(
 ): Promise<Submitted> {
   const created = await createBlob(client, bytes, options);
   if (created.versionHash === versionHash) return { versionHash, txid: created.txid };
-  throw wrongBlob('The node hashed the blob to another version hash than ours.', {
+  throw wrongBlob('The node computed another version hash for the blob than Holdfast.', {
     versionHash,
     nodesVersionHash: created.versionHash,
   });
@@ -101,11 +101,11 @@ function mayHaveArrived(error: unknown): error is NodeError {
 function unknownSubmission(versionHash: VersionHash, cause: NodeError): NodeError {
   return new NodeError(
     'node/submission-unknown',
-    `Nobody can tell whether blob ${versionHash} was submitted: ${cause.message}`,
+    `It is unknown whether blob ${versionHash} was submitted: ${cause.message}`,
     {
       details: { versionHash },
       retryable: false,
-      hint: 'Look for its version hash in the node’s list later; submit it again only if it is not there.',
+      hint: 'Search the node’s list for the version hash later. Submit the blob again only if the list lacks it.',
       cause,
     },
   );

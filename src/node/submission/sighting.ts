@@ -8,18 +8,18 @@ import { type BlobInfo, getBlobInfo } from '../operations/get-blob.ts';
 import { getTransaction } from '../operations/transactions.ts';
 import type { BlockFinder } from './block-finder.ts';
 
-/** What is looked for: a blob, and the transaction of ours that carries it, if it made one. */
+/** A submitted blob, and the transaction that carries it, if the node made one. */
 export interface Submitted {
   readonly versionHash: VersionHash;
   readonly txid: TxId | null;
 }
 
-/** How the node sees it now. */
+/** State of the submission on the node. */
 export type Sighting =
   | { readonly kind: 'absent' }
-  /** In the cache; our transaction waits in the memory pool, or nobody can tell where it is. */
+  /** In the cache. The transaction is in the mempool, or its place is unknown. */
   | { readonly kind: 'listed' }
-  /** In the cache still, but our transaction is neither in the memory pool nor in a block of the active branch. */
+  /** In the cache, but the transaction is neither in the mempool nor in a block of the active branch. */
   | { readonly kind: 'adrift'; readonly reason: string }
   | {
       readonly kind: 'mined';
@@ -47,7 +47,7 @@ export async function look(
   return reason === null ? { kind: 'listed' } : { kind: 'adrift', reason };
 }
 
-/** null: the node says that it has not got it. */
+/** Resolves to null when the node says that it lacks the blob. */
 export async function findBlob(
   client: NodeClient,
   id: VersionHash | TxId,
@@ -62,8 +62,8 @@ export async function findBlob(
 }
 
 /**
- * The entry once our own transaction is mined. One version hash can sit in many transactions, and a new one shows in the
- * entry only when it is mined; the node finds a blob by a txid from then on, and no sooner.
+ * The entry once this submission's own transaction is mined. One version hash can have many transactions; the entry
+ * shows the newest mined one. The node finds a blob by txid only after the transaction is mined.
  */
 async function minedEntry(
   client: NodeClient,
@@ -75,7 +75,10 @@ async function minedEntry(
   return findBlob(client, txid, options);
 }
 
-/** The specification does not say where a blob was mined; a node with a transaction index does, else its blocks do. */
+/**
+ * Finds the block of a blob. The specification's dialect does not report it; a transaction index does, or else the
+ * blocks do.
+ */
 async function blockOf(
   client: NodeClient,
   txid: TxId | null,
@@ -94,7 +97,7 @@ async function blockOf(
   return (await finder.find(client, txid, options)) ?? unknown;
 }
 
-/** Is there a ChainLock on this block or above it, on the branch that this node follows? */
+/** Reports whether a ChainLock covers this block on the node's active branch. */
 export async function isLocked(
   client: NodeClient,
   blockHash: BlockHash | null,
@@ -112,7 +115,7 @@ export async function isLocked(
 async function adriftReason(client: NodeClient, txid: TxId, options: CallOptions): Promise<string | null> {
   try {
     const { blockHash, confirmations } = await getTransaction(client, txid, options);
-    // A block of a dead branch: release 5 lists its blob on, and even proves the transaction against it.
+    // A block of a dead branch: release 5 still lists its blob and proves its transaction.
     return blockHash !== null && confirmations === 0 ? 'its block was reorganised away' : null;
   } catch (error) {
     if (!(error instanceof NodeRpcError) || error.rpcCode !== RPC_NO_SUCH_TRANSACTION) throw error;

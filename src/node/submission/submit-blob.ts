@@ -7,23 +7,23 @@ import { BlockFinder } from './block-finder.ts';
 import { DEFAULT_POLL_MS, type SendOptions, sendOnce } from './send-once.ts';
 import { isLocked, look, type Sighting, type Submitted } from './sighting.ts';
 
-/** How far a submission has come, in this order. */
+/** Stages of a submission, in order. */
 export const SUBMISSION_STAGES = ['sent', 'listed', 'mined', 'chain-locked'] as const;
 export type SubmissionStage = (typeof SUBMISSION_STAGES)[number];
 
 export type SubmissionProgress =
   | { readonly kind: 'stage'; readonly submission: Submission }
-  /** A reorganisation took its block back; it waits again. */
+  /** A reorganisation disconnected the block; the transaction waits again. */
   | { readonly kind: 'unmined' }
-  /** The answer to the submission was lost; now it is looked for. */
+  /** The answer to the submission was lost; the client polls for the blob. */
   | { readonly kind: 'looking'; readonly error: NodeError }
-  /** The node cannot be asked at the moment. */
+  /** The node does not answer at the moment. */
   | { readonly kind: 'waiting'; readonly error: NodeError };
 
 export interface Submission {
   readonly stage: SubmissionStage;
   readonly versionHash: VersionHash;
-  /** null: the cache had the blob, and no transaction was made; or the answer with the txid was lost. */
+  /** null: the cache had the blob and no transaction was made, or the answer with the txid was lost. */
   readonly txid: TxId | null;
   readonly blockHash: BlockHash | null;
   readonly height: number | null;
@@ -33,26 +33,30 @@ export interface DroppedSubmission {
   readonly stage: 'dropped';
   readonly versionHash: VersionHash;
   readonly txid: TxId | null;
-  /** What was seen, one clause. */
+  /** Observed reason, one clause. */
   readonly reason: string;
 }
 
 export interface SubmitOptions extends SendOptions {
-  /** Default `listed`: known releases accept blobs that they never list. */
+  /** Stage to wait for. Default `listed`: known releases accept some blobs that they never list. */
   readonly until?: SubmissionStage;
-  /** A blob that is accepted and not listed within this time counts as dropped. Default 30,000. */
+  /** Milliseconds after which an accepted blob without a list entry counts as dropped. Default 30,000. */
   readonly listedWithinMs?: number;
   readonly onProgress?: (progress: SubmissionProgress) => void;
 }
 
 const DEFAULT_LISTED_WITHIN_MS = 30_000;
-/** A transaction is between memory pool and block for a moment: it is adrift when seen so twice in a row. */
+/** Consecutive polls that must find a transaction adrift: between mempool and block it is in neither for a moment. */
 const ADRIFT_LOOKS = 2;
 
 /**
- * Submits a blob, once, and waits. Ends by the stage asked for, by `dropped`, or by the signal (throws its reason; a
- * submission that was sent stays sent).
- * @throws NodeError, among them `node/submission-unknown`
+ * Submits a blob once and waits. Resolves at the requested stage or when the blob was dropped. An abort throws the
+ * signal's reason; a sent submission stays sent.
+ * @throws NodeError, for instance `node/submission-unknown`
+ *
+ * @example
+ * const result = await submitBlob(client, bytes, { until: 'chain-locked' });
+ * console.log(result.stage);
  */
 export async function submitBlob(
   client: NodeClient,
@@ -95,7 +99,7 @@ async function watch(
   }
 }
 
-/** null: the node cannot be asked now. */
+/** Resolves to null when the node does not answer now. */
 async function lookPatiently(
   client: NodeClient,
   submitted: Submitted,

@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   replication: ['core', 'verify', 'node', 'storage', 'catalog', 'view', 'chain'],
   reading: ['core', 'verify', 'node', 'storage', 'catalog', 'view', 'ingest', 'chain', 'replication'],
   backfill: ['core', 'verify', 'node', 'storage', 'catalog', 'view', 'ingest', 'chain', 'replication'],
-  bundle: ['core', 'verify', 'storage', 'catalog', 'view', 'ingest', 'backfill'],
+  bundle: ['core', 'verify', 'storage', 'catalog', 'view', 'ingest', 'chain', 'backfill'],
   federation: ['core', 'verify', 'node', 'catalog', 'view', 'ingest', 'chain', 'backfill'],
   http: ['core', 'verify', 'view', 'reading'],
   reader: ['core', 'verify'],

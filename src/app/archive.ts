@@ -1,4 +1,5 @@
 import { Backfill } from '../backfill/backfill.ts';
+import type { ExportModules } from '../bundle/export-bundle.ts';
 import type { ImportModules } from '../bundle/import-sources.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
@@ -8,6 +9,7 @@ import { ChainFollowing, type ChainOptions } from '../chain/chain-following.ts';
 import { countAtRisk } from '../chain/deadline-watch.ts';
 import { LossJudge } from '../chain/loss-judge.ts';
 import { NodeGroup } from '../chain/node-group.ts';
+import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import { OutageWatch } from '../chain/outage-watch.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
@@ -140,6 +142,8 @@ export class Archive implements ArchiveView {
   readonly backfill: Backfill;
   /** What takes blobs from files that somebody has in hand. */
   readonly importing: ImportModules;
+  /** What writes the blobs of some heights into one file. */
+  readonly exporting: ExportModules;
   /** For commands that work on an archive that does not run. */
   readonly upkeep: Upkeep;
   readonly reader: Reader;
@@ -277,7 +281,7 @@ export class Archive implements ArchiveView {
       ...{ evidence, peers, activity, clock },
     });
 
-    this.importing = { catalog, namer: verifier, spooler, clock };
+    this.importing = { catalog, namer: verifier, spooler, boundChain, clock };
 
     // What readers see.
     const bytes = new ArchiveBytes({
@@ -285,6 +289,8 @@ export class Archive implements ArchiveView {
       custom: custom.places,
     });
     this.reader = new ProvenReader(gate, held, bytes);
+    const proofs = new OccurrenceProofs(catalog, stores);
+    this.exporting = { catalog, hasher, reader: this.reader, proofs, boundChain, chain, adoption, clock };
     this.#records = new ContentRecords(catalog, gate, bytes, chain);
     this.chainView = new ChainQuestions({
       node,
@@ -341,6 +347,16 @@ export class Archive implements ArchiveView {
       this.#replication.run(signal),
       ...this.#copies.map((worker) => worker.run(signal)),
     ]);
+  }
+
+  /** Lets the backends in once, for a command that reads from an archive that stands still. */
+  async admitBackends(signal: AbortSignal): Promise<void> {
+    await this.#replication.admit(signal);
+  }
+
+  /** Up to here everything is final now; of an archive that stands still, as it was when the archive ran last. */
+  finalHeight(isAlone: boolean): number | null {
+    return isAlone ? this.#modules.catalog.chain.state.finalHeight : this.#chain.finalHeight;
   }
 
   async #placeFolder(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { backfillJob } from '../backfill/backfill-job.ts';
+import { exportJob } from '../bundle/export-job.ts';
 import { importJob } from '../bundle/import-job.ts';
 import { Catalog } from '../catalog/catalog.ts';
 import { parseFinality } from '../chain/finality.ts';
@@ -210,7 +211,8 @@ function closer(closing: Closing): () => Promise<void> {
 /** The long operations that an archive knows, the same in a daemon and in a command alone. */
 function jobKinds(archive: Archive, settings: SettingValues, alone: ((signal: AbortSignal) => Promise<void>) | null) {
   const backfill = backfillJob(archive, { openSource: (text) => openSource(settings, text), alone });
-  return [...upkeepJobs(archive), ...takeDownJobs(archive), backfill, importJob(archive, alone), attestJob(archive)];
+  const bundles = [exportJob(archive, alone), importJob(archive, alone)];
+  return [...upkeepJobs(archive), ...takeDownJobs(archive), backfill, ...bundles, attestJob(archive)];
 }
 
 export interface OpenedUpkeep {

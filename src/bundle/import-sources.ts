@@ -5,6 +5,7 @@ import { Importer, type ImporterModules } from './importer.ts';
 import type { Part } from './part.ts';
 import { looksLikeRecord } from './proven-names.ts';
 import { isUrl, sourceParts } from './source-parts.ts';
+import type { StreamJudge } from './stream-parts.ts';
 
 export type ImportModules = Omit<ImporterModules, 'report'>;
 export type ImportResult = ImportReport & { readonly exitCode: 0 | 1 | 3 };
@@ -26,13 +27,14 @@ export async function importSources(
   const importer = new Importer({ ...modules, report });
   const { clock, catalog } = modules;
   const sinceMs = clock.wallMs();
+  await importer.begin();
   for (const source of sources.filter((one) => !isUrl(one))) {
-    const options = { isKnown: async () => false, recordsOnly: true };
+    const options = { judge: NOTHING_IS_KNOWN, recordsOnly: true };
     for await (const part of sourceParts(source, options, signal)) importer.lookForRecord(part);
   }
   for (const source of sources) {
     importer.beginSource(source);
-    const options = { isKnown: (bytes: Uint8Array) => importer.isKnown(bytes), recordsOnly: false };
+    const options = { judge: importer, recordsOnly: false };
     const parts = recordsFirst(sourceParts(source, options, signal), importer, signal);
     await soManyAtATime(parts, AT_A_TIME, (part, ending) => importer.take(part, ending), signal);
   }
@@ -47,6 +49,9 @@ export async function importSources(
   return { exitCode: exitCodeOf(done), ...done };
 }
 
+/** While records are looked for: a bundle has each before its blob, and is read once. */
+const NOTHING_IS_KNOWN: StreamJudge = { isKnown: async () => false, refusal: () => 'It is read later.' };
+
 /** A record is judged before anything that follows it: its blob may come next. */
 async function* recordsFirst(
   parts: AsyncIterable<Part>,
@@ -54,7 +59,8 @@ async function* recordsFirst(
   signal: AbortSignal,
 ): AsyncGenerator<Part> {
   for await (const part of parts) {
-    if (part.kind === 'bytes' && looksLikeRecord(part.bytes)) await importer.take(part, signal);
+    if (part.kind === 'record' || (part.kind === 'bytes' && looksLikeRecord(part.bytes)))
+      await importer.take(part, signal);
     else yield part;
   }
 }

@@ -2,26 +2,38 @@ import { candidatesOf } from '../backfill/source/candidates.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
-import { type ContentName, HASH_TYPES, type NamedHash, parseNamedHash, type TxId } from '../core/blob/ids.ts';
+import {
+  type BlockHash,
+  type ContentName,
+  HASH_TYPES,
+  type NamedHash,
+  parseNamedHash,
+  sameContent,
+  type TxId,
+} from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Spooler } from '../ingest/spooler.ts';
 import { forgetBytes, type Namer, type VerifiedBlob } from '../verify/verified-blob.ts';
 import type { ImportEvent, ImportReport, NamedReason } from './import-report.ts';
+import type { Manifest } from './manifest.ts';
 import { type Part, shownPath } from './part.ts';
 import { looksLikeRecord, ProvenNames } from './proven-names.ts';
+import type { StreamJudge } from './stream-parts.ts';
 
 export interface ImporterModules {
   readonly catalog: Catalog;
   readonly namer: Namer;
   readonly spooler: Pick<Spooler, 'spool'>;
+  /** The chain that the data folder is bound to; null: to none yet. */
+  readonly boundChain: () => Promise<BlockHash | null>;
   readonly report: (event: ImportEvent) => void;
   readonly clock: Clock;
 }
 
 /** Who says that a blob of this name is wanted. */
 type Proof =
-  | { readonly by: 'chain' | 'catalog' | 'lost' | 'file name'; readonly txid: TxId | null }
+  | { readonly by: 'chain' | 'catalog' | 'lost' | 'its name'; readonly txid: TxId | null }
   | { readonly by: 'record'; readonly txid: TxId };
 
 interface Found {
@@ -35,7 +47,7 @@ const PROGRESS_MS = 500;
 const AFTER_ALL_SECONDS = 2 ** 40;
 
 /** Judges what a source gives by its hash, and hands what is wanted to the archive's own way to durability. */
-export class Importer {
+export class Importer implements StreamJudge {
   readonly #modules: ImporterModules;
   readonly #proven: ProvenNames;
   readonly #notPlaced: ContentName[] = [];
@@ -48,10 +60,21 @@ export class Importer {
   /** Which part of an import this is, for whoever watches. */
   #source = '';
   #toldMs = Number.NEGATIVE_INFINITY;
+  #chain: BlockHash | null = null;
 
   constructor(modules: ImporterModules) {
     this.#modules = modules;
     this.#proven = new ProvenNames(modules.catalog.chain);
+  }
+
+  /** Called first. */
+  async begin(): Promise<void> {
+    this.#chain = await this.#modules.boundChain();
+  }
+
+  refusal({ chain }: Manifest): string | null {
+    if (this.#chain === null || this.#chain === chain) return null;
+    return `It is of the chain that begins with ${chain}; this archive is of the one that begins with ${this.#chain}.`;
   }
 
   get outcome(): Omit<ImportReport, 'notStored'> {
@@ -85,6 +108,14 @@ export class Importer {
       case 'bytes':
         await this.#judge(part.path, part.bytes, signal);
         break;
+      case 'named':
+        await this.#judgeNamed(part.path, part.name, part.bytes, signal);
+        break;
+      case 'record':
+        this.#judgeRecord(part.path, part.text);
+        break;
+      case 'manifest':
+        break;
       case 'unusable':
         this.#refuse(part.path, part.why);
         break;
@@ -105,9 +136,22 @@ export class Importer {
     if (found !== null) await this.#keep(path, found, signal);
     else if (isOfAnArchive(path)) this.#count.passedOver += 1;
     else {
-      const why = text === null ? WHY[claim === null ? 'unknown' : 'wrongBytes'] : this.#proven.take(text);
-      if (why !== null) this.#refuse(path, why);
+      if (text !== null) this.#judgeRecord(path, text);
+      else this.#refuse(path, WHY[claim === null ? 'unknown' : 'wrongBytes']);
     }
+  }
+
+  /** Its CID says what it is to be, so that it is hashed once. */
+  async #judgeNamed(path: string, name: ContentName, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+    const blob = await this.#modules.namer.name(name.hashType, bytes);
+    const proof = blob === null ? null : this.#proofOf(blob, name);
+    if (blob === null || proof === null || !sameContent(blob, name)) this.#refuse(path, WHY.wrongBytes);
+    else await this.#keep(path, { blob, proof }, signal);
+  }
+
+  #judgeRecord(path: string, text: string): void {
+    const why = this.#proven.take(text);
+    if (why !== null) this.#refuse(path, why);
   }
 
   /** null: neither the bytes nor what they say as hex text is anything that somebody names. */
@@ -136,7 +180,7 @@ export class Importer {
     const isKnown = catalog.find(blob.versionHash).some(({ hashType }) => hashType === blob.hashType);
     if (isWanted || isKnown || catalog.withheld.has(blob)) return { by: 'catalog', txid: record?.txid ?? null };
     if (record !== null) return { by: 'record', txid: record.txid };
-    return claim?.versionHash === blob.versionHash ? { by: 'file name', txid: null } : null;
+    return claim?.versionHash === blob.versionHash ? { by: 'its name', txid: null } : null;
   }
 
   async #keep(path: string, { blob, proof }: Found, signal: AbortSignal): Promise<void> {
@@ -165,7 +209,7 @@ export class Importer {
     this.#count.takenBytes += sizeBytes;
     if (proof.by === 'lost') this.#count.found += 1;
     if (proof.by === 'record') this.#count.byRecord += 1;
-    if (proof.by !== 'file name') return;
+    if (proof.by !== 'its name') return;
     this.#count.notPlacedCount += 1;
     if (this.#notPlaced.length < MAX_LISTED) this.#notPlaced.push({ hashType, versionHash });
   }

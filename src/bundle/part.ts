@@ -1,7 +1,14 @@
+import type { ContentName } from '../core/blob/ids.ts';
+import type { Manifest } from './manifest.ts';
+
 /** One thing that a source holds. A path is shown to people and never opened: who made the source chose it. */
 export type Part =
   /** A whole file, no longer than a blob can be as hex text. */
   | { readonly kind: 'bytes'; readonly path: string; readonly bytes: Uint8Array }
+  /** A block of a bundle whose CID says which blob it is; its bytes are still to be hashed. */
+  | { readonly kind: 'named'; readonly path: string; readonly name: ContentName; readonly bytes: Uint8Array }
+  | { readonly kind: 'record'; readonly path: string; readonly text: string }
+  | { readonly kind: 'manifest'; readonly path: string; readonly manifest: Manifest }
   /** Positively nothing that an archive could take. */
   | { readonly kind: 'unusable'; readonly path: string; readonly why: string }
   /** It could not be read, so that nothing is known of it. */

@@ -7,7 +7,7 @@ import { clauseOf, codeOf } from '../core/blob/errors.ts';
 import { openRegularFile, readRegularFile } from '../storage/local/regular-file.ts';
 import { BundleError } from './errors.ts';
 import type { Part } from './part.ts';
-import { type IsKnown, streamParts } from './stream-parts.ts';
+import { type StreamJudge, streamParts } from './stream-parts.ts';
 
 /** Folders inside each other: deeper ones are made by a mistake, or by somebody hostile. */
 const MAX_DEPTH = 32;
@@ -17,7 +17,7 @@ const CONNECT_MS = 10_000;
 const SILENCE_MS = 60_000;
 
 export interface PartsOptions {
-  readonly isKnown: IsKnown;
+  readonly judge: StreamJudge;
   /** Gives only the files of folders and tarballs that may be records. */
   readonly recordsOnly: boolean;
 }
@@ -94,10 +94,10 @@ async function* fileParts(path: string, options: PartsOptions, signal: AbortSign
       const { size } = await handle.stat();
       if (size <= BODY_LIMIT_BYTES) {
         const bytes = new Uint8Array(await readRegularFile(path, BODY_LIMIT_BYTES));
-        yield* streamParts(path, once(bytes), options.isKnown);
+        yield* streamParts(path, once(bytes), options.judge);
       } else {
         const stream = handle.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false, signal });
-        yield* streamParts(path, stream, options.isKnown);
+        yield* streamParts(path, stream, options.judge);
       }
     } finally {
       await handle.close();
@@ -126,7 +126,7 @@ async function* addressParts(url: URL, options: PartsOptions, signal: AbortSigna
       headers: user === '' ? {} : { authorization },
     });
     if (answer.statusCode !== 200) throw badAnswer(shown, answer.statusCode);
-    yield* streamParts(shown, answer.body, options.isKnown);
+    yield* streamParts(shown, answer.body, options.judge);
   } catch (cause) {
     signal.throwIfAborted();
     throw cause instanceof BundleError ? cause : unreadable(shown, cause);

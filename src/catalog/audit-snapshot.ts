@@ -2,10 +2,11 @@ import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type BlockHash, type ContentName, parseBlockHash, parseVersionHash } from '../core/blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
-import type { InventoryBlock } from '../verify/inventory.ts';
+import { HOLDINGS, type Holding, type InventoryBlock } from '../verify/inventory.ts';
+import { RECORDED_OCCURRENCES } from './chain-index.ts';
 import { CUSTOM_NAMES } from './custom-ledger.ts';
 import { IS_UNSAVED, WITH_CONTENT } from './first-unsaved.ts';
-import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
+import { decodeOccurrence, type OccurrenceRow, occurrenceRow, type PlacedOccurrence } from './occurrence-table.ts';
 import { hashKey } from './wanted-table.ts';
 
 /** What the tables alone tell of the content of an occurrence. `spooled` is pending too: durable here, not yet elsewhere. */
@@ -25,6 +26,17 @@ export interface UnstoredOccurrence extends OccurrenceRow {
   readonly held: Exclude<HeldState, 'stored'>;
   /** Of its block. */
   readonly medianTimeSeconds: number;
+}
+
+/** An occurrence, as an export needs it. */
+export interface BundledOccurrence extends PlacedOccurrence {
+  readonly holding: Holding;
+  /** null: the bytes were never here. */
+  readonly sizeBytes: number | null;
+  /** No earlier occurrence in the range has the same content. */
+  readonly isFirst: boolean;
+  /** It is one of the first occurrences of its content, of which there are records. */
+  readonly isRecorded: boolean;
 }
 
 /** The recorded branch at the moment of the snapshot. */
@@ -88,6 +100,16 @@ const INVENTORY = `SELECT block.height, block.hash, CAST(group_concat(occurrence
   FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${WITH_CONTENT}
   WHERE occurrence.height BETWEEN ? AND ? GROUP BY occurrence.height`;
 
+const EARLIER = `SELECT 1 FROM occurrence AS earlier INDEXED BY occurrence_by_content
+  WHERE earlier.version_hash = occurrence.version_hash AND earlier.hash_type = occurrence.hash_type
+    AND (earlier.height, earlier.transaction_index) < (occurrence.height, occurrence.transaction_index)`;
+/** `is_first`: from the height @first on. A content can have very many occurrences: no more of them is looked at than it takes. */
+const BUNDLED = `SELECT occurrence.*, block.hash, block.median_time_seconds, content.size_bytes, ${HOLDING} AS holding,
+    NOT EXISTS (${EARLIER} AND earlier.height >= @first) AS is_first,
+    NOT EXISTS (${EARLIER} LIMIT 1 OFFSET ${RECORDED_OCCURRENCES - 1}) AS is_recorded
+  FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${WITH_CONTENT}
+  WHERE occurrence.height BETWEEN @from AND @to ORDER BY occurrence.height, occurrence.transaction_index`;
+
 const nameRow = z.tuple([z.instanceof(Buffer), z.number()]);
 const tallyRow = z.object({ total: z.number(), stored: z.number(), spooled: z.number(), lost: z.number() });
 const branchRow = z.object({
@@ -102,6 +124,14 @@ const unstoredRow = occurrenceRow.extend({
   median_time_seconds: z.number(),
 });
 
+const bundledRow = occurrenceRow.extend({
+  hash: z.instanceof(Buffer),
+  median_time_seconds: z.number(),
+  size_bytes: z.number().nullable(),
+  holding: z.instanceof(Buffer),
+  is_first: z.number(),
+  is_recorded: z.number(),
+});
 const inventoryRow = z.tuple([z.number(), z.instanceof(Buffer), z.instanceof(Buffer)]);
 
 /**
@@ -254,6 +284,14 @@ export class AuditSnapshot {
     for (const step of this.#steps(from, to)) yield rows.all(...step).map(decodeInventory);
   }
 
+  /**
+   * Every occurrence at these heights, in the order of the chain. `first`: where the range begins that they are a part of.
+   * All rows at once: a few hundred blocks have some thousands.
+   */
+  bundled(first: number, from: number, to: number): BundledOccurrence[] {
+    return this.#database.prepare(BUNDLED).all({ first, from, to }).map(decodeBundled);
+  }
+
   close(): void {
     this.#database.close();
   }
@@ -301,6 +339,22 @@ function besides(total: number, apart: readonly HeldTally[]): HeldTally {
 function decodeInventory(row: unknown): InventoryBlock {
   const [height, blockHash, occurrences] = inventoryRow.parse(row);
   return { height, blockHash, occurrences };
+}
+
+function decodeBundled(value: unknown): BundledOccurrence {
+  const found = bundledRow.parse(value);
+  const [code] = found.holding;
+  const holding = HOLDINGS[code ?? -1];
+  if (holding === undefined) throw new RangeError('a holding is a number from 0 to 4');
+  return {
+    ...decodeOccurrence(found),
+    blockHash: parseBlockHash(found.hash.toString('hex')),
+    medianTimeSeconds: found.median_time_seconds,
+    sizeBytes: found.size_bytes,
+    isFirst: found.is_first === 1,
+    isRecorded: found.is_recorded === 1,
+    holding,
+  };
 }
 
 function decodeUnstored(value: unknown): UnstoredOccurrence {

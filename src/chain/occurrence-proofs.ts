@@ -35,7 +35,7 @@ export class OccurrenceProofs {
     for (const content of contents) {
       for (const occurrence of this.#catalog.chain.occurrences(content, null, RECORDED_OCCURRENCES)) {
         if (finalHeight === null || occurrence.height > finalHeight) break;
-        const found = await this.#recordOf(occurrence, content.sizeBytes, signal);
+        const found = await this.recordOf(occurrence, content.sizeBytes, signal);
         if (typeof found === 'string') message ??= found;
         else records.push(found);
       }
@@ -44,8 +44,8 @@ export class OccurrenceProofs {
     return message === null ? { kind: 'none-final' } : { kind: 'none-good', message };
   }
 
-  /** Or why there is none. */
-  async #recordOf(
+  /** Proven; or why there is none. */
+  async recordOf(
     occurrence: PlacedOccurrence,
     sizeBytes: number,
     signal: AbortSignal,

@@ -36,8 +36,13 @@ export const VERBS: readonly ListedVerb[] = [
     load: () => import('./verbs/backfill.ts'),
   },
   {
+    name: 'export',
+    says: 'Write the blobs and records of a range of final blocks into one file, a bundle.',
+    load: () => import('./verbs/export.ts'),
+  },
+  {
     name: 'import',
-    says: 'Take blobs from files, folders and tarballs: verified, placed, and stored.',
+    says: 'Take blobs from files, folders, tarballs and bundles: verified, placed, and stored.',
     load: () => import('./verbs/import.ts'),
   },
   {

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,24 +7,28 @@ import { create } from 'tar';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { encodeHex } from '../../src/core/blob/hex.ts';
-import { holdfastHere } from '../e2e/holdfast-here.ts';
+import { HoldfastHere, holdfastHere } from '../e2e/holdfast-here.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { HOUR_BLOCKS, Scene } from '../scenario/archive-on-devnode.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { archived, reported as jsonOf, recordsIn } from './archived-scene.ts';
 
-const reason = z.object({ path: z.string(), why: z.string() });
-const reportLine = z.looseObject({
-  event: z.literal('report'),
+const reported = z.looseObject({
   exitCode: z.number(),
   taken: z.number(),
-  unusable: z.array(reason),
+  unusable: z.array(z.object({ path: z.string(), why: z.string() })),
 });
 
-/** The command with `--json`, and its report. */
 async function imported(dataDir: string, ...sources: string[]) {
-  const ended = await holdfastHere(['import', ...sources, '--json', '--data-dir', dataDir]);
-  const last = ended.stdout.trimEnd().split('\n').at(-1) ?? '';
-  return { ...ended, report: reportLine.parse(JSON.parse(last)) };
+  const { code, report } = await jsonOf(dataDir, 'import', ...sources);
+  return { code, report: reported.parse(report) };
+}
+
+/** An archive with blobs and their records, which runs no more. */
+async function stopped(blobs: number): Promise<Scene> {
+  const scene = await archived(blobs);
+  await scene.stop();
+  return scene;
 }
 
 /** An archive that was away while the node pruned blobs: those are lost. */
@@ -39,31 +43,6 @@ async function withLosses(count: number) {
   await scene.start();
   await scene.until('lost', () => scene.archive.status().chain.lost === count);
   return scene;
-}
-
-/** An archive that has stopped, with blobs that are stored and their records. */
-async function archived(count: number) {
-  const scene = await Scene.create();
-  await scene.start();
-  const mined = scene.mine(count, 1);
-  scene.mine(8);
-  await scene.caughtUp();
-  await scene.finalUpTo(mined.at(-1)?.height ?? 0);
-  await scene.until('records are written', () => recordsIn(scene.dataDir).length === count);
-  await scene.stop();
-  return scene;
-}
-
-function recordsIn(dataDir: string): string[] {
-  const folder = join(dataDir, 'occurrences');
-  try {
-    return z
-      .array(z.string())
-      .parse(readdirSync(folder, { recursive: true }))
-      .filter((name) => name.endsWith('.json'));
-  } catch {
-    return [];
-  }
 }
 
 describe('one lost blob, and a good file in hand', () => {
@@ -151,6 +130,25 @@ describe('beside a daemon', () => {
     expect({ code, ...report }).toMatchObject({ code: 0, taken: 1, found: 1 });
   });
 
+  test('interrupted, it says what was taken, which is passed over the next time', async () => {
+    const scene = await withLosses(1);
+    const file = join(temporaryFolder(), 'blob.bin');
+    writeFileSync(file, scene.blobs[0]?.bytes ?? '');
+    const asked = Promise.withResolvers<void>();
+    const silent = createServer(() => asked.resolve());
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void silent.close());
+    const { port } = z.object({ port: z.number() }).parse(silent.address());
+    const words = ['import', file, `http://127.0.0.1:${port}/never`, '--data-dir', scene.dataDir];
+    const command = new HoldfastHere(words);
+    await asked.promise;
+    command.kill('SIGINT');
+    const { code, stderr } = await command.ended;
+    expect(code).toBe(130);
+    expect(stderr).toContain('1 blob was taken and kept.');
+    expect(await imported(scene.dataDir, file)).toMatchObject({ code: 0, report: { taken: 0, alreadyHeld: 1 } });
+  });
+
   test('what was taken down is not taken, and not counted as wrong', async () => {
     const scene = await withLosses(1);
     const [blob] = scene.blobs;
@@ -165,7 +163,7 @@ describe('beside a daemon', () => {
 
 describe('alone, without any node', () => {
   test('records prove what the chain was not asked for, wherever they lie', async () => {
-    const scene = await archived(6);
+    const scene = await stopped(6);
     const folder = temporaryFolder();
     for (const [index, { bytes }] of scene.blobs.entries()) writeFileSync(join(folder, `${index}`), bytes);
     cpSync(join(scene.dataDir, 'occurrences'), join(folder, 'zzz'), { recursive: true });
@@ -176,7 +174,7 @@ describe('alone, without any node', () => {
   });
 
   test('a record of another blob, or one that was changed, proves nothing', async () => {
-    const scene = await archived(2);
+    const scene = await stopped(2);
     const [name = ''] = recordsIn(scene.dataDir);
     const text = readFileSync(join(scene.dataDir, 'occurrences', name), 'utf8');
     const folder = temporaryFolder();
@@ -191,7 +189,7 @@ describe('alone, without any node', () => {
   });
 
   test('what only its file names is kept, and told as not placed yet', async () => {
-    const scene = await archived(1);
+    const scene = await stopped(1);
     const [blob] = scene.blobs;
     const folder = temporaryFolder();
     writeFileSync(join(folder, `${blob?.versionHash}.bin`), blob?.bytes ?? '');

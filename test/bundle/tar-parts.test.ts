@@ -29,7 +29,7 @@ async function* inChunks(bytes: Uint8Array, size: number): ByteStream {
 
 async function partsOf(bytes: Uint8Array, chunk = 10_000, isKnown = async () => false): Promise<Part[]> {
   const parts: Part[] = [];
-  for await (const part of streamParts('t', inChunks(bytes, chunk), isKnown)) parts.push(part);
+  for await (const part of streamParts('t', inChunks(bytes, chunk), { isKnown, refusal: () => null })) parts.push(part);
   return parts;
 }
 

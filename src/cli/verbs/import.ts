@@ -10,7 +10,7 @@ import type { VerbOptions } from '../verb-options.ts';
 export function define(command: Command): Command {
   return command.argument(
     '<source...>',
-    'files, folders, tarballs (also .tar.gz) or http(s) addresses: blobs under any name, raw or as hex text, and occurrence records',
+    'files, folders, tarballs (also .tar.gz), bundles or http(s) addresses: blobs under any name, raw or as hex text, and occurrence records',
   );
 }
 

@@ -25,6 +25,7 @@ import { judgedInJson, judgeProof } from '../judge-proof.ts';
 import { askedProof, readRun } from '../proof-demand.ts';
 import type { VerbOptions } from '../verb-options.ts';
 import { knownKeyIn, verifyAttestation } from '../verify-attestation.ts';
+import { verifyBundle } from '../verify-bundle.ts';
 
 /** Far more than any blob or record has; what is larger is not read into memory to be refused. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
@@ -48,6 +49,7 @@ interface Step extends Omit<StepOutcome, 'step'> {
 export function define(command: Command): Command {
   return command
     .argument('<file>', 'the bytes, or an attestation')
+    .option('--bundle', 'the file is a bundle: check every blob, every record, and that nothing is missing')
     .option(
       '--proof <record.json>',
       'an occurrence record, or what an archive answers to /v1/blobs/…/proof; its header is looked up at the configured node, if any',
@@ -72,6 +74,7 @@ export async function handle(
   [file = '']: readonly string[],
 ): Promise<ExitCode> {
   const { proof, hash } = options.own;
+  if (options.own['bundle'] === true) return await verifyBundle(file, options, context);
   const claim = typeof hash === 'string' ? parseNamedHash(hash) : null;
   const asked = askedProof(options.own);
   if (typeof proof !== 'string' && PROOF_FLAGS.some((flag) => options.own[flag] !== undefined)) throw withoutProof();

@@ -1,0 +1,156 @@
+import { type FileHandle, open, rename, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { clauseOf, codeOf } from '../core/blob/errors.ts';
+import { syncFolder } from '../storage/local/durable-file.ts';
+import { BundleError } from './errors.ts';
+
+/** Before a write, what comes in small pieces is gathered. */
+const GATHERED_BYTES = 1_048_576;
+
+/**
+ * The file of a bundle while it is written, under a name that says that it is not whole. What an earlier run left there is
+ * given back section by section, so that it can be compared before more is written behind it.
+ */
+export class BundleFile {
+  readonly path: string;
+  readonly #handle: FileHandle;
+  readonly #keptBytes: number;
+  #at = 0;
+  #gathered: Uint8Array[] = [];
+  #gatheredBytes = 0;
+
+  private constructor(path: string, handle: FileHandle, keptBytes: number) {
+    this.path = path;
+    this.#handle = handle;
+    this.#keptBytes = keptBytes;
+  }
+
+  /** @throws BundleError `bundle/exists`, `bundle/unwritable` */
+  static async open(path: string): Promise<BundleFile> {
+    if (await isThere(path)) throw exists(path);
+    const begun = partOf(path);
+    try {
+      const handle = await open(begun, 'r+').catch(async (cause) => {
+        if (codeOf(cause) === 'ENOENT') return await open(begun, 'wx+');
+        throw cause;
+      });
+      return new BundleFile(path, handle, (await handle.stat()).size);
+    } catch (cause) {
+      throw unwritable(begun, cause);
+    }
+  }
+
+  /** Bytes that an interruption leaves: written, about to be, or found to be right. */
+  get sizeBytes(): number {
+    return this.#at + this.#gatheredBytes;
+  }
+
+  /** The next so many bytes as an earlier run left them; null: it did not come so far. */
+  async kept(length: number): Promise<Uint8Array | null> {
+    if (this.#at + length > this.#keptBytes) return null;
+    const bytes = new Uint8Array(length);
+    const { bytesRead } = await this.#handle.read(bytes, 0, length, this.#at);
+    return bytesRead === length ? bytes : null;
+  }
+
+  /** So many of these bytes are right. */
+  keep(length: number): void {
+    this.#at += length;
+  }
+
+  /** Forgets what an earlier run left behind here. */
+  async cut(): Promise<void> {
+    await this.#writing(() => this.#handle.truncate(this.#at));
+  }
+
+  /** The bytes must not change before the next `write` or `finish` has resolved. */
+  async write(...chunks: readonly Uint8Array[]): Promise<void> {
+    for (const chunk of chunks) {
+      this.#gathered.push(chunk);
+      this.#gatheredBytes += chunk.length;
+    }
+    if (this.#gatheredBytes >= GATHERED_BYTES) await this.#flush();
+  }
+
+  /** Makes the file durable under its own name. */
+  async finish(): Promise<void> {
+    await this.#flush();
+    await this.#writing(async () => {
+      await this.#handle.sync();
+      await rename(partOf(this.path), this.path);
+      await syncFolder(dirname(this.path));
+    });
+  }
+
+  /** What was written stays, for another run. */
+  async close(): Promise<void> {
+    try {
+      await this.#flush();
+    } finally {
+      await this.#handle.close();
+    }
+  }
+
+  async #flush(): Promise<void> {
+    const gathered = this.#gathered;
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+    await this.#writing(async () => {
+      for (let left = gathered; left.length > 0; ) {
+        const { bytesWritten } = await this.#handle.writev(left, this.#at);
+        this.#at += bytesWritten;
+        left = behind(left, bytesWritten);
+      }
+    });
+  }
+
+  async #writing(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (cause) {
+      throw unwritable(partOf(this.path), cause);
+    }
+  }
+}
+
+/** The name of a bundle that is not whole. */
+export function partOf(path: string): string {
+  return `${path}.part`;
+}
+
+/** What is left of these chunks behind the first so many bytes. */
+function behind(chunks: readonly Uint8Array[], bytes: number): Uint8Array[] {
+  let skip = bytes;
+  return chunks.flatMap((chunk) => {
+    const skipped = Math.min(skip, chunk.length);
+    skip -= skipped;
+    return skipped === chunk.length ? [] : [chunk.subarray(skipped)];
+  });
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return false;
+    throw unwritable(path, cause);
+  }
+}
+
+function exists(path: string): BundleError {
+  return new BundleError('bundle/exists', `${path} is there already, and is not written over.`, {
+    details: { path },
+    retryable: false,
+    hint: 'Name another file, or move that one away. `holdfast verify --bundle` says what it is.',
+  });
+}
+
+function unwritable(path: string, cause: unknown): BundleError {
+  return new BundleError('bundle/unwritable', `${path} cannot be written: ${clauseOf(cause)}.`, {
+    details: { path, systemCode: codeOf(cause) },
+    retryable: true,
+    hint: 'See that the folder is there, may be written, and has room; beside a daemon it is the daemon that writes. Type the command again: it goes on where the file ends.',
+    cause,
+  });
+}

@@ -1,0 +1,75 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { exportEvent, exportReport, lineOf, showReport, stateOf } from '../bundle/export-told.ts';
+import { type CliContext, type ExitCode, print } from '../cli-context.ts';
+import { describeBytes } from '../describe.ts';
+import { CliError } from '../errors.ts';
+import { liveLines } from '../live-lines.ts';
+import { runJob } from '../run-job.ts';
+import type { VerbOptions } from '../verb-options.ts';
+
+export function define(command: Command): Command {
+  return command
+    .option('--from-height <height>', 'first block (default: where the walk began)')
+    .option('--to-height <height>', 'last block (default: the highest final one)')
+    .option('--output <file.car>', 'the file that is written; an unfinished one is continued')
+    .option('--to <dir=path>', 'instead: a folder, in which the file gets the name of chain and range (default: here)');
+}
+
+/** Exit code 0: all that is final in the range is in the bundle. 3: something is not stored here, and is named. */
+export async function handle(options: VerbOptions, context: CliContext): Promise<ExitCode> {
+  const { own, json } = options;
+  const parameters = {
+    fromHeight: heightOf(own['fromHeight'], '--from-height'),
+    toHeight: heightOf(own['toHeight'], '--to-height'),
+    ...placeOf(own, context.cwd),
+  };
+  const lines = json ? null : liveLines(context);
+  let written: { file: string; doneBytes: number } | null = null;
+  try {
+    const { exitCode, ...report } = await runJob({ kind: 'export', parameters }, options, context, (event) => {
+      if (json) print(context, JSON.stringify(event));
+      const told = exportEvent.safeParse(event).data;
+      if (told === undefined) return;
+      if (told.event === 'progress') written = told;
+      const [line, state] = [lineOf(told), stateOf(told)];
+      if (line !== null) lines?.line(line);
+      if (state !== null) lines?.state(state);
+    });
+    lines?.stop();
+    if (json) print(context, JSON.stringify({ event: 'report', exitCode, ...report }));
+    else for (const line of showReport(exportReport.parse(report))) print(context, line);
+    return exitCode;
+  } catch (error) {
+    lines?.stop();
+    if (context.signal.aborted && written !== null) context.stderr.write(`${whatIsKept(written)}\n`);
+    throw error;
+  }
+}
+
+function whatIsKept({ file, doneBytes }: { readonly file: string; readonly doneBytes: number }): string {
+  return `${file}.part holds at least ${describeBytes(doneBytes)}. Type the same command to go on behind its last whole block.`;
+}
+
+function placeOf(own: VerbOptions['own'], cwd: string): { file: string | null; folder: string | null } {
+  const { output, to } = own;
+  if (typeof output === 'string' && to === undefined) return { file: resolve(cwd, output), folder: null };
+  if (output === undefined && to === undefined) return { file: null, folder: cwd };
+  if (output === undefined && typeof to === 'string' && to.startsWith('dir=')) {
+    return { file: null, folder: resolve(cwd, to.slice('dir='.length)) };
+  }
+  throw usage('A bundle goes into one file or one folder.');
+}
+
+function heightOf(given: string | boolean | undefined, flag: string): number | null {
+  if (given === undefined) return null;
+  if (typeof given === 'string' && /^\d{1,10}$/.test(given)) return Number(given);
+  throw usage(`${flag} takes a height.`);
+}
+
+function usage(message: string): CliError {
+  return new CliError('cli/usage', message, {
+    retryable: false,
+    hint: 'Like holdfast export --from-height 1800000 --to-height 1900000 --output blobs.car, or --to dir=/mnt/bundles.',
+  });
+}

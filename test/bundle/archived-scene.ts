@@ -1,0 +1,45 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { holdfastHere } from '../e2e/holdfast-here.ts';
+import { Scene, type SceneSetup } from '../scenario/archive-on-devnode.ts';
+
+/** An archive that runs, with a blob in each of so many blocks: all final, stored, and with their records. */
+export async function archived(blocks: number, setup: SceneSetup = {}, blobs = 1): Promise<Scene> {
+  const scene = await Scene.create(setup);
+  await scene.start();
+  const mined = scene.mine(blocks, blobs);
+  scene.mine(8);
+  await settled(scene, mined.at(-1)?.height ?? 0);
+  return scene;
+}
+
+/** Everything up to this height is final, stored, and has its records. */
+export async function settled(scene: Scene, height: number): Promise<void> {
+  await scene.caughtUp();
+  await scene.finalUpTo(height);
+  const stored = () => scene.archive.status().content.stored;
+  await scene.until('records are written', () => recordsIn(scene.dataDir).length >= stored());
+}
+
+export function recordsIn(dataDir: string): string[] {
+  const folder = join(dataDir, 'occurrences');
+  try {
+    return z
+      .array(z.string())
+      .parse(readdirSync(folder, { recursive: true }))
+      .filter((name) => name.endsWith('.json'));
+  } catch {
+    return [];
+  }
+}
+
+const reportLine = z.looseObject({ event: z.literal('report'), exitCode: z.number() });
+
+/** A command with `--json` on a data folder, and what it reports at its end; null: it came to none. */
+export async function reported(dataDir: string, ...words: string[]) {
+  const ended = await holdfastHere([...words, '--json', '--data-dir', dataDir]);
+  const last = ended.stdout.trimEnd().split('\n').at(-1) ?? '';
+  const report = last.startsWith('{"event":"report"') ? reportLine.parse(JSON.parse(last)) : null;
+  return { ...ended, report };
+}

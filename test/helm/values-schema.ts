@@ -156,7 +156,7 @@ const values = z.strictObject({
     folderSize: quantity,
     resources,
     backoffLimit: z.int().min(0),
-    ttlSecondsAfterFinished: seconds,
+    ttlSecondsAfterFinished: seconds.nullable(),
     ...pod,
     ...volumes,
   }),

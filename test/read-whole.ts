@@ -15,6 +15,7 @@ export async function readWhole(
 ): Promise<FoundBlob | NotGiven> {
   const given = await reader.open(name, { ...ROOM_IS_MADE, signal });
   if (given.kind !== 'memory' && given.kind !== 'file') return given;
-  const { hashType } = given.kind === 'memory' ? given.blob : given.file;
-  return { kind: 'found', blob: { hashType, bytes: await wholeOf(given) } };
+  if (given.kind === 'memory') return { kind: 'found', blob: given.blob };
+  const { file } = given;
+  return { kind: 'found', blob: { hashType: file.hashType, bytes: await wholeOf(file, async () => undefined) } };
 }

@@ -62,7 +62,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     'getnevmblobdata',
     {
       params: [hash('versionhash_or_txid'), { name: 'getdata', type: 'bool', optional: true }],
-      perform: (params, call) => getBlob(call, params, call.allowance, call.signal),
+      perform: (params, call) => getBlob(call, params, call.allowance),
     },
   ],
   [
@@ -73,7 +73,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
         { name: 'from', type: 'number', optional: true },
         { name: 'options', type: 'object', optional: true },
       ],
-      perform: (params, call) => listBlobs(call, params, call.allowance, call.signal),
+      perform: (params, call) => listBlobs(call, params, call.allowance),
     },
   ],
   ['getblockcount', { params: [], perform: (_, { chain }) => json(blockCount(chain)) }],
@@ -156,19 +156,21 @@ export function facadeRoutes(
       describedBody: z.union([CALL, z.array(CALL)]),
       mostBytes: MOST_BODY_BYTES,
       countRequests: ({ body }) => worthOf(sizeOf(body)),
-      async answer({ body, signal, report, client, hold, letGo }) {
+      async answer({ body, signal, report, client, hold, isTight, sending, letGo }) {
         await hold(Math.min(sizeOf(body).tokens, MAX_TOKENS) * TOKEN_BYTES);
         const allowance = { bytesLeft: MOST_DATA_BYTES };
         const isBatch = body.find((byte) => byte > SPACE) !== OPENING_BRACE;
         const context = {
           ...{ view, chain, dialect, allowance, wait, passage, signal, client },
-          hold: holdForCall(hold),
+          asking: { signal, hold: holdForCall(hold), isTight, sending },
           letGo: isBatch ? () => undefined : letGo,
         };
         const performing = async (call: RpcCall) => {
           try {
             const reply = await perform(call, context);
-            await context.hold(reply.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0));
+            await context.asking.hold(
+              reply.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0),
+            );
             return reply;
           } catch (error) {
             if (!(error instanceof RpcError)) report(error);
@@ -186,7 +188,7 @@ async function perform(call: RpcCall, context: CallContext): Promise<readonly Re
   const { passage, signal } = context;
   // Before those of our own: who names `getblockheader` wants the node's whole answer. Never of blobs: those are ours.
   if (passage?.methods.has(method) === true) {
-    await context.hold(PASSED_WEIGHT_BYTES);
+    await context.asking.hold(PASSED_WEIGHT_BYTES);
     return [await passOn(call, passage, signal)];
   }
   if (context.dialect === 'svc' && method === PROBED) {

@@ -20,17 +20,29 @@ interface Lane {
   readonly waiting: Map<object, Work[]>;
 }
 
+/** Lanes of one kind, the one whose turn it is first. */
+interface Ring {
+  readonly lanes: Map<string, Lane>;
+  /** Pieces of work in all of them. */
+  waiting: number;
+  /** What was begun in this turn. */
+  begun: number;
+}
+
+/** A client with more connections that wait than this is crowded. */
+const FEW = 4;
+
 /**
  * Shares out every turn of the event loop, which is all that this process has: first among the clients that want something,
  * by weight, then among the connections of each. Whoever wants something alone has all of it. What does not fit into a turn
- * waits for the next ones; a client that had nothing of this turn is begun at once, as far as another turn's weight.
+ * waits for the next ones. Clients with few connections that wait have half of every turn before the crowded ones: who reads
+ * one answer after the other does not wait behind hundreds.
  */
 export class FairTurns {
   readonly #weightPerTurn: number;
   readonly #share: number;
-  readonly #lanes = new Map<string, Lane>();
-  #begun = 0;
-  #waiting = 0;
+  readonly #few: Ring = { lanes: new Map(), waiting: 0, begun: 0 };
+  readonly #crowded: Ring = { lanes: new Map(), waiting: 0, begun: 0 };
   #isTurnSet = false;
 
   /** `share`: how much a client has before the next one. */
@@ -41,24 +53,30 @@ export class FairTurns {
 
   take({ client, connection }: Asker, weight: number, begin: () => void): void {
     this.#setTurn();
-    const known = this.#lanes.get(client);
-    const lane = known ?? { credit: this.#share, waiting: new Map<object, Work[]>() };
-    this.#lanes.set(client, lane);
-    const isFirst = known === undefined && this.#begun < 2 * this.#weightPerTurn;
-    if (isFirst || (this.#waiting === 0 && this.#begun < this.#weightPerTurn)) {
-      this.#begin(lane, { weight, begin });
+    const work = { weight, begin };
+    const crowd = this.#crowded.lanes.get(client);
+    const lane = crowd ?? this.#few.lanes.get(client) ?? { credit: this.#share, waiting: new Map() };
+    if (crowd === undefined) this.#few.lanes.set(client, lane);
+    if (this.#hasRoom(crowd === undefined)) {
+      run(work, lane, this.#few);
       return;
     }
     const works = lane.waiting.get(connection) ?? [];
-    works.push({ weight, begin });
+    works.push(work);
     lane.waiting.set(connection, works);
-    this.#waiting += 1;
+    (crowd === undefined ? this.#few : this.#crowded).waiting += 1;
+    if (crowd === undefined && lane.waiting.size > FEW) move(client, lane, this.#few, this.#crowded);
   }
 
-  #begin(lane: Lane, { weight, begin }: Work): void {
-    lane.credit -= weight;
-    this.#begun += weight;
-    begin();
+  get #begun(): number {
+    return this.#few.begun + this.#crowded.begun;
+  }
+
+  /** May work be begun before that which waits? */
+  #hasRoom(isOfFew: boolean): boolean {
+    if (!isOfFew || this.#few.waiting > 0) return false;
+    if (this.#crowded.waiting === 0) return this.#begun < this.#weightPerTurn;
+    return this.#few.begun < this.#weightPerTurn / 2;
   }
 
   #setTurn(): void {
@@ -68,39 +86,57 @@ export class FairTurns {
   }
 
   #nextTurn(): void {
+    const [few, crowded] = [this.#few, this.#crowded];
     this.#isTurnSet = false;
-    this.#begun = 0;
-    if (this.#waiting > 0) this.#setTurn();
-    while (this.#waiting > 0 && this.#begun < this.#weightPerTurn) this.#serveNext();
+    few.begun = 0;
+    crowded.begun = 0;
+    if (few.waiting + crowded.waiting > 0) this.#setTurn();
+    while (few.waiting > 0 && few.begun < this.#weightPerTurn / 2) this.#serveNext(few);
+    while (crowded.waiting > 0 && this.#begun < this.#weightPerTurn) this.#serveNext(crowded);
+    while (few.waiting > 0 && this.#begun < this.#weightPerTurn) this.#serveNext(few);
     // What a client had more than others counts only while others wait.
-    if (this.#waiting === 0) this.#lanes.clear();
+    if (few.waiting + crowded.waiting === 0) few.lanes.clear();
   }
 
   /** The client whose turn it is has one piece of work begun, or goes behind the others. */
-  #serveNext(): void {
-    const [next] = this.#lanes;
+  #serveNext(ring: Ring): void {
+    const [next] = ring.lanes;
     if (next === undefined) return;
     const [client, lane] = next;
-    const work = lane.credit > 0 ? this.#takeFrom(lane) : null;
+    const work = lane.credit > 0 ? takeFrom(lane) : null;
     if (work !== null) {
-      this.#begin(lane, work);
+      ring.waiting -= 1;
+      if (ring === this.#crowded && lane.waiting.size <= FEW) move(client, lane, this.#crowded, this.#few);
+      run(work, lane, ring);
       return;
     }
-    this.#lanes.delete(client);
+    ring.lanes.delete(client);
     if (lane.waiting.size === 0 && lane.credit > 0) return;
     lane.credit += this.#share;
-    this.#lanes.set(client, lane);
+    ring.lanes.set(client, lane);
   }
+}
 
-  #takeFrom({ waiting }: Lane): Work | null {
-    const [next] = waiting;
-    if (next === undefined) return null;
-    const [connection, works] = next;
-    const work = works.shift();
-    waiting.delete(connection);
-    if (works.length > 0) waiting.set(connection, works);
-    if (work === undefined) return null;
-    this.#waiting -= 1;
-    return work;
-  }
+function run({ weight, begin }: Work, lane: Lane, ring: Ring): void {
+  lane.credit -= weight;
+  ring.begun += weight;
+  begin();
+}
+
+function takeFrom({ waiting }: Lane): Work | null {
+  const [next] = waiting;
+  if (next === undefined) return null;
+  const [connection, works] = next;
+  const work = works.shift() ?? null;
+  waiting.delete(connection);
+  if (works.length > 0) waiting.set(connection, works);
+  return work;
+}
+
+function move(client: string, lane: Lane, from: Ring, to: Ring): void {
+  const works = [...lane.waiting.values()].reduce((sum, { length }) => sum + length, 0);
+  from.waiting -= works;
+  to.waiting += works;
+  from.lanes.delete(client);
+  to.lanes.set(client, lane);
 }

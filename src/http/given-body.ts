@@ -1,9 +1,8 @@
 import type { ContentName, CustomName } from '../core/blob/ids.ts';
-import type { GivenBlob, GivenCustom } from '../view/archive-view.ts';
+import type { GivenBlob, GivenCustom, ProvenFile } from '../view/archive-view.ts';
 import { type Answer, bodyOf } from './answer.ts';
 import { type BodySpan, fileBody } from './file-body.ts';
 import { hexBody } from './hex-body.ts';
-import { SMALL_PART_BYTES } from './pace.ts';
 
 /** What the archive gave: in memory, or in a file that is read while it is sent. Both are proven. */
 export type Given = GivenBlob | GivenCustom;
@@ -25,18 +24,18 @@ export function dropGiven(given: Given): void {
 export function givenBody(given: Given, span: BodySpan): NonNullable<Answer['body']> {
   if (given.kind === 'file') return fileBody(given.file, span);
   const bytes = given.blob.bytes.subarray(span.first, span.first + span.lengthBytes);
-  if (span.asHex) return hexBody([{ hexOf: bytes }], given.isLent ? SMALL_PART_BYTES : bytes.length);
+  if (span.asHex) return hexBody([{ hexOf: bytes, isLent: given.isLent }]);
   return bodyOf(bytes, given.isLent ? 0 : bytes.length);
 }
 
-/** All of it, in memory for which room was made. */
-export async function wholeOf(given: GivenBlob): Promise<Uint8Array> {
-  if (given.kind === 'memory') return given.blob.bytes;
+/** All of it, when `makeRoom` has made room for it. */
+export async function wholeOf(file: ProvenFile, makeRoom: () => Promise<void>): Promise<Uint8Array> {
   try {
-    const bytes = Buffer.allocUnsafeSlow(given.file.sizeBytes);
-    await given.file.read(bytes, 0);
+    await makeRoom();
+    const bytes = Buffer.allocUnsafeSlow(file.sizeBytes);
+    await file.read(bytes, 0);
     return bytes;
   } finally {
-    given.file.close();
+    file.close();
   }
 }

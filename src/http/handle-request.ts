@@ -43,10 +43,15 @@ export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, repo
 }
 
 function sendingOf({ raw }: FastifyReply): Sending {
+  const after: (() => void)[] = [];
   return {
     whenSent(done) {
       if (raw.destroyed) done();
-      else raw.once('close', done);
+      else if (after.push(done) === 1) {
+        raw.once('close', () => {
+          for (const each of after) each();
+        });
+      }
     },
     // Its reader has less than was announced, and knows it.
     cut: () => void raw.destroy(),

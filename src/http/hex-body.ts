@@ -1,22 +1,18 @@
 import { encodeHexInto } from '../core/blob/hex.ts';
 import type { AnswerParts } from './answer.ts';
-import type { Pace } from './pace.ts';
+import { type Pace, SMALL_PART_BYTES } from './pace.ts';
 import { partsStream } from './parts-stream.ts';
 
-/** Text, or bytes that are sent as hex. */
-export type HexPart = string | { readonly hexOf: Uint8Array };
+/** Text, or bytes that are sent as hex; `isLent`: the archive keeps them in memory in any case. */
+export type HexPart = string | { readonly hexOf: Uint8Array; readonly isLent?: boolean };
 
-/**
- * Becomes text only piece by piece, while its reader takes it: a slow reader holds the bytes, and not their hex.
- * `heldBytes`: where it does not hold the bytes either.
- */
-export function hexBody(
-  parts: readonly HexPart[],
-  heldBytes: number = sum(parts, ({ length }) => length),
-): AnswerParts {
+/** Becomes text only piece by piece, while its reader takes it: a slow reader holds the bytes and a piece, and not all their hex. */
+export function hexBody(parts: readonly HexPart[]): AnswerParts {
+  const lengthBytes = sum(parts, ({ hexOf }) => hexOf.length * 2);
+  const ownBytes = sum(parts, ({ hexOf, isLent }) => (isLent === true ? 0 : hexOf.length));
   return {
-    lengthBytes: sum(parts, ({ length }) => length * 2),
-    heldBytes,
+    lengthBytes,
+    heldBytes: Math.max(ownBytes, Math.min(SMALL_PART_BYTES, lengthBytes)),
     begin: async () => undefined,
     stream(pace) {
       const left = [...parts];
@@ -26,11 +22,8 @@ export function hexBody(
   };
 }
 
-function sum(parts: readonly HexPart[], sizeOf: (bytes: Uint8Array) => number): number {
-  return parts.reduce(
-    (total, part) => total + (typeof part === 'string' ? Buffer.byteLength(part) : sizeOf(part.hexOf)),
-    0,
-  );
+function sum(parts: readonly HexPart[], sizeOf: (part: Exclude<HexPart, string>) => number): number {
+  return parts.reduce((total, part) => total + (typeof part === 'string' ? Buffer.byteLength(part) : sizeOf(part)), 0);
 }
 
 /** null: that was all. What it gives is no longer in `left`. */

@@ -4,9 +4,11 @@ import type { TakeTurn } from './fair-turns.ts';
 /** A part of an answer under way to its reader: each costs a turn of the event loop, and a read of its file. */
 export const LARGE_PART_BYTES = 524_288;
 /** The part for readers that take their time while memory is scarce. An answer in parts holds this much in any case. */
-export const SMALL_PART_BYTES = 32_768;
+export const SMALL_PART_BYTES = 65_536;
 /** Where memory has no room for the largest parts, there may be some for these. */
 const LARGER_PARTS = [LARGE_PART_BYTES, 131_072];
+/** What a part costs besides its bytes takes as long as so many of them. */
+const PART_COST_BYTES = 196_608;
 /** Whoever takes longer for a part is not held up by its size. */
 const SLOW_MS = 250;
 
@@ -40,7 +42,7 @@ export class Pace {
     if (isSlow && this.#share?.isTight === true) this.#shrink();
     else if (leftBytes > this.#partBytes) this.#grow();
     const bytes = Math.min(this.#partBytes, leftBytes);
-    await this.turn(bytes);
+    await this.turn(PART_COST_BYTES + bytes);
     return bytes;
   }
 

@@ -1,5 +1,5 @@
 import { type ContentName, type NamedHash, parseTxId, parseVersionHash } from '../../core/blob/ids.ts';
-import { type ArchiveView, type ContentRecord, ROOM_IS_MADE } from '../../view/archive-view.ts';
+import { type ArchiveView, type Asking, type ContentRecord, ROOM_IS_MADE } from '../../view/archive-view.ts';
 import type { ChainView, MinedOccurrence, WindowEntry } from '../../view/chain-view.ts';
 import { dropGiven, wholeOf } from '../given-body.ts';
 import type { ReplyPart } from './reply-body.ts';
@@ -14,8 +14,8 @@ export interface BlobCallModules {
   readonly view: ArchiveView;
   readonly chain: ChainView;
   readonly dialect: FacadeDialect;
-  /** Waits for memory. @throws RpcError -32603 */
-  readonly hold: (bytes: number) => Promise<void>;
+  /** Its `hold` waits for memory. @throws RpcError -32603 */
+  readonly asking: Asking;
 }
 
 /** One request's share of blob bytes; several calls of a batch take from it. */
@@ -34,27 +34,24 @@ interface KnownBlob {
 
 /** `getnevmblobdata`, with infinite retention. @throws RpcError -32602 only where absence is proved */
 export async function getBlob(
-  { view, chain, dialect, hold }: BlobCallModules,
+  { view, chain, dialect, asking }: BlobCallModules,
   params: RpcParams,
   allowance: DataAllowance,
-  signal: AbortSignal,
 ): Promise<readonly ReplyPart[]> {
   const asked = params.hash('versionhash_or_txid', 'parameter 1');
-  const blob = await findBlob(view, chain, asked, signal);
+  const blob = await findBlob(view, chain, asked, asking.signal);
   const info = JSON.stringify(infoOf(blob, dialect));
   if (!params.flag('getdata')) return [info];
   allowance.bytesLeft -= blob.record.sizeBytes;
   if (allowance.bytesLeft < 0) throw rpcFault('The answer would be too large; ask for fewer blobs at a time', 1);
-  await hold(blob.record.sizeBytes);
-  return [`${info.slice(0, -1)},"data":"`, { hexOf: await bytesOf(view, blob.name, signal) }, '"}'];
+  return [`${info.slice(0, -1)},"data":"`, await dataOf(view, blob.name, asking), '"}'];
 }
 
 /** `listnevmblobdata`: what is held of the current window. */
 export async function listBlobs(
-  { view, chain, dialect, hold }: BlobCallModules,
+  { view, chain, dialect, asking }: BlobCallModules,
   params: RpcParams,
   allowance: DataAllowance,
-  signal: AbortSignal,
 ): Promise<readonly ReplyPart[]> {
   const window = chain.window();
   if (window.kind === 'unavailable') throw rpcFault(window.message, window.retryAfterSeconds);
@@ -69,12 +66,11 @@ export async function listBlobs(
   const dataBytes = page.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   allowance.bytesLeft -= dataBytes;
   if (allowance.bytesLeft < 0) throw rpcFault('The answer would be too large; ask for a smaller page', 1);
-  await hold(dataBytes);
   const parts: ReplyPart[] = [];
   for (const entry of page) {
-    const bytes = await bytesOf(view, entry, signal);
+    const data = await dataOf(view, entry, asking);
     const info = JSON.stringify(listed(entry, dialect)).slice(0, -1);
-    parts.push(`${parts.length === 0 ? '' : ','}${info},"data":"`, { hexOf: bytes }, '"}');
+    parts.push(`${parts.length === 0 ? '' : ','}${info},"data":"`, data, '"}');
   }
   return ['[', ...parts, ']'];
 }
@@ -113,13 +109,19 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   return { name, record, newest: last, place: mined.kind === 'found' ? mined.occurrence : last };
 }
 
-/** Into memory that is held for it. */
-async function bytesOf({ reader }: ArchiveView, name: ContentName, signal: AbortSignal): Promise<Uint8Array> {
-  const given = await reader.open(name, { ...ROOM_IS_MADE, signal });
+/** In memory that is held for it, or that it is lent. */
+async function dataOf({ reader }: ArchiveView, name: ContentName, asking: Asking): Promise<ReplyPart> {
+  let heldBytes = 0;
+  const hold = async (bytes: number) => {
+    await asking.hold(bytes);
+    heldBytes += bytes;
+  };
+  const given = await reader.open(name, { ...asking, hold });
   switch (given.kind) {
     case 'memory':
+      return { hexOf: given.blob.bytes, isLent: given.isLent };
     case 'file':
-      return await wholeOf(given);
+      return { hexOf: await wholeOf(given.file, () => hold(Math.max(0, given.file.sizeBytes - heldBytes))) };
     case 'withheld':
       throw withheld(given.publicReason);
     case 'lost':

@@ -6,7 +6,8 @@ import { ConfigError, loadConfig, showConfig } from '../../src/config/index.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const FOLDER = fileURLToPath(new URL('../../config', import.meta.url));
-const EXAMPLES = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'));
+/** The compose file is no configuration of the archive. */
+const EXAMPLES = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml') && name !== 'compose.yaml');
 
 const load = (file: string) => loadConfig({ env: {}, flags: {}, file, cwd: FOLDER });
 

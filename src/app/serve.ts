@@ -51,7 +51,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     if (backends.length === 0) throw noBackend();
     const verifier = await HashThread.start(await createNodeHasher());
     closing.push(() => verifier.stop());
-    const sites = backends.map((backend) => new Site(backend, verifier, SYSTEM_CLOCK.steadyMs));
+    const sites = backends.map((backend) => new Site(backend, verifier, SYSTEM_CLOCK));
     const named = sites.map(({ store }) => store).filter(({ properties }) => properties.holds.has('evidence'));
     if (named.length === 0 && settings.withheldFile === null) throw noWithheldList();
     const withheld = new WithheldNames({ stores: named, file: settings.withheldFile });

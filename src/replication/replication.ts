@@ -77,7 +77,7 @@ export class Replication {
     this.#modules = modules;
     const { backends, verifier, steadyMs = () => performance.now() } = modules;
     const { news } = this;
-    this.sites = backends.map((backend) => new Site(backend, verifier, steadyMs));
+    this.sites = backends.map((backend) => new Site(backend, verifier, { steadyMs }));
     const { store, catalog, rehash, held, damage, conditions, activity, poller } = modules;
     this.copies = new Copies(store, rehash, verifier, this.sites, held);
     const eviction = new EvictionCheck(catalog, this.sites, damage);

@@ -1,4 +1,5 @@
 import type { ContentName } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { isOfTheStore, mayBeOneObject, StorageError } from '../storage/errors.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { type ProbeFinding, takesAndGives } from '../storage/probe.ts';
@@ -47,7 +48,7 @@ export class Site {
   readonly breaker = new CircuitBreaker();
   readonly #backend: Backend;
   readonly #verifier: Verifier;
-  readonly #steadyMs: () => number;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   /** Bound to our chain, as far as it can be: before, nothing is written there and nothing is read. */
   isAdmitted = false;
   /** The backend whose place this one is under another address; null: none is known. */
@@ -61,12 +62,13 @@ export class Site {
   #probing: Promise<boolean> | null = null;
   #questions = 0;
 
-  constructor(backend: Backend, verifier: Verifier, steadyMs: () => number) {
+  /** A clock, and not a function that tells some time: how long a backend rests goes by none that steps. */
+  constructor(backend: Backend, verifier: Verifier, clock: Pick<Clock, 'steadyMs'>) {
     this.id = backend.id;
     this.store = backend.store;
     this.#backend = backend;
     this.#verifier = verifier;
-    this.#steadyMs = steadyMs;
+    this.#clock = clock;
   }
 
   /** How long an answer is likely to take: the nearest is asked first. */
@@ -76,24 +78,24 @@ export class Site {
 
   /** It failed lately: nothing is asked of it until its next try. */
   get isLeftAlone(): boolean {
-    return this.breaker.isOpen(this.#steadyMs());
+    return this.breaker.isOpen(this.#clock.steadyMs());
   }
 
   /** Throws what is wrong with it when it is not to be asked now. Not throwing spends the try after a pause. */
   admit(): void {
-    if (this.isAdmitted && this.breaker.admits(this.#steadyMs())) return;
+    if (this.isAdmitted && this.breaker.admits(this.#clock.steadyMs())) return;
     throw this.lastError ?? new NotReachedYet(this.id);
   }
 
   /** Fetches and hashes what it holds. */
   async read(name: ContentName, signal: AbortSignal, store: ObjectStore = this.store): Promise<CopyFinding> {
-    const begunMs = this.#steadyMs();
+    const begunMs = this.#clock.steadyMs();
     const found = await this.judged(() => store.get(name, signal), signal).catch((error: unknown) => {
       // Stopped because another was faster, or failed: it takes that long at least.
-      this.#expectedMs = Math.max(this.#expectedMs, this.#steadyMs() - begunMs);
+      this.#expectedMs = Math.max(this.#expectedMs, this.#clock.steadyMs() - begunMs);
       throw error;
     });
-    this.#expectedMs += SMOOTHING * (this.#steadyMs() - begunMs - this.#expectedMs);
+    this.#expectedMs += SMOOTHING * (this.#clock.steadyMs() - begunMs - this.#expectedMs);
     if (found === null) return { kind: 'missing' };
     const { hashType, versionHash } = name;
     const blob = await this.#verifier.verify({ hashType, versionHash, bytes: found });
@@ -181,7 +183,7 @@ export class Site {
    */
   async #blame(error: unknown, signal: AbortSignal): Promise<void> {
     if (!(error instanceof StorageError)) {
-      this.breaker.failed(this.#steadyMs());
+      this.breaker.failed(this.#clock.steadyMs());
       return;
     }
     const mayServeOthers = this.breaker.isAtItsLimit && !isOfTheStore(error);
@@ -189,7 +191,7 @@ export class Site {
       this.breaker.succeeded();
       return;
     }
-    this.breaker.failed(this.#steadyMs());
+    this.breaker.failed(this.#clock.steadyMs());
     this.lastError = error;
   }
 
@@ -201,7 +203,7 @@ export class Site {
 
   /** One probe at a time answers all who ask. */
   async #serves(holdsMs: number, signal: AbortSignal): Promise<boolean> {
-    if (this.#steadyMs() - this.#servedMs < holdsMs) return true;
+    if (this.#clock.steadyMs() - this.#servedMs < holdsMs) return true;
     this.#probing ??= this.#probe(signal).finally(() => {
       this.#probing = null;
     });
@@ -212,7 +214,7 @@ export class Site {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(PROBE_WITHIN_MS)]);
     const findings = await this.store.probe(bounded).catch(() => []);
     if (!takesAndGives(findings)) return false;
-    this.#servedMs = this.#steadyMs();
+    this.#servedMs = this.#clock.steadyMs();
     this.#found = findings;
     return true;
   }

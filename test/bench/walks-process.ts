@@ -112,7 +112,7 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
   },
   adoption: async () => {
     const backend = Object.assign(new MemoryBackend(BACKEND), { list: listing });
-    const site = new Site(backend, { verify: async () => null }, () => 0);
+    const site = new Site(backend, { verify: async () => null }, { steadyMs: () => 0 });
     const found = await adoptCopies(site, new Map(), { catalog, nowMs: Date.now, progress: () => {} }, NEVER);
     return found.adopted + found.damaged + found.unread;
   },

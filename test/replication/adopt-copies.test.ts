@@ -18,7 +18,7 @@ function scene() {
   const verifier = {
     verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
   };
-  const site = new Site(backend, verifier, () => 0);
+  const site = new Site(backend, verifier, { steadyMs: () => 0 });
   const unread = new Map<string, ListedBlob>();
   const modules = { catalog, nowMs: () => 1, progress: () => {} };
   return {

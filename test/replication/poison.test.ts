@@ -3,6 +3,7 @@ import { setTimeout as elapse } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { recordStores } from '../../src/replication/archive-sources.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { CopyWorker } from '../../src/replication/copy-worker.ts';
@@ -144,9 +145,7 @@ test('blobs that a server cannot take or read keep none of the others: half of t
 
 test('a document that the server refuses keeps the bucket from none of the others, while a probe goes well', async () => {
   const { backend, objects, refusing } = await bucket();
-  const site = new Site(backend, { verify: async (candidate) => verifyBlob(candidate, nobleHasher) }, () =>
-    performance.now(),
-  );
+  const site = new Site(backend, { verify: async (candidate) => verifyBlob(candidate, nobleHasher) }, SYSTEM_CLOCK);
   site.isAdmitted = true;
   const catalog = openCatalog();
   catalog.copies.useBackends(['s3']);

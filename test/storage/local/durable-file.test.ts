@@ -2,7 +2,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeDurableFolder, writeDurably } from '../../../src/storage/local/durable-file.ts';
+import { LocalStore } from '../../../src/storage/local/local-store.ts';
+import { parseRecordPath } from '../../../src/storage/record-path.ts';
 import { describeWhere } from '../../promised.ts';
+import { NEVER } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type WatchedSync, watchSyncs } from './watched-syncs.ts';
 
@@ -52,6 +55,18 @@ describeWithDescriptors('what is synced, and when', () => {
     const syncs = await watchSyncs(folder);
     await makeDurableFolder(join(folder, 'a'));
     expect(pathsBelow(folder, syncs)).toEqual([folder]);
+  });
+
+  test('of a record that is deleted its folder is synced, also where a crash came after the deletion', async () => {
+    const folder = temporaryFolder();
+    const store = await LocalStore.open(folder);
+    const path = parseRecordPath('audit/abc/audits/1.json');
+    await store.put({ path, text: '{}' }, 'replace', NEVER);
+    const syncs = await watchSyncs(join(folder, path));
+    await store.delete(path, NEVER);
+    expect(syncs).toEqual([{ path: dirname(join(folder, path)), isNamed: false }]);
+    await store.delete(path, NEVER);
+    expect(syncs).toHaveLength(2);
   });
 });
 

@@ -71,6 +71,11 @@ export const VERBS: readonly ListedVerb[] = [
     load: () => import('./verbs/check.ts'),
   },
   {
+    name: 'audit',
+    says: 'Draw blobs from your own chain, ask an archive for them, and say how much of it it holds.',
+    load: () => import('./verbs/audit.ts'),
+  },
+  {
     name: 'attest',
     says: 'State what is held of what is final, signed, for whoever compares or audits.',
     load: () => import('./verbs/attest.ts'),

@@ -65,6 +65,7 @@ export {
   type RunPlace,
 } from './header-run.ts';
 export { checkHeaderWork, workInWords } from './header-work.ts';
+export { heldShareAtLeast, shareInWords } from './held-share.ts';
 export type { MergeMining } from './merge-mining.ts';
 export {
   encodeOccurrenceRecord,

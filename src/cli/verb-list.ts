@@ -26,6 +26,11 @@ export const VERBS: readonly ListedVerb[] = [
     load: () => import('./verbs/run.ts'),
   },
   {
+    name: 'init',
+    says: 'Ask node and backends whether they answer, and write a configuration file with a comment for every setting.',
+    load: () => import('./verbs/init.ts'),
+  },
+  {
     name: 'serve',
     says: 'Answer bytes and proofs out of S3 and IPFS, without a catalog: any number of these, anywhere.',
     load: () => import('./verbs/serve.ts'),

@@ -1,0 +1,118 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { writtenConfig } from '../../src/cli/written-config.ts';
+import { loadConfig, SETTING_NAMES, SETTINGS } from '../../src/config/index.ts';
+import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
+import { beforeAllSharing } from '../cleanup.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { cli } from './cli-in-process.ts';
+
+const PASSWORD = 'init-password-never-to-be-seen';
+
+const valuesOf = (file: string) => loadConfig({ env: {}, flags: {}, file, cwd: '/' }).values;
+
+function fileOf(text: string): string {
+  const file = join(temporaryFolder(), 'holdfast.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+describe('a written configuration file', () => {
+  test('says the defaults in its comments: without the # the file is a configuration that changes nothing', () => {
+    const text = writtenConfig(new Map());
+    const uncommented = text.replaceAll(/^( *)#(?=\S)/gm, '$1');
+    expect(uncommented).not.toBe(text);
+    expect(valuesOf(fileOf(uncommented))).toEqual(valuesOf(fileOf('{}')));
+  });
+
+  test('explains every setting, and has a place for every one that is no secret', () => {
+    const text = writtenConfig(new Map());
+    for (const name of SETTING_NAMES) {
+      const { says, secret, env, key } = SETTINGS[name];
+      expect(text).toContain(`# ${says}`);
+      if (secret === true || secret === 'address') expect(text).toContain(`n ${env} or ${env}_FILE.`);
+      if (secret !== true) expect(text).toMatch(new RegExp(`^ *#${key.split('.').at(-1)}: `, 'm'));
+    }
+  });
+});
+
+describe('holdfast init', () => {
+  let node: Devnode;
+  beforeAllSharing(async (atEnd) => {
+    node = await createDevnode({ password: PASSWORD });
+    atEnd(() => node.close());
+  });
+  const words = (output: string, ...more: string[]) => ['init', '--output', output, '--node-url', node.url, ...more];
+  const env = () => ({ HOLDFAST_NODE_USER: node.username, HOLDFAST_NODE_PASSWORD: PASSWORD });
+
+  test('asks the node, writes what flags and environment say and no secret, for its owner alone', async () => {
+    const output = join(temporaryFolder(), 'made.yaml');
+    const { code, stdout } = await cli(words(output, '--http-port', '9999', '--finality', 'depth:6'), env());
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^good {3}node: It answers: chain \w+, height \d+\.$/m);
+    expect(stdout).toContain(`next   holdfast run --config ${output}\n`);
+    const text = readFileSync(output, 'utf8');
+    expect(text).not.toContain(PASSWORD);
+    expect(statSync(output).mode & 0o777).toBe(0o600);
+    const expected = {
+      nodeUrl: node.url,
+      nodeUser: node.username,
+      nodePassword: null,
+      httpPort: 9_999,
+      finality: 'depth:6',
+    };
+    expect(valuesOf(output)).toEqual({ ...valuesOf(fileOf('{}')), ...expected });
+  });
+
+  test('keeps user and password of an address out of the file', async () => {
+    const output = join(temporaryFolder(), 'made.yaml');
+    const url = node.url.replace('//', `//${node.username}:${PASSWORD}@`);
+    expect((await cli(['init', '--output', output], { HOLDFAST_NODE_URL: url })).code).toBe(0);
+    expect(readFileSync(output, 'utf8')).not.toContain(PASSWORD);
+    expect(valuesOf(output).nodeUrl).toBe(node.url);
+  });
+
+  test('names what does not answer with exit code 1, and writes the file all the same', async () => {
+    const output = join(temporaryFolder(), 'made.yaml');
+    const bucket = [
+      '--s3-endpoint',
+      'http://127.0.0.1:9',
+      '--s3-bucket',
+      'blobs',
+      '--ipfs-api-url',
+      'http://127.0.0.1:9',
+    ];
+    const { code, stdout } = await cli(words(output, ...bucket, '--s3-access-key-id', 'key'), {
+      HOLDFAST_NODE_PASSWORD: 'wrong',
+      HOLDFAST_S3_SECRET_ACCESS_KEY: PASSWORD,
+    });
+    expect(code).toBe(1);
+    for (const place of ['node', 's3', 'ipfs']) expect(stdout).toMatch(new RegExp(`^FAULT {2}${place}: `, 'm'));
+    expect(valuesOf(output)).toMatchObject({
+      s3Bucket: 'blobs',
+      s3AccessKeyId: 'key',
+      ipfsApiUrl: 'http://127.0.0.1:9',
+    });
+    expect(readFileSync(output, 'utf8') + stdout).not.toContain(PASSWORD);
+  });
+
+  test('does not write over a file, unless it is told to', async () => {
+    const output = fileOf('dataDir: /mine\n');
+    expect(await cli(words(output), env())).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is there already'),
+    });
+    expect(readFileSync(output, 'utf8')).toBe('dataDir: /mine\n');
+    expect((await cli(words(output, '--force'), env())).code).toBe(0);
+    expect(valuesOf(output).nodeUrl).toBe(node.url);
+  });
+
+  test.each([
+    ['without a node', null, 'The address of the node is missing'],
+    ['with a configuration file', '{}', 'is given already'],
+  ])('%s is exit code 2', async (_what, given, says) => {
+    const line = ['init', ...(given === null ? [] : ['--config', fileOf(given)])];
+    expect(await cli(line)).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
+  });
+});

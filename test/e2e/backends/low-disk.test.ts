@@ -53,3 +53,31 @@ testWithMounts(
   },
   120_000,
 );
+
+testWithMounts(
+  'a small disk takes more small blobs than fit on it, and its catalog keeps its room',
+  async () => {
+    const [node, disk, bucket] = [await startNode(), new MountedFolder(60 * MIB), await LyingServer.start()];
+    const env = { ...bucket.environment, HOLDFAST_LOCAL_MODE: 'cache' };
+    const daemon = await startArchive({ dataDir: disk.path, node, env });
+    const sizeBytes = 60_000;
+    const last: Published[] = [];
+    let stored = 0;
+    // 46 MiB of rows, where 36 MiB are for blobs: what is let go makes room for what comes.
+    for (let block = 0; block < 27; block += 1) {
+      for (let index = 0; index < 30; index += 1) {
+        const label = `small disk ${block} ${index}`;
+        const { versionHash } = node.submitLabelled({ label, sizeBytes, hashType: 'keccak256' });
+        if (block === 26) last.push({ label, sizeBytes, versionHash });
+      }
+      node.mine(1);
+      stored += 30;
+      await eventually(async () => expect((await daemon.client.status()).content).toMatchObject({ stored }), 30_000);
+    }
+    const { conditions } = await daemon.client.status();
+    expect(conditions.map(({ code }) => code)).not.toContain('catalog/full');
+    expect(daemon.output).not.toContain('catalog/full');
+    await expectAll(daemon, last);
+  },
+  240_000,
+);

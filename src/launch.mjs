@@ -32,6 +32,7 @@ const SCRIPTS = {
   ],
   test: CHECKS,
   bench: [['test/bench/main.ts']],
+  simulate: [['test/simulate/main.ts']],
   build: [
     ['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json'],
     ['config/build-page.ts'],

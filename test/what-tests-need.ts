@@ -22,6 +22,7 @@ const STARTED_IN: readonly (readonly [RegExp, string])[] = [
   [/^e2e\//, 'whole processes'],
   [/^image\//, 'a container'],
   [/^package\//, 'npm'],
+  [/^simulate\//, 'processes that simulate'],
 ];
 
 /** What a test file starts beside its own process, itself or through a helper; empty where it starts nothing. */

@@ -1,0 +1,180 @@
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Archive } from '../../src/app/archive.ts';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import { parseFinality } from '../../src/chain/finality.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { createBlobNode } from '../../src/node/index.ts';
+import { archiverIdIn } from '../../src/storage/local/archiver-id.ts';
+import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
+import { DataFolder } from '../../src/storage/local/data-folder.ts';
+import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { type BlobHasher, hashWith } from '../../src/verify/hasher.ts';
+import { nameElsewhere, RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { DAY_MS, type Plan } from './plan.ts';
+import { FIRST_HEIGHT } from './simulated-chain.ts';
+import type { SimulatedNode } from './simulated-node.ts';
+import type { SimulatedStore } from './simulated-store.ts';
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
+export const REQUESTS = 3;
+
+export interface ArchiverModules {
+  readonly plan: Plan;
+  readonly root: string;
+  readonly hasher: BlobHasher;
+  readonly nodes: readonly SimulatedNode[];
+  readonly stores: readonly SimulatedStore[];
+  /** null: nobody reads it. */
+  readonly log: ((line: string) => void) | null;
+}
+
+/** One life of the archiver's process, from its start to its end, by whatever that comes. */
+export interface Life {
+  readonly archive: Archive;
+  readonly catalog: Catalog;
+  readonly store: LocalStore;
+  readonly conditions: ConditionBoard;
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+type Closing = (() => unknown)[];
+
+/** The archiver's process: the same parts as the daemon puts together, begun, stopped and killed again and again. */
+export class Archiver {
+  readonly #modules: ArchiverModules;
+  #lives = 0;
+  #closing: Closing = [];
+  #stopping = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+  /** null: it does not run, or is not put together yet. */
+  life: Life | null = null;
+
+  constructor(modules: ArchiverModules) {
+    this.#modules = modules;
+    mkdirSync(this.folder, { recursive: true });
+  }
+
+  get folder(): string {
+    return join(this.#modules.root, `life-${this.#lives}`);
+  }
+
+  /** @throws what the daemon would end with. */
+  async start(): Promise<void> {
+    const closing: Closing = [];
+    this.#closing = closing;
+    const stopping = new AbortController();
+    this.#stopping = stopping;
+    try {
+      const life = await this.#open(closing, stopping.signal);
+      this.life = life;
+      this.#running = life.archive.run(stopping.signal);
+      await this.#running;
+    } catch (error) {
+      this.life = null;
+      await this.#close(closing);
+      throw error;
+    }
+  }
+
+  /** As a supervisor asks for it; resolves when the process has ended. */
+  async stop(): Promise<void> {
+    const closing = this.#closing;
+    this.#stopping.abort();
+    await this.#running;
+    this.life = null;
+    await this.#close(closing);
+  }
+
+  /**
+   * `kill -9`: nothing of it runs on. Its files are as they are at this moment, under another name, because what this
+   * process remembers of the first one is the memory of a process that is dead.
+   */
+  kill(): void {
+    const dead = this.folder;
+    this.#lives += 1;
+    this.life = null;
+    cpSync(dead, this.folder, { recursive: true });
+    for (const close of this.#closing.splice(0).reverse()) {
+      try {
+        close();
+      } catch {
+        // A statement that was under way keeps its file open until it is collected.
+      }
+    }
+    rmSync(dead, { recursive: true, force: true });
+  }
+
+  async #close(closing: Closing): Promise<void> {
+    for (const close of closing.splice(0).reverse()) await close();
+  }
+
+  async #open(closing: Closing, signal: AbortSignal): Promise<Life> {
+    const { plan, hasher, log: write } = this.#modules;
+    const folder = await DataFolder.claim(this.folder);
+    closing.push(() => folder.release());
+    const store = await LocalStore.open(folder.path);
+    closing.push(() => store.close());
+    const backends = this.#modules.stores;
+    const genesis = await folder.boundChain();
+    const mode = await folder.settleMode(plan.mode, backends.length > 0);
+    const catalog = Catalog.open({
+      path: join(folder.path, 'catalog.sqlite'),
+      migrationsFolder: MIGRATIONS,
+      backends: [...(mode === 'keep' ? [store.id] : []), ...backends.map(({ id }) => id)],
+      places: new Map(backends.map(({ id, place }) => [id, place])),
+      localIsCache: mode === 'cache',
+      replicasRequired: plan.replicasRequired,
+      nowMs: SYSTEM_CLOCK.wallMs,
+    });
+    closing.push(() => catalog.close());
+    const log = createLogger(write === null ? 'fatal' : 'debug', { write: write ?? (() => undefined) });
+    const conditions = new ConditionBoard(log, SYSTEM_CLOCK.wallMs);
+    const [node, ...otherNodes] = this.#modules.nodes.map(({ origin }) => createBlobNode({ url: origin }));
+    if (node === undefined) throw new TypeError('a simulation has a node');
+    const archive = new Archive(
+      {
+        ...{ version: 'simulated', emulated: true, isNewFolder: genesis === null },
+        ...{ pollMs: 60_000, sweepMs: 300_000, pageEntries: 5_000, requests: REQUESTS },
+        chain: {
+          startHeight: FIRST_HEIGHT,
+          finality: parseFinality(plan.finality),
+          archiverId: await archiverIdIn(folder.path),
+          silentBlocks: 0,
+        },
+        replication: {
+          requests: 4,
+          bytesPerSecond: null,
+          local: {
+            mode,
+            budgetBytes: plan.budgetBytes,
+            disk: () => folder.room(),
+            freeBytes: () => folder.freeBytes(),
+          },
+        },
+        scrub: { days: 1 },
+        cacheBytes: plan.cacheBytes,
+      },
+      {
+        ...{ node, otherNodes, catalog, store, backends, hasher, conditions, log },
+        binding: folder,
+        verifier: {
+          verify: async (candidate) => verifyBlob(candidate, hasher),
+          name: (hashType, bytes) =>
+            nameElsewhere(hashType, bytes, async (type, given) => ({
+              digest: hashWith(hasher, type, given),
+              bytes: given,
+            })),
+        },
+        signer: await ArchiverKey.open(folder.path),
+        rehash: new RehashRule(hasher, { entries: 1_000, periodMs: DAY_MS, steadyMs: SYSTEM_CLOCK.steadyMs }),
+        clock: SYSTEM_CLOCK,
+      },
+    );
+    return { archive, catalog, store, conditions, folder: folder.path, signal };
+  }
+}

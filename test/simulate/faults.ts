@@ -1,0 +1,236 @@
+import { messageOf } from '../../src/core/blob/errors.ts';
+import type { VersionHash } from '../../src/core/blob/ids.ts';
+import type { AnswerFault } from '../../src/devnode/faults/fault.ts';
+import type { FaultKind, PlannedEvent } from './plan.ts';
+import { SeededRandom } from './random.ts';
+import { filesBelow } from './simulated-disk.ts';
+import { NODE_LATENCY_MS, type SimulatedNode } from './simulated-node.ts';
+import { type Health, type SimulatedStore, STORE_LATENCY_MS } from './simulated-store.ts';
+import type { Simulation } from './simulation.ts';
+
+type Ending = () => void;
+
+/** Makes what was planned happen, and end. */
+export class Faults {
+  readonly #simulation: Simulation;
+  /** By the number of its event: how it is ended. */
+  readonly #endings = new Map<number, Ending>();
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation;
+  }
+
+  begin(event: PlannedEvent): void {
+    const { plan, time } = this.#simulation;
+    const random = new SeededRandom(`event ${plan.seed} ${event.number}`);
+    this.#simulation.note(`event ${event.number} ${event.kind}`);
+    const ending = this.#perform(event.kind, random);
+    if (ending === null) return;
+    this.#endings.set(event.number, ending);
+    time.after(event.forMs, 'world', () => this.#end(event.number));
+  }
+
+  endAll(): void {
+    for (const number of [...this.#endings.keys()]) this.#end(number);
+  }
+
+  #end(number: number): void {
+    const ending = this.#endings.get(number);
+    if (ending === undefined) return;
+    this.#endings.delete(number);
+    this.#simulation.note(`event ${number} ends`);
+    ending();
+  }
+
+  /** null: it is over at once. */
+  #perform(kind: FaultKind, random: SeededRandom): Ending | null {
+    const { nodes, stores, disk, truth, time } = this.#simulation;
+    const node = random.pick(nodes);
+    const store = stores.length === 0 ? null : random.pick(stores);
+    switch (kind) {
+      case 'node-away':
+        return away(node);
+      case 'node-restart':
+        node.cutAll();
+        return null;
+      case 'node-slow':
+        return during(node, 'latencyMs', random.between(1_000, 30_000), NODE_LATENCY_MS);
+      case 'node-resets':
+        return during(node, 'fault', { what: 'reset', share: 0.3 }, null);
+      case 'node-warming-up':
+        return answers(node, { kind: 'warming-up' }, 1);
+      case 'node-wrong-bytes':
+        return answers(node, { kind: 'wrong-bytes' }, random.pick([0.3, 1]));
+      case 'node-loses-entries':
+        return answers(node, { kind: 'vanishing-entries', every: random.between(2, 5) }, 1);
+      case 'node-lags':
+        return this.#leave(node);
+      case 'node-parts':
+        return this.#part(node, random);
+      case 'node-forgets':
+        for (const hash of truth.contents.keys()) if (random.chance(0.1)) node.forgotten.add(hash);
+        return null;
+      case 'reorganisation':
+        return this.#reorganise(random.between(1, 3));
+      case 'locks-withheld':
+        truth.main.lock(false);
+        return () => truth.main.lock(true);
+      case 'store-gone':
+        return health(store, 'gone');
+      case 'store-empty':
+        return health(store, 'empty');
+      case 'store-denied':
+        return health(store, 'denied');
+      case 'store-lies':
+        return health(store, 'lying');
+      case 'store-slow':
+        return store === null ? null : during(store, 'latencyMs', random.between(500, 20_000), STORE_LATENCY_MS);
+      case 'store-lists-late':
+        return store === null ? null : during(store, 'listingLateMs', random.between(60_000, 7_200_000), 0);
+      case 'store-loses-object':
+        store?.lose(anyBlob(store, random));
+        return null;
+      case 'store-rots':
+        store?.rot(anyBlob(store, random));
+        return null;
+      case 'store-loses-power':
+        store?.losePower();
+        return null;
+      case 'store-collects':
+        if (store?.kind === 'kubo') {
+          store.unpin(anyBlob(store, random));
+          store.collect();
+        }
+        return null;
+      case 'planted-loss':
+        for (const one of stores) one.loseUntold();
+        return null;
+      case 'store-wiped':
+        store?.wipe();
+        return null;
+      case 'crash':
+      case 'power-loss':
+        this.#simulation.kill(kind === 'power-loss');
+        time.after(random.between(1_000, 1_800_000), 'archiver', () => this.#simulation.start());
+        return null;
+      case 'stop':
+        this.#simulation.stop(random.between(1_000, 1_800_000));
+        return null;
+      case 'disk-full':
+        return during(disk, 'isFull', true, false);
+      case 'disk-reads-fail':
+        return during(disk, 'fails', 'reading', 'never');
+      case 'disk-writes-fail':
+        return during(disk, 'fails', 'writing', 'never');
+      case 'file-rots':
+        this.#rotFile(random);
+        return null;
+      case 'clock-steps':
+        time.stepWall(random.between(-4 * 3_600_000, 4 * 3_600_000));
+        return null;
+      case 'withhold':
+      case 'revoke':
+        this.#takeDown(kind, random);
+        return null;
+      case 'scrub':
+        void this.#simulation.life?.archive.routine.scrub
+          .slice(this.#simulation.life.signal)
+          .catch((error: unknown) => this.#simulation.note(`scrub: ${messageOf(error)}`));
+        return null;
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  #leave(node: SimulatedNode): Ending {
+    const { truth } = this.#simulation;
+    node.branch = node.branch.copy();
+    return () => {
+      node.branch = truth.main;
+      node.ring();
+    };
+  }
+
+  /** Blocks of its own, with blobs of its own, until it finds back. */
+  #part(node: SimulatedNode, random: SeededRandom): Ending {
+    const { time, plan } = this.#simulation;
+    const ending = this.#leave(node);
+    const own = node.branch;
+    own.lock(false);
+    const mine = () => {
+      if (node.branch !== own) return;
+      if (random.chance(0.5)) this.#simulation.submit(own);
+      own.mine(plan.blockSeconds + 7);
+      node.ring();
+      time.after(plan.blockSeconds * 1_000, 'world', mine);
+    };
+    time.after(1_000, 'world', mine);
+    return ending;
+  }
+
+  #reorganise(depth: number): null {
+    const { truth, nodes, plan } = this.#simulation;
+    const most = plan.finality.startsWith('depth:') ? Number(plan.finality.slice(6)) - 1 : depth;
+    const taken = truth.main.reorganise(Math.min(depth, most));
+    this.#simulation.note(`${taken} blocks taken back`);
+    for (const node of nodes) if (node.branch === truth.main) node.ring();
+    return null;
+  }
+
+  #rotFile(random: SeededRandom): void {
+    const { archiver, disk, truth } = this.#simulation;
+    const blobs = filesBelow(`${archiver.folder}/blobs`).filter((path) => /\/[0-9a-f]{64}$/.test(path));
+    if (blobs.length === 0) return;
+    const path = random.pick(blobs);
+    disk.rot(path, random.between(0, 60_000));
+    truth.harmedFiles.add(path.slice(-64));
+  }
+
+  #takeDown(kind: 'withhold' | 'revoke', random: SeededRandom): void {
+    const { life, truth } = this.#simulation;
+    const hashes: VersionHash[] = [...(kind === 'withhold' ? truth.contents.keys() : truth.withheld)];
+    if (life === null || hashes.length === 0) return;
+    const versionHash = random.pick(hashes);
+    const name = { versionHash, hashType: truth.contents.get(versionHash)?.hashType ?? null };
+    const { takeDowns } = life.archive;
+    const done =
+      kind === 'revoke'
+        ? takeDowns.revoke(name, life.signal).then(() => truth.withheld.delete(versionHash))
+        : takeDowns
+            .withhold(name, { reason: 'simulated', publicReason: null, purge: random.chance(0.3) }, life.signal)
+            .then(() => truth.withheld.add(versionHash));
+    // Until it is done, it may be or not.
+    if (kind === 'revoke') truth.withheld.delete(versionHash);
+    truth.touched.add(versionHash);
+    done.catch((error: unknown) => this.#simulation.note(`${kind}: ${messageOf(error)}`));
+  }
+}
+
+function away(node: SimulatedNode): Ending {
+  node.isAway = true;
+  node.cutAll();
+  return () => {
+    node.isAway = false;
+  };
+}
+
+function answers(node: SimulatedNode, what: AnswerFault, share: number): Ending {
+  return during(node, 'fault', { what, share }, null);
+}
+
+/** Another value until the end; of two at a time the later one holds, and the first end ends both. */
+function during<T extends object, K extends keyof T>(target: T, key: K, value: T[K], normal: T[K]): Ending {
+  target[key] = value;
+  return () => {
+    target[key] = normal;
+  };
+}
+
+function health(store: SimulatedStore | null, value: Health): Ending | null {
+  return store === null ? null : during(store, 'health', value, 'well');
+}
+
+function anyBlob(store: SimulatedStore, random: SeededRandom): string {
+  const blobs = store.paths.filter((path) => /^(keccak|blake)/.test(path));
+  return blobs.length === 0 ? '' : random.pick(blobs);
+}

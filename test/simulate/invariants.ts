@@ -1,0 +1,360 @@
+import { readFileSync } from 'node:fs';
+import { messageOf } from '../../src/core/blob/errors.ts';
+import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
+import { type GivenBlob, type NotGiven, ROOM_IS_MADE } from '../../src/view/archive-view.ts';
+import { REQUESTS } from './archiver.ts';
+import { Claims, type GoodCopy } from './claims.ts';
+import { SeededRandom } from './random.ts';
+import { FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
+import { filesBelow } from './simulated-disk.ts';
+import type { SimulatedNode } from './simulated-node.ts';
+import { blobPath, type SimulatedStore } from './simulated-store.ts';
+import type { Simulation } from './simulation.ts';
+
+/** What changed within this may not be known to the archiver yet, or was answered before it changed. */
+const SLACK_MS = 5 * 60_000;
+/** Commits within this are looked at together. */
+const LOOK_MS = 20_000;
+/** Files of the archiver are read this often. */
+const LOCAL_MS = 2 * 3_600_000;
+/** A blob that could be had for so long, and is nowhere, was missed. */
+const CHANCE_MS = 2 * 3_600_000;
+
+/** What must hold, whatever happens: compared with the simulation's truth after each event that changed something. */
+export class Invariants {
+  readonly #simulation: Simulation;
+  readonly #random: SeededRandom;
+  #claims: Claims | null = null;
+  #version = -1;
+  #changes = -1;
+  #checkedMs = 0;
+  #localMs = 0;
+  #finalHeight = -1;
+  #lost = new Set<VersionHash>();
+  /** Bytes of stores that were compared with the truth. */
+  readonly #compared = new WeakSet<Uint8Array>();
+  /** Contents of which the archiver had a copy once. */
+  readonly #saved = new Set<VersionHash>();
+  /** For how long each could have been fetched. */
+  readonly #chanceMs = new Map<VersionHash, number>();
+  #upSinceMs = 0;
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation;
+    this.#random = new SeededRandom(`invariants ${simulation.plan.seed}`);
+  }
+
+  forgetLife(): void {
+    this.#claims?.close();
+    this.#claims = null;
+    this.#finalHeight = -1;
+    this.#lost.clear();
+  }
+
+  afterEvent(): void {
+    const { life, stores, time } = this.#simulation;
+    if (life === null) return;
+    if (this.#claims === null) {
+      this.#claims = new Claims(life.folder);
+      this.#upSinceMs = time.steadyMs;
+      this.#localMs = time.steadyMs;
+      this.#version = -1;
+    }
+    if (time.steadyMs - this.#checkedMs < LOOK_MS) return;
+    const version = this.#claims.version();
+    const changes = stores.reduce((sum, store) => sum + store.changes, 0);
+    if (version === this.#version && changes === this.#changes) return;
+    this.#version = version;
+    this.#changes = changes;
+    this.#checkedMs = time.steadyMs;
+    this.#check(this.#claims);
+  }
+
+  /** What is asked now and then, as clients do. */
+  afterBlock(seconds: number): void {
+    const { truth, nodes, life } = this.#simulation;
+    this.#countChances(seconds);
+    for (const node of nodes) {
+      if (node.mostFetches > REQUESTS + 1) {
+        this.#fail('budget', `${node.mostFetches} fetches at a time, and ${REQUESTS} are allowed`);
+      }
+    }
+    if (life === null || truth.contents.size === 0) return;
+    const contents = [...truth.contents.values()];
+    this.#askSafety(this.#random.pick(contents));
+    this.#askLastBlock();
+    void this.#read(this.#random.pick(contents));
+  }
+
+  async scrub(): Promise<void> {
+    const { life } = this.#simulation;
+    if (life === null) {
+      this.#fail('running', 'the archiver does not run, and nothing is wrong any more');
+      return;
+    }
+    await life.archive.routine.scrub
+      .slice(life.signal)
+      .catch((error: unknown) => this.#simulation.note(`scrub: ${messageOf(error)}`));
+  }
+
+  /** After everything has ended well, and long enough. */
+  checkWhole(): void {
+    const { truth, nodes, life, plan } = this.#simulation;
+    const claims = this.#claims;
+    if (life === null || claims === null) {
+      this.#fail('running', 'the archiver does not run at the end');
+      return;
+    }
+    this.#check(claims);
+    const good = claims.good();
+    const stored = claims.stored();
+    const lost = new Set(claims.lost().map(({ versionHash }) => versionHash));
+    const { chain } = truth.main;
+    for (const [versionHash, height] of truth.mined()) {
+      const content = truth.contents.get(versionHash);
+      if (content === undefined || truth.touched.has(versionHash)) continue;
+      const copies = good.filter((one) => one.name.versionHash === versionHash && one.counts);
+      const whole = copies.filter((one) => this.#isThere(one)).length;
+      const isListed = nodes.some((node) => node.has(versionHash));
+      const isSomewhere = isListed || this.#stores().some((store) => truth.isTrue(content, store.held(content)));
+      const what = `${content.hashType} ${versionHash} of block ${height}`;
+      if (isSomewhere && !(stored.has(versionHash) && whole >= plan.replicasRequired)) {
+        this.#fail('whole', `${what} can be had, and is not whole: ${whole} copies`);
+      }
+      if (stored.has(versionHash) && whole < plan.replicasRequired) {
+        this.#fail('whole', `${what} is called stored with ${whole} copies after everything was read again`);
+      }
+      if (isSomewhere || stored.has(versionHash) || this.#saved.has(versionHash)) continue;
+      if ((this.#chanceMs.get(versionHash) ?? 0) > CHANCE_MS) this.#fail('missed', `${what} could be had, and was not`);
+      const isOver = (chain.tree.at(height)?.medianTimeSeconds ?? 0) + 24 * 3_600 < chain.tip.medianTimeSeconds;
+      if (isOver && !lost.has(versionHash)) this.#fail('told', `${what} is nowhere, and nobody is told`);
+    }
+  }
+
+  #check(claims: Claims): void {
+    const good = claims.good();
+    for (const copy of good) {
+      this.#saved.add(copy.name.versionHash);
+      this.#checkCopy(copy);
+    }
+    this.#checkStored(claims);
+    this.#checkFinal();
+    this.#checkLost(claims);
+    const { time } = this.#simulation;
+    if (time.steadyMs - this.#localMs < LOCAL_MS) return;
+    this.#localMs = time.steadyMs;
+    const files = this.#localFiles();
+    for (const copy of good) if (copy.backend === 'local') this.#checkLocal(claims, files, copy.name);
+  }
+
+  #checkCopy(copy: GoodCopy): void {
+    const store = this.#stores().find(({ id }) => id === copy.backend);
+    if (store === undefined || this.#isThere(copy)) return;
+    const path = blobPath(copy.name);
+    if (!store.harmed.has(path)) this.#fail('copy', `${path} counts as good at ${store.id}, and is not there`);
+  }
+
+  /** At a store, with the right bytes. Of the archiver's own folder, `#checkLocal` tells. */
+  #isThere({ backend, name }: GoodCopy): boolean {
+    const store = this.#stores().find(({ id }) => id === backend);
+    if (store === undefined) return true;
+    const held = store.held(name);
+    if (held === null) return false;
+    if (this.#compared.has(held)) return true;
+    if (!this.#simulation.truth.isTrue(name, held)) return false;
+    this.#compared.add(held);
+    return true;
+  }
+
+  #checkLocal(claims: Claims, files: ReadonlyMap<string, string>, name: ContentName): void {
+    if (this.#isHere(claims, files, name)) return;
+    if (this.#simulation.truth.harmedFiles.has(name.versionHash)) return;
+    this.#fail('copy', `${blobPath(name)} counts as good in the data folder, and is not there`);
+  }
+
+  /** Blobs that are files of their own, by their hash type and hash. */
+  #localFiles(): ReadonlyMap<string, string> {
+    const below = `${this.#simulation.archiver.folder}/blobs/`;
+    const named = filesBelow(below).map((path) => [path.slice(below.length).replace(/\/..\//, '/'), path] as const);
+    return new Map(named);
+  }
+
+  #isHere(claims: Claims, files: ReadonlyMap<string, string>, name: ContentName): boolean {
+    const { truth } = this.#simulation;
+    const row = claims.row(name);
+    if (row !== null) return truth.isTrue(name, row);
+    const file = files.get(blobPath(name));
+    return file !== undefined && truth.isTrue(name, readFileSync(file));
+  }
+
+  #checkStored(claims: Claims): void {
+    const short = claims.storedWithFewer(this.#simulation.plan.replicasRequired);
+    if (short !== null) this.#fail('stored', `${blobPath(short)} is called stored, and has too few copies that count`);
+  }
+
+  /** A block is final when the network says so; where depth decides, when no node has said that it is on another branch. */
+  #checkFinal(): void {
+    const { life, truth, plan, nodes, time } = this.#simulation;
+    const height = life?.catalog.chain.state.finalHeight ?? null;
+    if (life === null || height === null || height <= this.#finalHeight) return;
+    this.#finalHeight = height;
+    const walked = life.catalog.chain.blockAt(height);
+    if (walked === null) return;
+    if (plan.finality === 'chainlock') {
+      const { tree, locks } = truth.main.chain;
+      const isLocked = height <= (locks.bestBlock?.height ?? -1) && tree.at(height)?.hash === walked.hash;
+      if (!isLocked) this.#fail('final', `block ${height} ${walked.hash} is called final, and no lock covers it`);
+      return;
+    }
+    for (const node of nodes) {
+      const other = [...node.said.values()].find(
+        (said) =>
+          said.height <= height &&
+          time.steadyMs - said.atMs > SLACK_MS &&
+          life.catalog.chain.blockAt(said.height)?.hash !== said.hash &&
+          said.height >= FIRST_HEIGHT,
+      );
+      if (other !== undefined && nodes.length > 1) {
+        this.#fail(
+          'final',
+          `block ${height} is called final, and ${node.origin} said ${other.hash} at ${other.height}`,
+        );
+      }
+    }
+  }
+
+  #checkLost(claims: Claims): void {
+    for (const name of claims.lost()) {
+      if (this.#lost.has(name.versionHash)) continue;
+      this.#lost.add(name.versionHash);
+      this.#checkLoss(claims, name);
+    }
+  }
+
+  #checkLoss(claims: Claims, name: ContentName): void {
+    const { nodes, truth, disk } = this.#simulation;
+    for (const store of this.#stores()) {
+      if (store.health === 'lying' || this.#isNew(store)) continue;
+      if (truth.isTrue(name, store.held(name))) this.#fail('lost', `${blobPath(name)} is lost, and ${store.id} has it`);
+      if (store.health === 'gone' || store.health === 'denied') {
+        this.#fail('lost', `${blobPath(name)} is lost, and ${store.id} did not answer`);
+      }
+    }
+    for (const node of nodes) {
+      if (this.#isNew(node) || node.fault !== null) continue;
+      if (node.isAway) this.#fail('lost', `${blobPath(name)} is lost, and ${node.origin} did not answer`);
+      else if (node.has(name.versionHash)) this.#fail('lost', `${blobPath(name)} is lost, and ${node.origin} has it`);
+    }
+    if (disk.fails === 'never' && this.#isHere(claims, this.#localFiles(), name)) {
+      this.#fail('lost', `${blobPath(name)} is lost, and the data folder has it`);
+    }
+  }
+
+  #isNew({ changedMs }: SimulatedNode | SimulatedStore): boolean {
+    return this.#simulation.time.steadyMs - changedMs < SLACK_MS;
+  }
+
+  #askSafety(content: SubmittedContent): void {
+    const { life, truth, plan } = this.#simulation;
+    const answer = life?.archive.chainView.storedAndFinal([content.versionHash]);
+    if (answer?.kind !== 'told' || answer.safe[0] !== true) return;
+    if (truth.withheld.has(content.versionHash)) {
+      this.#fail('check_vh', `${content.versionHash} is withheld, and true`);
+    }
+    if (plan.finality !== 'chainlock') return;
+    const { tree, locks } = truth.main.chain;
+    const height = truth.mined().get(content.versionHash);
+    if (height === undefined || height > (locks.bestBlock?.height ?? -1) || tree.at(height) === null) {
+      this.#fail('check_vh', `${content.versionHash} is true, and no locked block has it`);
+    }
+  }
+
+  #askLastBlock(): void {
+    const { life, truth, plan } = this.#simulation;
+    const claims = this.#claims;
+    if (life === null || claims === null) return;
+    const answer = life.archive.chainView.lastBlock();
+    if (answer.kind !== 'found') return;
+    const { height, hash } = answer.block;
+    if (plan.finality === 'chainlock' && truth.main.chain.tree.at(height)?.hash !== hash) {
+      this.#fail('lastblock', `block ${height} ${hash} is no block of the chain`);
+      return;
+    }
+    if (truth.main.chain.tree.at(height)?.hash !== hash) return;
+    const stored = claims.stored();
+    const lost = new Set(claims.lost().map(({ versionHash }) => versionHash));
+    for (const [versionHash, at] of truth.mined()) {
+      const isAccounted = stored.has(versionHash) || lost.has(versionHash) || truth.touched.has(versionHash);
+      if (at > height || isAccounted) continue;
+      this.#fail('lastblock', `everything up to ${height} is said to be saved, and ${versionHash} of ${at} is not`);
+    }
+  }
+
+  async #read(content: SubmittedContent): Promise<void> {
+    const { life, truth } = this.#simulation;
+    if (life === null) return;
+    const wasWithheld = truth.withheld.has(content.versionHash);
+    const name = { hashType: content.hashType, versionHash: content.versionHash };
+    const before = this.#holders(name);
+    try {
+      const given = await life.archive.reader.open(name, { signal: life.signal, ...ROOM_IS_MADE });
+      const isWithheld = wasWithheld && truth.withheld.has(content.versionHash);
+      await this.#checkGiven(name, given, isWithheld);
+      const after = this.#holders(name);
+      const holder = before.find((store) => after.includes(store));
+      if ((given.kind === 'absent' || given.kind === 'lost') && holder !== undefined && !isWithheld) {
+        this.#fail('read', `${blobPath(name)} is told to be ${given.kind}, and ${holder.id} has it`);
+      }
+    } catch (error) {
+      if (!life.signal.aborted) this.#simulation.note(`read: ${messageOf(error)}`);
+    }
+  }
+
+  /** Stores that are well, and have been, and have the right bytes. */
+  #holders(name: ContentName): SimulatedStore[] {
+    return this.#stores().filter(
+      (store) =>
+        store.health === 'well' && !this.#isNew(store) && this.#simulation.truth.isTrue(name, store.held(name)),
+    );
+  }
+
+  async #checkGiven(name: ContentName, given: GivenBlob | NotGiven, isWithheld: boolean): Promise<void> {
+    const { truth } = this.#simulation;
+    if (given.kind === 'withheld' && !truth.touched.has(name.versionHash)) {
+      this.#fail('withheld', `${blobPath(name)} is called withheld, and nobody said so`);
+    }
+    if (given.kind !== 'memory' && given.kind !== 'file') return;
+    if (isWithheld) this.#fail('withheld', `${blobPath(name)} is withheld, and was served`);
+    const bytes = given.kind === 'memory' ? given.blob.bytes : Buffer.alloc(given.file.sizeBytes);
+    if (given.kind === 'file') {
+      try {
+        await given.file.read(bytes, 0);
+      } finally {
+        given.file.close();
+      }
+    }
+    if (!truth.isTrue(name, bytes)) this.#fail('served', `${blobPath(name)} was served with other bytes`);
+  }
+
+  /** Who could have been fetched just now: by an archiver that runs, from a node that serves, to a place that takes. */
+  #countChances(seconds: number): void {
+    const { life, nodes, disk, truth, time } = this.#simulation;
+    if (life === null || time.steadyMs - this.#upSinceMs < SLACK_MS) return;
+    const isHome = (!disk.isFull && disk.fails === 'never') || this.#stores().some((store) => store.health === 'well');
+    const [followed] = nodes;
+    if (!isHome || followed === undefined || followed.isAway || followed.fault !== null) return;
+    if (followed.branch !== truth.main || this.#isNew(followed) || followed.latencyMs > 1_000) return;
+    for (const versionHash of truth.contents.keys()) {
+      if (this.#saved.has(versionHash) || !followed.has(versionHash)) continue;
+      this.#chanceMs.set(versionHash, (this.#chanceMs.get(versionHash) ?? 0) + seconds * 1_000);
+    }
+  }
+
+  #stores(): readonly SimulatedStore[] {
+    return this.#simulation.stores;
+  }
+
+  #fail(invariant: string, message: string): void {
+    this.#simulation.fail(invariant, message);
+  }
+}

@@ -1,0 +1,29 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+/** Seconds of processor time each, on a machine that may be busy. */
+const timeout = 600_000;
+const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
+
+/** In a process of its own, which gives its clock, its timers and its files away for good. */
+function simulate(...words: string[]): { readonly code: number | null; readonly said: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...words], { encoding: 'utf8' });
+  return { code: status, said: stdout + stderr };
+}
+
+test('every claim holds in these seeds, and each takes the same course twice', { timeout }, () => {
+  const { code, said } = simulate('--from', '1', '--seeds', '2', '--twice');
+  expect(said).toContain('2 seeds');
+  expect(said).toContain('0 failed');
+  expect(code).toBe(0);
+});
+
+test('a loss that nothing excuses is found, shrunk to its one event, and told with what replays it', {
+  timeout,
+}, () => {
+  const { code, said } = simulate('--from', '52', '--seeds', '1', '--plant');
+  expect(said).toContain('copy: ');
+  expect(said).toContain('npm run simulate -- --seed 52 --plant --events 1000 --trace');
+  expect(code).toBe(1);
+});

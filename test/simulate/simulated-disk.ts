@@ -1,0 +1,160 @@
+import fs, { type BigIntStats, type Stats } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import type { SeededRandom } from './random.ts';
+import type { SimulatedTime } from './simulated-time.ts';
+
+/** Names in a folder that a power loss takes back until the folder is synced. */
+interface NameChange {
+  readonly folder: string;
+  undo(): void;
+}
+
+/** Everything that the simulation itself does with files goes by these, also while the functions of Node are replaced. */
+const real = { ...fs };
+
+const READING = new Set(['read', 'open', 'stat', 'readdir', 'readFile', 'lstat']);
+const LATENCY_MS = 4;
+
+/**
+ * The disk under the data folder. Bytes lie in real files, which SQLite needs; every call that Node makes in another thread
+ * is carried out here, in this one, and answered by an event, so that its place among all others follows from the seed.
+ * What is not synced goes with the power. A file of SQLite's counts as synced with each of its commits, as it asks for.
+ */
+export class SimulatedDisk {
+  readonly #time: SimulatedTime;
+  readonly #random: SeededRandom;
+  /** Files that hold bytes which no sync made durable, by their inode. */
+  readonly #unsynced = new Set<number>();
+  #changes: NameChange[] = [];
+  /** Writes of each file: what tells a file that was changed from one that was not, as its times do on a real disk. */
+  readonly #writes = new Map<number, bigint>();
+  isFull = false;
+  /** No file can be read, or none can be written. */
+  fails: 'never' | 'reading' | 'writing' = 'never';
+  /** These files alone, by the end of their names. */
+  readonly failing = new Set<string>();
+
+  constructor(time: SimulatedTime, random: SeededRandom) {
+    this.#time = time;
+    this.#random = random;
+  }
+
+  /** Carries it out at its begin or at its end, by chance: a crash between the two finds it done or not. */
+  call<T>(operation: string, path: string, work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const attempt = () => this.#attempt(operation, path, work);
+      const early = this.#random.chance(0.5) ? attempt() : null;
+      this.#time.after(this.#random.next() * LATENCY_MS, 'archiver', () => {
+        const done = early ?? attempt();
+        if ('value' in done) resolve(done.value);
+        else reject(done.error);
+      });
+    });
+  }
+
+  #attempt<T>(operation: string, path: string, work: () => T): { value: T } | { error: unknown } {
+    try {
+      this.#refuse(operation, path);
+      return { value: work() };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  #refuse(operation: string, path: string): void {
+    if (this.isFull && (operation === 'write' || operation === 'create')) throw systemError('ENOSPC', operation, path);
+    const isReading = READING.has(operation);
+    const isHit = [...this.failing].some((end) => basename(path) === end);
+    if (isHit || (this.fails === 'reading' && isReading) || (this.fails === 'writing' && !isReading)) {
+      throw systemError('EIO', operation, path);
+    }
+  }
+
+  noteWrite(descriptor: number): void {
+    const { ino } = real.fstatSync(descriptor);
+    this.#unsynced.add(ino);
+    this.#writes.set(ino, (this.#writes.get(ino) ?? 0n) + 1n);
+  }
+
+  noteSync(descriptor: number, path: string): void {
+    const found = real.fstatSync(descriptor);
+    if (found.isDirectory()) this.#changes = this.#changes.filter(({ folder }) => folder !== path);
+    else this.#unsynced.delete(found.ino);
+  }
+
+  noteCreated(path: string): void {
+    this.#changes.push({ folder: dirname(path), undo: () => real.rmSync(path, { force: true }) });
+  }
+
+  noteFolder(path: string): void {
+    this.#changes.push({ folder: dirname(path), undo: () => real.rmSync(path, { force: true, recursive: true }) });
+  }
+
+  rename(from: string, to: string): void {
+    const replaced = contentOf(to);
+    real.renameSync(from, to);
+    const undo = () => {
+      if (real.existsSync(to)) real.renameSync(to, from);
+      if (replaced !== null) real.writeFileSync(to, replaced);
+    };
+    this.#changes.push({ folder: dirname(to), undo });
+  }
+
+  remove(path: string, options: fs.RmOptions): void {
+    const removed = contentOf(path);
+    real.rmSync(path, options);
+    if (removed === null) return;
+    this.#changes.push({ folder: dirname(path), undo: () => real.writeFileSync(path, removed) });
+  }
+
+  /** Times of files would follow from how fast this machine is. */
+  withTimes<T extends Stats | BigIntStats>(stats: T): T {
+    const count = this.#writes.get(Number(stats.ino)) ?? 0n;
+    return Object.assign(stats, { mtimeNs: count, ctimeNs: count });
+  }
+
+  /** Names that were not synced are as before, from some moment on; files that were not synced are cut short. */
+  losePower(folder: string): void {
+    const kept = this.#random.between(0, this.#changes.length);
+    for (const change of this.#changes.splice(kept).reverse()) {
+      if (change.folder.startsWith(folder)) change.undo();
+    }
+    for (const path of filesBelow(folder)) {
+      const { ino, size } = real.statSync(path);
+      if (this.#unsynced.has(ino)) real.truncateSync(path, this.#random.between(0, size));
+    }
+    this.forget();
+  }
+
+  /** A crash of the process alone: what it wrote is with the system. */
+  forget(): void {
+    this.#changes = [];
+    this.#unsynced.clear();
+  }
+
+  /** A bit is not what it was, and no time of the file tells. */
+  rot(path: string, at: number): void {
+    const bytes = real.readFileSync(path);
+    const place = at % Math.max(bytes.length, 1);
+    bytes[place] = (bytes[place] ?? 0) ^ 1;
+    real.writeFileSync(path, bytes);
+  }
+}
+
+function contentOf(path: string): Buffer | null {
+  const found = real.lstatSync(path, { throwIfNoEntry: false });
+  return found?.isFile() === true ? real.readFileSync(path) : null;
+}
+
+export function filesBelow(folder: string): string[] {
+  if (!real.existsSync(folder)) return [];
+  return real
+    .readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name}`)
+    .sort();
+}
+
+function systemError(code: string, operation: string, path: string): Error {
+  return Object.assign(new Error(`${code}: simulated, ${operation} '${path}'`), { code, syscall: operation, path });
+}

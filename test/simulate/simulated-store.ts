@@ -1,0 +1,299 @@
+import { type ContentName, type HashType, parseVersionHash } from '../../src/core/blob/ids.ts';
+import type { Backend } from '../../src/replication/backend.ts';
+import { StorageError, type StorageErrorCode } from '../../src/storage/errors.ts';
+import {
+  customNameOf,
+  customPath,
+  isCustom,
+  keyOf,
+  type ListedObject,
+  type NewObject,
+  type ObjectKey,
+  type ObjectRange,
+  type ObjectStore,
+  type PurgeTarget,
+  type PutMode,
+  type StoreProperties,
+} from '../../src/storage/object-store.ts';
+import { faultOf, good, type ProbeFinding, warning } from '../../src/storage/probe.ts';
+import { recordPathOrNull } from '../../src/storage/record-path.ts';
+import type { SeededRandom } from './random.ts';
+import type { SimulatedTime } from './simulated-time.ts';
+
+/** How a place is now; `empty`: another, empty one answers under its address. */
+export type Health = 'well' | 'gone' | 'empty' | 'denied' | 'lying';
+
+const BLOB_KINDS = new Set(['blob'] as const);
+const ALL_KINDS = new Set(['blob', 'custom', 'record', 'evidence', 'binding', 'mark'] as const);
+/** A put that was acknowledged by a Kubo is on its disk within this. */
+const SETTLE_MS = 20_000;
+const PUT_LATENCY = 3;
+export const STORE_LATENCY_MS = 30;
+
+interface Kept {
+  bytes: Uint8Array;
+  readonly putMs: number;
+  isPinned: boolean;
+}
+
+/**
+ * A bucket or a Kubo in memory. What it acknowledged is durable, as the product's own stores promise it of real servers;
+ * what the simulation does to an object behind the product's back is noted, and is the only excuse for a claim that fails.
+ */
+export class SimulatedStore implements ObjectStore, Backend {
+  readonly id: string;
+  readonly kind: 's3' | 'kubo';
+  readonly clockOffsetMs = null;
+  latencyMs = STORE_LATENCY_MS;
+  /** Listings show what lay there so long ago. */
+  listingLateMs = 0;
+  readonly #objects = new Map<string, Kept>();
+  /** What the other, empty place took. */
+  readonly #elsewhere = new Map<string, Kept>();
+  /** Objects that the simulation took or changed, and nobody has written anew; when it did, by the wall's clock. */
+  readonly harmed = new Map<string, number>();
+  #health: Health = 'well';
+  /** When its health last changed. */
+  changedMs = 0;
+  /** Grows with every change of what lies here. */
+  changes = 0;
+  readonly #time: SimulatedTime;
+  readonly #random: SeededRandom;
+
+  constructor(id: string, kind: 's3' | 'kubo', time: SimulatedTime, random: SeededRandom) {
+    this.id = id;
+    this.kind = kind;
+    this.#time = time;
+    this.#random = random;
+  }
+
+  get properties(): StoreProperties {
+    const isKubo = this.kind === 'kubo';
+    return { holds: isKubo ? BLOB_KINDS : ALL_KINDS, pins: isKubo, layout: 'holdfast', where: this.place };
+  }
+
+  get place(): string {
+    return `simulated ${this.id}`;
+  }
+
+  get store(): ObjectStore {
+    return this;
+  }
+
+  readonly openAgain = async (): Promise<ObjectStore> => this;
+
+  get health(): Health {
+    return this.#health;
+  }
+
+  /** Where another place answers, what lay at the first one is as good as lost for so long. */
+  set health(value: Health) {
+    const before = this.#shown;
+    this.#health = value;
+    this.changedMs = this.#time.steadyMs;
+    if (this.#shown === before) return;
+    for (const path of before.keys()) if (!this.#shown.has(path)) this.#harm(path);
+    for (const path of this.#shown.keys()) this.#unharm(path);
+  }
+
+  /** The truth of the place that is there now, also where it does not answer. */
+  held(name: ContentName): Uint8Array | null {
+    const kept = this.#shown.get(blobPath(name));
+    return kept === undefined || !kept.isPinned ? null : kept.bytes;
+  }
+
+  get paths(): readonly string[] {
+    return [...this.#shown.keys()].sort();
+  }
+
+  /** What it answers from now: another, empty place keeps its own. */
+  get #shown(): Map<string, Kept> {
+    return this.health === 'empty' ? this.#elsewhere : this.#objects;
+  }
+
+  lose(path: string): void {
+    if (this.#shown.delete(path)) this.#harm(path);
+  }
+
+  rot(path: string): void {
+    const kept = this.#shown.get(path);
+    if (kept === undefined) return;
+    const bytes = Uint8Array.from(kept.bytes);
+    const at = this.#random.between(0, Math.max(bytes.length - 1, 0));
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    kept.bytes = bytes;
+    this.#harm(path);
+  }
+
+  unpin(path: string): void {
+    const kept = this.#shown.get(path);
+    if (kept === undefined) return;
+    kept.isPinned = false;
+    this.#harm(path);
+  }
+
+  /** What nothing pins goes. */
+  collect(): void {
+    for (const [path, { isPinned }] of this.#shown) if (!isPinned) this.lose(path);
+  }
+
+  /** Its power fails: what a Kubo acknowledged lately may be gone. */
+  losePower(): void {
+    if (this.kind === 's3') return;
+    for (const [path, { putMs }] of this.#shown) {
+      if (this.#time.steadyMs - putMs < SETTLE_MS && this.#random.chance(0.5)) this.lose(path);
+    }
+  }
+
+  /** As `wipe`, and nothing excuses whoever goes on claiming what lay here. */
+  loseUntold(): void {
+    this.wipe();
+    this.harmed.clear();
+  }
+
+  wipe(): void {
+    for (const path of this.paths) this.lose(path);
+  }
+
+  async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
+    const path = pathOf(keyOf(object));
+    const bytes = 'path' in object ? Buffer.from(object.text) : Uint8Array.from(object.bytes);
+    await this.#answering('put', PUT_LATENCY, signal);
+    const shown = this.#shown;
+    const there = shown.get(path);
+    if (mode === 'create' && there !== undefined) {
+      there.isPinned = true;
+      return;
+    }
+    shown.set(path, { bytes, putMs: this.#time.steadyMs, isPinned: true });
+    this.#unharm(path);
+  }
+
+  async get(key: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null> {
+    const path = pathOf(key);
+    await this.#answering('get', 1, signal);
+    const kept = this.#shown.get(path);
+    if (kept === undefined) return null;
+    const bytes = Uint8Array.from(kept.bytes);
+    if (this.health === 'lying' && typeof key !== 'string') bytes[0] = (bytes[0] ?? 0) ^ 1;
+    return bytes;
+  }
+
+  async stat(key: ObjectKey, signal: AbortSignal): Promise<{ readonly sizeBytes: number } | null> {
+    const path = pathOf(key);
+    await this.#answering('stat', 1, signal);
+    const kept = this.#shown.get(path);
+    return kept === undefined || !kept.isPinned ? null : { sizeBytes: kept.bytes.length };
+  }
+
+  async isKept(key: ObjectKey, signal: AbortSignal): Promise<boolean> {
+    const path = pathOf(key);
+    await this.#answering('stat', 1, signal);
+    return this.#shown.get(path)?.isPinned === true;
+  }
+
+  async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
+    await this.#answering('list', 1, signal);
+    const latestMs = this.#time.steadyMs - this.listingLateMs;
+    for (const [path, { bytes, putMs, isPinned }] of [...this.#shown].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      if (putMs > latestMs || (this.kind === 'kubo' && !isPinned)) continue;
+      const listed = listedAs(path, this.kind === 'kubo' ? null : bytes.length, range);
+      if (listed !== null) yield listed;
+    }
+  }
+
+  async delete(key: ObjectKey, signal: AbortSignal): Promise<void> {
+    await this.#answering('delete', 1, signal);
+    this.#remove(pathOf(key));
+  }
+
+  async purge(target: PurgeTarget, signal: AbortSignal): Promise<boolean> {
+    await this.#answering('delete', 1, signal);
+    if (!('customOf' in target)) return this.#remove(pathOf(target));
+    const below = `custom/${target.customOf}/`;
+    return (
+      [...this.#shown.keys()].filter((path) => path.startsWith(below)).map((path) => this.#remove(path)).length > 0
+    );
+  }
+
+  async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
+    try {
+      await this.#answering('probe', 1, signal);
+      if (this.health === 'lying') throw this.#error('storage/unreadable', 'probe');
+      const found = [good('reachable', 'It answers.'), good('readable', 'What is written is read back.')];
+      return this.kind === 's3' ? found : [...found, warning('durable', 'It acknowledges before its disk has it.', '')];
+    } catch (error) {
+      signal.throwIfAborted();
+      return [faultOf('reachable', error)];
+    }
+  }
+
+  async close(): Promise<void> {}
+
+  #remove(path: string): boolean {
+    this.changes += 1;
+    return this.#shown.delete(path);
+  }
+
+  #harm(path: string): void {
+    this.harmed.set(path, this.#time.wallMs);
+    this.changes += 1;
+  }
+
+  #unharm(path: string): void {
+    this.harmed.delete(path);
+    this.changes += 1;
+  }
+
+  async #answering(operation: string, cost: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    const event = this.#time.after(this.#random.next() * this.latencyMs * cost, 'archiver', resolve);
+    try {
+      await promise;
+    } finally {
+      event.cancel();
+      signal.removeEventListener('abort', stop);
+    }
+    if (this.health === 'gone') throw this.#error('storage/unreachable', operation);
+    if (this.health === 'denied') throw this.#error('storage/denied', operation);
+  }
+
+  #error(code: StorageErrorCode, operation: string): StorageError {
+    return new StorageError(code, `The ${this.id} store is ${this.health} (${operation}).`, {
+      details: { backend: this.id, operation },
+      retryable: true,
+      hint: 'The simulation said so.',
+    });
+  }
+}
+
+export function blobPath({ hashType, versionHash }: ContentName): string {
+  return `${hashType}/${versionHash}`;
+}
+
+function pathOf(key: ObjectKey): string {
+  if (typeof key === 'string') return key;
+  return isCustom(key) ? customPath(key) : blobPath(key);
+}
+
+function listedAs(path: string, sizeBytes: number | null, range: ObjectRange): ListedObject | null {
+  if (range === 'blobs') {
+    const [hashType, hash] = path.split('/');
+    if (!isHashType(hashType) || hash === undefined) return null;
+    return { hashType, versionHash: parseVersionHash(hash), sizeBytes };
+  }
+  if ('below' in range) {
+    const record = path.startsWith(range.below) ? recordPathOrNull(path) : null;
+    return record === null ? null : { path: record, sizeBytes: sizeBytes ?? 0 };
+  }
+  const custom = customNameOf(path);
+  if (custom === null || (range.customOf !== null && custom.versionHash !== range.customOf)) return null;
+  return { ...custom, sizeBytes: sizeBytes ?? 0 };
+}
+
+function isHashType(text: string | undefined): text is HashType {
+  return text === 'keccak256' || text === 'blake2s256';
+}

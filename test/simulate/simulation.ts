@@ -1,0 +1,229 @@
+import { createHash, type Hash } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
+import { messageOf } from '../../src/core/blob/errors.ts';
+import type { ContentName } from '../../src/core/blob/ids.ts';
+import type { BlobHasher } from '../../src/verify/hasher.ts';
+import { Archiver, type Life } from './archiver.ts';
+import { Faults } from './faults.ts';
+import { Invariants } from './invariants.ts';
+import { DAY_MS, HOUR_MS, type Plan } from './plan.ts';
+import { SeededRandom } from './random.ts';
+import { BEGIN_SECONDS, Branch } from './simulated-chain.ts';
+import { SimulatedDisk } from './simulated-disk.ts';
+import { SimulatedNode } from './simulated-node.ts';
+import type { World } from './simulated-process.ts';
+import { SimulatedStore } from './simulated-store.ts';
+import { SimulatedTime } from './simulated-time.ts';
+import { Truth } from './truth.ts';
+
+/** A claim that was not true, or work that did not end. */
+export class Violation extends Error {
+  readonly invariant: string;
+
+  constructor(invariant: string, message: string) {
+    super(message);
+    this.invariant = invariant;
+  }
+}
+
+export interface Outcome {
+  readonly violation: Violation | null;
+  /** Of every event and what became of it. */
+  readonly digest: string;
+  readonly events: number;
+  readonly simulatedMs: number;
+}
+
+/** The clocks of the archiver and of the miners agree at the begin. */
+const WALL_MS = BEGIN_SECONDS * 1_000;
+/** After the last fault: everything that can be reached is whole within this. */
+const WHOLE_WITHIN_MS = 10 * HOUR_MS;
+/** A process that ended is started again by its supervisor. */
+const RESTART_MS = 30_000;
+/** A stop that takes longer would be a kill. */
+const STOPS_WITHIN_MS = 10 * 60_000;
+
+/** One seed: a world, an archiver in it, what happens to both, and what must hold all the while. */
+export class Simulation {
+  readonly plan: Plan;
+  readonly time = new SimulatedTime(WALL_MS);
+  readonly disk: SimulatedDisk;
+  readonly truth: Truth;
+  readonly nodes: readonly SimulatedNode[];
+  readonly stores: readonly SimulatedStore[];
+  readonly archiver: Archiver;
+  /** No more blobs are submitted: what there is has time to become whole. */
+  #isQuiet = false;
+  readonly #root: string;
+  readonly #invariants: Invariants;
+  readonly #faults: Faults;
+  readonly #processRandom: SeededRandom;
+  readonly #workRandom: SeededRandom;
+  readonly #digest: Hash = createHash('sha256');
+  readonly #trace: ((line: string) => void) | null;
+  #violation: Violation | null = null;
+  #labels = 0;
+  #isStopping = false;
+
+  constructor(plan: Plan, root: string, hasher: BlobHasher, trace: ((line: string) => void) | null) {
+    this.plan = plan;
+    this.#root = root;
+    this.#trace = trace;
+    const stream = (purpose: string) => new SeededRandom(`${purpose} ${plan.seed}`);
+    this.#processRandom = stream('process');
+    this.#workRandom = stream('work');
+    this.disk = new SimulatedDisk(this.time, stream('disk'));
+    this.truth = new Truth(Branch.begin(`simulation ${plan.seed}`));
+    this.nodes = Array.from(
+      { length: plan.nodes },
+      (_, index) =>
+        new SimulatedNode(
+          `http://node-${index + 1}.simulated:8370`,
+          this.truth.main,
+          plan.answersWaits,
+          this.time,
+          stream(`node ${index}`),
+        ),
+    );
+    this.stores = plan.stores.map(({ id, kind }) => new SimulatedStore(id, kind, this.time, stream(id)));
+    mkdirSync(root, { recursive: true });
+    const log = trace === null ? null : (line: string) => trace(line.trimEnd());
+    this.archiver = new Archiver({ plan, root, hasher, nodes: this.nodes, stores: this.stores, log });
+    this.#invariants = new Invariants(this);
+    this.#faults = new Faults(this);
+  }
+
+  get world(): World {
+    return {
+      ...{ time: this.time, disk: this.disk, random: this.#processRandom, patienceMs: this.plan.patienceMs },
+      dispatch: (options, handler) => {
+        const node = this.nodes.find(({ origin }) => origin === String(options.origin));
+        if (node === undefined) throw new TypeError(`nobody listens at ${options.origin}`);
+        return node.dispatch(options, handler);
+      },
+    };
+  }
+
+  get life(): Life | null {
+    return this.archiver.life;
+  }
+
+  /** In the log, and in its digest. */
+  note(what: string): void {
+    const line = `${Math.round(this.time.steadyMs)} ${what}`;
+    this.#digest.update(line);
+    this.#trace?.(line);
+  }
+
+  fail(invariant: string, message: string): void {
+    if (this.#violation !== null) return;
+    this.#violation = new Violation(invariant, message);
+    this.note(`VIOLATED ${invariant}: ${message}`);
+  }
+
+  async run(): Promise<Outcome> {
+    const beganMs = this.time.steadyMs;
+    const endMs = beganMs + this.plan.days * DAY_MS;
+    this.start();
+    this.#mineOn();
+    for (const event of this.plan.events) {
+      this.time.after(event.atMs, 'world', () => this.#faults.begin(event));
+    }
+    await this.#until(endMs);
+    if (this.#violation === null) {
+      this.#faults.endAll();
+      this.note('all faults have ended');
+      await this.#until(endMs + WHOLE_WITHIN_MS / 2);
+      this.#isQuiet = true;
+      void this.#invariants.scrub();
+      await this.#until(endMs + WHOLE_WITHIN_MS);
+      if (this.#violation === null) this.#invariants.checkWhole();
+    }
+    const simulatedMs = this.time.steadyMs - beganMs;
+    await this.#end();
+    return { violation: this.#violation, digest: this.#digest.digest('hex'), events: this.time.ran, simulatedMs };
+  }
+
+  /** The process begins; one that ends by itself is begun again. */
+  start(): void {
+    this.note('start');
+    this.archiver.start().catch((error: unknown) => {
+      this.note(`ended by itself: ${messageOf(error)}`);
+      this.#invariants.forgetLife();
+      this.time.after(RESTART_MS, 'archiver', () => this.start());
+    });
+  }
+
+  kill(takesPower: boolean): void {
+    this.time.dropOf('archiver');
+    for (const node of this.nodes) node.forgetClients();
+    this.#invariants.forgetLife();
+    this.#isStopping = false;
+    if (takesPower) this.disk.losePower(this.archiver.folder);
+    else this.disk.forget();
+    this.archiver.kill();
+  }
+
+  /** And begins again after so long. What does not run is not stopped. */
+  stop(restMs: number): void {
+    if (this.life === null || this.#isStopping) return;
+    this.#isStopping = true;
+    this.#invariants.forgetLife();
+    const late = this.time.after(STOPS_WITHIN_MS, 'archiver', () =>
+      this.fail('stop', 'a stop took longer than ten minutes'),
+    );
+    this.archiver.stop().then(
+      () => {
+        late.cancel();
+        this.#isStopping = false;
+        this.note('stopped');
+        this.time.after(restMs, 'archiver', () => this.start());
+      },
+      (error: unknown) => this.fail('stop', `a stop failed: ${messageOf(error)}`),
+    );
+  }
+
+  /** A blob of this seed's own, sometimes one that was there before. */
+  submit(branch: Branch): ContentName | null {
+    const random = this.#workRandom;
+    const isAgain = this.#labels > 0 && random.chance(0.03);
+    if (!isAgain) this.#labels += 1;
+    const number = isAgain ? random.between(1, this.#labels) : this.#labels;
+    const facts = new SeededRandom(`blob ${this.plan.seed} ${number}`);
+    const sizeBytes = facts.chance(0.8) ? facts.between(1, 4_000) : facts.between(65_537, 90_000);
+    const label = `simulated ${this.plan.seed} ${number}`;
+    const submitted = branch.submit(label, sizeBytes, facts.chance(0.7) ? 'keccak256' : 'blake2s256');
+    if (submitted !== null) this.truth.note(submitted);
+    return submitted;
+  }
+
+  #mineOn(): void {
+    const random = this.#workRandom;
+    const { blockSeconds, blobsPerBlock } = this.plan;
+    const afterSeconds = Math.ceil(blockSeconds * (0.5 + random.next()));
+    this.time.after(afterSeconds * 1_000, 'world', () => {
+      const { main } = this.truth;
+      if (!this.#isQuiet) {
+        for (let chance = blobsPerBlock; chance > 0; chance -= 1) if (random.chance(chance)) this.submit(main);
+      }
+      const { height, hash } = main.mine(afterSeconds);
+      this.note(`block ${height} ${hash.slice(0, 8)}`);
+      for (const node of this.nodes) if (node.branch === main) node.ring();
+      this.#invariants.afterBlock(afterSeconds);
+      this.#mineOn();
+    });
+  }
+
+  async #until(endMs: number): Promise<void> {
+    await this.time.runUntil(endMs, () => {
+      if (this.#violation === null) this.#invariants.afterEvent();
+      return this.#violation === null;
+    });
+  }
+
+  async #end(): Promise<void> {
+    this.#invariants.forgetLife();
+    this.kill(false);
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+}

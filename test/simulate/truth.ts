@@ -1,0 +1,53 @@
+import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
+import { type Branch, bytesOf, FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
+
+/** What the simulation knows and nobody else: every blob that was ever submitted, and the chain that the network agrees on. */
+export class Truth {
+  readonly main: Branch;
+  /** By the hash: labels are never shared between hash types. */
+  readonly contents = new Map<VersionHash, SubmittedContent>();
+  /** An operator was told that it is withheld. */
+  readonly withheld = new Set<VersionHash>();
+  /** A take-down of these was begun or taken back once: what becomes of their bytes is the operator's doing. */
+  readonly touched = new Set<VersionHash>();
+  /** Names of files of the archiver that the simulation changed. */
+  readonly harmedFiles = new Set<string>();
+
+  readonly #mined = new Map<VersionHash, number>();
+  #minedTo: { readonly height: number; readonly hash: string } | null = null;
+
+  constructor(main: Branch) {
+    this.main = main;
+  }
+
+  note(content: SubmittedContent): void {
+    this.contents.set(content.versionHash, content);
+  }
+
+  bytes(versionHash: VersionHash): Uint8Array | null {
+    const found = this.contents.get(versionHash);
+    return found === undefined ? null : bytesOf(found.content);
+  }
+
+  isTrue(name: ContentName, bytes: Uint8Array | null): boolean {
+    const expected = this.bytes(name.versionHash);
+    return bytes !== null && expected !== null && Buffer.compare(expected, bytes) === 0;
+  }
+
+  /** Contents of the followed branch, by the height of their first block from where the walk begins. */
+  mined(): ReadonlyMap<VersionHash, number> {
+    const { tree, tip } = this.main.chain;
+    // Only what a reorganisation has left is read again: a block of long ago lies packed.
+    if (this.#minedTo !== null && tree.at(this.#minedTo.height)?.hash !== this.#minedTo.hash) {
+      this.#mined.clear();
+      this.#minedTo = null;
+    }
+    for (let height = (this.#minedTo?.height ?? FIRST_HEIGHT - 1) + 1; height <= tip.height; height += 1) {
+      for (const { content } of tree.at(height)?.transactions ?? []) {
+        if (content !== null && !this.#mined.has(content.versionHash)) this.#mined.set(content.versionHash, height);
+      }
+    }
+    this.#minedTo = { height: tip.height, hash: tip.hash };
+    return this.#mined;
+  }
+}

@@ -84,6 +84,30 @@ test('1,000 readers that do not read leave health, check_vh and small blobs as f
   await expect.poll(whole, { timeout: 20_000 }).toBe(huge.bytes.length);
 });
 
+test('batches of large blobs that nobody reads leave small answers, health and check_vh to other clients', async () => {
+  const { view, blob } = viewWith(2_000_000);
+  const small = view.add(blobOf(bytesOf(1_024)));
+  const { url, port } = await running(view, { answerWaitMs: 1_000 }, new FakeChainView(), { trustProxy: 1 });
+  const call = (id: number) => ({ method: 'getnevmblobdata', params: [blob.versionHash, true], id });
+  const batch = JSON.stringify(Array.from({ length: 16 }, (_, id) => call(id)));
+  const greedy = { 'X-Forwarded-For': '192.0.2.1' };
+  for (let index = 0; index < 30; index += 1) {
+    const reader = await RawClient.open(port);
+    reader.socket.pause();
+    reader.send(post(batch, greedy));
+  }
+  const headers = { 'x-forwarded-for': '198.51.100.1' };
+  const checked = { method: 'POST', body: JSON.stringify([small.versionHash]), headers };
+  for (const [path, how] of [
+    ['/healthz', { headers }],
+    ['/check_vh', checked],
+    [`/v1/blobs/${small.versionHash}`, { headers }],
+    [`/vh/${small.versionHash}`, { headers }],
+  ] as const) {
+    expect(await p99Of(50, () => fetch(`${url}${path}`, how))).toBeLessThan(MAX_P99_MS);
+  }
+});
+
 test('a body of a hundred thousand numbers is refused before it is parsed, and charged to its client', async () => {
   const { view } = viewWith(10);
   const { url } = await running(view);

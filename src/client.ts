@@ -7,7 +7,7 @@
 // First of all: what follows fails on an older Node.
 import './require-node.ts';
 
-export { HoldfastError } from './core/blob/errors.ts';
+export { type ErrorFacts, HoldfastError } from './core/blob/errors.ts';
 export { decodeHex, encodeHex } from './core/blob/hex.ts';
 export {
   type BlockHash,

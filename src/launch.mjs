@@ -33,6 +33,7 @@ const SCRIPTS = {
   test: CHECKS,
   bench: [['test/bench/main.ts']],
   simulate: [['test/simulate/main.ts']],
+  reference: [['config/build-reference.ts']],
   build: [
     ['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json'],
     ['config/build-page.ts'],

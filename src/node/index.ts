@@ -1,14 +1,15 @@
-export type { RequestedBlob } from './blob-answer.ts';
+export type { BatchWatch } from './batched-reads.ts';
+export type { AnsweredBlob, RequestedBlob } from './blob-answer.ts';
 export { type ClientOptions, createClient, type NodeClient } from './client.ts';
 export type { Decimal } from './decimal.ts';
 export { type NodeRelease, versionText } from './dialect-rules.ts';
 export type { BasicCredentials } from './endpoint.ts';
-export { NodeError, type NodeErrorCode, NodeRpcError } from './errors.ts';
+export { NodeError, type NodeErrorCode, NodeRpcError, type RpcFacts } from './errors.ts';
 export type { Settled } from './exchange.ts';
 export { ESTIMATE_MODES, type EstimateMode, type FeeOptions } from './fee.ts';
-export type { ListedEntry } from './list-answer.ts';
+export type { ListedEntry, ReadablePage } from './list-answer.ts';
 export { DIALECTS, type Dialect, METHOD_TABLE, type Operation } from './method-table.ts';
-export type { CallOptions, NodeCall } from './node-call.ts';
+export type { BytesOf, CallOptions, NamedValues, NodeCall } from './node-call.ts';
 export * from './operations/asset-allocation-balance.ts';
 export * from './operations/asset-allocation-send.ts';
 export * from './operations/asset-allocation-send-many.ts';
@@ -45,7 +46,14 @@ export * from './operations/list-blobs.ts';
 export * from './operations/transactions.ts';
 export { createRawCalls, type RawCalls, type RawReply } from './raw-calls.ts';
 export type { RetryPolicy } from './read-retry.ts';
-export { type BlobOutcome, createBlobNode, type NodeTip, type RpcBlobNode } from './rpc-blob-node.ts';
+export {
+  type BlobNodeOptions,
+  type BlobOutcome,
+  createBlobNode,
+  type NodeTip,
+  type RpcBlobNode,
+} from './rpc-blob-node.ts';
+export type { NodeHeader, ShownHeader } from './rpc-chain-calls.ts';
 export type { AssetSent, SentAllocation } from './sent-allocations.ts';
 export type { SendOptions } from './submission/send-once.ts';
 export {

@@ -18,7 +18,7 @@ export interface NodeHeader {
   readonly shown: ShownHeader;
 }
 
-interface ShownHeader {
+export interface ShownHeader {
   readonly version?: number | undefined;
   readonly versionHex?: string | undefined;
   readonly merkleroot?: string | undefined;

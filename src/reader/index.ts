@@ -6,6 +6,7 @@ export {
   type ReadOptions,
   type SourceState,
 } from './archive-reader.ts';
+export type { FetchFunction } from './bounded-fetch.ts';
 export { ReaderError, type ReaderErrorCode, type SourceAnswer, type SourceOutcome } from './errors.ts';
 export type { BlobRecord } from './holdfast-source.ts';
-export type { SourceKind, SourceOptions } from './source.ts';
+export { SOURCE_KINDS, type SourceKind, type SourceOptions } from './source.ts';

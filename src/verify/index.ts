@@ -1,5 +1,5 @@
 /** `holdfast/verify`: checks only, for anybody, offline; no Node-only imports. */
-export { HoldfastError } from '../core/blob/errors.ts';
+export { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
 export {
   type BlockHash,
   type ContentName,
@@ -66,7 +66,9 @@ export {
 } from './header-run.ts';
 export { checkHeaderWork, workInWords } from './header-work.ts';
 export { heldShareAtLeast, shareInWords } from './held-share.ts';
+export { HOLDINGS, type Holding, type HoldingCounts } from './inventory.ts';
 export type { MergeMining } from './merge-mining.ts';
+export type { MerkleTree } from './merkle-tree.ts';
 export {
   encodeOccurrenceRecord,
   makeOccurrenceRecord,

@@ -72,5 +72,5 @@ test('versions are asked for by number: npm would choose by the Node of the mach
     .object({ dependencies: z.record(z.string(), z.string()), devDependencies: z.record(z.string(), z.string()) })
     .parse(read('package.json'));
   const asked = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies });
-  expect(asked.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+  expect(asked.filter(([, version]) => !/^(?:npm:[\w@/-]+@)?\d+\.\d+\.\d+$/.test(version))).toEqual([]);
 });

@@ -36,7 +36,7 @@ export interface Allocation {
 const ALLOCATION_SEND_VERSION = 135;
 const OP_RETURN = 0x6a;
 
-type SendProblem = 'asset' | 'funds';
+export type SendProblem = 'asset' | 'funds';
 
 /** Tokens, their balances by address and by wallet, and the sends that move them. */
 export class AssetLedger {

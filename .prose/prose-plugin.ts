@@ -1,6 +1,6 @@
 import { parse as parseMarkdown } from '@textlint/markdown-to-ast';
 import type { TextlintPluginCreator, TextlintPluginProcessor } from '@textlint/types';
-import { parseSync } from 'oxc-parser';
+import { parseSync } from 'rolldown/utils';
 
 type TxtDocumentNode = ReturnType<ReturnType<TextlintPluginProcessor['processor']>['preProcess']>;
 

@@ -28,6 +28,8 @@ const app = await Application.bootstrap({
   excludePrivate: true,
   disableSources: true,
   skipErrorChecking: true,
+  // The list whose words are the type `Holding`; programs need the type alone.
+  intentionallyNotExported: ['src/verify/inventory.ts:HOLDINGS'],
   treatWarningsAsErrors: true,
 });
 const project = await app.convert();

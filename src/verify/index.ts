@@ -66,7 +66,7 @@ export {
 } from './header-run.ts';
 export { checkHeaderWork, workInWords } from './header-work.ts';
 export { heldShareAtLeast, shareInWords } from './held-share.ts';
-export { HOLDINGS, type Holding, type HoldingCounts } from './inventory.ts';
+export type { Holding, HoldingCounts } from './inventory.ts';
 export type { MergeMining } from './merge-mining.ts';
 export type { MerkleTree } from './merkle-tree.ts';
 export {

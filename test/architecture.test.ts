@@ -180,10 +180,6 @@ const LOOPS: readonly string[] = [
   'src/core/jobs/event-log.ts',
   // The page runs in a browser, and tells people of the pause.
   'src/page/model/live-window.ts',
-  // Still to come: the workers of backends.
-  'src/chain/evidence-keeper.ts',
-  'src/chain/record-keeper.ts',
-  'src/replication/replicator.ts',
 ];
 
 /** What is a fact of the whole process, whoever asks. */

@@ -169,7 +169,7 @@ export class Archive implements ArchiveView {
     this.#modules = modules;
     const { activity } = this;
     const { catalog, store, binding, hasher, verifier, rehash, conditions, log, clock } = modules;
-    const { wallMs: nowMs, steadyMs } = clock;
+    const { wallMs: nowMs } = clock;
     const { archiverId } = options.chain;
     const held = new BlobCache(options.cacheBytes ?? 0);
     const gate = new CatalogGate(catalog);
@@ -194,7 +194,7 @@ export class Archive implements ArchiveView {
     const sayings = new WithheldSayings(archiverId, catalog, damage);
     this.#replication = new Replication(options.replication, {
       ...{ backends: modules.backends, store, catalog, rehash, held, verifier, damage, conditions, activity, log },
-      ...{ poller, nowMs, steadyMs },
+      ...{ poller, clock },
       chain: boundChain,
       knowsWhatIsMined: () => poller.isListCurrent() && chain.isCurrent,
       welcome: (site, signal) => sayings.readFrom(site, signal),
@@ -205,7 +205,7 @@ export class Archive implements ArchiveView {
     this.#customWorker = custom.worker;
     this.custom = new CustomKeeper({ catalog, hasher, places: custom.places, copies: custom.copies });
     const adoption = new Adoption({
-      ...{ store, catalog, rehash, conditions, sites, custom, damage, log, nowMs },
+      ...{ store, catalog, rehash, conditions, sites, custom, damage, log, clock },
       isNewFolder: options.isNewFolder ?? false,
       found: poller.news,
     });
@@ -244,7 +244,7 @@ export class Archive implements ArchiveView {
 
     // What operators, schedules and commands ask for.
     this.upkeep = new Upkeep({
-      ...{ catalog, store, rehash, damage, adoption, replication, custom, archiverId, nowMs },
+      ...{ catalog, store, rehash, damage, adoption, replication, custom, archiverId, clock },
     });
     const holdings = () => [
       ...(replication.room.isCache ? [] : [localHolding(store, rehash)]),
@@ -254,7 +254,7 @@ export class Archive implements ArchiveView {
       scrub: new DailyScrub(options.scrub, {
         ...{ catalog, store, rehash, damage, replication, archiverId, custom, conditions, log },
       }),
-      canary: new Canary(catalog, damage, conditions, holdings, Math.random),
+      canary: new Canary(catalog, damage, conditions, holdings, Math.random, clock),
       audit: this.#audit,
       clock: new ClockWatch(catalog, sites, conditions, activity, clock),
       ...{ catalog, conditions, log },

@@ -130,7 +130,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     localIsCache: mode === 'cache',
     replicasRequired: settings.replicasRequired,
     remakesDamaged: options.remakesDamagedCatalog ?? false,
-    nowMs: SYSTEM_CLOCK.wallMs,
+    clock: SYSTEM_CLOCK,
   });
   closing.push(() => catalog.close());
 

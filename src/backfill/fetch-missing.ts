@@ -65,7 +65,7 @@ export class FetchMissing {
   constructor(options: FetchOptions, modules: FetchModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.clock.steadyMs);
+    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.clock);
   }
 
   get outcome() {

@@ -1,3 +1,4 @@
+import type { Clock } from '../core/time/clock.ts';
 import { type ConfiguredBackend, SPOOL } from './placement-table.ts';
 
 /** Of SQLite's own; the file cache of the system does the rest. The log holds as much before it is written back. */
@@ -16,9 +17,7 @@ export interface CatalogOptions {
   readonly replicasRequired: number;
   /** Reads the whole file first; one that is damaged is set aside, and the catalog begins anew. */
   readonly remakesDamaged?: boolean;
-  readonly nowMs: () => number;
-  /** A clock that never steps. */
-  readonly steadyMs?: () => number;
+  readonly clock: Clock;
 }
 
 /** All that hold bytes, whether they count or not. */

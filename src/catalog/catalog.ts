@@ -77,7 +77,7 @@ export class Catalog {
 
   private constructor(database: Database.Database, options: CatalogOptions, setAside: string | null) {
     this.setAside = setAside;
-    const clock = new SettlingClock(options.nowMs, options.steadyMs);
+    const clock = new SettlingClock(options.clock);
     this.#options = options;
     this.openedMs = clock.nowMs();
     const wanted = new WantedTable(database, this.openedMs);

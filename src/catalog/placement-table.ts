@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { RowsInsert } from '../core/sqlite/rows-insert.ts';
+import { BACKOFF, longestBackoffMs } from '../core/time/backoff.ts';
 import { type PlacementCode, PlacementCounts } from './placement-counts.ts';
 import { BLOB, codeOf, type PlacementState, stateOf } from './placement-state.ts';
 
@@ -35,13 +36,13 @@ const goneRows = z.array(z.tuple([z.number(), code]));
 
 /**
  * Copies of one part of the queue that may be tried now: two stretches of an index, so that those that rest are not read.
- * Nothing rests for longer than five minutes: what is farther ahead was written before the clock stepped back, and is tried.
+ * What is farther ahead than anything rests was written before the clock stepped back, and is tried.
  */
 function dueIn(part: string): string {
   const where = (condition: string) =>
     `SELECT object, state, attempts, next_attempt_ms FROM ${part} AND backend_id = @id AND ${condition}`;
-  return `${where('next_attempt_ms <= @nowMs')} UNION ALL ${where('next_attempt_ms > @nowMs + 330000')}
-    ORDER BY next_attempt_ms, object LIMIT @limit`;
+  const ahead = `next_attempt_ms > @nowMs + ${longestBackoffMs(BACKOFF.copy)}`;
+  return `${where('next_attempt_ms <= @nowMs')} UNION ALL ${where(ahead)} ORDER BY next_attempt_ms, object LIMIT @limit`;
 }
 
 /** The store that every blob comes to first: what it holds was synced, though nobody read it back. */

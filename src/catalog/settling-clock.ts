@@ -1,3 +1,5 @@
+import type { Clock } from '../core/time/clock.ts';
+
 /** No backend's copies take longer to be safe from the loss of its power. */
 export const LONGEST_SETTLING_MS = 600_000;
 
@@ -6,23 +8,21 @@ export const LONGEST_SETTLING_MS = 600_000;
  * at least as old as it seems by the other. A step back makes it seem younger, which only takes longer.
  */
 export class SettlingClock {
-  readonly #wallMs: () => number;
-  readonly #steadyMs: () => number;
+  readonly #clock: Clock;
   /** Wall time above steady time: the least that was seen since, and in the stretch before. */
   #least = Number.POSITIVE_INFINITY;
   #leastBefore = Number.POSITIVE_INFINITY;
   #sinceMs: number;
 
-  constructor(wallMs: () => number, steadyMs: () => number = () => performance.now()) {
-    this.#wallMs = wallMs;
-    this.#steadyMs = steadyMs;
-    this.#sinceMs = steadyMs();
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#sinceMs = clock.steadyMs();
     this.nowMs();
   }
 
   /** By the wall clock; whatever is recorded asks here, so that no time that was recorded goes unseen. */
   readonly nowMs = (): number => {
-    const [wallMs, steadyMs] = [this.#wallMs(), this.#steadyMs()];
+    const [wallMs, steadyMs] = [this.#clock.wallMs(), this.#clock.steadyMs()];
     if (steadyMs - this.#sinceMs >= LONGEST_SETTLING_MS) {
       this.#leastBefore = this.#least;
       this.#least = Number.POSITIVE_INFINITY;
@@ -34,6 +34,6 @@ export class SettlingClock {
 
   readonly surelyMs = (): number => {
     this.nowMs();
-    return this.#steadyMs() + Math.min(this.#least, this.#leastBefore);
+    return this.#clock.steadyMs() + Math.min(this.#least, this.#leastBefore);
   };
 }

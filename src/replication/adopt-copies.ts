@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
 import { type ContentName, HASH_TYPES } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { StorageError } from '../storage/errors.ts';
 import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
 import { forgetBytes } from '../verify/verified-blob.ts';
@@ -8,7 +9,7 @@ import type { Site } from './site.ts';
 
 export interface AdoptingModules {
   readonly catalog: Catalog;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
   /** Told as it goes on. */
   readonly progress: (adopted: Adopted) => void;
 }
@@ -150,7 +151,7 @@ class Adopting {
       const sizeBytes = finding.blob.bytes.length;
       forgetBytes(finding.blob);
       const { hashType, versionHash } = name;
-      const firstSeenMs = this.#modules.nowMs();
+      const firstSeenMs = this.#modules.clock.wallMs();
       return { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs };
     }
     return null;

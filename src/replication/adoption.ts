@@ -5,6 +5,7 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Pulse } from '../core/pulse.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, pollUntil, runLoop } from '../core/time/run-loop.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
@@ -29,7 +30,7 @@ export interface AdoptionModules {
   /** Rings when the queue has to be read anew: what was found here need not be fetched. */
   readonly found: Pulse;
   readonly log: Logger;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 const GROUP_ENTRIES = 256;
@@ -237,7 +238,7 @@ export class Adoption {
   }
 
   #row({ hashType, versionHash }: ContentName, sizeBytes: number): SpooledContent {
-    const firstSeenMs = this.#modules.nowMs();
+    const firstSeenMs = this.#modules.clock.wallMs();
     return { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs };
   }
 

@@ -2,6 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Holding } from './holding.ts';
 
@@ -24,6 +25,7 @@ export class Canary {
   readonly #holdings: () => readonly Holding[];
   /** 0 to 1: which old blob. */
   readonly #random: () => number;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   /** Of the last run, by backend and age. */
   readonly results = new Map<string, CanaryResult>();
 
@@ -33,12 +35,14 @@ export class Canary {
     conditions: ConditionBoard,
     holdings: () => readonly Holding[],
     random: () => number,
+    clock: Pick<Clock, 'steadyMs'>,
   ) {
     this.#catalog = catalog;
     this.#damage = damage;
     this.#conditions = conditions;
     this.#holdings = holdings;
     this.#random = random;
+    this.#clock = clock;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -76,9 +80,9 @@ export class Canary {
   }
 
   async #fetch(holding: Holding, age: 'old' | 'new', entry: ContentEntry, signal: AbortSignal): Promise<string | null> {
-    const begunMs = performance.now();
+    const begunMs = this.#clock.steadyMs();
     const note = (isGood: boolean) => {
-      const seconds = (performance.now() - begunMs) / 1_000;
+      const seconds = (this.#clock.steadyMs() - begunMs) / 1_000;
       this.results.set(`${holding.id} ${age}`, { backend: holding.id, age, isGood, seconds });
     };
     try {

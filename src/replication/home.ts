@@ -2,6 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { mayBeOneFile, StorageError, storageFault } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
@@ -18,7 +19,7 @@ export interface HomeModules {
   readonly sites: readonly Site[];
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
-  readonly steadyMs: () => number;
+  readonly clock: Clock;
 }
 
 /** A local disk that refused nothing for so long is called well again. */
@@ -110,22 +111,22 @@ export class Home {
   }
 
   #tell(refusal: StorageError): void {
-    this.#refusedMs = this.#modules.steadyMs();
+    this.#refusedMs = this.#modules.clock.steadyMs();
     this.#modules.conditions.setError('local', refusal, false);
   }
 
   #tellNoMore(): void {
-    if (this.#refusedMs === null || this.#modules.steadyMs() - this.#refusedMs < WELL_AFTER_MS) return;
+    if (this.#refusedMs === null || this.#modules.clock.steadyMs() - this.#refusedMs < WELL_AFTER_MS) return;
     this.#refusedMs = null;
     this.#modules.conditions.set('local', null);
   }
 
   async #writeThrough(blob: VerifiedBlob, signal: AbortSignal) {
-    const { sites, steadyMs } = this.#modules;
+    const { sites, clock } = this.#modules;
     let refusal: unknown = null;
     // One that keeps what it acknowledged, before one that its power may take it from.
     for (const site of sites.toSorted((a, b) => a.settlesMs - b.settlesMs)) {
-      if (!site.isAdmitted || !site.breaker.admits(steadyMs())) continue;
+      if (!site.isAdmitted || !site.breaker.admits(clock.steadyMs())) continue;
       try {
         if ((await this.#put(site, blob, signal)) === 'good' && (await site.isKept(blob, signal)))
           return { by: site.id, refusal: null };

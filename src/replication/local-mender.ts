@@ -4,6 +4,7 @@ import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Pulse } from '../core/pulse.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
@@ -23,7 +24,7 @@ export interface LocalMenderModules {
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly news: Pulse;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 const IDLE_MS = 2_000;
@@ -49,7 +50,7 @@ export class LocalMender {
 
   /** false: nothing is damaged that may be tried now. */
   async mendSome(signal: AbortSignal): Promise<boolean> {
-    const { catalog, store, damage, nowMs } = this.#modules;
+    const { catalog, store, damage, clock } = this.#modules;
     const damaged = catalog.replicas.dueDamaged(store.id, GROUP_ENTRIES);
     for (const { entry, sequence, attempts } of damaged) {
       const fault = await this.#tryToMend(entry, signal);
@@ -58,7 +59,7 @@ export class LocalMender {
         damage.healed(store.id, entry);
         continue;
       }
-      const nextAttemptMs = nowMs() + backoffMs(BACKOFF.copy, attempts + 1);
+      const nextAttemptMs = clock.wallMs() + backoffMs(BACKOFF.copy, attempts + 1);
       catalog.replicas.recordFailures(store.id, [{ sequence, ...fault, nextAttemptMs }]);
     }
     return damaged.length > 0;

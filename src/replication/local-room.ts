@@ -3,6 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type LocalStore, ROW_LIMIT_BYTES } from '../storage/local/local-store.ts';
 import type { ArchiveStatus } from '../view/archive-view.ts';
 import type { EvictionCheck } from './eviction-check.ts';
@@ -30,7 +31,7 @@ export interface LocalRoomModules {
   readonly eviction: Pick<EvictionCheck, 'answering' | 'confirm'>;
   /** Is the list whole and the chain walked to its end, so that what no block has is known? */
   readonly knowsWhatIsMined: () => boolean;
-  readonly steadyMs: () => number;
+  readonly clock: Clock;
 }
 
 /**
@@ -189,7 +190,7 @@ export class LocalRoom {
 
   /** A look is good for a while, but neither for turning somebody away nor past the point where it is to be told. */
   async #look(bytes: number): Promise<DiskRoom> {
-    const steadyMs = this.#modules.steadyMs();
+    const steadyMs = this.#modules.clock.steadyMs();
     if (this.#disk !== null && steadyMs - this.#lookedMs < DISK_LOOK_MS) {
       const { freeBytes, totalBytes } = this.#disk;
       const left = freeBytes - this.#unseenBytes - bytes;

@@ -4,6 +4,7 @@ import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { Pulse } from '../core/pulse.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { bindTo } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
@@ -50,9 +51,7 @@ export interface ReplicationModules {
   readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
   /** Is what no block has known to be in none? */
   readonly knowsWhatIsMined: () => boolean;
-  readonly nowMs: () => number;
-  /** A clock that never steps, for pauses and rates: the wall clock does. */
-  readonly steadyMs?: () => number;
+  readonly clock: Clock;
 }
 
 /** All that has to do with a blob having more than one home. */
@@ -75,14 +74,14 @@ export class Replication {
 
   constructor(options: ReplicationOptions, modules: ReplicationModules) {
     this.#modules = modules;
-    const { backends, verifier, steadyMs = () => performance.now() } = modules;
+    const { backends, verifier, clock } = modules;
     const { news } = this;
-    this.sites = backends.map((backend) => new Site(backend, verifier, { steadyMs }));
+    this.sites = backends.map((backend) => new Site(backend, verifier, clock));
     const { store, catalog, rehash, held, damage, conditions, activity, poller } = modules;
     this.copies = new Copies(store, rehash, verifier, this.sites, held);
     const eviction = new EvictionCheck(catalog, this.sites, damage);
-    this.room = new LocalRoom(options.local, { ...modules, steadyMs, eviction });
-    this.home = new Home({ ...modules, steadyMs, room: this.room, sites: this.sites });
+    this.room = new LocalRoom(options.local, { ...modules, eviction });
+    this.home = new Home({ ...modules, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, news });
     this.rowSalvage = new RowSalvage(store, catalog, rehash, damage, conditions);
     this.orphans = new OrphanSweep({ ...modules, room: this.room });
@@ -91,7 +90,7 @@ export class Replication {
     const places = new OnePlace(this.sites, modules.catalog, modules.conditions);
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, places, admitted: news }));
     this.#replicators = this.sites.map(
-      (site) => new Replicator(options, { ...modules, steadyMs, site, copies: this.copies, news }),
+      (site) => new Replicator(options, { ...modules, site, copies: this.copies, news }),
     );
   }
 

@@ -5,6 +5,9 @@ import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Pulse } from '../core/pulse.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
+import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
+import { runLoop } from '../core/time/run-loop.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import { forgetBytes, type VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
@@ -31,9 +34,7 @@ export interface ReplicatorModules {
   readonly activity: Activity;
   /** Rings when there is something new, or when the backend may be used. */
   readonly news: Pulse;
-  readonly nowMs: () => number;
-  /** A clock that never steps. */
-  readonly steadyMs: () => number;
+  readonly clock: Clock;
 }
 
 /** What was read back, when there had been so many reports of damage. */
@@ -51,7 +52,6 @@ const MOST_BYTES_UNDER_WAY = 33_554_432;
 const GROUP_LIMIT = 256;
 /** While others are on their way, nobody waits for the record of a copy: a synced commit holds up everything else here. */
 const LINGER_MS = 250;
-const RETRY_MS = { first: 1_000, most: 300_000 } as const;
 /** Copies that failed before take at most this share of the requests: what fails again holds up nothing else. */
 const FAILED_SHARE = 0.125;
 /** A backend that takes a probe and no blob is asked more and more slowly, down to one blob a second. */
@@ -85,24 +85,26 @@ export class Replicator {
   constructor(options: ReplicatorOptions, modules: ReplicatorModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.steadyMs);
+    this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.clock);
     this.#failing = new FailingCopies(modules.site.id, modules.catalog, modules.conditions);
     this.#commits = new GroupCommit((proofs) => this.#record(proofs), GROUP_LIMIT, LINGER_MS);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { news, conditions, site } = this.#modules;
-    while (!signal.aborted) {
-      try {
-        const next = this.#next();
-        if (next === null) await news.wait(this.#idleMs(), signal);
-        else this.#start(next, signal);
-      } catch (error) {
-        conditions.setError(`backend:${site.id}`, error);
-        await news.wait(IDLE_MS, signal);
-      }
-    }
+    const subject = `backend:${site.id}` as const;
+    // The backend is well when a blob was read back from it, not when there was nothing to start.
+    const tell = (error: unknown) => {
+      if (error !== null) conditions.setError(subject, error);
+    };
+    await runLoop(subject, () => this.#startAll(signal), { signal, backoff: BACKOFF.local, wake: news, tell });
     await Promise.all(this.#running);
+  }
+
+  /** Gives how long nothing more can be started, unless something ends or comes. */
+  #startAll(signal: AbortSignal): number {
+    for (let next = this.#next(); next !== null; next = this.#next()) this.#start(next, signal);
+    return this.#idleMs();
   }
 
   get id(): string {
@@ -111,15 +113,15 @@ export class Replicator {
 
   /** Works until nothing is left that may be tried now; `damagedOnly`: until nothing damaged is, or it gets no less. */
   async drain(signal: AbortSignal, damagedOnly = false): Promise<void> {
-    const { catalog, site, steadyMs } = this.#modules;
+    const { catalog, site, clock } = this.#modules;
     let least = Number.POSITIVE_INFINITY;
-    let sinceMs = steadyMs();
+    let sinceMs = clock.steadyMs();
     for (;;) {
       signal.throwIfAborted();
       const damaged = damagedOnly ? catalog.replicas.damagedCount(site.id) : least;
-      if (damagedOnly && damaged < least) sinceMs = steadyMs();
+      if (damagedOnly && damaged < least) sinceMs = clock.steadyMs();
       least = Math.min(least, damaged);
-      if (damagedOnly && (damaged === 0 || steadyMs() - sinceMs > PATIENCE_MS)) return;
+      if (damagedOnly && (damaged === 0 || clock.steadyMs() - sinceMs > PATIENCE_MS)) return;
       const next = this.#next();
       if (next !== null) this.#start(next, signal);
       else if (this.#running.size === 0) return;
@@ -128,18 +130,18 @@ export class Replicator {
   }
 
   #next(): QueuedCopy | null {
-    const { site, steadyMs } = this.#modules;
+    const { site, clock } = this.#modules;
     if (!site.isAdmitted || this.#requestsUnderWay >= this.#options.requests) return null;
-    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.isLeftAlone || steadyMs() < this.#pausedUntilMs)
+    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.isLeftAlone || clock.steadyMs() < this.#pausedUntilMs)
       return null;
     const queue = this.#nextQueue();
-    if (queue === null || !site.breaker.admits(steadyMs())) return null;
+    if (queue === null || !site.breaker.admits(clock.steadyMs())) return null;
     return queue.shift() ?? null;
   }
 
   /** The part of the queue whose turn it is; null: nothing is due. */
   #nextQueue(): QueuedCopy[] | null {
-    const { site, catalog, steadyMs } = this.#modules;
+    const { site, catalog, clock } = this.#modules;
     const isNotUnderWay = ({ sequence }: QueuedCopy) => !this.#underWay.has(sequence);
     if (this.#failedUnderWay < Math.max(1, Math.floor(this.#options.requests * FAILED_SHARE))) {
       if (this.#failedQueue.length === 0) {
@@ -151,8 +153,8 @@ export class Replicator {
       this.#queue = catalog.replicas.due(site.id, LOOK_AHEAD + this.#underWay.size).filter(isNotUnderWay);
     }
     if (this.#queue.length > 0) return this.#queue;
-    if (steadyMs() - this.#lookedForGoneMs >= LOOK_FOR_GONE_MS) {
-      this.#lookedForGoneMs = steadyMs();
+    if (clock.steadyMs() - this.#lookedForGoneMs >= LOOK_FOR_GONE_MS) {
+      this.#lookedForGoneMs = clock.steadyMs();
       this.#failing.forgetGone();
     }
     return null;
@@ -160,9 +162,9 @@ export class Replicator {
 
   /** While the backend is left alone: until its next try. */
   #idleMs(): number {
-    const { site, steadyMs } = this.#modules;
+    const { site, clock } = this.#modules;
     const untilMs = Math.max(site.breaker.openUntilMs, this.#pausedUntilMs);
-    const leftMs = untilMs <= steadyMs() && site.breaker.openUntilMs === 0 ? IDLE_MS : untilMs - steadyMs();
+    const leftMs = untilMs <= clock.steadyMs() && site.breaker.openUntilMs === 0 ? IDLE_MS : untilMs - clock.steadyMs();
     return Math.max(20, Math.min(IDLE_MS, leftMs));
   }
 
@@ -182,7 +184,7 @@ export class Replicator {
       .finally(() => {
         this.#underWay.delete(sequence);
         this.#running.delete(work);
-        this.#modules.news.nudge();
+        this.#modules.news.ring();
       });
     if (attempts > 0) this.#failedUnderWay += 1;
     this.#running.add(work);
@@ -203,7 +205,7 @@ export class Replicator {
       if (attempts > 0) this.#failedUnderWay -= 1;
       this.#requestsUnderWay -= 1;
       this.#bytesUnderWay -= sizeBytes;
-      this.#modules.news.nudge();
+      this.#modules.news.ring();
     }
   }
 
@@ -273,13 +275,13 @@ export class Replicator {
   #prove(proof: Proof): Promise<void> {
     const isRecorded = this.#commits.add(proof);
     const isLast = this.#requestsUnderWay === 0 && this.#queue.length === 0;
-    if (isLast && this.#modules.steadyMs() - this.#recordedMs >= LINGER_MS) this.#commits.flush();
+    if (isLast && this.#modules.clock.steadyMs() - this.#recordedMs >= LINGER_MS) this.#commits.flush();
     return isRecorded;
   }
 
   #record(proofs: readonly Proof[]): void {
-    const { catalog, site, damage, activity, conditions, steadyMs } = this.#modules;
-    this.#recordedMs = steadyMs();
+    const { catalog, site, damage, activity, conditions, clock } = this.#modules;
+    this.#recordedMs = clock.steadyMs();
     // Found to be the place of another backend meanwhile: its copies do not count.
     if (!site.isAdmitted) return;
     // While it waited here somebody may have found it damaged: it is looked at again.
@@ -295,11 +297,11 @@ export class Replicator {
   }
 
   #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
-    const { catalog, site, copies, conditions, damage, nowMs } = this.#modules;
+    const { catalog, site, copies, conditions, damage, clock } = this.#modules;
     if (codeOf(error) !== 'archive/no-good-copy') this.#tell(sequence, entry, error);
     // What was found damaged just now is mended in the same go: a check that repairs ends with it whole.
     const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
-    const pauseMs = isNewlyDamaged ? 0 : Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** Math.min(attempts, 16));
+    const pauseMs = isNewlyDamaged ? 0 : backoffMs(BACKOFF.copy, attempts + 1);
     try {
       // From now on it is what every damaged copy is: read on a fresh connection and set aside before it is replaced.
       if (isOtherBytes(error)) {
@@ -311,7 +313,7 @@ export class Replicator {
           sequence,
           code: codeOf(error) ?? 'archive/unexpected',
           message: messageOf(error),
-          nextAttemptMs: Math.round(nowMs() + pauseMs * (0.5 + Math.random() / 2)),
+          nextAttemptMs: clock.wallMs() + pauseMs,
         },
       ]);
     } catch (fault) {
@@ -321,11 +323,11 @@ export class Replicator {
 
   /** What one blob causes is told as that: the backend is in use, and the other blobs go there. */
   #tell(sequence: number, entry: ContentEntry, error: unknown): void {
-    const { site, conditions, steadyMs } = this.#modules;
+    const { site, conditions, clock } = this.#modules;
     this.#failuresInARow += 1;
     const { after, stepMs, mostMs } = SLOW_DOWN;
     if (this.#failuresInARow >= after) {
-      this.#pausedUntilMs = steadyMs() + Math.min(mostMs, stepMs * (this.#failuresInARow - after + 1));
+      this.#pausedUntilMs = clock.steadyMs() + Math.min(mostMs, stepMs * (this.#failuresInARow - after + 1));
     }
     const isOfStore = error instanceof StorageError ? isOfTheStore(error) : !(error instanceof HoldfastError);
     if (isOfStore || site.isLeftAlone) raise(conditions, site.id, error);

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import { type Adopted, adoptCopies } from './adopt-copies.ts';
@@ -27,7 +28,7 @@ export interface UpkeepModules {
   readonly custom: CustomUpkeep;
   /** Whose evidence lies on the backends. */
   readonly archiverId?: string;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }
 
 export interface CheckOptions {

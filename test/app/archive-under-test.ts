@@ -3,6 +3,7 @@ import { Archive } from '../../src/app/archive.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
@@ -45,7 +46,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
   const nowMs = setup.nowMs ?? Date.now;
   const folder = await DataFolder.claim(setup.dataDir ?? temporaryFolder());
   const store = await LocalStore.open(folder.path);
-  const catalog = openCatalog({ folder: folder.path, clock: { ms: 0, nowMs } });
+  const catalog = openCatalog({ folder: folder.path, clock: { ...SYSTEM_CLOCK, wallMs: nowMs } });
   const log: string[] = [];
   const logger = createLogger('info', { write: (line) => void log.push(line) });
   const conditions = new ConditionBoard(logger, nowMs);

@@ -7,6 +7,7 @@ import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Canary } from '../../src/replication/canary.ts';
 import { DailyScrub } from '../../src/replication/daily-scrub.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
@@ -41,6 +42,7 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
       conditions,
       () => [],
       () => 0,
+      clock,
     ),
     audit: new ChainAudit(catalog, { state: { tip: null } }, { finalHeight: null }, conditions, clock),
     clock: new ClockWatch(catalog, [], conditions, activity, clock),
@@ -84,6 +86,7 @@ describe('the canary', () => {
       conditions,
       () => [holding],
       () => 0,
+      SYSTEM_CLOCK,
     );
     return { canary, conditions, asked };
   }

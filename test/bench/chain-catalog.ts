@@ -3,6 +3,7 @@
  * rows, and one content with 500,000 occurrences. `npm run bench -- catalog` goes to 10⁶, in a process of its own; to 10⁷
  * by `node --max-semi-space-size=8 test/bench/chain-catalog.ts 10000000`, which takes minutes and 5 GB of disk.
  */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,7 @@ import { Catalog } from '../../src/catalog/catalog.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
 import { auditChain } from '../../src/chain/audit.ts';
 import { parseBlockHash, parseTxId, parseVersionHash, type VersionHash } from '../../src/core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { describe, type Figure } from './figure.ts';
 import { startAndReadLine } from './process-line.ts';
@@ -49,7 +51,7 @@ export function open(path: string): Catalog {
     migrationsFolder: fileURLToPath(new URL('../../migrations', import.meta.url)),
     backends: ['local'],
     replicasRequired: 1,
-    nowMs: Date.now,
+    clock: SYSTEM_CLOCK,
   });
 }
 

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
 import { parseBlockHash, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { startS3Server } from '../servers/s3-server.ts';
@@ -34,7 +35,7 @@ async function preparedFolder(contents: readonly SpooledContent[]): Promise<stri
     backends: [BACKEND],
     localIsCache: true,
     replicasRequired: 1,
-    nowMs: Date.now,
+    clock: SYSTEM_CLOCK,
   });
   catalog.recordSpooled(contents);
   catalog.recordProven(

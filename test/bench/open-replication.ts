@@ -9,6 +9,7 @@ import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import type { Logger } from '../../src/core/observability/logger.ts';
 import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { Pulse } from '../../src/core/pulse.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
 import { Spooler } from '../../src/ingest/spooler.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
@@ -25,7 +26,6 @@ const GENESIS = parseBlockHash('ab'.repeat(32));
 
 /** A daemon's way from a verified blob to its backends, on its own settings, without the node that blobs come from. */
 export async function openReplication(settings: SettingValues, log: Logger) {
-  const nowMs = Date.now;
   const folder = await DataFolder.claim(settings.dataDir);
   await folder.settleMode('cache', true);
   await folder.bindTo(GENESIS);
@@ -42,13 +42,13 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     backends: ids,
     localIsCache: true,
     replicasRequired: settings.replicasRequired,
-    nowMs,
+    clock: SYSTEM_CLOCK,
   });
   const hasher = await createNodeHasher();
   const verifier = await HashThread.start(hasher);
-  const conditions = new ConditionBoard(log, nowMs);
+  const conditions = new ConditionBoard(log, SYSTEM_CLOCK.wallMs);
   const activity = new Activity();
-  const modules = { backends, store, catalog, verifier, conditions, activity, log, nowMs };
+  const modules = { backends, store, catalog, verifier, conditions, activity, log, clock: SYSTEM_CLOCK };
   const replication = new Replication(
     {
       requests: settings.replicasRequests,
@@ -67,7 +67,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
       rehash: new RehashRule(hasher, {
         entries: 10_000,
         periodMs: settings.scrubDays * 86_400_000,
-        steadyMs: () => performance.now(),
+        steadyMs: SYSTEM_CLOCK.steadyMs,
       }),
       chain: async () => GENESIS,
       poller: {

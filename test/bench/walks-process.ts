@@ -2,6 +2,7 @@
  * One walk over a large catalog, in a process of its own, so that its peak of memory is its own. Words: catalog, name of
  * the walk. Prints one JSON line: what the walk counted, its seconds, and the most resident memory.
  */
+
 import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
@@ -11,6 +12,7 @@ import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { WindowPictures } from '../../src/reading/window-pictures.ts';
 import { adoptCopies } from '../../src/replication/adopt-copies.ts';
 import { compareDocuments } from '../../src/replication/compare-documents.ts';
@@ -112,8 +114,8 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
   },
   adoption: async () => {
     const backend = Object.assign(new MemoryBackend(BACKEND), { list: listing });
-    const site = new Site(backend, { verify: async () => null }, { steadyMs: () => 0 });
-    const found = await adoptCopies(site, new Map(), { catalog, nowMs: Date.now, progress: () => {} }, NEVER);
+    const site = new Site(backend, { verify: async () => null }, SYSTEM_CLOCK);
+    const found = await adoptCopies(site, new Map(), { catalog, clock: SYSTEM_CLOCK, progress: () => {} }, NEVER);
     return found.adopted + found.damaged + found.unread;
   },
   'judge of losses': async () => {

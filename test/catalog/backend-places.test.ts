@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { MIGRATIONS, spooled } from './catalog-in-folder.ts';
+import { HandClock, MIGRATIONS, spooled } from './catalog-in-folder.ts';
 
 const A = spooled('a');
 
@@ -19,7 +19,7 @@ function opener() {
       ...(place === null ? {} : { places: new Map([['s3', place]]) }),
       localIsCache: true,
       replicasRequired,
-      nowMs: () => 1_767_225_600_000,
+      clock: new HandClock(),
     });
     last.copies.useBackends(['local', 's3']);
     return last;

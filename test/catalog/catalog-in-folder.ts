@@ -6,6 +6,7 @@ import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
 import type { Sighting } from '../../src/catalog/wanted-table.ts';
 import { type HashType, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
@@ -14,13 +15,15 @@ export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.
 export class HandClock {
   ms = 1_767_225_600_000;
   readonly nowMs = () => this.ms;
+  readonly wallMs = this.nowMs;
+  readonly steadyMs = SYSTEM_CLOCK.steadyMs;
 }
 
 export interface CatalogSetup {
   readonly folder?: string;
   readonly backends?: readonly string[];
   readonly replicasRequired?: number;
-  readonly clock?: HandClock;
+  readonly clock?: Clock;
 }
 
 /** A catalog on a real file, closed when the test is over. */
@@ -30,7 +33,7 @@ export function openCatalog(setup: CatalogSetup = {}): Catalog {
     migrationsFolder: MIGRATIONS,
     backends: setup.backends ?? ['local'],
     replicasRequired: setup.replicasRequired ?? 1,
-    nowMs: (setup.clock ?? new HandClock()).nowMs,
+    clock: setup.clock ?? new HandClock(),
   });
   catalog.copies.useBackends(['local']);
   onTestFinished(() => catalog.close());

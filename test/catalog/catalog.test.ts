@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { SUMMARY_SQL } from '../../src/catalog/wanted-table.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { HandClock, MIGRATIONS, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 
@@ -279,7 +280,7 @@ describe('the file', () => {
     stored(before, 'a', 'other');
     before.close();
     const options = { path: join(folder, 'catalog.sqlite'), migrationsFolder: MIGRATIONS, replicasRequired: 1 };
-    const after = Catalog.open({ ...options, backends: ['local'], nowMs: Date.now });
+    const after = Catalog.open({ ...options, backends: ['local'], clock: SYSTEM_CLOCK });
     const [entry] = after.find(sighting('a').versionHash);
     expect(entry === undefined ? [] : after.placementsOf(entry).map(({ backend }) => backend)).toEqual(['local']);
     after.close();

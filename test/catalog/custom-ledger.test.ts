@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { MIGRATIONS } from './catalog-in-folder.ts';
@@ -15,7 +16,7 @@ function open(path: string, backends: readonly string[]): Catalog {
     backends,
     localIsCache: true,
     replicasRequired: 1,
-    nowMs: () => 1_790_000_000_000,
+    clock: { ...SYSTEM_CLOCK, wallMs: () => 1_790_000_000_000 },
   });
   catalog.copies.useBackends(['local', ...backends]);
   onTestFinished(() => catalog.close());

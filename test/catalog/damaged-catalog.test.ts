@@ -2,6 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { cli } from '../cli/cli-in-process.ts';
@@ -18,7 +19,7 @@ function open(folder: string, remakesDamaged: boolean): Catalog {
     migrationsFolder: MIGRATIONS,
     backends: ['local'],
     replicasRequired: 1,
-    nowMs: Date.now,
+    clock: SYSTEM_CLOCK,
     remakesDamaged,
   });
 }

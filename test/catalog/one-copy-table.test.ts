@@ -2,8 +2,11 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { COPIED } from '../../src/catalog/copy-table.ts';
+import { BACKOFF, longestBackoffMs } from '../../src/core/time/backoff.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { openCatalog, spooled } from './catalog-in-folder.ts';
+import { HandClock, openCatalog, spooled } from './catalog-in-folder.ts';
+
+const NOW_MS = new HandClock().ms;
 
 /** Blobs and documents share one table, and what is done to the copies of the one is not done to those of the other. */
 function scene() {
@@ -36,7 +39,7 @@ test('of a backend that gets no documents any more, what is proven of its blobs 
 test('a start ends the rests of documents, and not those of blobs; each keeps why it failed', () => {
   const { catalog, b, beside } = scene();
   const why = { code: 'storage/fault', message: 'Refused.' };
-  const nextAttemptMs = 1_767_225_600_000 + 60_000;
+  const nextAttemptMs = NOW_MS + 60_000;
   catalog.replicas.recordFailures('s3', [{ sequence: b.sequence, ...why, nextAttemptMs }]);
   const [due] = catalog.evidence.due('s3', 0, 1);
   catalog.copies.recordRefused('s3', [{ kind: COPIED.evidence, object: due?.sequence ?? 0, ...why }]);
@@ -52,6 +55,18 @@ test('a start ends the rests of documents, and not those of blobs; each keeps wh
     { kind: COPIED.evidence, ...why },
     { kind: 5, ...why },
   ]);
+});
+
+test('what rests as long as a copy ever does is not taken for what was written before the clock stepped back', () => {
+  const { catalog, b } = scene();
+  const failed = (restMs: number) =>
+    catalog.replicas.recordFailures('s3', [
+      { sequence: b.sequence, code: 'storage/fault', message: 'Refused.', nextAttemptMs: NOW_MS + restMs },
+    ]);
+  failed(longestBackoffMs(BACKOFF.copy));
+  expect(catalog.replicas.dueAgain('s3', 1)).toEqual([]);
+  failed(longestBackoffMs(BACKOFF.copy) + 1);
+  expect(catalog.replicas.dueAgain('s3', 1)).toHaveLength(1);
 });
 
 test('the queues of blobs read no document, however many wait', () => {

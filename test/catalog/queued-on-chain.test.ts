@@ -6,7 +6,7 @@ import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
 import { type HashType, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../../src/core/blob/limits.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { MIGRATIONS, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
+import { HandClock, MIGRATIONS, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 
 const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 const timeAt = (height: number) => 1_767_000_000 + height * 150;
@@ -45,7 +45,7 @@ function opener() {
       places: new Map([['s3', place]]),
       localIsCache: true,
       replicasRequired: 1,
-      nowMs: () => 1_767_225_600_000,
+      clock: new HandClock(),
     });
     last.copies.useBackends(['local', 's3']);
     return last;

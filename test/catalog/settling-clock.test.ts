@@ -4,10 +4,7 @@ import { LONGEST_SETTLING_MS, SettlingClock } from '../../src/catalog/settling-c
 
 function scene() {
   const at = { wallMs: 1_790_000_000_000, steadyMs: 5_000 };
-  const clock = new SettlingClock(
-    () => at.wallMs,
-    () => at.steadyMs,
-  );
+  const clock = new SettlingClock({ wallMs: () => at.wallMs, steadyMs: () => at.steadyMs });
   const pass = (milliseconds: number) => {
     at.wallMs += milliseconds;
     at.steadyMs += milliseconds;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { auditChain } from '../../src/chain/audit.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 
 /** Run by its test in a process of its own, with a small heap: `<folder> <custom contents>`. */
@@ -13,7 +14,7 @@ const catalog = Catalog.open({
   backends: [],
   localIsCache: false,
   replicasRequired: 1,
-  nowMs: Date.now,
+  clock: SYSTEM_CLOCK,
 });
 catalog.chain.recordStart(7);
 const database = new Database(path);

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { adoptCopies, adoptUnread } from '../../src/replication/adopt-copies.ts';
 import { Site } from '../../src/replication/site.ts';
 import type { ListedBlob } from '../../src/storage/object-store.ts';
@@ -18,9 +19,9 @@ function scene() {
   const verifier = {
     verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
   };
-  const site = new Site(backend, verifier, { steadyMs: () => 0 });
+  const site = new Site(backend, verifier, SYSTEM_CLOCK);
   const unread = new Map<string, ListedBlob>();
-  const modules = { catalog, nowMs: () => 1, progress: () => {} };
+  const modules = { catalog, clock: SYSTEM_CLOCK, progress: () => {} };
   return {
     backend,
     catalog,

@@ -79,7 +79,7 @@ test('a new catalog is whole without the second address: nothing waits for a bac
     isNewFolder: false,
     found: new Pulse(),
     log: createLogger('fatal', { write: () => {} }),
-    nowMs: () => scene.clock.wallMs,
+    clock: scene.time,
   });
   await adoption.adoptBackends(NEVER);
   expect([adoption.isDone, scene.catalog.isRebuilt(), scene.conditions.has('rebuild')]).toEqual([true, true, false]);

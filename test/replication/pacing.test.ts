@@ -46,7 +46,7 @@ describe('the bandwidth', () => {
   test('one blob of the largest size goes at once, then the rate counts', async () => {
     let now = 0;
     const mib = 1_048_576;
-    const bandwidth = new Bandwidth(100 * mib, () => now);
+    const bandwidth = new Bandwidth(100 * mib, { steadyMs: () => now });
     const timed = async (bytes: number) => {
       const begun = performance.now();
       await bandwidth.take(bytes, NEVER);
@@ -60,7 +60,7 @@ describe('the bandwidth', () => {
   });
 
   test('whoever waits is let go by an abort', async () => {
-    const bandwidth = new Bandwidth(1, () => 0);
+    const bandwidth = new Bandwidth(1, { steadyMs: () => 0 });
     const stopping = new AbortController();
     const taken = bandwidth.take(10_000_000, stopping.signal);
     stopping.abort(new Error('stopped'));

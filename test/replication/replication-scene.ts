@@ -5,6 +5,7 @@ import type { BlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Pulse } from '../../src/core/pulse.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
@@ -36,6 +37,7 @@ export async function replicationScene(setup: ReplicationSetup) {
   const { backends, mode = 'cache', budgetBytes = null, bytesPerSecond = null, chain = null } = setup;
   const clock = { wallMs: 1_790_000_000_000, steadyMs: 1_000_000 };
   const nowMs = () => clock.wallMs;
+  const time: Clock = { wallMs: nowMs, steadyMs: () => clock.steadyMs };
   const folder = setup.folder ?? temporaryFolder();
   const store = await LocalStore.open(folder);
   onTestFinished(() => store.close());
@@ -46,8 +48,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     backends: mode === 'keep' ? [store.id, ...ids] : ids,
     localIsCache: mode === 'cache',
     replicasRequired: setup.replicasRequired ?? 1,
-    nowMs,
-    steadyMs: () => clock.steadyMs,
+    clock: time,
   });
   onTestFinished(() => catalog.close());
   const log = createLogger('fatal', { write: () => {} });
@@ -71,13 +72,12 @@ export async function replicationScene(setup: ReplicationSetup) {
       activity,
       log,
       chain: async () => chain,
-      nowMs,
+      clock: time,
       poller: {
         state: { tip: null },
         isListed: () => false,
       },
       knowsWhatIsMined: () => true,
-      steadyMs: () => clock.steadyMs,
     },
   );
   const { sites } = replication;
@@ -110,5 +110,19 @@ export async function replicationScene(setup: ReplicationSetup) {
     onTestFinished(stop);
     return { stop };
   };
-  return { replication, catalog, store, conditions, damage, activity, rehash, clock, folder, custom, spool, start };
+  return {
+    replication,
+    catalog,
+    store,
+    conditions,
+    damage,
+    activity,
+    rehash,
+    clock,
+    time,
+    folder,
+    custom,
+    spool,
+    start,
+  };
 }

@@ -21,9 +21,9 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   const [s3, second] = backends;
   if (s3 === undefined || second === undefined) throw new Error('There are two backends.');
   const replicated = await replicationScene({ backends, replicasRequired: 2, ...setup });
-  const { catalog, store, rehash, damage, conditions, replication, clock, custom } = replicated;
+  const { catalog, store, rehash, damage, conditions, replication, time: clock, custom } = replicated;
   const log = createLogger('fatal', { write: () => {} });
-  const shared = { catalog, store, rehash, damage, conditions, custom, log, nowMs: () => clock.wallMs };
+  const shared = { catalog, store, rehash, damage, conditions, custom, log, clock };
   const about = { sites: replication.sites, records: [], isNewFolder: false, found: new Pulse() };
   const adoption = new Adoption({ ...shared, ...about });
   const upkeep = new Upkeep({ ...shared, adoption, replication });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { Catalog } from '../../src/catalog/catalog.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { compareListing } from '../../src/replication/compare-listing.ts';
 import type { ListedBlob } from '../../src/storage/object-store.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
@@ -15,7 +16,7 @@ const open = () =>
     backends: ['s3'],
     localIsCache: true,
     replicasRequired: 1,
-    nowMs: Date.now,
+    clock: SYSTEM_CLOCK,
   });
 open().close();
 const database = new Database(path);

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 import { LyingServer } from '../e2e/backends/lying-server.ts';
 import { holdfastHere } from '../e2e/holdfast-here.ts';
@@ -99,7 +100,7 @@ describe('occurrence records', { timeout: TEST_MS }, () => {
       migrationsFolder: MIGRATIONS,
       backends: ['local', 'good'],
       replicasRequired: 1,
-      nowMs: Date.now,
+      clock: SYSTEM_CLOCK,
     });
     for (const store of ['local', 'good']) {
       const written = catalog.records.due(store, { height: -1, transactionIndex: -1 }, 1_000, 100);

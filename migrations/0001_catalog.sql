@@ -111,27 +111,24 @@ CREATE INDEX copy_failed ON copy (backend_id, next_attempt_ms, object) WHERE kin
 -- Damaged or missing blobs: few, and looked for often, behind very many that only wait for their turn.
 CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE kind = 5 AND state = 2;
 
--- One row: the folder's blobs are all in this catalog. Without it the catalog is new, or its making was interrupted, and
--- blobs that the catalog does not know may still lie in the folder.
-CREATE TABLE rebuilt (
-  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
-  finished_ms INTEGER NOT NULL
-) STRICT;
-
--- The backends and the number that `stored` was last computed for. A start with others computes `stored` anew.
-CREATE TABLE replication_basis (
-  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
-  basis TEXT NOT NULL
-) STRICT;
-
--- How far a reading of everything that a backend holds has come; it goes on there after a stop.
-CREATE TABLE scrub_progress (
-  backend_id INTEGER NOT NULL REFERENCES backend (id),
-  -- `daily`, or what a `check` was asked for.
-  purpose TEXT NOT NULL,
-  sequence INTEGER NOT NULL,
-  changed_ms INTEGER NOT NULL,
-  PRIMARY KEY (backend_id, purpose)
+-- What is true of the archive as a whole, and how far something has come, one row each, as JSON: small and few.
+-- `rebuilt`: the folder's blobs are all in this catalog. Without it the catalog is new, or its making was interrupted, and
+--   blobs that the catalog does not know may still lie in the folder.
+-- `replication`: the backends and the number that `stored` was last computed for. A start with others computes it anew.
+-- `scrub/<backend_id>/<purpose>`: how far a reading of everything that a backend holds has come; it goes on there after a
+--   stop. The purpose is `daily`, or what a `check` was asked for.
+-- `node-branches`: what each configured node last said of its branch: a node that does not answer has not changed its mind,
+--   also after a restart or when another node is followed.
+-- `recorded-floor`: lowest height of which an occurrence record lies on a backend or in the data folder: a catalog that was
+--   made anew is walked down to it, whatever the walk began at.
+-- `let-go-forgotten`: of what was let go the names of the newest are kept; of the older ones, their number.
+-- `task/<name>`: when a scheduled task last began and last ended well: what was missed while nothing ran is done after the
+--   start.
+-- `alert/<subject>`: what the receiver of alerts (HOLDFAST_ALERT_URL) was told last of each subject that a condition stood
+--   for. What stands and differs from this is still to be told.
+CREATE TABLE fact (
+  name TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- One row: where the walk began for good, and up to where its blocks are final.
@@ -174,23 +171,6 @@ CREATE INDEX occurrence_by_content ON occurrence (version_hash, hash_type, heigh
 -- blocks it falls among those of the last days, whose pages are in memory; a look-up asks one stretch after the other,
 -- newest first. Eight bytes of an id are enough to find it by.
 CREATE INDEX occurrence_by_txid ON occurrence (height >> 12, substr(txid, 1, 8));
-
--- What each configured node last said of its branch: a node that does not answer has not changed its mind, also after a
--- restart or when another node is followed.
-CREATE TABLE node_branch (
-  name TEXT NOT NULL PRIMARY KEY,
-  -- Highest block of our branch that the node is known to have.
-  common_height INTEGER NOT NULL,
-  -- 1: above that block the node has others than we do.
-  is_forked INTEGER NOT NULL CHECK (is_forked IN (0, 1))
-) STRICT, WITHOUT ROWID;
-
--- Lowest height of which an occurrence record lies on a backend or in the data folder: a catalog that was made anew is
--- walked down to it, whatever the walk began at.
-CREATE TABLE recorded_floor (
-  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
-  height INTEGER NOT NULL
-) STRICT;
 
 -- A blob that a block of our branch has is queued by its hash type, and with the time of its newest block, however it came
 -- into the queue. Without that neither lateness, nor the search for losses, nor `/lastblock` would see the row.
@@ -326,35 +306,6 @@ CREATE TABLE let_go (
   PRIMARY KEY (version_hash, hash_type)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX let_go_by_sequence ON let_go (sequence);
-
--- The names of the newest are kept; of the older ones, their number.
-CREATE TABLE let_go_forgotten (
-  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
-  count INTEGER NOT NULL,
-  bytes INTEGER NOT NULL,
-  -- When the newest of them was let go.
-  newest_ms INTEGER NOT NULL
-) STRICT;
-
--- When each scheduled task last began and last ended well: what was missed while nothing ran is done after the start.
-CREATE TABLE task_run (
-  task TEXT NOT NULL PRIMARY KEY,
-  begun_ms INTEGER NOT NULL,
-  succeeded_ms INTEGER,
-  outcome TEXT NOT NULL CHECK (outcome IN ('never', 'running', 'succeeded', 'failed', 'interrupted'))
-) STRICT, WITHOUT ROWID;
-
--- What the receiver of alerts (HOLDFAST_ALERT_URL) was told last of each subject that a condition stood for: at most one row
--- a subject. What stands and differs from this is still to be told.
-CREATE TABLE told_alert (
-  subject TEXT NOT NULL PRIMARY KEY,
-  code TEXT NOT NULL,
-  severity TEXT NOT NULL CHECK (severity IN ('critical', 'error', 'warning')),
-  -- How much of it; NULL: its condition has no amount.
-  amount INTEGER,
-  -- ISO 8601, as the condition says it.
-  since TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
 
 -- What an operator took down: this archive's own, and those of other archivers whose records lie on its backends.
 CREATE TABLE withheld (

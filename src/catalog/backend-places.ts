@@ -1,5 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { Facts } from './facts.ts';
+import { REPLICATION } from './replication-basis.ts';
 
 /** A configured name that stands for another place than the last time. */
 export interface MovedBackend {
@@ -42,7 +44,8 @@ function moveAway(database: Database.Database, backend: string, from: string, to
   if (rename.run(backend, formerName(backend, to)).changes === 0) enter(database, backend, to);
   // What is known of all copies goes with the row: the other place gets everything from the beginning.
   // The names are the same, and what they prove is not.
-  database.exec("UPDATE replication_basis SET basis = ''");
+  const facts = new Facts(database);
+  if (facts.get(REPLICATION, z.string()) !== null) facts.put(REPLICATION, '');
 }
 
 function enter(database: Database.Database, backend: string, place: string): void {

@@ -24,6 +24,8 @@ const DROPPED_SECONDS = 15 * 86_400;
 const UNSAVED_SECONDS = 2 * RETENTION_SECONDS;
 const REPORT_FOLDERS = ['audits', 'outages'] as const;
 
+const FORGOTTEN = 'let-go-forgotten';
+const forgotten = z.object({ count: z.number(), bytes: z.number(), newestMs: z.number() });
 const gone = z.object({ count: z.number(), bytes: z.number().nullable(), newest: z.number().nullable() });
 
 /**
@@ -78,12 +80,12 @@ export class BoundedTables {
         .get(last, atOnce),
     );
     this.#tables.database.prepare(`DELETE FROM let_go WHERE sequence IN ${which}`).run(last, atOnce);
-    this.#tables.database
-      .prepare(
-        `INSERT INTO let_go_forgotten (only, count, bytes, newest_ms) VALUES (1, ?, ?, ?) ON CONFLICT DO UPDATE SET
-         count = count + excluded.count, bytes = bytes + excluded.bytes, newest_ms = MAX(newest_ms, excluded.newest_ms)`,
-      )
-      .run(count, bytes ?? 0, newest ?? 0);
+    const before = this.#tables.facts.get(FORGOTTEN, forgotten) ?? { count: 0, bytes: 0, newestMs: 0 };
+    this.#tables.facts.put(FORGOTTEN, {
+      count: before.count + count,
+      bytes: before.bytes + (bytes ?? 0),
+      newestMs: Math.max(before.newestMs, newest ?? 0),
+    });
     return count;
   }
 

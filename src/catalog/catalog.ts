@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3';
+import { z } from 'zod';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import { isDamagedDatabase, setAsideWhenDamaged } from '../core/sqlite/damage.ts';
 import { openDurableDatabase } from '../core/sqlite/durable-database.ts';
@@ -33,6 +34,8 @@ import { UnminedLedger } from './unmined-ledger.ts';
 import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 import { WindowRows } from './window-rows.ts';
 import { WithheldLedger } from './withheld-ledger.ts';
+
+const REBUILT = z.object({ finishedMs: z.number() });
 
 /**
  * The SQLite index. Each method is one durable transaction; a claim (`spooled`, `stored`) is written only by the
@@ -125,16 +128,13 @@ export class Catalog {
 
   /** Does it hold everything that was in the folder when it was made? Stays true over restarts. */
   isRebuilt(): boolean {
-    const look = () => this.#tables.database.prepare('SELECT 1 FROM rebuilt').get() !== undefined;
-    return this.#tables.reading('look whether it is whole', look);
+    return this.#tables.reading('look whether it is whole', () => this.#tables.facts.get('rebuilt', REBUILT)) !== null;
   }
 
   recordRebuilt(): void {
-    this.#tables.transaction('record that it is whole', () =>
-      this.#tables.database
-        .prepare('INSERT INTO rebuilt (only, finished_ms) VALUES (1, ?) ON CONFLICT DO NOTHING')
-        .run(this.#tables.nowMs()),
-    );
+    if (this.isRebuilt()) return;
+    const { nowMs, facts, transaction } = this.#tables;
+    transaction('record that it is whole', () => facts.put('rebuilt', { finishedMs: nowMs() }));
   }
 
   /** Notes what a list named. Gives how many of them were neither held nor queued. */

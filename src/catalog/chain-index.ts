@@ -14,6 +14,7 @@ import { hashKey } from './wanted-table.ts';
 /** So many occurrences of one content get an occurrence record. */
 export const RECORDED_OCCURRENCES = 16;
 
+const FLOOR = 'recorded-floor';
 const walkRow = z.object({
   start_height: z.number(),
   final_height: z.number().nullable(),
@@ -32,7 +33,6 @@ export class ChainIndex {
   readonly #begin: Database.Statement;
   readonly #setFinal: Database.Statement;
   readonly #revokeLoss: Database.Statement;
-  readonly #setFloor: Database.Statement;
   #startHeight: number | null = null;
   /** Lowest height of which a record is known to lie somewhere. */
   #floorHeight: number | null;
@@ -56,11 +56,7 @@ export class ChainIndex {
     this.#revokeLoss = database.prepare(
       `UPDATE lost SET revoked_ms = ?, revoked_because = 'left-the-branch' WHERE version_hash = ? AND revoked_ms IS NULL AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = ?)`,
     );
-    this.#setFloor = database.prepare(
-      'INSERT INTO recorded_floor (only, height) VALUES (1, ?) ON CONFLICT DO UPDATE SET height = MIN(height, excluded.height)',
-    );
-    const floor = database.prepare('SELECT height FROM recorded_floor').pluck().get();
-    this.#floorHeight = z.number().optional().parse(floor) ?? null;
+    this.#floorHeight = tables.facts.get(FLOOR, z.number());
     const row = database.prepare('SELECT start_height, final_height, called_final_height, finality FROM walk').get();
     if (row !== undefined) {
       const found = walkRow.parse(row);
@@ -89,7 +85,7 @@ export class ChainIndex {
   /** A record of this height lies on a backend or in the data folder. */
   recordFloor(height: number): void {
     if (this.#floorHeight !== null && this.#floorHeight <= height) return;
-    this.#tables.transaction('record how far down records go', () => this.#setFloor.run(height));
+    this.#tables.transaction('record how far down records go', () => this.#tables.facts.put(FLOOR, height));
     this.#floorHeight = height;
   }
 

@@ -1,8 +1,8 @@
-import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { Tables } from './tables.ts';
 
-const rows = z.array(z.object({ name: z.string(), common_height: z.number(), is_forked: z.number() }));
+const BRANCHES = 'node-branches';
+const branchesByName = z.record(z.string(), z.object({ commonHeight: z.number(), isForked: z.boolean() }));
 
 /** What a node last said of its branch, compared with ours. */
 export interface NodeBranch {
@@ -15,23 +15,10 @@ export interface NodeBranch {
 /** The last word of each configured node about its branch, by node name. Kept in memory and in the catalog alike. */
 export class NodeBranches {
   readonly #tables: Tables;
-  readonly #read: Database.Statement;
-  readonly #delete: Database.Statement;
-  readonly #insert: Database.Statement;
-  readonly #leave: Database.Statement;
   #all: ReadonlyMap<string, NodeBranch>;
 
   constructor(tables: Tables) {
-    const { database } = tables;
     this.#tables = tables;
-    this.#read = database.prepare('SELECT name, common_height, is_forked FROM node_branch');
-    this.#delete = database.prepare('DELETE FROM node_branch');
-    this.#insert = database.prepare('INSERT INTO node_branch (name, common_height, is_forked) VALUES (?, ?, ?)');
-    // The nodes that had come farthest may have given the blocks that are left, though nobody compared these.
-    this.#leave = database.prepare(
-      `UPDATE node_branch SET common_height = MIN(common_height, @height), is_forked = 1
-       WHERE common_height >= MIN(@height, (SELECT MAX(common_height) FROM node_branch))`,
-    );
     this.#all = this.#load();
   }
 
@@ -47,10 +34,7 @@ export class NodeBranches {
 
   replace(branches: ReadonlyMap<string, NodeBranch>): void {
     if (areSame(branches, this.#all)) return;
-    this.#tables.transaction('record which branch each node follows', () => {
-      this.#delete.run();
-      for (const [name, { commonHeight, isForked }] of branches) this.#insert.run(name, commonHeight, isForked ? 1 : 0);
-    });
+    this.#tables.transaction('record which branch each node follows', () => this.#put(branches));
     this.#all = new Map(branches);
   }
 
@@ -59,20 +43,26 @@ export class NodeBranches {
    * answer again. Within a transaction of the caller, who calls `reload` after it.
    */
   leaveAbove(height: number): void {
-    this.#leave.run({ height });
+    const before = this.#load();
+    const farthest = Math.max(...[...before.values()].map(({ commonHeight }) => commonHeight));
+    // The nodes that had come farthest may have given the blocks that are left, though nobody compared these.
+    const hadThem = ({ commonHeight }: NodeBranch) => commonHeight >= Math.min(height, farthest);
+    const left = (one: NodeBranch) => ({ commonHeight: Math.min(one.commonHeight, height), isForked: true });
+    this.#put(new Map([...before].map(([name, one]) => [name, hadThem(one) ? left(one) : one])));
   }
 
   reload(): void {
     this.#all = this.#load();
   }
 
+  #put(branches: ReadonlyMap<string, NodeBranch>): void {
+    this.#tables.facts.put(BRANCHES, Object.fromEntries(branches));
+  }
+
   #load(): ReadonlyMap<string, NodeBranch> {
-    return this.#tables.reading('read which branch each node follows', () => {
-      const found = rows.parse(this.#read.all());
-      return new Map(
-        found.map((row) => [row.name, { commonHeight: row.common_height, isForked: row.is_forked === 1 }]),
-      );
-    });
+    const { facts, reading } = this.#tables;
+    const found = reading('read which branch each node follows', () => facts.get(BRANCHES, branchesByName));
+    return new Map(Object.entries(found ?? {}));
   }
 }
 

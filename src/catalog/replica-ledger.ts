@@ -25,7 +25,7 @@ export interface PlacementFailure {
 const AT_ONE = `FROM copy WHERE backend_id = ? AND kind = ${BLOB}`;
 
 const numbers = z.array(z.number());
-const progressRow = z.object({ sequence: z.number(), changed_ms: z.number() });
+const PROGRESS = z.object({ sequence: z.number(), changedMs: z.number() });
 const listedRow = z.object({ sequence: z.number(), size_bytes: z.number(), state: z.number().nullable() });
 
 /** A content as a backend's listing finds it in the catalog. */
@@ -261,31 +261,23 @@ export class ReplicaLedger {
 
   /** How far a reading has come that went on within this time; 0: it begins. */
   progress(backend: string, purpose: string, withinMs = Number.POSITIVE_INFINITY): number {
-    const { placements, nowMs } = this.#tables;
-    const found = this.#tables.database
-      .prepare('SELECT sequence, changed_ms FROM scrub_progress WHERE backend_id = ? AND purpose = ?')
-      .get(placements.id(backend), purpose);
-    if (found === undefined) return 0;
-    const { sequence, changed_ms: changedMs } = progressRow.parse(found);
-    return nowMs() - changedMs > withinMs ? 0 : sequence;
+    const { facts, nowMs, reading } = this.#tables;
+    const found = reading('read how far a check has come', () => facts.get(this.#scrub(backend, purpose), PROGRESS));
+    return found === null || nowMs() - found.changedMs > withinMs ? 0 : found.sequence;
   }
 
   /** 0: it is over, and the next one begins anew. */
   recordProgress(backend: string, purpose: string, sequence: number): void {
-    this.#tables.transaction('record how far a check has come', () => {
-      const id = this.#tables.placements.id(backend);
-      if (sequence === 0) {
-        this.#tables.database
-          .prepare('DELETE FROM scrub_progress WHERE backend_id = ? AND purpose = ?')
-          .run(id, purpose);
-        return;
-      }
-      this.#tables.database
-        .prepare(
-          'INSERT INTO scrub_progress (backend_id, purpose, sequence, changed_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, changed_ms = excluded.changed_ms',
-        )
-        .run(id, purpose, sequence, this.#tables.nowMs());
+    const { facts, nowMs, transaction } = this.#tables;
+    const name = this.#scrub(backend, purpose);
+    transaction('record how far a check has come', () => {
+      if (sequence === 0) facts.forget(name);
+      else facts.put(name, { sequence, changedMs: nowMs() });
     });
+  }
+
+  #scrub(backend: string, purpose: string): string {
+    return `scrub/${this.#tables.placements.id(backend)}/${purpose}`;
   }
 
   /** The local store is to hold it, and nobody has looked whether it does. Within a transaction of the caller. */

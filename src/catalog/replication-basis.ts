@@ -1,7 +1,11 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { Facts } from './facts.ts';
 import { BLOB } from './placement-state.ts';
 import { type ConfiguredBackend, SPOOL } from './placement-table.ts';
+
+/** The name of the fact that says which backends and which number `stored` was last computed for. */
+export const REPLICATION = 'replication';
 
 /** Where a configured backend is proven to hold the content, or the spool took it. */
 const COPIES = `FROM copy JOIN backend ON id = backend_id WHERE copy.kind = ${BLOB} AND copy.object = content.sequence`;
@@ -22,13 +26,14 @@ export function recomputeStates(
 ): void {
   const sorted = backends.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const basis = JSON.stringify({ required, backends: sorted });
-  const before = database.prepare('SELECT basis FROM replication_basis').pluck().get();
+  const facts = new Facts(database);
+  const before = facts.get(REPLICATION, z.string());
   if (before === basis) return;
   database
     .transaction(() => {
       // Without an index by content, each row below would look through all copies.
       database.exec(`CREATE INDEX copy_by_content ON copy (object) WHERE kind = ${BLOB}`);
-      for (const { name } of backends) queueWhatIsMissing(database, name, before !== undefined);
+      for (const { name } of backends) queueWhatIsMissing(database, name, before !== null);
       database.exec(`UPDATE content SET state = 2, stored_ms = ${nowMs} WHERE state < 2 AND ${GOOD} >= ${required}`);
       database.exec(
         `UPDATE content SET state = 1, stored_ms = NULL WHERE state = 2 AND ${GOOD} < ${required} AND ${HELD}`,
@@ -44,9 +49,7 @@ export function recomputeStates(
          ON CONFLICT DO NOTHING`,
       );
       database.exec('DROP INDEX copy_by_content');
-      database
-        .prepare('INSERT INTO replication_basis VALUES (1, ?) ON CONFLICT DO UPDATE SET basis = excluded.basis')
-        .run(basis);
+      facts.put(REPLICATION, basis);
     })
     .immediate();
 }

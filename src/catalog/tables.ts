@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { type ContentEntry, ContentTable, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
+import { Facts } from './facts.ts';
 import type { PlacementTable } from './placement-table.ts';
 import type { SettlingClock } from './settling-clock.ts';
 import { StateTotals } from './state-totals.ts';
@@ -12,6 +13,7 @@ import type { WantedTable } from './wanted-table.ts';
  */
 export class Tables {
   readonly database: Database.Database;
+  readonly facts: Facts;
   readonly content: ContentTable;
   readonly wanted: WantedTable;
   readonly placements: PlacementTable;
@@ -30,6 +32,7 @@ export class Tables {
     replicasRequired: number,
   ) {
     this.database = database;
+    this.facts = new Facts(database);
     this.content = new ContentTable(database);
     this.wanted = wanted;
     this.placements = placements;

@@ -106,7 +106,7 @@ async function forgetMostOf(dataDir: string): Promise<void> {
   const { default: Database } = await import('better-sqlite3');
   const database = new Database(`${dataDir}/catalog.sqlite`);
   database.exec(
-    'DELETE FROM rebuilt; DELETE FROM copy WHERE kind = 5 AND object > 5; DELETE FROM content WHERE sequence > 5',
+    "DELETE FROM fact WHERE name = 'rebuilt'; DELETE FROM copy WHERE kind = 5 AND object > 5; DELETE FROM content WHERE sequence > 5",
   );
   database.close();
 }

@@ -37,7 +37,7 @@ async function receiver() {
 function recorded(scene: Scene): unknown[] {
   const database = new Database(join(scene.dataDir, 'catalog.sqlite'), { readonly: true });
   try {
-    return database.prepare('SELECT code FROM told_alert').pluck().all();
+    return database.prepare("SELECT value ->> 'code' FROM fact WHERE name LIKE 'alert/%'").pluck().all();
   } finally {
     database.close();
   }

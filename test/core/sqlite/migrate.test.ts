@@ -26,7 +26,10 @@ function openDatabase(): Database.Database {
 }
 
 const tablesOf = (database: Database.Database) =>
-  database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").pluck().all();
+  database
+    .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+    .pluck()
+    .all();
 
 test('migrations run in order, once, and their checksums are recorded', () => {
   const database = openDatabase();
@@ -115,5 +118,8 @@ test('a gap in the numbers is refused', () => {
 test('the migrations that ship can be applied', () => {
   const database = openDatabase();
   migrate(database, readMigrations(fileURLToPath(new URL('../../../migrations', import.meta.url))));
-  expect(tablesOf(database)).toEqual(expect.arrayContaining(['content', 'copy', 'migration', 'seen']));
+  const tables = tablesOf(database).filter((table) => table !== 'migration');
+  expect(tables).toEqual(expect.arrayContaining(['content', 'copy', 'seen']));
+  // A further table is a further concept: a small thing that is true of the whole archive is a row of `fact`.
+  expect(tables.length, tables.join(' ')).toBeLessThanOrEqual(16);
 });

@@ -1,0 +1,46 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+
+const factRow = z.object({ name: z.string(), value: z.string() });
+
+/**
+ * What is true of the archive as a whole, each under a name of its own: what was computed last, and how far something has
+ * come. Who keeps one says what it looks like. The caller owns the transactions.
+ */
+export class Facts {
+  readonly #find: Database.Statement;
+  readonly #put: Database.Statement;
+  readonly #forget: Database.Statement;
+  readonly #below: Database.Statement;
+
+  constructor(database: Database.Database) {
+    this.#find = database.prepare('SELECT value FROM fact WHERE name = ?').pluck();
+    this.#put = database.prepare(
+      'INSERT INTO fact (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+    );
+    this.#forget = database.prepare('DELETE FROM fact WHERE name = ?');
+    this.#below = database.prepare(
+      "SELECT name, value FROM fact WHERE name > ? || '/' AND name < ? || '0' ORDER BY name",
+    );
+  }
+
+  /** null: nothing is known under this name. */
+  get<T>(name: string, shape: z.ZodType<T>): T | null {
+    const found = z.string().optional().parse(this.#find.get(name));
+    return found === undefined ? null : shape.parse(JSON.parse(found));
+  }
+
+  /** Those under a name that ends where a slash follows, by the rest of their names. */
+  below<T>(folder: string, shape: z.ZodType<T>): Map<string, T> {
+    const found = z.array(factRow).parse(this.#below.all(folder, folder));
+    return new Map(found.map(({ name, value }) => [name.slice(folder.length + 1), shape.parse(JSON.parse(value))]));
+  }
+
+  put(name: string, value: unknown): void {
+    this.#put.run(name, JSON.stringify(value));
+  }
+
+  forget(name: string): void {
+    this.#forget.run(name);
+  }
+}

@@ -195,6 +195,14 @@ describe('one loop, one backoff, one clock', () => {
     expect(paths(looping).filter((path) => !LOOPS.includes(path))).toEqual([]);
   });
 
+  test.each(['catalog', 'chain', 'federation', 'ingest', 'reading', 'replication'])(
+    '%s asks the clock that it is given, and no other',
+    (room) => {
+      const asking = inRoom(room).filter(({ code }) => /\b(performance|Date)\.now\b/.test(code));
+      expect(paths(asking)).toEqual([]);
+    },
+  );
+
   test('nothing in a module changes: state belongs to whoever makes it', () => {
     const state =
       /^(export )?(let|var) |^(export )?const \w+(: [^=]*)? = (\[\]|\{\}|new (Map|Set|WeakSet|LRUCache|Pulse)\b[^(]*\((\{|\)))/m;

@@ -177,7 +177,7 @@ export class Archive implements ArchiveView {
     // The chain, as the nodes tell it.
     const counted = (node: ArchiveNode) => new CountedNode(node, this.#calls);
     const others = (modules.otherNodes ?? []).map(counted);
-    const nodes = new NodeGroup([counted(modules.node), ...others], () => binding.boundChain());
+    const nodes = new NodeGroup([counted(modules.node), ...others], () => binding.boundChain(), clock);
     this.#nodes = nodes;
     const node = nodes.followed;
     const poller = new Poller(options, { node, catalog, binding, conditions, activity, clock });
@@ -186,7 +186,7 @@ export class Archive implements ArchiveView {
     this.#chain = chain;
     this.#audit = new ChainAudit(catalog, poller, chain, conditions, clock);
     const boundChain = () => binding.boundChain();
-    const lists = new NodeLists(nodes.all, options.pageEntries, boundChain);
+    const lists = new NodeLists(nodes.all, options.pageEntries, boundChain, clock);
 
     // Where bytes live.
     const homes = [store.id, ...modules.backends.map(({ id }) => id)];
@@ -287,6 +287,7 @@ export class Archive implements ArchiveView {
     const bytes = new ArchiveBytes({
       ...{ store, catalog, copies, rehash, cacheFill, sites, damage, poller, lists, adoption, chain },
       custom: custom.places,
+      clock,
     });
     this.reader = new ProvenReader(gate, held, bytes);
     const proofs = new OccurrenceProofs(catalog, stores);
@@ -301,7 +302,7 @@ export class Archive implements ArchiveView {
       lists,
       adoption,
       chain,
-      nowMs,
+      clock,
     });
     this.windowView = new WindowPictures(catalog, chain, nowMs);
     const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain);

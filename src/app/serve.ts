@@ -74,7 +74,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     });
     await settled;
     refuseOtherChain(conditions);
-    const bytes = new BackendBytes(sites, archiver);
+    const bytes = new BackendBytes(sites, archiver, SYSTEM_CLOCK);
     const reader = new ProvenReader(withheld, new BlobCache(settings.httpCacheBytes), bytes);
     const stateless = new StatelessReader(withheld, reader, sites, archiver);
     const http = await createReaderServer(

@@ -1,5 +1,6 @@
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainNode } from '../node/chain-node.ts';
@@ -21,11 +22,13 @@ export class BlockWatch {
   readonly #node: ChainNode;
   readonly #poller: Poller;
   readonly #conditions: ConditionBoard;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
 
-  constructor(node: ChainNode, poller: Poller, conditions: ConditionBoard) {
+  constructor(node: ChainNode, poller: Poller, conditions: ConditionBoard, clock: Pick<Clock, 'steadyMs'>) {
     this.#node = node;
     this.#poller = poller;
     this.#conditions = conditions;
+    this.#clock = clock;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -41,14 +44,14 @@ export class BlockWatch {
   }
 
   async #isUseful(signal: AbortSignal): Promise<boolean> {
-    const askedMs = performance.now();
+    const askedMs = this.#clock.steadyMs();
     try {
       const hash = await this.#node.waitForNewBlock(WAIT_MS, signal);
       if (hash !== this.#poller.state.tip?.hash) {
         this.#poller.wake.nudge();
         return true;
       }
-      return performance.now() - askedMs > WAIT_MS / 2;
+      return this.#clock.steadyMs() - askedMs > WAIT_MS / 2;
     } catch {
       // The poller tells of a node that does not answer; one that cannot wait is polled.
       return false;

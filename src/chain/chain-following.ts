@@ -60,7 +60,7 @@ export class ChainFollowing implements ChainState {
     this.#follower = follower;
     this.moved = follower.moved;
     this.history = new HistoryWalk(catalog.chain, node);
-    this.#watch = new BlockWatch(node, poller, conditions);
+    this.#watch = new BlockWatch(node, poller, conditions, clock);
     const lag = new LagWatch(nodes, conditions, clock);
     this.#conflicts = new ConflictWatch({ nodes: nodes.all, catalog, poller, follower, conditions, lag });
     const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);

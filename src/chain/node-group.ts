@@ -1,6 +1,7 @@
 import { ArchiveError } from '../core/archive-errors.ts';
 import { HoldfastError } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from '../node/blob-node.ts';
 import type { ArchiveNode, ChainHeader } from '../node/chain-node.ts';
 import { ChainError } from './errors.ts';
@@ -19,13 +20,19 @@ export class NodeGroup implements ArchiveNode {
   readonly #failedUntilMs = new Map<ArchiveNode, number>();
   #laggards: ReadonlySet<string> = new Set();
   readonly #boundChain: () => Promise<BlockHash | null>;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   /** Nodes that were seen to be on our chain since they last failed. */
   readonly #onOurChain = new Set<ArchiveNode>();
 
   /** `boundChain`: genesis of the chain that the bytes here belong to; null before they belong to one. */
-  constructor(nodes: readonly [ArchiveNode, ...ArchiveNode[]], boundChain: () => Promise<BlockHash | null>) {
+  constructor(
+    nodes: readonly [ArchiveNode, ...ArchiveNode[]],
+    boundChain: () => Promise<BlockHash | null>,
+    clock: Pick<Clock, 'steadyMs'>,
+  ) {
     this.#nodes = nodes;
     this.#boundChain = boundChain;
+    this.#clock = clock;
   }
 
   /** What is followed: the group, or the one node that there is. */
@@ -176,13 +183,13 @@ export class NodeGroup implements ArchiveNode {
 
   #passOver(node: ArchiveNode): void {
     this.#onOurChain.delete(node);
-    this.#failedUntilMs.set(node, performance.now() + PASSED_OVER_MS);
+    this.#failedUntilMs.set(node, this.#clock.steadyMs() + PASSED_OVER_MS);
   }
 
   /** In the order of the configuration, but those that stand still later, and those that failed lately last. */
   #inOrder(): readonly [ArchiveNode, ...ArchiveNode[]] {
     const [head, ...rest] = this.#nodes;
-    const nowMs = performance.now();
+    const nowMs = this.#clock.steadyMs();
     const hasFailed = (node: ArchiveNode) => (this.#failedUntilMs.get(node) ?? 0) > nowMs;
     const doubts = (node: ArchiveNode) => Number(hasFailed(node)) * 2 + Number(this.#laggards.has(node.name));
     const [first = head, ...others] = [...this.#nodes].sort((a, b) => doubts(a) - doubts(b));

@@ -1,4 +1,5 @@
 import type { BlockHash, TxId, VersionHash } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { BlobNode, ListedBlob } from '../node/blob-node.ts';
 import { MOST_LISTED, sweepCondition, sweepList } from './list-sweep.ts';
 
@@ -25,16 +26,23 @@ export class NodeLists {
   readonly #nodes: readonly ListingNode[];
   readonly #pageEntries: number;
   readonly #boundChain: () => Promise<BlockHash | null>;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   /** Nodes that said of themselves that they are on another chain: nothing is waited for from them. */
   readonly #strangers = new Set<string>();
   #running: Promise<unknown> = Promise.resolve();
   #next: Promise<AllListed> | null = null;
   #begunMs = Number.NEGATIVE_INFINITY;
 
-  constructor(nodes: readonly ListingNode[], pageEntries: number, boundChain: () => Promise<BlockHash | null>) {
+  constructor(
+    nodes: readonly ListingNode[],
+    pageEntries: number,
+    boundChain: () => Promise<BlockHash | null>,
+    clock: Pick<Clock, 'steadyMs'>,
+  ) {
     this.#nodes = nodes;
     this.#pageEntries = pageEntries;
     this.#boundChain = boundChain;
+    this.#clock = clock;
   }
 
   /** With one node alone, its list is read by whoever follows it. */
@@ -49,10 +57,10 @@ export class NodeLists {
 
   async #begin(): Promise<AllListed> {
     await this.#running;
-    const pauseMs = this.#begunMs + READ_AGAIN_MS - performance.now();
+    const pauseMs = this.#begunMs + READ_AGAIN_MS - this.#clock.steadyMs();
     if (pauseMs > 0) await new Promise((resume) => setTimeout(resume, pauseMs));
     this.#next = null;
-    this.#begunMs = performance.now();
+    this.#begunMs = this.#clock.steadyMs();
     const reading = this.#readAll(AbortSignal.timeout(PATIENCE_MS));
     this.#running = reading;
     return await reading;

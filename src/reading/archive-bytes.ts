@@ -3,6 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { type ContentName, type CustomName, HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Adoption } from '../replication/adoption.ts';
@@ -34,6 +35,7 @@ export interface ArchiveBytesModules {
   readonly adoption: Adoption;
   readonly chain: Pick<ChainState, 'isCurrent' | 'hasConflict'>;
   readonly custom: Pick<CustomPlaces, 'find'>;
+  readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
 /** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
@@ -210,14 +212,14 @@ export class ArchiveBytes implements BytesSource {
     const { store, sites } = this.#modules;
     if ((await store.stat(name, signal)) !== null) return 'the data folder';
     const key = `${name.hashType}/${name.versionHash}`;
-    if (sites.length === 0 || (this.#absentUntilMs.get(key) ?? 0) > performance.now()) return null;
+    if (sites.length === 0 || (this.#absentUntilMs.get(key) ?? 0) > this.#modules.clock.steadyMs()) return null;
     if (this.#absenceQuestions >= MOST_ABSENCE_QUESTIONS) return 'not asked';
     this.#absenceQuestions += 1;
     try {
       const answers = await Promise.all(sites.map((site) => hasIt(site, name, signal)));
       const holder = sites.find((_, index) => answers[index] === true);
       if (holder !== undefined) return holder.id;
-      this.#absentUntilMs.set(key, performance.now() + ABSENCE_MS);
+      this.#absentUntilMs.set(key, this.#modules.clock.steadyMs() + ABSENCE_MS);
       return null;
     } finally {
       this.#absenceQuestions -= 1;

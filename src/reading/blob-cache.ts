@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
 import { withinMemory } from '../core/memory-share.ts';
+import { type Clock, SYSTEM_CLOCK } from '../core/time/clock.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Sending } from '../view/archive-view.ts';
 
@@ -27,12 +28,12 @@ export class BlobCache {
   readonly #mostBytes: number;
   readonly #asked = new LRUCache<string, number>({ max: REMEMBERED });
   readonly #loans = new Map<string, Set<Loan>>();
-  readonly #nowMs: () => number;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
 
   /** 0: nothing is kept. No more is kept than the memory of the process allows. */
-  constructor(wantedBytes: number, nowMs: () => number = () => performance.now()) {
+  constructor(wantedBytes: number, clock: Pick<Clock, 'steadyMs'> = SYSTEM_CLOCK) {
     this.#mostBytes = withinMemory(wantedBytes);
-    this.#nowMs = nowMs;
+    this.#clock = clock;
     this.#blobs = this.#mostBytes === 0 ? null : new LRUCache({ maxSize: this.#mostBytes, sizeCalculation: sizeOf });
   }
 
@@ -78,7 +79,7 @@ export class BlobCache {
   lend(kept: ContentName, sending: Sending): void {
     const key = keyOf(kept);
     const loans = this.#loans.get(key) ?? new Set();
-    const loan = { sinceMs: this.#nowMs(), sending };
+    const loan = { sinceMs: this.#clock.steadyMs(), sending };
     loans.add(loan);
     this.#loans.set(key, loans);
     sending.whenSent(() => {
@@ -99,7 +100,7 @@ export class BlobCache {
   /** Takes a blob back from readers that all have had their time. false: one of them has not. */
   #callIn(key: string): boolean {
     const loans = [...(this.#loans.get(key) ?? [])];
-    const overdueMs = this.#nowMs() - LOAN_MS;
+    const overdueMs = this.#clock.steadyMs() - LOAN_MS;
     if (loans.some(({ sinceMs }) => sinceMs > overdueMs)) return false;
     for (const { sending } of loans) sending.cut();
     return true;

@@ -4,6 +4,7 @@ import type { OccurrenceRow, PlacedOccurrence } from '../catalog/occurrence-tabl
 import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import type { BlockHash, ContentName, NamedHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainNode, HeaderMembers } from '../node/chain-node.ts';
@@ -39,7 +40,7 @@ export interface ChainQuestionModules {
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: { readonly isDone: boolean };
   readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
-  readonly nowMs: () => number;
+  readonly clock: Pick<Clock, 'steadyMs'>;
   /** Of `lastBlock`: what may be looked up in one go. */
   readonly mostLookUps?: number;
 }
@@ -78,7 +79,7 @@ export class ChainQuestions implements ChainView {
 
   constructor(modules: ChainQuestionModules) {
     this.#modules = modules;
-    this.#lastSaved = new LastSavedBlock(modules.catalog, modules.nowMs, modules.mostLookUps);
+    this.#lastSaved = new LastSavedBlock(modules.catalog, modules.clock, modules.mostLookUps);
     this.#proofs = new OccurrenceProofs(modules.catalog, modules.records);
   }
 
@@ -214,14 +215,14 @@ export class ChainQuestions implements ChainView {
   }
 
   window(): WindowLookup {
-    const { catalog, nowMs } = this.#modules;
+    const { catalog, clock } = this.#modules;
     const { chain, answers } = catalog;
     const { tip } = chain.state;
     const why = this.#whyNotCurrent();
     if (why !== null) return why;
     if (tip === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
     const known = this.#window;
-    if (known?.tip === tip.hash && nowMs() < known.untilMs) return { kind: 'found', entries: known.entries };
+    if (known?.tip === tip.hash && clock.steadyMs() < known.untilMs) return { kind: 'found', entries: known.entries };
     const since = tip.medianTimeSeconds - RETENTION_SECONDS;
     const entries = new Map<string, WindowEntry>();
     const lowest = answers.lowestHeightSince(tip.height, since) ?? 0;
@@ -231,7 +232,7 @@ export class ChainQuestions implements ChainView {
       entries.delete(key);
       entries.set(key, entry);
     }
-    this.#window = { entries: [...entries.values()], tip: tip.hash, untilMs: nowMs() + WINDOW_MS };
+    this.#window = { entries: [...entries.values()], tip: tip.hash, untilMs: clock.steadyMs() + WINDOW_MS };
     return { kind: 'found', entries: this.#window.entries };
   }
 

@@ -1,6 +1,7 @@
 import { setImmediate as letOthersWork } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
 
 export type LastSaved =
   /** From the start up to this height everything is saved; below the start: nothing is. */
@@ -28,16 +29,16 @@ const LEAST_MS = 500;
  */
 export class LastSavedBlock {
   readonly #catalog: Catalog;
-  readonly #nowMs: () => number;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   /** What may be looked up in one go; more is searched for in steps. */
   readonly #mostLookUps: number | undefined;
   #known: Remembered | null = null;
   #search: Promise<void> | null = null;
   #failure: unknown = null;
 
-  constructor(catalog: Catalog, nowMs: () => number, mostLookUps?: number) {
+  constructor(catalog: Catalog, clock: Pick<Clock, 'steadyMs'>, mostLookUps?: number) {
     this.#catalog = catalog;
-    this.#nowMs = nowMs;
+    this.#clock = clock;
     this.#mostLookUps = mostLookUps;
   }
 
@@ -70,15 +71,13 @@ export class LastSavedBlock {
     return isSame && this.#isFresh(known) ? known : null;
   }
 
-  /** A clock that stepped back makes nothing last longer. */
   #isFresh({ atMs, lastsMs }: Remembered): boolean {
-    const age = this.#nowMs() - atMs;
-    return age >= 0 && age < lastsMs;
+    return this.#clock.steadyMs() - atMs < lastsMs;
   }
 
   /** null: it would take too long. */
   #atOnce(startHeight: number, finalHeight: number): LastSaved | null {
-    const begun = performance.now();
+    const begun = this.#clock.steadyMs();
     const unsaved = this.#catalog.answers.firstUnsavedHeight(startHeight, this.#mostLookUps);
     if (unsaved === 'too-many') {
       if (this.#failure === null) return null;
@@ -88,21 +87,21 @@ export class LastSavedBlock {
     }
     const { tip } = this.#catalog.chain.state;
     const upTo = unsaved === null ? finalHeight : Math.min(finalHeight, unsaved - 1);
-    const lastsMs = Math.max(LEAST_MS, (performance.now() - begun) / SHARE);
+    const lastsMs = Math.max(LEAST_MS, (this.#clock.steadyMs() - begun) / SHARE);
     const asked = { finalHeight, tip: tip?.hash };
     this.#known =
       asked.tip === undefined
         ? null
-        : { upTo, hash: null, asked: { finalHeight, tip: asked.tip }, atMs: this.#nowMs(), lastsMs };
+        : { upTo, hash: null, asked: { finalHeight, tip: asked.tip }, atMs: this.#clock.steadyMs(), lastsMs };
     return { kind: 'saved', upTo };
   }
 
   async #searchFor(startHeight: number, finalHeight: number): Promise<void> {
-    const begun = performance.now();
+    const begun = this.#clock.steadyMs();
     try {
       const found = await this.#lookThrough(startHeight, finalHeight);
-      const lastsMs = Math.max(LEAST_MS, (performance.now() - begun) / SHARE);
-      if (found !== null) this.#known = { ...found, asked: null, atMs: this.#nowMs(), lastsMs };
+      const lastsMs = Math.max(LEAST_MS, (this.#clock.steadyMs() - begun) / SHARE);
+      if (found !== null) this.#known = { ...found, asked: null, atMs: this.#clock.steadyMs(), lastsMs };
     } catch (error) {
       // Whoever asks next is told.
       this.#failure = error;

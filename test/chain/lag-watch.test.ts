@@ -3,6 +3,7 @@ import { LagWatch } from '../../src/chain/lag-watch.ts';
 import { NodeGroup } from '../../src/chain/node-group.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { FakeBlobNode } from '../app/fake-blob-node.ts';
 
 const TEN_MINUTES_MS = 600_000;
@@ -20,7 +21,11 @@ class NamedNode extends FakeBlobNode {
 
 function watched() {
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
-  const group = new NodeGroup([new NamedNode('first', 100), new NamedNode('second', 103)], async () => null);
+  const group = new NodeGroup(
+    [new NamedNode('first', 100), new NamedNode('second', 103)],
+    async () => null,
+    SYSTEM_CLOCK,
+  );
   const clock = { nowMs: 5 };
   const lag = new LagWatch(group, conditions, { wallMs: () => 0, steadyMs: () => clock.nowMs });
   const followed = async () => (await group.tip(NEVER)).height;

@@ -57,7 +57,7 @@ test('what is lent stays until the answer is sent; what is not makes room', () =
 
 test('readers that have had their time lose what they were lent to what is to be kept, and only then', () => {
   let nowMs = 0;
-  const cache = new BlobCache(200_000, () => nowMs);
+  const cache = new BlobCache(200_000, { steadyMs: () => nowMs });
   const { cut, sending } = answers();
   cache.lend(keptIn(cache, 'a').name, sending('slow'));
   cache.lend(keptIn(cache, 'b').name, sending('slow too'));

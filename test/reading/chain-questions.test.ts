@@ -42,7 +42,7 @@ function scene(setup: CatalogSetup = {}) {
         return catalog.chain.state.finalHeight;
       },
     },
-    nowMs: () => now.ms,
+    clock: { steadyMs: () => now.ms },
   });
   /** A block with these contents in it. */
   function mine(height: number, ...labels: string[]): void {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import { firstGood } from '../../replication/first-good.ts';
 import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
@@ -29,10 +30,12 @@ export class BackendBytes implements BytesSource {
   /** Asked for what no backend has; null: none is configured. */
   readonly #archiver: ArchiverUpstream | null;
   readonly #missedUntilMs = new LRUCache<string, number>({ max: MISSES });
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   readonly #underWay = new Map<string, Promise<Search>>();
 
-  constructor(sites: readonly Site[], archiver: ArchiverUpstream | null) {
+  constructor(sites: readonly Site[], archiver: ArchiverUpstream | null, clock: Pick<Clock, 'steadyMs'>) {
     this.#sites = sites;
+    this.#clock = clock;
     this.#archiver = archiver;
   }
 
@@ -69,7 +72,8 @@ export class BackendBytes implements BytesSource {
   /** Who asks for what is being fetched already waits for the same; null: too much is under way. */
   async #shared(name: ContentName, signal: AbortSignal): Promise<Search | null> {
     const key = `${name.hashType}/${name.versionHash}`;
-    if ((this.#missedUntilMs.get(key) ?? 0) > performance.now()) return { blob: null, isDamaged: false, fault: null };
+    if ((this.#missedUntilMs.get(key) ?? 0) > this.#clock.steadyMs())
+      return { blob: null, isDamaged: false, fault: null };
     let search = this.#underWay.get(key);
     if (search === undefined) {
       if (this.#underWay.size >= MOST_UNDER_WAY) return null;
@@ -100,7 +104,7 @@ export class BackendBytes implements BytesSource {
       });
     const blob = await firstGood(attempts, HEDGE_MS, signal);
     if (blob === null && !isDamaged && fault === null) {
-      this.#missedUntilMs.set(`${name.hashType}/${name.versionHash}`, performance.now() + MISS_MS);
+      this.#missedUntilMs.set(`${name.hashType}/${name.versionHash}`, this.#clock.steadyMs() + MISS_MS);
     }
     return { blob, isDamaged, fault };
   }

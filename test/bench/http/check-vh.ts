@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { parseVersionHash, type VersionHash } from '../../../src/core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../../src/core/time/clock.ts';
 import { ChainQuestions } from '../../../src/reading/chain-questions.ts';
 import { CatalogGate } from '../../../src/reading/gate.ts';
 import { fill, insertMicroseconds, open } from '../chain-catalog.ts';
@@ -26,7 +27,7 @@ function askedMicroseconds(path: string): number {
     lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
     adoption: { isDone: true },
     chain: { whyNotCurrent: null, hasConflict: false, lacksHistory: false, finalHeight: tip },
-    nowMs: Date.now,
+    clock: SYSTEM_CLOCK,
   });
   const asked = hashesIn(path, ASKED * QUESTIONS);
   const once = () => {

@@ -185,7 +185,6 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
   }
 
   async #movePage(place: P, page: readonly M[], signal: AbortSignal) {
-    const brought: M[] = [];
     const done: M[] = [];
     const refused: Refusal<M>[] = [];
     let fault: Error | null = null;
@@ -195,32 +194,29 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
         await work();
       } catch (error) {
         signal.throwIfAborted();
-        const isRefused = error instanceof HoldfastError && (await isOfOneObject(error, place, signal));
-        // It is the place's fault: what it has of the others is not asked now.
-        if (!isRefused) brought.length = 0;
-        if (!isRefused) throw error;
+        if (!(error instanceof HoldfastError) || !(await isOfOneObject(error, place, signal))) throw error;
         refused.push({ move, error });
       }
     };
-    const readBack = async () => {
-      for (let move = brought.shift(); move !== undefined; move = brought.shift()) {
-        const one = move;
-        await unlessRefused(one, async () => {
-          const found = await this.#kind.find(one, place, signal);
-          if (found === 'good') done.push(one);
-          else if (found !== 'not-now') throw objectNotKept(one.path, place.id, found);
-        });
-      }
-    };
+    const readBack = (move: M) =>
+      unlessRefused(move, async () => {
+        const found = await this.#kind.find(move, place, signal);
+        if (found === 'good') done.push(move);
+        else if (found !== 'not-now') throw objectNotKept(move.path, place.id, found);
+      });
     try {
-      for (const move of page) {
-        await unlessRefused(move, async () => {
-          const outcome = await this.#kind.move(move, place, signal);
-          if (outcome === 'brought') brought.push(move);
-          else if (outcome !== 'not-now') fault = outcome;
-        });
+      // A few at a time: what was read back before a fault of the place counts, so that one that fails often gets all of it.
+      for (let at = 0; at < page.length; at += READ_AT_A_TIME) {
+        const brought: M[] = [];
+        for (const move of page.slice(at, at + READ_AT_A_TIME)) {
+          await unlessRefused(move, async () => {
+            const outcome = await this.#kind.move(move, place, signal);
+            if (outcome === 'brought') brought.push(move);
+            else if (outcome !== 'not-now') fault = outcome;
+          });
+        }
+        await allEnded(brought.map(readBack));
       }
-      await allEnded(Array.from({ length: READ_AT_A_TIME }, readBack));
     } finally {
       if (done.length > 0) this.#kind.settle(place, done);
       if (refused.length > 0) this.#recordRefused(place, refused);

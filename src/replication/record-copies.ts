@@ -91,14 +91,16 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
 
   /** A record is good when it proves its occurrence, whichever archiver wrote it. */
   async find({ path, due, withdrawn }: RecordMove, store: ObjectStore, signal: AbortSignal): Promise<CopyFound> {
-    if (withdrawn !== undefined && (await lies(store, path, withdrawn, signal))) return 'damaged';
+    // Of a block that has come back, what lies there is right, whichever archiver wrote it.
+    const isGone = withdrawn !== undefined && !this.#isOurs(withdrawn);
+    if (isGone && (await lies(store, path, withdrawn, signal))) return 'damaged';
     if (due === undefined) return 'good';
     const found = await this.#recordIn(store, due, signal);
     if (found === 'none') return 'missing';
     return typeof found === 'string' ? found : 'good';
   }
 
-  #isOurs({ height, blockHash }: DueRecord): boolean {
+  #isOurs({ height, blockHash }: Pick<DueRecord, 'height' | 'blockHash'>): boolean {
     return this.#modules.catalog.chain.blockAt(height)?.hash === blockHash;
   }
 

@@ -262,3 +262,27 @@ test('a document that a backend acknowledged and has not got, or gives otherwise
   expect([keeper.status.waiting, conditions.all()]).toEqual([{ s3: 0 }, []]);
   expect(bucket.documents.get(at('audits/2.json'))).toContain('"2"');
 });
+
+test('a backend whose connection breaks off again and again gets all of it in the end', async () => {
+  const catalog = openCatalog();
+  const bucket = new WatchedStore('s3');
+  const { put, get } = bucket;
+  let asked = 0;
+  const breaksOff = () => {
+    asked += 1;
+    if (asked % 23 === 0) throw new StorageError('storage/unreachable', 'Cut.', { retryable: true, hint: 'Wait.' });
+  };
+  bucket.put = async (...given) => {
+    breaksOff();
+    await put.apply(bucket, given);
+  };
+  bucket.get = async (...given) => {
+    breaksOff();
+    return await get.apply(bucket, given);
+  };
+  for (let index = 0; index < 40; index += 1) catalog.evidence.put(`audits/${index}.json`, { index });
+  const { keeper, stop } = keep(catalog, [bucket]);
+  await stop();
+  for (let time = 0; time < 8; time += 1) await keeper.deliverNow(NEVER);
+  expect([keeper.status.waiting, bucket.documents.size]).toEqual([{ s3: 0 }, 40]);
+});

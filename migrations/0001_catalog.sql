@@ -115,6 +115,10 @@ CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE ki
 -- `rebuilt`: the folder's blobs are all in this catalog. Without it the catalog is new, or its making was interrupted, and
 --   blobs that the catalog does not know may still lie in the folder.
 -- `replication`: the backends and the number that `stored` was last computed for. A start with others computes it anew.
+-- `walk`: where the walk began for good, fixed at the very first start, and the highest block that was final by the rule
+--   `finality`: every recorded block below it is its ancestor, and under another rule it counts no more. `calledFinalHeight` is
+--   the highest block of the branch that any rule called final: up to it records may have been written, which a reorganisation
+--   has to withdraw also when the rule is another one by then.
 -- `scrub/<backend_id>/<purpose>`: how far a reading of everything that a backend holds has come; it goes on there after a
 --   stop. The purpose is `daily`, or what a `check` was asked for.
 -- `node-branches`: what each configured node last said of its branch: a node that does not answer has not changed its mind,
@@ -130,20 +134,6 @@ CREATE TABLE fact (
   name TEXT NOT NULL PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-
--- One row: where the walk began for good, and up to where its blocks are final.
-CREATE TABLE walk (
-  only INTEGER NOT NULL PRIMARY KEY CHECK (only = 1),
-  -- Fixed at the very first start.
-  start_height INTEGER NOT NULL,
-  -- Height of the highest block that was final by `finality`; every recorded block below it is its ancestor.
-  final_height INTEGER,
-  -- The rule that final_height was found by: under another rule it counts no more.
-  finality TEXT,
-  -- Height of the highest block of the branch that any rule called final: up to it records may have been written, which a
-  -- reorganisation has to withdraw also when the rule is another one by then.
-  called_final_height INTEGER
-) STRICT;
 
 -- The branch that was walked: one block a height, each the parent of the next. The highest row is the cursor.
 CREATE TABLE block (

@@ -148,7 +148,7 @@ export class AuditSnapshot {
       this.#database.pragma(`cache_size = -${CACHE_KIB}`);
       this.#database.exec('BEGIN');
       // A transaction sees the moment of its first read.
-      this.#database.prepare('SELECT 1 FROM walk').get();
+      this.#database.prepare('SELECT 1 FROM fact').get();
       this.#ofOne = this.#database.prepare(TALLY_OF_ONE);
     } catch (cause) {
       this.#database.close();
@@ -160,7 +160,7 @@ export class AuditSnapshot {
     const found = branchRow.parse(
       this.#database
         .prepare(
-          `SELECT (SELECT start_height FROM walk) AS start, (SELECT MIN(height) FROM block) AS lowest, MAX(height) AS tip,
+          `SELECT (SELECT value ->> 'startHeight' FROM fact WHERE name = 'walk') AS start, (SELECT MIN(height) FROM block) AS lowest, MAX(height) AS tip,
            (SELECT median_time_seconds FROM block ORDER BY height DESC LIMIT 1) AS median FROM block`,
         )
         .get(),

@@ -59,7 +59,7 @@ export class ChainAnswers {
     this.#lowestSince = database
       .prepare('SELECT height FROM block WHERE height <= ? AND median_time_seconds < ? ORDER BY height DESC LIMIT 1')
       .pluck();
-    this.#finality = database.prepare('SELECT finality FROM walk').pluck();
+    this.#finality = database.prepare("SELECT value ->> 'finality' FROM fact WHERE name = 'walk'").pluck();
     this.#unwritten = database
       .prepare(
         `SELECT record FROM unwritten_record WHERE height = ? AND transaction_index = ? AND record <> '${UNMADE_RECORD}'`,

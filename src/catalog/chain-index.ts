@@ -14,13 +14,15 @@ import { hashKey } from './wanted-table.ts';
 /** So many occurrences of one content get an occurrence record. */
 export const RECORDED_OCCURRENCES = 16;
 
+const WALK = 'walk';
 const FLOOR = 'recorded-floor';
-const walkRow = z.object({
-  start_height: z.number(),
-  final_height: z.number().nullable(),
-  called_final_height: z.number().nullable(),
+const walked = z.object({
+  startHeight: z.number(),
+  finalHeight: z.number().nullable(),
+  calledFinalHeight: z.number().nullable(),
   finality: z.string().nullable(),
 });
+type Walked = z.output<typeof walked>;
 
 /** The branch that was walked, and what is on it. Every method is one durable transaction. */
 export class ChainIndex {
@@ -30,8 +32,6 @@ export class ChainIndex {
   readonly #unmined: UnminedLedger;
   readonly #blocks: BlockTable;
   readonly #occurrences: OccurrenceTable;
-  readonly #begin: Database.Statement;
-  readonly #setFinal: Database.Statement;
   readonly #revokeLoss: Database.Statement;
   #startHeight: number | null = null;
   /** Lowest height of which a record is known to lie somewhere. */
@@ -51,19 +51,16 @@ export class ChainIndex {
     this.nodeBranches = new NodeBranches(tables);
     this.#blocks = new BlockTable(database);
     this.#occurrences = new OccurrenceTable(database);
-    this.#begin = database.prepare('INSERT INTO walk (only, start_height) VALUES (1, ?) ON CONFLICT DO NOTHING');
-    this.#setFinal = database.prepare('UPDATE walk SET final_height = ?, finality = ?, called_final_height = ?');
     this.#revokeLoss = database.prepare(
       `UPDATE lost SET revoked_ms = ?, revoked_because = 'left-the-branch' WHERE version_hash = ? AND revoked_ms IS NULL AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = ?)`,
     );
     this.#floorHeight = tables.facts.get(FLOOR, z.number());
-    const row = database.prepare('SELECT start_height, final_height, called_final_height, finality FROM walk').get();
-    if (row !== undefined) {
-      const found = walkRow.parse(row);
-      this.#startHeight = found.start_height;
-      this.#finalHeight = found.final_height;
-      this.#calledFinalHeight = found.called_final_height;
-      this.#finality = found.finality;
+    const known = tables.facts.get(WALK, walked);
+    if (known !== null) {
+      this.#startHeight = known.startHeight;
+      this.#finalHeight = known.finalHeight;
+      this.#calledFinalHeight = known.calledFinalHeight;
+      this.#finality = known.finality;
     }
     this.#tip = this.#blocks.highest();
     this.#lowest = this.#blocks.lowest();
@@ -91,8 +88,18 @@ export class ChainIndex {
 
   /** Where the walk begins, for good: a later call changes nothing. */
   recordStart(height: number): void {
-    this.#tables.transaction('record where the walk begins', () => this.#begin.run(height));
-    this.#startHeight ??= height;
+    if (this.#startHeight !== null) return;
+    this.#tables.transaction('record where the walk begins', () => this.#putWalk({ startHeight: height }));
+    this.#startHeight = height;
+  }
+
+  /** Before the walk has begun there is nothing to be kept. Within a transaction. */
+  #putWalk(changed: Partial<Walked>): void {
+    const startHeight = changed.startHeight ?? this.#startHeight;
+    if (startHeight === null) return;
+    const [finalHeight, calledFinalHeight] = [this.#finalHeight, this.#calledFinalHeight];
+    const before = { finalHeight, calledFinalHeight, finality: this.#finality };
+    this.#tables.facts.put(WALK, { ...before, ...changed, startHeight } satisfies Walked);
   }
 
   /**
@@ -102,7 +109,7 @@ export class ChainIndex {
   useFinality(rule: string): void {
     if (this.#finality === rule) return;
     this.#tables.transaction('take another rule of finality', () =>
-      this.#setFinal.run(null, rule, this.#calledFinalHeight),
+      this.#putWalk({ finalHeight: null, finality: rule }),
     );
     this.#finality = rule;
     this.#finalHeight = null;
@@ -116,7 +123,9 @@ export class ChainIndex {
     const height = Math.min(upTo, this.nodeBranches.lastCommonHeight ?? upTo);
     if (this.#finalHeight !== null && height <= this.#finalHeight) return;
     const called = Math.max(height, this.#calledFinalHeight ?? height);
-    this.#tables.transaction('record what is final', () => this.#setFinal.run(height, this.#finality, called));
+    this.#tables.transaction('record what is final', () =>
+      this.#putWalk({ finalHeight: height, calledFinalHeight: called }),
+    );
     this.#finalHeight = height;
     this.#calledFinalHeight = called;
   }
@@ -204,7 +213,7 @@ export class ChainIndex {
       }
       const blocks = this.#blocks.deleteAbove(toHeight);
       this.nodeBranches.leaveAbove(toHeight);
-      this.#setFinal.run(lowered(final), this.#finality, lowered(called));
+      this.#putWalk({ finalHeight: lowered(final), calledFinalHeight: lowered(called) });
       return { blocks, occurrences, withdrawn };
     });
     this.nodeBranches.reload();

@@ -83,7 +83,9 @@ export class UnminedLedger {
     );
     this.#isAnyLetGo = database.prepare('SELECT 1 FROM let_go LIMIT 1');
     this.#startMedian = database
-      .prepare('SELECT median_time_seconds FROM block WHERE height = (SELECT start_height FROM walk)')
+      .prepare(
+        "SELECT median_time_seconds FROM block WHERE height = (SELECT value ->> 'startHeight' FROM fact WHERE name = 'walk')",
+      )
       .pluck();
     this.#returned = database.prepare(
       'UPDATE let_go SET returned_ms = ? WHERE version_hash = ? AND hash_type = ? AND returned_ms IS NULL',

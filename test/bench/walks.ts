@@ -58,7 +58,9 @@ function addOddities(path: string, contents: number): void {
         `UPDATE content SET state = 0 WHERE sequence > ${number * tenth} AND sequence <= ${(number + 1) * tenth}`,
       );
     }
-    database.exec("UPDATE walk SET final_height = 1000000000, finality = 'chainlock'");
+    database.exec(
+      `UPDATE fact SET value = json_set(value, '$.finalHeight', 1000000000, '$.finality', 'chainlock') WHERE name = 'walk'`,
+    );
   })();
   database.close();
 }

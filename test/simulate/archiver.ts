@@ -129,7 +129,7 @@ export class Archiver {
       places: new Map(backends.map(({ id, place }) => [id, place])),
       localIsCache: mode === 'cache',
       replicasRequired: plan.replicasRequired,
-      nowMs: SYSTEM_CLOCK.wallMs,
+      clock: SYSTEM_CLOCK,
     });
     closing.push(() => catalog.close());
     const log = createLogger(write === null ? 'fatal' : 'debug', { write: write ?? (() => undefined) });

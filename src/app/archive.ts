@@ -309,9 +309,11 @@ export class Archive implements ArchiveView {
     this.inventory = inventories;
     this.attestor = new Attestor({ archiverId, signer: modules.signer, inventories, catalog, clock });
     const statements = new PeerStatements({ catalog, conditions, clock });
-    this.comparer = new PeerComparer({ peers, catalog, inventories, statements, spooler, conditions, clock });
+    this.comparer = new PeerComparer({
+      ...{ peers, catalog, inventories, statements, hasher, spooler, conditions, clock },
+    });
     this.figures = new ArchiveFigures({
-      ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, activity, clock },
+      ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, peers, activity, clock },
       standing: () => this.standing(),
     });
   }

@@ -7,6 +7,7 @@ import type { Poller } from '../ingest/poller.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
 import type { Replication } from '../replication/replication.ts';
 import type { Activity } from '../view/activity.ts';
+import type { PeerStatus } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { Routine } from './routine.ts';
 
@@ -23,6 +24,7 @@ export interface FigureModules {
   /** What is wrong now, as the status says it. */
   readonly standing: () => readonly Condition[];
   readonly routine: Routine;
+  readonly peers: readonly { readonly status: PeerStatus }[];
   readonly activity: Activity;
   readonly clock: Clock;
 }
@@ -56,6 +58,7 @@ export class ArchiveFigures {
       chain: this.#chain(),
       content: this.#content(),
       backends: this.#backends(),
+      peers: this.#modules.peers.map(({ status }) => status),
       local: this.#local(),
       conditions: this.#modules.standing(),
       canary: [...this.#modules.routine.canary.results.values()],

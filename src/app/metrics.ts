@@ -192,6 +192,16 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
     ['class'],
     ({ audit }) => (audit === null ? [] : labelled('class', audit)),
   ],
+  [
+    'holdfast_peer_compared_timestamp_seconds',
+    'When what each peer holds was last compared with what is held here; absent: not since the start.',
+    ['peer'],
+    ({ peers }) =>
+      peers.map(({ name, compared }) => ({
+        labels: { peer: name },
+        value: compared === null ? null : Date.parse(compared.at) / 1_000,
+      })),
+  ],
   ['holdfast_local_bytes', 'Bytes of blobs in the data folder, by the books.', [], ({ local }) => one(local.bytes)],
   [
     'holdfast_local_budget_bytes',
@@ -214,6 +224,27 @@ const COUNTED: readonly (readonly [name: string, help: string, labels: readonly 
     'Copies found missing or damaged.',
     ['backend'],
     perBackend(({ damagedFound }) => damagedFound),
+  ],
+  [
+    'holdfast_peer_answers_total',
+    'Blobs that each peer was asked for, by what it answered.',
+    ['peer', 'answer'],
+    ({ peers }) =>
+      peers.flatMap(({ name: peer, gave, absent, withheld, wrongBytes }) =>
+        Object.entries({ gave, absent, withheld, 'wrong-bytes': wrongBytes }).map(([answer, value]) => ({
+          labels: { peer, answer },
+          value,
+        })),
+      ),
+  ],
+  [
+    'holdfast_peer_audited_total',
+    'Occurrences drawn from the chain that each peer was asked to give and to prove, by what came of it.',
+    ['peer', 'outcome'],
+    ({ peers }) =>
+      peers.flatMap(({ name: peer, audited }) =>
+        Object.entries(audited?.outcomes ?? {}).map(([outcome, value]) => ({ labels: { peer, outcome }, value })),
+      ),
   ],
   ['holdfast_healed_total', 'Copies that are good again.', ['backend'], perBackend(({ healed }) => healed)],
 ];

@@ -41,7 +41,18 @@ export const statusReport = z.looseObject({
     }),
   ),
   peers: z.array(
-    z.looseObject({ name: z.string(), state: z.string(), gave: count, gaveBytes: count, wrongBytes: count }),
+    z.looseObject({
+      name: z.string(),
+      state: z.string(),
+      gave: count,
+      gaveBytes: count,
+      wrongBytes: count,
+      compared: z.looseObject({ onlyHere: count, onlyThere: count }).nullable().default(null),
+      audited: z
+        .looseObject({ samples: count, outcomes: z.looseObject({ good: count }) })
+        .nullable()
+        .default(null),
+    }),
   ),
   withheld: z.looseObject({ count }),
   smallestSlackSeconds: count.nullable(),
@@ -138,9 +149,20 @@ function diskLine({ mode, bytes, budgetBytes, freeBytes }: StatusReport['local']
   return `${free}; the data folder ${mode === 'cache' ? 'caches' : 'keeps'} ${describeBytes(bytes)}${mode === 'cache' ? budget : ''}`;
 }
 
-function peerLine({ name, state, gave, gaveBytes, wrongBytes }: StatusReport['peers'][number]): string {
+function peerLine({
+  name,
+  state,
+  gave,
+  gaveBytes,
+  wrongBytes,
+  compared,
+  audited,
+}: StatusReport['peers'][number]): string {
   const wrong = wrongBytes === 0 ? '' : `, ${wrongBytes} with WRONG BYTES`;
-  return `peer     ${name}: ${STATES[state] ?? state}, gave ${gave} (${describeBytes(gaveBytes)})${wrong}`;
+  const differs =
+    compared === null ? '' : `, compared: ${compared.onlyThere} only there, ${compared.onlyHere} only here`;
+  const proven = audited === null ? '' : `, ${audited.outcomes.good} of ${audited.samples} samples good`;
+  return `peer     ${name}: ${STATES[state] ?? state}, gave ${gave} (${describeBytes(gaveBytes)})${wrong}${differs}${proven}`;
 }
 
 /** Of each kind the newest job, which is the one that runs where one runs. */

@@ -1,20 +1,20 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import { messageOf } from '../core/blob/errors.ts';
-import { encodeHex } from '../core/blob/hex.ts';
-import { type ContentName, parseTxId, parseVersionHash, type TxId } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { HeightRange } from '../core/height-range.ts';
-import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Spooler } from '../ingest/spooler.ts';
-import { type Holding, OCCURRENCE_BYTES } from '../verify/inventory.ts';
+import type { BlobHasher } from '../verify/hasher.ts';
+import type { Holding } from '../verify/inventory.ts';
 import { forgetBytes } from '../verify/verified-blob.ts';
 import type { PeerComparison } from '../view/archive-view.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
 import { type ComparedInventory, compareInventories, type DifferentRange } from './compare-inventories.ts';
+import { type InventoryOccurrence, occurrencesIn } from './inventory-occurrence.ts';
 import type { Peer } from './peer.ts';
 import { inventoryAnswer } from './peer-answers.ts';
+import { auditPeer } from './peer-audit.ts';
 import type { PeerStatements } from './peer-statements.ts';
 
 export interface PeerComparerModules {
@@ -22,6 +22,7 @@ export interface PeerComparerModules {
   readonly catalog: Catalog;
   readonly inventories: InventoryView;
   readonly statements: PeerStatements;
+  readonly hasher: BlobHasher;
   readonly spooler: Pick<Spooler, 'spool'>;
   readonly conditions: ConditionBoard;
   readonly clock: Clock;
@@ -33,12 +34,6 @@ const MOST_QUESTIONS = 2_000;
 const MOST_NOT_GIVEN = 8;
 /** History goes to the backends behind what arrives now: far beyond any median time. */
 const AFTER_ALL_SECONDS = 2 ** 40;
-
-/** An occurrence whose bytes only the peer says it holds. */
-interface Claimed extends ContentName {
-  readonly txid: TxId;
-  readonly height: number;
-}
 
 type Tally = { -readonly [K in keyof PeerComparison]: PeerComparison[K] };
 
@@ -85,6 +80,7 @@ export class PeerComparer {
     else if (range.from <= range.to) await this.#compare(peer, range, tally, signal);
     peer.compared = tally;
     this.#tell(peer, tally);
+    if (tally.contradiction === null && range.from <= range.to) await this.#audit(peer, range, signal);
   }
 
   async #compare(peer: Peer, range: HeightRange, tally: Tally, signal: AbortSignal): Promise<void> {
@@ -123,16 +119,15 @@ export class PeerComparer {
   }
 
   /** In the order of the chain, as both sides list them; empty where the chain was walked anew meanwhile. */
-  #claimedIn({ from, to, ours, theirs }: DifferentRange): Claimed[] {
+  #claimedIn({ from, to, ours, theirs }: DifferentRange): InventoryOccurrence[] {
     const snapshot = this.#modules.catalog.snapshot();
     try {
-      const found: (Claimed | null)[] = [];
+      const found: (InventoryOccurrence | null)[] = [];
       for (const step of snapshot.inventory(from, to))
-        for (const { height, occurrences } of step)
-          for (let at = 0; at < occurrences.length; at += OCCURRENCE_BYTES) {
-            const index = found.length;
-            const isClaimed = isWanting(ours[index]) && theirs[index] === 'stored';
-            found.push(isClaimed ? claimedAt(occurrences.subarray(at, at + OCCURRENCE_BYTES), height) : null);
+        for (const block of step)
+          for (const read of occurrencesIn(block)) {
+            const isClaimed = isWanting(ours[found.length]) && theirs[found.length] === 'stored';
+            found.push(isClaimed ? read() : null);
           }
       return found.length === ours.length ? found.filter((one) => one !== null) : [];
     } finally {
@@ -140,15 +135,19 @@ export class PeerComparer {
     }
   }
 
-  async #fetch(peer: Peer, claimed: Claimed, signal: AbortSignal): Promise<'fetched' | 'absent' | 'not-now'> {
+  async #fetch(
+    peer: Peer,
+    claimed: InventoryOccurrence,
+    signal: AbortSignal,
+  ): Promise<'fetched' | 'absent' | 'not-now'> {
     const { catalog, spooler, clock } = this.#modules;
     const { hashType, versionHash, txid, height } = claimed;
     // It may have come meanwhile, by another occurrence too, or have been taken down.
     const isHeld = catalog.find(versionHash).some((entry) => entry.hashType === hashType && entry.state !== 'seen');
     if (isHeld || catalog.withheld.has(claimed)) return 'not-now';
     const blob = await peer.claim({ hashType, versionHash }, signal);
-    if (blob === null) return 'not-now';
     if (blob === 'absent') return 'absent';
+    if (blob === null || typeof blob === 'string') return 'not-now';
     try {
       const wanted = catalog.findWanted(versionHash);
       const past = { medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + height };
@@ -162,6 +161,26 @@ export class PeerComparer {
     } finally {
       forgetBytes(blob);
     }
+  }
+
+  /** Whether it also gives what its inventory says: of a few occurrences, drawn from the chain. */
+  async #audit(peer: Peer, range: HeightRange, signal: AbortSignal): Promise<void> {
+    const { outcomes, samples } = await auditPeer(peer, range, this.#modules, signal);
+    const at = new Date(this.#modules.clock.wallMs()).toISOString();
+    const before = peer.audited;
+    const sum = (outcome: keyof typeof outcomes) => (before?.outcomes[outcome] ?? 0) + outcomes[outcome];
+    peer.audited = {
+      at,
+      samples: (before?.samples ?? 0) + samples,
+      outcomes: {
+        good: sum('good'),
+        absent: sum('absent'),
+        withheld: sum('withheld'),
+        'wrong-bytes': sum('wrong-bytes'),
+        'no-proof': sum('no-proof'),
+        'no-answer': sum('no-answer'),
+      },
+    };
   }
 
   async #inventoryOf(peer: Peer, query: string, signal: AbortSignal) {
@@ -199,14 +218,4 @@ export class PeerComparer {
 
 function isWanting(holding: Holding | undefined): boolean {
   return holding === 'missing' || holding === 'lost';
-}
-
-/** txid 32, vout 4, hash type 1, version hash 32, holding 1. */
-function claimedAt(occurrence: Uint8Array, height: number): Claimed {
-  return {
-    txid: parseTxId(encodeHex(occurrence.subarray(0, 32))),
-    hashType: hashTypeFrom(occurrence[36] ?? 0),
-    versionHash: parseVersionHash(encodeHex(occurrence.subarray(37, 69))),
-    height,
-  };
 }

@@ -1,3 +1,4 @@
+import type { EmptyAnswer } from '../backfill/backfill-report.ts';
 import type { ByteSource } from '../backfill/source/byte-source.ts';
 import { type DeskAnswer, SourceDesk } from '../backfill/source-desk.ts';
 import type { ContentName } from '../core/blob/ids.ts';
@@ -5,7 +6,7 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { pause } from '../core/time/run-loop.ts';
 import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
-import type { PeerComparison, PeerStatus } from '../view/archive-view.ts';
+import type { PeerAudits, PeerComparison, PeerStatus } from '../view/archive-view.ts';
 
 export interface PeerModules {
   readonly verifier: Verifier;
@@ -26,6 +27,8 @@ export class Peer {
   readonly #modules: PeerModules;
   /** The last comparison with it that came to its end. */
   compared: PeerComparison | null = null;
+  /** What it was asked to prove since the start. */
+  audited: PeerAudits | null = null;
   #lies = 0;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
   #nextQuestionMs = Number.NEGATIVE_INFINITY;
@@ -51,6 +54,7 @@ export class Peer {
       withheld,
       wrongBytes,
       compared: this.compared,
+      audited: this.audited,
     };
   }
 
@@ -70,15 +74,15 @@ export class Peer {
   /** null: this peer does not help with this blob now. */
   async help(name: ContentName, signal: AbortSignal): Promise<VerifiedBlob | null> {
     const answer = await this.claim(name, signal);
-    return answer === 'absent' ? null : answer;
+    return typeof answer === 'string' ? null : answer;
   }
 
-  /** Of a blob that it says it holds. `absent`: it answers now that it has not got it. */
-  async claim(name: ContentName, signal: AbortSignal): Promise<VerifiedBlob | 'absent' | null> {
+  /** Of a blob that it may hold; null: it did not answer, or is left alone. */
+  async claim(name: ContentName, signal: AbortSignal): Promise<VerifiedBlob | EmptyAnswer | null> {
     if (this.isResting) return null;
     const answer = await this.#ask(name, signal);
     if (answer.kind === 'found') return answer.blob;
-    return answer.kind === 'empty' && answer.answered === 'absent' ? 'absent' : null;
+    return answer.kind === 'empty' ? answer.answered : null;
   }
 
   /** Of a Holdfast, what it answers to a GET; null: it is none, has nothing there, or is left alone. Throws where it does not answer. */

@@ -141,7 +141,7 @@ export interface PeerStatus {
   readonly name: string;
   /** `left-alone`: it gave wrong bytes, and is asked for nothing for some time. */
   readonly state: 'good' | 'left-alone';
-  /** Blobs and bytes that it gave. */
+  /** Blobs and bytes that it gave, those of audits included. */
   readonly gave: number;
   readonly gaveBytes: number;
   /** Blobs that it answered it has not got, or may not give out. */
@@ -150,6 +150,17 @@ export interface PeerStatus {
   readonly wrongBytes: number;
   /** The last comparison of inventories that came to its end; null: none yet, or the peer is no Holdfast. */
   readonly compared: PeerComparison | null;
+  /** Occurrences that were drawn from the chain since the start, and what the peer gave of them; null: none. */
+  readonly audited: PeerAudits | null;
+}
+
+export interface PeerAudits {
+  /** Of the last time. */
+  readonly at: string;
+  readonly samples: number;
+  readonly outcomes: Readonly<
+    Record<'good' | 'absent' | 'withheld' | 'wrong-bytes' | 'no-proof' | 'no-answer', number>
+  >;
 }
 
 /** What came of comparing what a peer holds with what is held here. */

@@ -89,7 +89,11 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     local: { mode: 'cache', bytes: 3 * 2 ** 30, budgetBytes: 10 * 2 ** 30, freeBytes: 40 * 2 ** 30 },
     peers: [
       { name: 'archive https://a.example', state: 'left-alone', gave: 9, gaveBytes: 4_096, wrongBytes: 1 },
-      { name: 'folder /old', state: 'good', gave: 0, gaveBytes: 0, wrongBytes: 0 },
+      {
+        ...{ name: 'folder /old', state: 'good', gave: 0, gaveBytes: 0, wrongBytes: 0 },
+        compared: { onlyHere: 2, onlyThere: 1 },
+        audited: { samples: 8, outcomes: { good: 7 } },
+      },
     ],
     withheld: { count: 7 },
     smallestSlackSeconds: 12_000,
@@ -108,7 +112,7 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     /^backend +s3: NOT IN USE.*, 54 queued \(the oldest for 30 min\), 2 missing or damaged$/,
     /^disk +40\.0 GiB free; the data folder caches 3\.0 GiB of at most 10\.0 GiB$/,
     /^peer +archive https:\/\/a\.example: NOT IN USE.*, gave 9 \(4\.0 KiB\), 1 with WRONG BYTES$/,
-    /^peer +folder \/old: in use, gave 0 \(0 B\)$/,
+    /^peer +folder \/old: in use, gave 0 \(0 B\), compared: 1 only there, 2 only here, 7 of 8 samples good$/,
     /^lost +3$/,
     /^withheld 7$/,
   ];

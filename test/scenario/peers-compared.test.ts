@@ -65,10 +65,10 @@ test('two archives that have lost every second blob each are whole again by them
   await one.start({ ...often, HOLDFAST_HTTP_PORT: '0' }, { scheduleTime: fastTime() });
   await other.start({ ...often, HOLDFAST_PEERS: one.url }, { scheduleTime: fastTime() });
   // The first one learns where the other listens only now.
-  await other.until('what it lost came from the first', () => gaveBy(other) === 4);
+  await other.until('what it lost came from the first', async () => (await givenTo(other, blobs)) === 4);
   await one.stop();
   await one.start({ ...often, HOLDFAST_PEERS: other.url }, { scheduleTime: fastTime() });
-  await one.until('whole', () => gaveBy(one) === 4);
+  await one.until('whole', async () => (await givenTo(one, blobs)) === 4);
   for (const scene of [one, other])
     for (const { versionHash, bytes } of blobs) {
       const reply = await fetch(`${scene.url}/v1/blobs/${versionHash}`);
@@ -77,7 +77,11 @@ test('two archives that have lost every second blob each are whole again by them
   expect(one.archive.losses()).toEqual([]);
 });
 
-const gaveBy = ({ archive }: Scene): number => archive.status().peers[0]?.gave ?? 0;
+/** So many of them came from a peer. */
+async function givenTo(scene: Scene, blobs: readonly SceneBlob[]): Promise<number> {
+  const records = await Promise.all(blobs.map(({ versionHash }) => scene.record(versionHash)));
+  return records.filter((one) => one?.state === 'stored' && one.givenBy !== null).length;
+}
 
 test('what is lost here and turns up at a peer is fetched, and nothing else is', async () => {
   const { one: elder, other } = await twoArchives(5);
@@ -100,13 +104,13 @@ test('what is lost here and turns up at a peer is fetched, and nothing else is',
   const words = ['backfill', '--from-height', '0', '--source', `dir=${folder}`];
   expect(await cli(words, { HOLDFAST_DATA_DIR: elder.dataDir })).toMatchObject({ code: 0 });
   expect(elder.archive.status().chain.lost).toBe(0);
-  const before = gaveBy(other);
   // What an archive answers of its inventory is up to ten seconds old.
   await other.until('found again', async () => {
     await other.archive.comparer.run(NEVER);
     return other.archive.status().chain.lost === 0;
   });
-  expect(gaveBy(other) - before).toBe(1);
+  expect(other.archive.status().peers[0]?.compared).toMatchObject({ onlyThere: 1, fetched: 1, notGiven: 0 });
+  expect(await givenTo(other, elder.blobs)).toBe(1);
   expect(await other.record(turned.versionHash)).toMatchObject({ state: 'stored', givenBy: `peer ${elder.url}` });
 });
 
@@ -172,4 +176,11 @@ test.each<[string, string, Lie]>([
   expect(told).toMatchObject([{ code, message: expect.stringContaining(liar) }]);
   const reply = await fetch(`${other.url}/v1/blobs/${missing.versionHash}`);
   expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(missing.bytes));
+  // The honest one gives and proves what is drawn from the chain.
+  const proven = () => other.archive.status().peers[1]?.audited?.outcomes;
+  await other.until('audited', async () => {
+    await other.archive.comparer.run(NEVER);
+    return (proven()?.good ?? 0) >= 4;
+  });
+  expect(proven()).toMatchObject({ absent: 0, withheld: 0, 'wrong-bytes': 0, 'no-proof': 0, 'no-answer': 0 });
 });

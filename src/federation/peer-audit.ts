@@ -1,0 +1,59 @@
+import { randomInt } from 'node:crypto';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { HeightRange } from '../core/height-range.ts';
+import type { Clock } from '../core/time/clock.ts';
+import type { BlobHasher } from '../verify/hasher.ts';
+import { proofPath, proofsIn } from './archive-answers.ts';
+import { type ArchiveAudit, type AuditChain, auditArchive, type Drawn, drawOccurrences } from './audit-archive.ts';
+import { occurrencesIn } from './inventory-occurrence.ts';
+import type { Peer } from './peer.ts';
+
+export interface PeerAuditModules {
+  readonly catalog: Pick<Catalog, 'snapshot' | 'withheld'>;
+  readonly hasher: BlobHasher;
+  readonly clock: Clock;
+}
+
+/** Four times a day: what a peer and this archive hardly notice. */
+const SAMPLES = 4;
+
+/** Draws a few occurrences from the chain as it was walked here, and asks the peer for bytes and proof of each. */
+export async function auditPeer(
+  peer: Peer,
+  range: HeightRange,
+  { catalog, hasher, clock }: PeerAuditModules,
+  signal: AbortSignal,
+): Promise<ArchiveAudit> {
+  const archive = {
+    async blob(name: Drawn) {
+      const answer = await peer.claim(name, signal);
+      if (answer === null) throw new Error(`${peer.name} does not answer, or is left alone.`);
+      return typeof answer === 'string' ? { kind: answer } : { kind: 'bytes' as const, bytes: answer.bytes };
+    },
+    proofs: async (name: Drawn) => proofsIn(await peer.question(proofPath(name), signal)),
+  };
+  const drawn = await drawnFrom(catalog, range, signal);
+  return await auditArchive(drawn, archive, { range, hasher, steadyMs: clock.steadyMs }, signal);
+}
+
+/** What is taken down here is asked of nobody. */
+async function drawnFrom(
+  catalog: PeerAuditModules['catalog'],
+  range: HeightRange,
+  signal: AbortSignal,
+): Promise<Drawn[]> {
+  const snapshot = catalog.snapshot();
+  const chain: AuditChain = {
+    async blockAt(height) {
+      const hash = snapshot.hashAt(height);
+      const blocks = [...snapshot.inventory(height, height)].flat();
+      const occurrences = blocks.flatMap((block) => occurrencesIn(block).map((read) => read()));
+      return hash === null ? null : { hash, occurrences: occurrences.filter((one) => !catalog.withheld.has(one)) };
+    },
+  };
+  try {
+    return await drawOccurrences(chain, { range, samples: SAMPLES, random: (below) => randomInt(below) }, signal);
+  } finally {
+    snapshot.close();
+  }
+}

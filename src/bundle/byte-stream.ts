@@ -1,3 +1,5 @@
+import { giveBackMemory, lendMemory } from '../core/blob/lent-memory.ts';
+
 /** Bytes as they come. A chunk belongs to whoever takes it. */
 export type ByteStream = AsyncIterable<Uint8Array>;
 
@@ -34,4 +36,70 @@ function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
     at += chunk.length;
   }
   return bytes;
+}
+
+/** Takes bytes from a stream piece by piece, and copies each once: into memory that whoever takes it owns. */
+export class StreamReader {
+  readonly #iterator: AsyncIterator<Uint8Array>;
+  readonly #chunks: Uint8Array[] = [];
+  /** Bytes of the first chunk that were taken. */
+  #taken = 0;
+  #available = 0;
+  #position = 0;
+
+  constructor(stream: ByteStream) {
+    this.#iterator = stream[Symbol.asyncIterator]();
+  }
+
+  /** Bytes that were taken. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** The next bytes, to be taken later: fewer where the stream ends. */
+  async peek(length: number): Promise<Uint8Array> {
+    await this.#fill(length);
+    return this.#copied(new Uint8Array(Math.min(length, this.#available)));
+  }
+
+  /** null: the stream ends before, and what is left of it was passed over. */
+  async take(length: number): Promise<Uint8Array | null> {
+    await this.#fill(length);
+    const bytes = length > this.#available ? null : this.#copied(new Uint8Array(lendMemory(length), 0, length));
+    this.#pass(Math.min(length, this.#available));
+    return bytes;
+  }
+
+  async #fill(length: number): Promise<void> {
+    while (this.#available < length) {
+      const next = await this.#iterator.next();
+      if (next.done === true) return;
+      this.#chunks.push(next.value);
+      this.#available += next.value.length;
+    }
+  }
+
+  #copied(target: Uint8Array): Uint8Array {
+    let at = 0;
+    let begin = this.#taken;
+    for (const chunk of this.#chunks) {
+      if (at === target.length) break;
+      const piece = chunk.subarray(begin, begin + target.length - at);
+      target.set(piece, at);
+      at += piece.length;
+      begin = 0;
+    }
+    return target;
+  }
+
+  #pass(length: number): void {
+    this.#position += length;
+    this.#available -= length;
+    this.#taken += length;
+    for (let [chunk] = this.#chunks; chunk !== undefined && this.#taken >= chunk.length; [chunk] = this.#chunks) {
+      this.#taken -= chunk.length;
+      this.#chunks.shift();
+      giveBackMemory(chunk);
+    }
+  }
 }

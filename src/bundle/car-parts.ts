@@ -1,10 +1,10 @@
-import { asyncIterableReader, bytesReader, readHeader } from '@ipld/car/decoder';
+import { bytesReader, readHeader } from '@ipld/car/decoder';
 import { CID } from 'multiformats/cid';
 import { contentOfCid } from '../core/blob/cid.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { MAX_RECORD_BYTES } from '../storage/record-path.ts';
-import type { ByteStream } from './byte-stream.ts';
+import { type ByteStream, StreamReader } from './byte-stream.ts';
 import { isDocument, isNode, isWhole } from './car-block.ts';
 import { lengthOf, MAX_VARINT_BYTES } from './car-length.ts';
 import { type BundlePart, decodeManifest, decodePart, type Manifest } from './manifest.ts';
@@ -28,53 +28,44 @@ const MAX_CID_BYTES = 256;
 /** A manifest, a part or a record: a part is far smaller. */
 const MAX_SECTION_BYTES = MAX_RECORD_BYTES + MAX_CID_BYTES;
 
-type BytesReader = ReturnType<typeof asyncIterableReader>;
-
 /**
  * The blocks of a CARv1. One that is damaged or of no use here is named, and the others are given all the same; where it cannot be
  * told any more where a block begins, the rest is named as one.
  */
 export async function* carParts(path: string, stream: ByteStream): AsyncGenerator<CarPart> {
-  const reader = asyncIterableReader(stream);
+  const reader = new StreamReader(stream);
   const root = await rootOf(reader);
   if (typeof root === 'string') {
     yield { kind: 'unusable', path, why: root };
     return;
   }
   for (;;) {
-    const begin = reader.pos;
-    const length = lengthOf(await reader.upTo(MAX_VARINT_BYTES));
-    if (length === null) {
-      if ((await reader.upTo(1)).length > 0) yield lost(path, begin, 'no length of a block stands there');
+    const begin = reader.position;
+    const head = await reader.peek(MAX_VARINT_BYTES + MAX_CID_BYTES);
+    if (head.length === 0) return;
+    const length = lengthOf(head);
+    if (length === null || length.value > MAX_SECTION_BYTES || length.value < 1) {
+      const what = length === null ? 'no length of a block' : `a block of ${length.value} bytes`;
+      yield lost(path, begin, `${what} is said to stand there`);
       return;
     }
-    if (length.value > MAX_SECTION_BYTES || length.value < 1) {
-      yield lost(path, begin, `a block of ${length.value} bytes is said to stand there`);
-      return;
-    }
-    const whole = await reader.upTo(length.size + length.value);
-    if (whole.length < length.size + length.value) {
+    const cid = cidIn(head.subarray(length.size, length.size + length.value));
+    const cidBytes = cid?.bytes.length ?? 0;
+    await reader.take(length.size + cidBytes);
+    const bytes = await reader.take(length.value - cidBytes);
+    if (bytes === null) {
       yield lost(path, begin, 'it ends inside of a block');
       return;
     }
-    // Memory of its own: it is handed on, and what is read next must not change it.
-    const section = whole.slice(length.size, length.size + length.value);
-    reader.seek(length.size + length.value);
-    yield blockOf(path, section, begin, root);
+    if (cid === null) yield { kind: 'unusable', path: `${path}: byte ${begin}`, why: 'It is named by no CID.' };
+    else yield blockOf(path, cid, bytes, root);
   }
 }
 
-function blockOf(path: string, section: Uint8Array, begin: number, root: CID): CarPart {
-  const found = cidIn(section);
-  const at = `${path}: ${found === null ? `byte ${begin}` : found.cid}`;
-  if (found === null) return { kind: 'unusable', path: at, why: 'It is named by no CID.' };
-  const { cid, size } = found;
+function blockOf(path: string, cid: CID, bytes: Uint8Array, root: CID): CarPart {
+  const at = `${path}: ${cid}`;
   const name = contentOfCid(cid);
-  if (name !== null && section.length - size <= MAX_BLOB_BYTES) {
-    // A view on memory that nobody else has could not be handed to another thread.
-    return { kind: 'named', path: at, cid, name, bytes: section.slice(size) };
-  }
-  const bytes = section.subarray(size);
+  if (name !== null && bytes.length <= MAX_BLOB_BYTES) return { kind: 'named', path: at, cid, name, bytes };
   if (!isNode(cid) && !isDocument(cid))
     return { kind: 'unusable', path: at, why: 'It is neither a blob nor a record.' };
   if (!isWhole({ cid, bytes })) return { kind: 'unusable', path: at, why: 'Its bytes are not what its CID says.' };
@@ -87,11 +78,12 @@ function blockOf(path: string, section: Uint8Array, begin: number, root: CID): C
 }
 
 /** Or why there is none. */
-async function rootOf(reader: BytesReader): Promise<CID | string> {
-  const length = lengthOf(await reader.upTo(MAX_VARINT_BYTES));
+async function rootOf(reader: StreamReader): Promise<CID | string> {
+  const length = lengthOf(await reader.peek(MAX_VARINT_BYTES));
   if (length === null || length.value > MAX_HEADER_BYTES) return 'It does not begin as a CARv1 does.';
   try {
-    const header = await reader.exactly(length.size + length.value, true);
+    const header = await reader.take(length.size + length.value);
+    if (header === null) return 'It ends inside of its header.';
     const { version, roots } = await readHeader(bytesReader(header), 1);
     const [root] = roots;
     if (version !== 1 || root === undefined) return 'Its header names no root.';
@@ -101,12 +93,11 @@ async function rootOf(reader: BytesReader): Promise<CID | string> {
   }
 }
 
-function cidIn(section: Uint8Array): { readonly cid: CID; readonly size: number } | null {
+/** null: none stands there. */
+function cidIn(section: Uint8Array): CID | null {
   try {
-    const [, rest] = CID.decodeFirst(section.subarray(0, Math.min(section.length, MAX_CID_BYTES)));
-    const size = Math.min(section.length, MAX_CID_BYTES) - rest.length;
-    // Memory of its own, for the section may be long and its name is kept.
-    return { cid: CID.decode(section.slice(0, size)), size };
+    const [cid] = CID.decodeFirst(section.subarray(0, MAX_CID_BYTES));
+    return cid;
   } catch {
     return null;
   }

@@ -1,9 +1,10 @@
 import type { Dirent } from 'node:fs';
-import { opendir, stat } from 'node:fs/promises';
+import { type FileHandle, opendir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EnvHttpProxyAgent, request } from 'undici';
 import { BODY_LIMIT_BYTES } from '../backfill/source/candidates.ts';
 import { clauseOf, codeOf } from '../core/blob/errors.ts';
+import { lendMemory } from '../core/blob/lent-memory.ts';
 import { openRegularFile, readRegularFile } from '../storage/local/regular-file.ts';
 import { BundleError } from './errors.ts';
 import type { Part } from './part.ts';
@@ -96,8 +97,7 @@ async function* fileParts(path: string, options: PartsOptions, signal: AbortSign
         const bytes = new Uint8Array(await readRegularFile(path, BODY_LIMIT_BYTES));
         yield* streamParts(path, once(bytes), options.judge);
       } else {
-        const stream = handle.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false, signal });
-        yield* streamParts(path, stream, options.judge);
+        yield* streamParts(path, fileChunks(handle, signal), options.judge);
       }
     } finally {
       await handle.close();
@@ -105,6 +105,17 @@ async function* fileParts(path: string, options: PartsOptions, signal: AbortSign
   } catch (cause) {
     signal.throwIfAborted();
     throw unreadable(path, cause);
+  }
+}
+
+/** In memory that is used again as soon as its bytes were taken: fresh memory costs as much as reading does. */
+async function* fileChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    signal.throwIfAborted();
+    const memory = lendMemory(CHUNK_BYTES);
+    const { bytesRead } = await handle.read(new Uint8Array(memory), 0, CHUNK_BYTES);
+    if (bytesRead === 0) return;
+    yield new Uint8Array(memory, 0, bytesRead);
   }
 }
 

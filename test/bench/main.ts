@@ -3,6 +3,7 @@
  * is shared: run it again before believing one figure. `--rounds` is for those that take long, 3 as they come.
  */
 import { benchAttack } from './attack/attack.ts';
+import { benchBundle } from './bundle.ts';
 import { benchCatalogApart } from './chain-catalog.ts';
 import { benchCheckListing } from './check-listing.ts';
 import { benchClient } from './client.ts';
@@ -34,6 +35,7 @@ const BENCHES: Readonly<Record<string, (roundCount: number) => Promise<Figure[]>
   'check-listing': benchCheckListing,
   ipfs: benchIpfs,
   inventory: () => benchInventory(),
+  bundle: () => benchBundle(),
 };
 
 const words = process.argv.slice(2);

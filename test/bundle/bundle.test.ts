@@ -38,7 +38,7 @@ async function verify(file: string) {
 }
 
 async function* once(bytes: Uint8Array) {
-  yield bytes;
+  yield bytes.slice();
 }
 
 /** Where the bytes of a blob begin in a bundle. */

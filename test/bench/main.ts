@@ -7,6 +7,7 @@ import { benchBundle } from './bundle.ts';
 import { benchCatalogApart } from './chain-catalog.ts';
 import { benchCheckListing } from './check-listing.ts';
 import { benchClient } from './client.ts';
+import { benchCost } from './cost.ts';
 import { benchDevnode } from './devnode.ts';
 import { benchDrain } from './drain.ts';
 import { describe, type Figure } from './figure.ts';
@@ -24,6 +25,7 @@ const BENCHES: Readonly<Record<string, (roundCount: number) => Promise<Figure[]>
   drain: benchDrain,
   client: benchClient,
   devnode: benchDevnode,
+  cost: () => benchCost(),
   history: () => benchHistory(),
   catalog: benchCatalogApart,
   walks: () => benchWalks(1_000_000),

@@ -14,10 +14,12 @@ export async function startAndReadLine(
   script: string,
   words: readonly string[],
   nodeFlags: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<BenchProcess> {
   const path = fileURLToPath(new URL(script, import.meta.url));
   const child = spawn(process.execPath, [...nodeFlags, path, ...words], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    env: { ...process.env, ...env },
   });
   if (child.stdout === null) throw new Error(`${script} has no output`);
   const lines = createInterface({ input: child.stdout });

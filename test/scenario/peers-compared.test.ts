@@ -1,10 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
+import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
+import { checkAttestation, equivocationOf, parseAttestation } from '../../src/verify/index.ts';
 import { cli } from '../cli/cli-in-process.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { HOUR_BLOCKS, Scene, type SceneBlob } from './archive-on-devnode.ts';
@@ -150,37 +152,90 @@ test.each<[string, string, Lie]>([
     },
   ],
   [
+    'says that it has got nothing',
+    'none',
+    (path, honest) => {
+      if (path.startsWith('/v1/blobs')) return { status: 404, body: { code: 'blob/absent' } };
+      if (!path.startsWith('/v1/inventory')) return null;
+      const { counts, ...rest } = honest as Inventory;
+      const missing = counts['stored'] ?? 0;
+      const lie = { counts: { ...counts, stored: 0, missing }, held: `${missing}m`, digest: 'ab'.repeat(32) };
+      return { status: 200, body: { ...rest, ...lie } };
+    },
+  ],
+  [
     'answers no inventory',
     'peer/not-compared',
     (path) => (path.startsWith('/v1/inventory') ? { status: 200, body: { format: 1, held: 7 } } : null),
   ],
-])('of three archives, one that %s is told by name, and harms nobody', async (_says, code, lie) => {
-  const { one: honest, other } = await twoArchives(4);
-  const [missing] = honest.blobs;
-  if (missing === undefined) throw new Error('Blobs were submitted.');
-  await other.stop();
-  await wipe(other, [missing]);
-  const liar = await liarBefore(honest, lie);
-  const peers = {
-    HOLDFAST_PEERS: `${liar} ${honest.url}`,
-    HOLDFAST_SCRUB_SCHEDULE: '* * * * *',
-    HOLDFAST_SCRUB_DAYS: '1',
-  };
-  await other.start(peers, { scheduleTime: fastTime() });
-  await other.until('whole', () => other.archive.status().peers.some(({ gave }) => gave === 1));
-  expect(other.archive.losses()).toEqual([]);
-  await other.archive.comparer.run(NEVER);
-  const { conditions, content } = other.archive.status();
-  expect(content.stored).toBe(4);
-  const told = conditions.filter((one) => one.code.startsWith('peer/'));
-  expect(told).toMatchObject([{ code, message: expect.stringContaining(liar) }]);
-  const reply = await fetch(`${other.url}/v1/blobs/${missing.versionHash}`);
-  expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(missing.bytes));
-  // The honest one gives and proves what is drawn from the chain.
-  const proven = () => other.archive.status().peers[1]?.audited?.outcomes;
-  await other.until('audited', async () => {
+])(
+  'of three archives, one that %s harms nobody, and is told by name where its lie can be proven',
+  async (_says, code, lie) => {
+    const { one: honest, other } = await twoArchives(4);
+    const [missing] = honest.blobs;
+    if (missing === undefined) throw new Error('Blobs were submitted.');
+    await other.stop();
+    await wipe(other, [missing]);
+    const liar = await liarBefore(honest, lie);
+    const peers = {
+      HOLDFAST_PEERS: `${liar} ${honest.url}`,
+      HOLDFAST_SCRUB_SCHEDULE: '* * * * *',
+      HOLDFAST_SCRUB_DAYS: '1',
+    };
+    await other.start(peers, { scheduleTime: fastTime() });
+    await other.until('whole', () => other.archive.status().peers.some(({ gave }) => gave === 1));
+    expect(other.archive.losses()).toEqual([]);
     await other.archive.comparer.run(NEVER);
-    return (proven()?.good ?? 0) >= 4;
-  });
-  expect(proven()).toMatchObject({ absent: 0, withheld: 0, 'wrong-bytes': 0, 'no-proof': 0, 'no-answer': 0 });
+    const { conditions, content } = other.archive.status();
+    expect(content.stored).toBe(4);
+    const told = conditions.filter((one) => one.code.startsWith('peer/'));
+    // Absence alone cannot be proven a lie; it decides nothing while another peer has the bytes.
+    const expected = code === 'none' ? [] : [{ code, message: expect.stringContaining(liar) }];
+    expect(told).toMatchObject(expected);
+    if (code === 'none') expect(other.archive.status().peers[0]?.compared).toMatchObject({ onlyHere: 4, onlyThere: 0 });
+    const reply = await fetch(`${other.url}/v1/blobs/${missing.versionHash}`);
+    expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(missing.bytes));
+    // The honest one gives and proves what is drawn from the chain.
+    const proven = () => other.archive.status().peers[1]?.audited?.outcomes;
+    await other.until('audited', async () => {
+      await other.archive.comparer.run(NEVER);
+      return (proven()?.good ?? 0) >= 4;
+    });
+    expect(proven()).toMatchObject({ absent: 0, withheld: 0, 'wrong-bytes': 0, 'no-proof': 0, 'no-answer': 0 });
+  },
+);
+
+test('an archiver that tells two peers two things is told by whoever saw both, with evidence that convinces anybody', async () => {
+  const { one, other } = await twoArchives(2);
+  const signer = await ArchiverKey.open(temporaryFolder());
+  const { inventory } = one.archive;
+  const lookup = await inventory.inventory(null, null, NEVER);
+  if (lookup.kind !== 'found') throw new Error('It has one.');
+  const { chain, from, to, blockHash, digest: root, counts } = lookup.inventory;
+  const attested = (stored: number) => {
+    const at = '2026-11-01T02:11:00.000Z';
+    const who = { kind: 'holdfast/attestation', format: 1, archiver: 'ab'.repeat(8), key: signer.publicKey } as const;
+    const what = { number: 7, chain, from, to, blockHash, root, counts: { ...counts, stored }, unclear: 0, at };
+    return { ...signer.sign({ ...who, ...what }), keys: signer.keys };
+  };
+  const saying =
+    (stored: number): Lie =>
+    (path) =>
+      path === '/v1/attestation' ? { status: 200, body: attested(stored) } : null;
+  const [here, there] = [await liarBefore(one, saying(2)), await liarBefore(one, saying(1))];
+  await other.stop();
+  await other.start({ HOLDFAST_PEERS: `${here} ${there}` });
+  await other.finalUpTo(one.node.chain.tip.height);
+  await other.archive.comparer.run(NEVER);
+  const equivocations = other.archive.status().conditions.filter(({ code }) => code === 'peer/equivocation');
+  expect(equivocations).toMatchObject([{ message: expect.stringContaining(signer.publicKey) }]);
+  const { archiverId } = other.archive.status().chain.evidence;
+  const file = join(other.dataDir, 'audit', archiverId, 'equivocations', `${signer.publicKey}.json`);
+  await other.until('the evidence lies in the data folder', () => existsSync(file));
+  const kept = JSON.parse(readFileSync(file, 'utf8'));
+  const [first, second] = [kept.one, kept.other].map((given) => parseAttestation(JSON.stringify(given)));
+  if (first === undefined || second === undefined) throw new Error('There are two.');
+  for (const statement of [first, second])
+    expect((await checkAttestation(statement, signer.publicKey)).every(({ ok }) => ok)).toBe(true);
+  expect(equivocationOf(first, second)).toMatchObject({ kind: 'same-number' });
 });

@@ -11,15 +11,17 @@ import type { AbsenceAnswer } from '../catalog/loss-document.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { assertUpright, type HeightRange } from '../core/height-range.ts';
 
-/** null: from the lowest height that was walked, history included, and as high as the node is, as far as that is known. */
+/**
+ * Heights to compare. null: from the lowest followed height, history included, up to the node's tip as far as known.
+ */
 export interface AuditRange {
   readonly from: number | null;
   readonly to: number | null;
 }
 
 /**
- * `stored`; `pending`: on chain, and not yet; `custom`: bytes that match neither hash, kept apart; `withheld`: taken down
- * by the operator, whatever is held of it; `lost`: everybody answered that they have not got it.
+ * `stored`. `pending`: on chain and not stored yet. `custom`: bytes that match neither hash, kept apart. `withheld`:
+ * taken down by the operator, whatever is held of the blob. `lost`: every source answered that it lacks the bytes.
  */
 export const OCCURRENCE_CLASSES = ['stored', 'pending', 'custom', 'withheld', 'lost'] as const;
 export type OccurrenceClass = (typeof OCCURRENCE_CLASSES)[number];
@@ -27,11 +29,11 @@ export type OccurrenceClass = (typeof OCCURRENCE_CLASSES)[number];
 /** An occurrence on chain that is pending or lost. */
 export interface AuditFinding extends Omit<UnstoredOccurrence, 'transactionIndex' | 'held'> {
   readonly class: 'pending' | 'lost';
-  /** Durable here, and not yet on as many backends as are required. */
+  /** true when the blob is durable here but not on enough backends yet. */
   readonly isSpooled: boolean;
-  /** Until the node may prune it, on the chain's clock; negative: since. */
+  /** Seconds on the chain's clock until the node may prune the blob; negative after that. */
   readonly slackSeconds: number | null;
-  /** Of what is lost: who answered that it has not got it, and when. */
+  /** For a lost blob: the sources that answered that they lack it, with times. */
   readonly answers: readonly AbsenceAnswer[];
 }
 
@@ -41,38 +43,42 @@ export interface ChainAuditReport {
   readonly walkedHeight: number | null;
   readonly finalHeight: number | null;
   readonly examinedBlocks: number;
-  /** Heights of the range that were not examined: of them nothing is said, least of all that they are complete. */
+  /** Heights of the range that were not examined. The report says nothing about them. */
   readonly unexamined: readonly HeightRange[];
   readonly occurrences: Readonly<Record<OccurrenceClass, number>>;
-  /** Of those pending: durable here. */
+  /** Pending occurrences that are durable here. */
   readonly spooled: number;
   readonly unclearTransactions: number;
-  /** What is pending or lost, in the order of the chain; `findingCount` of them in all. */
+  /** Pending and lost occurrences in the order of the chain, capped; `findingCount` counts all of them. */
   readonly findings: readonly AuditFinding[];
   readonly findingCount: number;
-  /** Every height was examined, and nothing on it is pending or lost. */
+  /** true when every height was examined and none has a pending or lost occurrence. */
   readonly isComplete: boolean;
-  /** Something is lost, or is not here though its window is over; what is pending within it is not missing yet. */
+  /**
+   * true when an occurrence is lost, or pending after its window. A pending occurrence within its window is not missing
+   * yet.
+   */
   readonly isMissing: boolean;
 }
 
-/** What the catalog does not know by itself. */
+/** Facts for an audit that the catalog does not have. */
 export interface AuditFacts {
   readonly finalHeight: number | null;
-  /** The tip of the node, which the walk may not have come to; null: not known. */
+  /** Tip of the node, which the follower may not have reached; null when unknown. */
   readonly nodeTip: { readonly height: number; readonly medianTimeSeconds: number } | null;
 }
 
-/** What is counted apart from what is held. */
+/** Classes that are counted apart, whatever is held. */
 const SET_ASIDE_CLASSES = ['withheld', 'custom'] as const satisfies readonly SetAsideClass[];
-/** Listed in one report; all are counted. */
-const MOST_FINDINGS = 10_000;
-/** So far behind the node the walk may be and is current all the same. */
-const MOST_BEHIND = 2;
+/** Most findings listed in one report; all of them are counted. */
+const MAX_FINDINGS = 10_000;
+/** Blocks that the follower may be behind the node and still count as current. */
+const MAX_BEHIND = 2;
 
 /**
- * Compares every occurrence in a range of heights with what is held, at one moment, which the walk keeps true; in steps
- * of some milliseconds, between which everything else goes on. Rejects with the signal's reason when it aborts.
+ * Compares every occurrence in a range of heights with what is held, at one moment. Works in steps of some
+ * milliseconds, between which other work runs; the follower keeps the moment consistent. Rejects with the signal's
+ * reason on abort.
  * @throws ArchiveError `archive/bad-range`
  */
 export async function auditChain(
@@ -112,21 +118,21 @@ export async function auditChain(
   }
 }
 
-/** An end that is not named never lies on the wrong side of one that is: nothing would be complete in between. */
+/** Resolves the range. A default end never makes the range empty, because an empty range would count as complete. */
 function rangeOf(asked: AuditRange, branch: AuditedBranch, nodeTip: AuditFacts['nodeTip']): HeightRange {
-  // What history below the start was walked is known as well as the rest: a verdict without it would be none.
+  // History below the start height is known too, so a verdict without it would be wrong.
   const start = Math.min(branch.startHeight ?? 0, branch.lowestHeight ?? Number.POSITIVE_INFINITY);
   const from = asked.from ?? Math.min(start, asked.to ?? start);
   return { from, to: asked.to ?? Math.max(topOf(branch, nodeTip) ?? start, from) };
 }
 
-/** Heights that the walk has not come to, and should have, are of the range too: nobody knows what is on them. */
+/** The range includes heights that the follower should have reached and has not, because their content is unknown. */
 function topOf({ tipHeight }: AuditedBranch, nodeTip: AuditFacts['nodeTip']): number | null {
   if (nodeTip === null || tipHeight === null) return tipHeight;
-  return nodeTip.height - tipHeight > MOST_BEHIND ? nodeTip.height : tipHeight;
+  return nodeTip.height - tipHeight > MAX_BEHIND ? nodeTip.height : tipHeight;
 }
 
-/** While the walk stands still, deadlines come nearer all the same. */
+/** The chain's clock. Deadlines approach even while the follower stands still. */
 function chainsClock({ tipMedianSeconds }: AuditedBranch, nodeTip: AuditFacts['nodeTip']): number | null {
   if (tipMedianSeconds === null || nodeTip === null) return tipMedianSeconds;
   return Math.max(tipMedianSeconds, nodeTip.medianTimeSeconds);
@@ -160,7 +166,7 @@ function added(one: HeldTally, other: HeldTally, sign: 1 | -1): HeldTally {
   };
 }
 
-/** What was walked is one stretch: what is below and above it was not. */
+/** The followed blocks are one contiguous range; the heights below and above it are unexamined. */
 function unexaminedIn({ from, to }: HeightRange, { lowestHeight, tipHeight }: AuditedBranch): HeightRange[] {
   if (to < from) return [];
   if (lowestHeight === null || tipHeight === null || lowestHeight > to || tipHeight < from) return [{ from, to }];
@@ -171,11 +177,14 @@ function unexaminedIn({ from, to }: HeightRange, { lowestHeight, tipHeight }: Au
 
 interface Findings {
   readonly findings: readonly AuditFinding[];
-  /** One of all, listed or not, is not here though its window is over. */
+  /** true when any occurrence, listed or not, is missing after its window. */
   readonly isOverdue: boolean;
 }
 
-/** `nowSeconds`: the median time of the tip. */
+/**
+ * Collects findings.
+ * @param nowSeconds the median time of the tip
+ */
 async function findingsIn(
   snapshot: AuditSnapshot,
   { from, to }: HeightRange,
@@ -191,13 +200,13 @@ async function findingsIn(
     for (const { transactionIndex: _, held, ...occurrence } of page) {
       const slackSeconds = nowSeconds === null ? null : occurrence.medianTimeSeconds + RETENTION_SECONDS - nowSeconds;
       isOverdue ||= held === 'seen' && slackSeconds !== null && slackSeconds <= 0;
-      if (findings.length === MOST_FINDINGS) continue;
+      if (findings.length === MAX_FINDINGS) continue;
       const answers = held === 'lost' ? (catalog.losses.find(occurrence)?.answers ?? []) : [];
       const found = held === 'lost' ? ('lost' as const) : ('pending' as const);
       findings.push({ ...occurrence, class: found, isSpooled: held === 'spooled', slackSeconds, answers });
     }
-    // What is not listed is looked through for what is overdue alone.
-    if (findings.length === Math.min(count, MOST_FINDINGS) && (isOverdue || findings.length === count)) break;
+    // Beyond the listed findings, the scan only looks for an overdue one.
+    if (findings.length === Math.min(count, MAX_FINDINGS) && (isOverdue || findings.length === count)) break;
     await letOthersWork(undefined, { signal });
   }
   return { findings, isOverdue };

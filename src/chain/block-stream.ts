@@ -7,7 +7,10 @@ export interface StreamedBlock {
   readonly rawBytes: number;
 }
 
-/** The blocks of the node's branch at these heights, in order, proven one by one. Ends early where the branch does. */
+/**
+ * Iterates over the blocks of the node's branch at these heights, in order, each verified. Ends early where the branch
+ * ends.
+ */
 export async function* blocksAt(
   first: number,
   last: number,

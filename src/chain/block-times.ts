@@ -2,19 +2,19 @@ import type { ChainIndex } from '../catalog/chain-index.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 
-/** The median time of a block is taken over its own time and those of the ten before it (BIP 113). */
+/** Blocks in a median time: the block itself and the ten before it (BIP 113). */
 const SPAN = 11;
 
-/** The times of the blocks before the next one: what its median time is taken over. */
+/** The times of the blocks before the next one, which determine its median time. */
 export class BlockTimes {
-  /** Newest last; at most ten. */
+  /** At most ten times, newest last. */
   readonly #times: number[];
 
   private constructor(times: number[]) {
     this.#times = times;
   }
 
-  /** Of the blocks below `height`; those below the start of the walk are asked of the node, as headers. */
+  /** Times of the blocks below `height`. The node gives headers for blocks below the start height. */
   static async before(
     height: number,
     previousHash: BlockHash,
@@ -34,7 +34,7 @@ export class BlockTimes {
     return new BlockTimes(newestFirst.reverse());
   }
 
-  /** Median time of a block with this time that follows them; it is one of them from then on. */
+  /** Adds a block with this time and returns its median time. */
   follow(timeSeconds: number): number {
     const sorted = [...this.#times, timeSeconds].sort((a, b) => a - b);
     this.#times.push(timeSeconds);

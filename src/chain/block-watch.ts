@@ -6,15 +6,14 @@ import type { Poller } from '../ingest/poller.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 
 /**
- * Why a long poll: a blob is to be here half a second after the node has its block. Asking for the tip would have to
- * happen twice a second for that, 300 calls between two blocks 150 s apart, twice of what the archive may cost in all;
- * `waitfornewblock` costs six, each of which does nothing but hold one of the node's RPC threads. Measured against the
- * emulated node with the real one's costs (test/scenario/budget.test.ts): three blobs of a new block spooled 209 ms
- * after it at worst, 180 of which are the node's own; five calls a block besides their gets. The slow polling of the
- * poller stays beneath it, for nodes and proxies that refuse to wait.
+ * Milliseconds of one long poll. A blob must be here half a second after the node has its block. Polling the tip twice
+ * a second would cost 300 calls between two blocks 150 s apart, twice the archive's whole budget. `waitfornewblock`
+ * costs six calls, each of which only holds one of the node's RPC threads. Measured against the emulated node with the
+ * real one's costs (test/scenario/budget.test.ts): three blobs of a new block were spooled 209 ms after it at worst, of
+ * which 180 ms are the node's. The poller still polls slowly, for nodes and proxies that refuse to wait.
  */
 const WAIT_MS = 25_000;
-/** A node that refuses, or answers at once without a new block, is left alone for this long. */
+/** Milliseconds until the next long poll of a node that refused, or answered at once without a new block. */
 const REST_MS = 5_000;
 
 /** Wakes the poller as soon as the node has a new block. */
@@ -33,9 +32,9 @@ export class BlockWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     const step = async (): Promise<Next> => {
-      // It rings when the node turned out to be on our chain.
+      // The poller notifies when the node is on the archive's chain.
       if (!this.#poller.mayFetch) return REST_MS;
-      // No news ends this pause: a node that refuses is not asked more often because blobs come.
+      // The pause is fixed: new blobs must not make the archive ask a refusing node more often.
       if (!(await this.#isUseful(signal))) await pause(REST_MS, signal);
       return 0;
     };
@@ -53,7 +52,7 @@ export class BlockWatch {
       }
       return this.#clock.steadyMs() - askedMs > WAIT_MS / 2;
     } catch {
-      // The poller tells of a node that does not answer; one that cannot wait is polled.
+      // The poller reports a node that does not answer; a node that cannot wait is polled.
       return false;
     }
   }

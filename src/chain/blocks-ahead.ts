@@ -4,31 +4,31 @@ import type { ChainNode } from '../node/chain-node.ts';
 import { ChainError } from './errors.ts';
 import { HashesAhead } from './hashes-ahead.ts';
 
-/** Questions under way at the node while blocks are read and recorded. */
+/** Concurrent requests to the node while blocks are read and recorded. */
 const LOOK_AHEAD = 4;
 /**
- * Blocks of one question at most: all that are under way are to keep the node busy while a group is committed (measured: the walk
- * waits for the node half as long as with 16). And their raw bytes, as far as the ones before tell, which bounds memory.
+ * Limits of one request. Requests in progress must keep the node busy during a commit: with 16 blocks the follower
+ * waits for the node twice as long (measured). The bytes are estimated from earlier blocks and bound memory.
  */
 const QUESTION = { blocks: 32, bytes: 262_144 } as const;
 
-/** As the node gave it: unproven. */
+/** A block as the node gave it, not verified. */
 export interface GivenBlock {
   readonly height: number;
   readonly hash: BlockHash;
   readonly bytes: Uint8Array;
 }
 
-/** A height whose hash need not be asked for. */
+/** A height whose hash is already known. */
 export interface KnownHash {
   readonly height: number;
   readonly hash: BlockHash;
 }
 
 /**
- * The blocks of the node's branch from one height to another, upwards or downwards, asked for ahead of whoever reads them
- * and several at a time: one by one, the node would wait for us while we write, and we for the node. Ends early where the
- * branch does.
+ * Iterates over the blocks of the node's branch from one height to another, upwards or downwards. Requests run ahead of
+ * the consumer, several at a time; otherwise node and archive would wait for each other. Ends early where the branch
+ * ends.
  */
 export async function* blocksAhead(
   first: number,
@@ -48,7 +48,7 @@ export async function* blocksAhead(
       const left = Math.abs(last - next) + 1;
       const heights = Array.from({ length: Math.min(left, count) }, (_, index) => next + index * step);
       const answer = answerTo(heights, hashAt, node, signal);
-      // What fails is told when its turn comes; nobody may listen any more then.
+      // The error is reported in its turn; the consumer may have stopped by then.
       answer.catch(() => undefined);
       asked.push(answer);
       next += heights.length * step;
@@ -68,9 +68,9 @@ export async function* blocksAhead(
 
 interface Answer {
   readonly named: readonly KnownHash[];
-  /** null: together they did not come; alone each says why, if it is its fault. */
+  /** null: the request failed as a whole; single requests then show which block is at fault. */
   readonly bytes: readonly Uint8Array[] | null;
-  /** The branch reaches no farther. */
+  /** true when the branch ends here. */
   readonly isEnd: boolean;
 }
 
@@ -103,13 +103,13 @@ async function bytesOf(named: readonly KnownHash[], node: ChainNode, signal: Abo
   }
 }
 
-/** Grows from one, as far as such blocks leave room. */
+/** Grows from one, as far as blocks of this size leave room. */
 function nextCount(count: number, given: readonly Uint8Array[]): number {
   const largest = given.reduce((most, { length }) => Math.max(most, length), 1);
   return Math.max(1, Math.min(count * 2, QUESTION.blocks, Math.floor(QUESTION.bytes / largest)));
 }
 
-/** @throws ChainError `chain/pruned-block` when the node has thrown it away. */
+/** @throws ChainError `chain/pruned-block` when the node has pruned the block */
 export async function rawBlock({ height, hash }: KnownHash, node: ChainNode, signal: AbortSignal): Promise<Uint8Array> {
   try {
     return await node.rawBlock(hash, signal);
@@ -117,11 +117,11 @@ export async function rawBlock({ height, hash }: KnownHash, node: ChainNode, sig
     if (!(cause instanceof HoldfastError) || !/pruned/i.test(cause.message)) throw cause;
     throw new ChainError(
       'chain/pruned-block',
-      `The node has thrown block ${height} away, so that what is on it cannot be told: ${messageOf(cause)}`,
+      `The node has pruned block ${height}, so its blobs are unknown: ${messageOf(cause)}`,
       {
         details: { height, hash, code: codeOf(cause) },
         retryable: false,
-        hint: `Point HOLDFAST_NODE_URL (also) at a node that is not pruned, or begin above height ${height}.`,
+        hint: `Add a node that is not pruned to HOLDFAST_NODE_URL, or start above height ${height}.`,
         cause,
       },
     );

@@ -5,17 +5,17 @@ import type { Poller } from '../ingest/poller.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import { type AuditRange, auditChain, type ChainAuditReport, type OccurrenceClass } from './audit.ts';
 
-/** Of an audit's findings, in the evidence of it; losses have evidence of their own. */
-const MOST_FINDINGS_KEPT = 1_000;
+/** Most findings kept in the evidence of an audit; losses have evidence of their own. */
+const MAX_FINDINGS_KEPT = 1_000;
 
-/** Compares what is on chain with what is held: for whoever asks, and at its times. */
+/** Runs audits, on request and on schedule. */
 export class ChainAudit {
   readonly #catalog: Catalog;
   readonly #poller: { readonly state: Pick<Poller['state'], 'tip'> };
   readonly #chain: Pick<ChainState, 'finalHeight'>;
   readonly #conditions: ConditionBoard;
   readonly #clock: Clock;
-  /** Occurrences by what became of them, at the last audit; null: there was none in this process. */
+  /** Occurrences by class at the last audit; null when this process has run none. */
   tally: Readonly<Record<OccurrenceClass, number>> | null = null;
 
   constructor(
@@ -32,7 +32,7 @@ export class ChainAudit {
     this.#clock = clock;
   }
 
-  /** Everything final, from the lowest height that was walked. When, its caller says. */
+  /** Audits every final block from the lowest followed height. The caller schedules it. */
   async run(signal: AbortSignal): Promise<void> {
     const to = this.#chain.finalHeight;
     if (to === null) return;
@@ -41,11 +41,11 @@ export class ChainAudit {
     this.#tell(report);
   }
 
-  /** The result is evidence, and goes to every backend. */
+  /** Audits a range and records the result as evidence, which goes to every backend. */
   async audit(range: AuditRange, signal: AbortSignal): Promise<ChainAuditReport> {
     const report = await this.compare(range, signal);
     const at = new Date(this.#clock.wallMs()).toISOString();
-    const findings = report.findings.slice(0, MOST_FINDINGS_KEPT);
+    const findings = report.findings.slice(0, MAX_FINDINGS_KEPT);
     this.#catalog.evidence.put(`audits/${at.replace(/[-:]/g, '')}.json`, { format: 1, at, ...report, findings });
     return report;
   }
@@ -62,8 +62,8 @@ export class ChainAudit {
         ? null
         : {
             code: 'audit/incomplete',
-            message: `Of what is final on chain, ${pending - spooled} occurrences are not here, ${spooled} are not on enough backends, ${lost} are lost.`,
-            hint: '`holdfast check --chain` lists them. What is below the start height is archived by `holdfast backfill`.',
+            message: `${pending - spooled} final occurrences are missing here, ${spooled} are not on enough backends, ${lost} are lost.`,
+            hint: '`holdfast check --chain` lists them. `holdfast backfill` archives blocks below the start height.',
             blocksReadiness: false,
           },
     );

@@ -18,12 +18,12 @@ import { LagWatch } from './lag-watch.ts';
 import type { NodeGroup } from './node-group.ts';
 
 export interface ChainOptions {
-  /** null: the lowest height that can still be saved, at the very first start. */
+  /** Height to start at; null for the lowest savable height at the very first start. */
   readonly startHeight: number | null;
   readonly finality: FinalityRule;
-  /** Tells this archiver's evidence from that of others on the same backends. */
+  /** Identifies this archive's evidence on shared backends. */
   readonly archiverId: string;
-  /** Blocks without a blob after which that is told: rollups fell silent, or we do not see them any more. 0: never. */
+  /** Blocks without a blob before a condition is raised; 0: never. */
   readonly silentBlocks: number;
 }
 
@@ -36,17 +36,17 @@ export interface ChainModules {
   readonly clock: Clock;
 }
 
-/** How often it is looked whether history is to be walked. */
+/** Milliseconds between checks whether history is to be followed. */
 const HISTORY_LOOK_MS = 5_000;
 
-/** Walks the chain, compares the nodes, and publishes what is known of the chain: the walk, its finality, its conflicts. */
+/** Follows the chain, compares the nodes, and publishes the state of the chain: progress, finality, conflicts. */
 export class ChainFollowing implements ChainState {
   readonly #options: ChainOptions;
   readonly #modules: ChainModules;
   readonly #follower: Follower;
   readonly #watch: BlockWatch;
   readonly #conflicts: ConflictWatch;
-  /** Of what is below the start height. */
+  /** Follows blocks below the start height. */
   readonly history: HistoryWalk;
   readonly moved: Pulse;
 
@@ -65,7 +65,7 @@ export class ChainFollowing implements ChainState {
     this.#conflicts = new ConflictWatch({ nodes: nodes.all, catalog, poller, follower, conditions, lag });
     const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);
     activity.on('walked', () => deadlines.look());
-    // Where the walk stands still, time goes on.
+    // Deadlines approach even while the follower stands still.
     activity.on('tip', () => deadlines.look());
   }
 
@@ -134,7 +134,7 @@ export class ChainFollowing implements ChainState {
     };
   }
 
-  /** A catalog that was made anew is walked down to the lowest height of which a record lies somewhere. */
+  /** Follows history down to the lowest height with a record on some backend, after the catalog was lost. */
   async #walkToRecords(signal: AbortSignal): Promise<void> {
     const { catalog, conditions } = this.#modules;
     const { moved } = this;
@@ -145,18 +145,19 @@ export class ChainFollowing implements ChainState {
       progress(catalog.chain.state.lowestHeight ?? floor);
       await this.history.downTo(floor, progress, signal);
       conditions.set('chain:history', null);
-      // What waits for something to be final looks again.
+      // Work that waits for finality looks again.
       moved.ring();
       return HISTORY_LOOK_MS;
     };
-    // What was told of a walk that failed stands until the walk is done: looking whether there is one does not clear it.
+    // The error of a failed history walk stays until the history is complete; a check for more history does not clear
+    // it.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('chain:history', error, false);
     };
     await runLoop('chain:history', step, { signal, backoff: BACKOFF.remote, wake: moved, tell });
   }
 
-  /** Raised while the walk is not where the node is: nothing may be called absent, and little is known to be final. */
+  /** Raised while the follower is behind the node: absence is then unprovable, and finality is mostly unknown. */
   behindCondition(since: string) {
     const why = this.whyNotCurrent;
     if (why === null) return null;
@@ -169,7 +170,7 @@ export class ChainFollowing implements ChainState {
     return {
       code: 'chain/walk-behind',
       message: `The walk of the chain ${at}${tip === undefined ? '' : `, the node at ${tip}`}${failure === null ? '.' : `: ${failure.message}`}`,
-      hint: 'Wait while it catches up; if it does not move, look at the other conditions and at the node.',
+      hint: 'Wait while Holdfast catches up. If the height does not move, check the other conditions and the node.',
       since,
       blocksReadiness: true,
     };
@@ -179,8 +180,8 @@ export class ChainFollowing implements ChainState {
 function walkingHistory(height: number, floor: number) {
   return {
     code: 'catalog/rebuilding',
-    message: `The catalog is new, and records of blocks from height ${floor} on lie on the backends: these blocks are walked (down to height ${height} so far).`,
-    hint: 'Wait: until it is done, what was archived before is answered with 503 where its finality is asked for, not with false.',
+    message: `The catalog is new, and the backends hold records of blocks from height ${floor} on. Holdfast follows these blocks again (down to height ${height} so far).`,
+    hint: 'Wait. Until then, questions about the finality of older blobs are answered with 503, not with false.',
     blocksReadiness: false,
   };
 }

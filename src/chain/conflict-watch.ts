@@ -25,43 +25,43 @@ export interface ConflictModules {
   readonly lag: Pick<LagWatch, 'note'>;
 }
 
-/** However fast blocks come, each node is asked no more often than this. */
-const LEAST_MS = 2_000;
+/** Shortest interval in milliseconds between two comparisons with a node, however fast blocks come. */
+const MIN_MS = 2_000;
 const IDLE_MS = 30_000;
-/** Until they are compared, readers wait for that. */
+/** Milliseconds until the next comparison while readers wait for the first one. */
 const UNKNOWN_MS = 250;
 
 /**
- * Do all nodes follow the branch that we walk? Different hashes at one height are a conflict; to lag is none. While
- * there is one, nothing above the last common block may be called final; nor is anything above the block at which they
- * were compared, because they may have parted since, or the walk may have changed its branch. What a node said last holds
- * until that node answers again: a conflict does not end because one side of it falls silent.
+ * Compares the nodes' branches with the followed branch. Different hashes at one height are a conflict; a lag is none.
+ * During a conflict nothing above the last common block is final. Nothing is final above the last compared block
+ * either, because the nodes may have parted since. A node's last answer holds until its next one: silence does not end
+ * a conflict.
  */
 export class ConflictWatch {
   readonly #modules: ConflictModules;
-  /** Our cursor when all nodes were last compared with it. */
+  /** The follower's cursor at the last comparison with all nodes. */
   #comparedAt: { readonly height: number; readonly hash: BlockHash } | null = null;
 
   constructor(modules: ConflictModules) {
     this.#modules = modules;
     const { nodeBranches } = modules.catalog.chain;
-    // A node that is not configured any more has no say; with one node there is nobody to disagree with.
+    // A node that was removed from the configuration has no vote; a single node has no other to disagree with.
     const names = new Set(modules.nodes.length > 1 ? modules.nodes.map(({ name }) => name) : []);
     nodeBranches.replace(new Map([...nodeBranches.all].filter(([name]) => names.has(name))));
   }
 
-  /** They were not compared since the start, or with another branch than that which is walked now. */
+  /** true when the nodes were not compared since the start, or compared with another branch than the followed one. */
   get isUnknown(): boolean {
-    // With one node there is nobody to disagree with.
+    // A single node has no other to disagree with.
     return this.#modules.nodes.length > 1 && !this.#isOnOurBranch(this.#comparedAt);
   }
 
-  /** A node is known to have other blocks than we do, by what each node said last. */
+  /** true when the last answer of some node has other blocks than the followed branch. */
   get hasConflict(): boolean {
     return this.#modules.catalog.chain.nodeBranches.lastCommonHeight !== null;
   }
 
-  /** Nothing above may be called final; null: there is one node alone, or it is unknown. */
+  /** Height above which nothing may be final; null for a single node, or when unknown. */
   get lastCommonHeight(): number | null {
     if (this.#comparedAt === null) return null;
     const { lastCommonHeight } = this.#modules.catalog.chain.nodeBranches;
@@ -70,14 +70,14 @@ export class ConflictWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     const { nodes, conditions, follower } = this.#modules;
-    // With one node there is nobody to disagree with.
+    // A single node has no other to disagree with.
     if (nodes.length === 1) return;
     const { moved } = follower;
     const step = async (): Promise<Next> => {
       await this.#compareAll(signal);
-      // What waits for something to be final looks again.
+      // Work that waits for finality looks again.
       moved.nudge();
-      await pause(this.isUnknown ? UNKNOWN_MS : LEAST_MS, signal);
+      await pause(this.isUnknown ? UNKNOWN_MS : MIN_MS, signal);
       return this.isUnknown ? 0 : IDLE_MS;
     };
     await runLoop('chain:compared', step, { signal, backoff: BACKOFF.node, wake: moved, conditions });
@@ -86,13 +86,13 @@ export class ConflictWatch {
   async #compareAll(signal: AbortSignal): Promise<void> {
     const { nodes, catalog, poller } = this.#modules;
     const { tip } = catalog.chain.state;
-    // Before our own chain is known, none can be told to be on another one.
+    // Before the archive's chain is known, no node can be on another one.
     if (tip === null || poller.state.genesis === null) return;
-    // Each is asked by itself: one that hangs does not keep the answers of the others back for longer.
+    // The nodes are asked in parallel, so that a hanging one does not delay the others.
     const stands = await Promise.all(
       nodes.map(async (node) => ({ name: node.name, stand: await this.#standOf(node, tip.height, signal) })),
     );
-    // The walk went over to another branch meanwhile: some were compared with what it left.
+    // The follower changed its branch meanwhile, so some answers compare with the old one.
     if (signal.aborted || !this.#isOnOurBranch(tip)) return;
     const { nodeBranches } = catalog.chain;
     const branches = new Map<string, NodeBranch>();
@@ -103,7 +103,7 @@ export class ConflictWatch {
       if (branch) branches.set(name, branch);
       if (stand.kind === 'known' && !stand.branch.isForked) heights.set(name, stand.height);
     }
-    // All at once: between two answers neither the old picture nor the new one is whole.
+    // One replacement, because a partial update would mix two comparisons.
     nodeBranches.replace(branches);
     this.#comparedAt = tip;
     const namesOf = (kind: Stand['kind']) => stands.filter(({ stand }) => stand.kind === kind).map(({ name }) => name);
@@ -115,7 +115,7 @@ export class ConflictWatch {
   async #standOf(node: ComparedNode, ourHeight: number, signal: AbortSignal): Promise<Stand> {
     try {
       const relation = await relationTo(node, this.#modules.catalog.chain, signal);
-      // One that is on another chain altogether is no witness, and is ignored.
+      // A node on another chain is ignored.
       if (relation.kind !== 'extends' && !(await this.#isOnOurChain(node, signal))) return { kind: 'stranger' };
       const { height } = await node.tip(signal);
       switch (relation.kind) {
@@ -129,7 +129,7 @@ export class ConflictWatch {
           return relation satisfies never;
       }
     } catch {
-      // No answer decides nothing: what it said last holds until it answers again.
+      // A missing answer decides nothing: the node's last answer holds.
       return { kind: 'silent' };
     }
   }
@@ -176,7 +176,7 @@ export class ConflictWatch {
   }
 }
 
-/** How a node stands to the branch that is walked. */
+/** Relation of a node to the followed branch. */
 type Stand =
   | { readonly kind: 'known'; readonly branch: NodeBranch; readonly height: number }
   | { readonly kind: 'stranger' }

@@ -3,32 +3,32 @@ import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Poller } from '../ingest/poller.ts';
 
-/** From this share of the window on, a blob that is on chain and not durable here is at risk. */
+/** Percentage of the window after which a blob that is on chain and not durable here is at risk. */
 export const FIRST_ALARM_PERCENT = 50;
-/** How old in seconds, by the chain's clock, a blob at risk is at least. */
+/** Age in seconds, on the chain's clock, from which a missing blob is at risk. */
 const AT_RISK_SECONDS = (RETENTION_SECONDS * FIRST_ALARM_PERCENT) / 100;
 
-/** Is a blob that is on chain since `seconds`, and not durable here, at risk? */
+/** Reports whether a blob that is on chain since `seconds` and not durable here is at risk. */
 export function isAtRisk(seconds: number, nowSeconds: number): boolean {
   return nowSeconds - seconds >= AT_RISK_SECONDS;
 }
 
-/** Blobs that are on chain, not durable here, and at risk, of those that the node may still have. */
+/** Counts the blobs on chain that are at risk and that the node may still have. */
 export function countAtRisk({ losses }: Pick<Catalog, 'losses'>, nowSeconds: number): number {
   return losses.lateness(nowSeconds - RETENTION_SECONDS, nowSeconds - AT_RISK_SECONDS).unspooled;
 }
 
-/** Shares of the window, in percent, at which a blob that is not durable here is told of. */
+/** Percentages of the window after which a missing blob raises a condition. */
 const ALARM_PERCENT = [90, 75, FIRST_ALARM_PERCENT] as const;
 
-/** Alarms by the chain's own clock, so that neither our clock nor the node's can hide them. */
+/** Raises conditions by the chain's own clock, so that a wrong clock here or at the node cannot hide them. */
 export class DeadlineWatch {
   readonly #catalog: Catalog;
   readonly #poller: Poller;
   readonly #conditions: ConditionBoard;
   readonly #silentBlocks: number;
 
-  /** `silentBlocks`: so many without a blob are told; 0: never. */
+  /** @param silentBlocks blocks without a blob before a condition is raised; 0: never */
   constructor(catalog: Catalog, poller: Poller, conditions: ConditionBoard, silentBlocks: number) {
     this.#silentBlocks = silentBlocks;
     this.#catalog = catalog;

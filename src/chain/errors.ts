@@ -1,22 +1,22 @@
 import { HoldfastError } from '../core/blob/errors.ts';
 
 export type ChainErrorCode =
-  /** The node gave another block than the one that was asked for. */
+  /** The node gave another block than requested. */
   | 'chain/wrong-block'
-  /** It does not parse, or its transactions do not hash to its Merkle root. */
+  /** The block is malformed, or its transactions do not hash to its Merkle root. */
   | 'chain/bad-block'
-  /** The node went over to another branch while it was compared with ours. */
+  /** The node changed its branch during a comparison. */
   | 'chain/branch-moved'
-  /** The node has thrown that block away. */
+  /** The node has pruned the block. */
   | 'chain/pruned-block'
-  /** The wanted start is above the tip, or was fixed to another height before. */
+  /** The configured start is above the tip, or differs from the recorded one. */
   | 'chain/start-height'
   /** `HOLDFAST_FINALITY` is neither `chainlock` nor `depth:<n>`. */
   | 'chain/bad-finality';
 
 export class ChainError extends HoldfastError<ChainErrorCode> {}
 
-/** `finality`: the walk is at the node's tip, and what is final there could not be asked. */
+/** `finality`: the follower is at the node's tip, but could not ask what is final. */
 export interface WalkFailure {
   readonly at: 'walk' | 'finality';
   readonly message: string;

@@ -2,10 +2,10 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 import { ChainError } from './errors.ts';
 
-/** What the operator calls final. Never inferred from an error of the node. */
+/** The operator's rule for finality. It is never inferred from an error of the node. */
 export type FinalityRule = { readonly kind: 'chainlock' } | { readonly kind: 'depth'; readonly blocks: number };
 
-/** `chainlock`, or `depth:<n>`: n confirmations. */
+/** Parses `chainlock` or `depth:<n>`, where n counts confirmations. */
 export function parseFinality(text: string): FinalityRule {
   if (text === 'chainlock') return { kind: 'chainlock' };
   const blocks = Number(/^depth:([1-9]\d{0,5})$/.exec(text)?.[1] ?? 0);
@@ -21,9 +21,8 @@ export function describeFinality(rule: FinalityRule): string {
 }
 
 /**
- * Moves the final height. What was walked is one branch, each block the parent of the next, so a locked block on it makes
- * all below it final, and one number says that for any number of occurrences. A locked block that is not on it, or no
- * answer, decides nothing.
+ * Moves the final height. The followed blocks are one branch, so a locked block on it makes every block below final. A
+ * locked block outside the branch, or a missing answer, decides nothing.
  */
 export class Finality {
   readonly #rule: FinalityRule;
@@ -37,13 +36,13 @@ export class Finality {
     catalog.chain.useFinality(describeFinality(rule));
   }
 
-  /** Is there anything on our branch that is not final yet? */
+  /** Reports whether the branch has blocks that are not final. */
   get isBehind(): boolean {
     const { tip, finalHeight } = this.#catalog.chain.state;
     return tip !== null && (finalHeight === null || finalHeight < tip.height);
   }
 
-  /** true: more is final than before. */
+  /** Resolves to true when more blocks are final than before. */
   async look(signal: AbortSignal): Promise<boolean> {
     const { chain } = this.#catalog;
     const before = chain.state.finalHeight;
@@ -60,7 +59,7 @@ export class Finality {
       return;
     }
     const lock = await this.#node.bestChainLock(signal);
-    // Looked up after the answer, in one go with the recording: the branch cannot change between.
+    // The look-up and the recording run after the answer without a break, so the branch cannot change in between.
     const height = lock === null ? null : chain.heightOf(lock.hash);
     if (height !== null) chain.recordFinal(height);
   }

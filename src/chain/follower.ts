@@ -28,32 +28,32 @@ export interface FollowerModules {
 }
 
 /**
- * What shares one synced commit while the walk catches up: while it is written nothing is asked for, so that few of them
- * are wanted; but nobody else is served either, so that none may be long. Bytes are what blocks hold in memory.
+ * Limits of one synchronous commit while catching up. Large groups save commits; small ones keep the event loop free
+ * for other work. Bytes are the memory that the blocks use.
  */
 const GROUP = { blocks: 512, occurrences: 2_048, bytes: 8 * 1_048_576 } as const;
-/** The walk is current when it is at most so many blocks behind the node. */
-const MOST_BEHIND = 2;
-/** ChainLocks come between blocks: how often one is asked for while something is not final. */
+/** Blocks that the follower may be behind the node and still count as current. */
+const MAX_BEHIND = 2;
+/** Milliseconds between questions for the ChainLock while some block is not final: locks come between blocks. */
 const LOCK_MS = 10_000;
-/** The first reading of the list is waited for so often, and so long each time. */
+/** Number and milliseconds of the waits for the first complete listing. */
 const [LIST_WAITS, LIST_MS] = [100, 100];
-/** What was taken back although it had been final is told for so long, by the time of the chain. */
+/** Seconds of the chain's time for which a withdrawn final occurrence is reported. */
 const WITHDRAWN_SECONDS = 86_400;
 
-/** Walks the node's branch block by block; its cursor moves only over what is recorded durably. */
+/** Follows the node's branch block by block. The cursor moves only past durably recorded blocks. */
 export class Follower {
   readonly #startHeight: number | null;
   readonly #modules: FollowerModules;
-  /** Rings when the node has a new tip. */
+  /** Notified when the node has a new tip. */
   readonly #tips = new Pulse();
-  /** Rings when the walk moved. */
+  /** Notified when the cursor moved. */
   readonly moved = new Pulse();
   #hasLooked = false;
   #at: WalkFailure['at'] = 'walk';
   #lastFailure: WalkFailure | null = null;
 
-  /** `startHeight`: where the operator wants the walk to begin; null: at the lowest height that can still be saved. */
+  /** @param startHeight the operator's start; null for the lowest savable height */
   constructor(startHeight: number | null, modules: FollowerModules) {
     this.#startHeight = startHeight;
     this.#modules = modules;
@@ -62,7 +62,7 @@ export class Follower {
 
   async run(signal: AbortSignal): Promise<void> {
     const step = async (): Promise<Next> => {
-      // Also while no node answers: a restart ends nothing.
+      // The condition is raised even when no node answers: a restart does not end it.
       this.#tellWithdrawn();
       await this.#turn(signal);
       return LOCK_MS;
@@ -71,33 +71,33 @@ export class Follower {
     await runLoop('chain:walk', step, { signal, backoff: BACKOFF.node, wake: this.#tips, tell });
   }
 
-  /** Blocks that the node has and the walk has not; null: that is not known. */
+  /** Blocks of the node that the follower has not recorded; null when unknown. */
   get lagBlocks(): number | null {
     const { tip: nodeTip } = this.#modules.poller.state;
     const { tip, startHeight } = this.#modules.catalog.chain.state;
     if (nodeTip === null || startHeight === null) return null;
-    // A walk that begins above the node's tip has looked at nothing.
+    // A follower that starts above the node's tip has examined nothing.
     if (tip === null && startHeight > nodeTip.height + 1) return null;
     return Math.max(0, nodeTip.height - (tip?.height ?? startHeight - 1));
   }
 
-  /** Then what no block named is on no block, by this node. */
+  /** true when the follower is at the tip: a blob in no recorded block is then in no block of this node. */
   get isWalked(): boolean {
     return !this.isFarBehind && this.#lastFailure === null && !this.#modules.conditions.has('chain:branch');
   }
 
-  /** It came to the tip once since the start, and the node was asked what is final then. */
+  /** true when the follower reached the tip once since the start, and asked then what is final. */
   get hasLookedForFinal(): boolean {
     return this.#hasLooked;
   }
 
-  /** More than a new block or two, or nobody knows how far. */
+  /** true when the follower lags more than a new block or two, or by an unknown number. */
   get isFarBehind(): boolean {
     const lag = this.lagBlocks;
-    return lag === null || lag > MOST_BEHIND;
+    return lag === null || lag > MAX_BEHIND;
   }
 
-  /** Why it is not current, as far as that is known. */
+  /** Known reason why the follower is not current. */
   get lastFailure(): WalkFailure | null {
     return this.#lastFailure;
   }
@@ -122,7 +122,7 @@ export class Follower {
     if (finalHeight !== null) activity.emit('final', finalHeight);
   }
 
-  /** false: it cannot begin yet. */
+  /** Resolves to false when it cannot start yet. */
   async #begin(tip: ChainTip, signal: AbortSignal): Promise<boolean> {
     const { catalog, node, poller } = this.#modules;
     const recorded = catalog.chain.state.startHeight;
@@ -135,9 +135,9 @@ export class Follower {
       catalog.chain.recordStart(this.#startHeight);
       return true;
     }
-    // While it catches up, "now" is long ago, and everything would look savable.
+    // While the node catches up, its time is old, and every blob would look savable.
     if (tip.syncing) return false;
-    // What the node lists is what can be saved: before its list was read once, nobody knows how far back that goes.
+    // The first listing shows how far back blobs can be saved, so the start waits for it.
     for (let wait = 0; poller.state.sweptMs === null && wait < LIST_WAITS; wait += 1)
       await this.#tips.wait(LIST_MS, signal);
     if (signal.aborted || poller.state.sweptMs === null) return false;
@@ -145,7 +145,7 @@ export class Follower {
     return true;
   }
 
-  /** What is above the tip is not fixed for good: it may be a mistake. The next block is the highest to begin with. */
+  /** A start above the tip is not recorded, because it may be a mistake. The next block is the highest valid start. */
   #isAbove(startHeight: number, { height }: ChainTip): boolean {
     const isAbove = startHeight > height + 1;
     this.#modules.conditions.set(
@@ -162,7 +162,7 @@ export class Follower {
     return isAbove;
   }
 
-  /** One stretch of the way to the tip. `again`: the branch was another one, or there is more. */
+  /** Advances towards the tip. `again`: the branch changed, or there is more to do. */
   async #advance(tip: ChainTip, signal: AbortSignal): Promise<'there' | 'again'> {
     const { chain } = this.#modules.catalog;
     const { tip: cursor, startHeight } = chain.state;
@@ -198,7 +198,7 @@ export class Follower {
       }
       return 'walked';
     } finally {
-      // What was proven before a later block failed is good.
+      // Blocks verified before a later one failed stay valid.
       commit();
     }
   }
@@ -219,11 +219,11 @@ export class Follower {
     const relation = await relationTo(node, catalog.chain, signal);
     switch (relation.kind) {
       case 'extends':
-        // The tip that we were told of is no longer that of the node: the next one is on its way.
+        // The reported tip is not the node's any more; a new one follows.
         return this.#there();
       case 'behind': {
         const ours = catalog.chain.state.tip?.height ?? 0;
-        if (ours - relation.height <= MOST_BEHIND) return this.#there();
+        if (ours - relation.height <= MAX_BEHIND) return this.#there();
         conditions.set('chain:branch', {
           code: 'chain/node-went-back',
           message: `The node is at height ${relation.height} of the branch that was walked up to ${ours}: it lags, or went back in time.`,
@@ -246,7 +246,10 @@ export class Follower {
     if (taken.withdrawn.length > 0) this.#tellWithdrawn();
   }
 
-  /** Out of the catalog, so that it outlives a restart; it ends by itself when the chain is a day further. */
+  /**
+   * Reads withdrawals from the catalog, so that the condition outlives a restart. It ends when the chain is a day
+   * further.
+   */
   #tellWithdrawn(): void {
     const { conditions, catalog } = this.#modules;
     const { chain, records } = catalog;
@@ -276,12 +279,12 @@ export class Follower {
     this.#modules.conditions.set('chain:start', {
       code: 'chain/start-height',
       message: `HOLDFAST_START_HEIGHT is ${this.#startHeight}, but this catalog began at height ${recorded}, and that is fixed.`,
-      hint: 'What is below is archived by `holdfast backfill`. To begin anew, name another data folder.',
+      hint: 'What is below is archived by `holdfast backfill`. For another start, use a new data folder.',
       blocksReadiness: false,
     });
   }
 
-  /** A node that does not answer is told by the poller already. */
+  /** The poller already reports a node that does not answer. */
   #tell(error: unknown): void {
     const { conditions } = this.#modules;
     if (error === null) {

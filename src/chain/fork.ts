@@ -2,13 +2,16 @@ import type { ChainIndex } from '../catalog/chain-index.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 import { ChainError } from './errors.ts';
 
-/** How our branch and the node's lie to each other. */
+/** Relation of the followed branch to the node's branch. */
 export type BranchRelation =
-  /** The node's branch contains our cursor. */
+  /** The node's branch contains the cursor. */
   | { readonly kind: 'extends' }
-  /** The node's branch ends on ours, below our cursor: it lags, or went back in time. Nothing was reorganised. */
+  /**
+   * The node's branch ends on the followed one, below the cursor: the node lags or went back in time. No block was
+   * reorganised.
+   */
   | { readonly kind: 'behind'; readonly height: number }
-  /** They part above this height; -1 below the first one that was walked: in all of it. */
+  /** The branches fork above this height; -1 when they share no followed block. */
   | { readonly kind: 'forked'; readonly lastCommonHeight: number };
 
 function branchMoved(height: number): ChainError {
@@ -24,9 +27,8 @@ function branchMoved(height: number): ChainError {
 }
 
 /**
- * Compares by hash, downwards from our cursor in growing steps, then by halves: a hash stands for everything below it.
- * Should the node's branch change meanwhile, the next block does not follow what is left, and we come here again; or it is
- * seen here.
+ * Compares hashes downwards from the cursor in growing steps, then by bisection: a hash stands for every block below
+ * it. A change of the node's branch meanwhile is detected here, or by the next block, which then does not connect.
  * @throws ChainError `chain/branch-moved`
  */
 export async function relationTo(
@@ -55,7 +57,7 @@ export async function relationTo(
   }
   const theirs = await node.blockHashAt(common + 1, signal);
   if (theirs === null) return { kind: 'behind', height: common };
-  // It differed there a moment ago: by answers from two branches nothing may be taken back.
+  // This hash differed a moment ago, so the answers come from two branches and must not cause a rollback.
   if (theirs === chain.blockAt(common + 1)?.hash) throw branchMoved(common + 1);
   return { kind: 'forked', lastCommonHeight: common };
 }

@@ -1,13 +1,12 @@
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 
-/** So many hashes come with one question while blocks are read one after the other. */
+/** Hashes per request while blocks are read in sequence. */
 const AT_ONCE = 64;
 
 /**
- * The hashes of the node's branch at the heights from one end to the other, asked for many at a time: alone, each would
- * cost half of what its block costs. They are what the node's branch was then: whoever reads the blocks sees whether
- * each follows the one before.
+ * Fetches hashes of the node's branch in large requests; single ones would cost half of a block each. The hashes may be
+ * outdated: the consumer checks that each block connects to the one before.
  */
 export class HashesAhead {
   readonly #node: ChainNode;
@@ -17,14 +16,14 @@ export class HashesAhead {
   #count = 0;
   #hashes: Promise<readonly (BlockHash | null)[]> = Promise.resolve([]);
 
-  /** `last`: the end that the heights go towards, upwards or downwards. */
+  /** @param last the last height to read, above or below the first one */
   constructor(last: number, node: ChainNode, signal: AbortSignal) {
     this.#last = last;
     this.#node = node;
     this.#signal = signal;
   }
 
-  /** null: the branch does not reach so high. */
+  /** Resolves to null when the branch is shorter. */
   async at(height: number): Promise<BlockHash | null> {
     if (this.#first === null || height < this.#first || height >= this.#first + this.#count) this.#ask(height);
     const first = this.#first ?? height;
@@ -39,7 +38,7 @@ export class HashesAhead {
       count === 1
         ? this.#node.blockHashAt(height, this.#signal).then((hash) => [hash])
         : this.#node.blockHashesFrom(this.#first, count, this.#signal);
-    // Whoever waits is told what fails; nobody may wait any more then.
+    // The consumer gets the error; after it has stopped, the error is expected.
     this.#hashes.catch(() => undefined);
   }
 }

@@ -7,12 +7,12 @@ import { blocksAhead, rawBlock } from './blocks-ahead.ts';
 import { ChainError } from './errors.ts';
 import { type ProvenBlock, readBlock } from './read-block.ts';
 
-/** Blocks that share one synced commit, and the raw bytes that they may hold in memory. */
+/** Blocks in one synchronous commit, and the bytes of memory that they may use. */
 const GROUP = { blocks: 64, bytes: 8 * 1_048_576 } as const;
 
 type HistoryIndex = Pick<ChainIndex, 'state' | 'hashBefore' | 'recordHistory' | 'timesUpTo' | 'blockAt'>;
 
-/** Walks history, one walk at a time, whoever asks for it. */
+/** Follows history, one request at a time. */
 export class HistoryWalk {
   readonly #chain: HistoryIndex;
   readonly #node: ChainNode;
@@ -23,7 +23,7 @@ export class HistoryWalk {
     this.#node = node;
   }
 
-  /** As `walkHistory`, behind the walks that were asked for before. */
+  /** Runs `walkHistory` after the requests before it. */
   downTo(height: number, progress: (lowestHeight: number) => void, signal: AbortSignal): Promise<void> {
     const walking = this.#turn.then(async () => {
       signal.throwIfAborted();
@@ -35,12 +35,12 @@ export class HistoryWalk {
 }
 
 /**
- * Walks down from the lowest block that is recorded to this height. Each block is the one that the block above it names,
- * so that all are on our branch whatever the node's is meanwhile; what is recorded stays over a stop, and the next walk
- * goes on below it. Where the walk began for good is not changed by it.
+ * Follows history from the lowest recorded block down to this height. Each block is the parent that the block above
+ * names, so all are on the followed branch. Recorded blocks survive a stop, and the next walk continues below them. The
+ * recorded start height stays the same.
  *
- * `progress` is told the lowest height that is recorded, after each commit.
- * @throws ChainError `chain/pruned-block` when the node has thrown such a block away.
+ * Calls `progress` with the lowest recorded height after each commit.
+ * @throws ChainError `chain/pruned-block` when the node has pruned such a block
  */
 export async function walkHistory(
   downTo: number,
@@ -75,7 +75,7 @@ export async function walkHistory(
   await commit();
 }
 
-/** From the top downwards; the hashes are asked for by height, and count only where the block above names the same. */
+/** Iterates downwards. Hashes by height are guesses, valid only when the block above names the same parent. */
 async function* blocksBelow(
   top: number,
   downTo: number,
@@ -89,7 +89,7 @@ async function* blocksBelow(
   try {
     for (let height = top - 1; height >= downTo && named !== null; height -= 1) {
       const { value: guess } = await ahead.next();
-      // Where its branch is not ours any more, the node has the block by hash all the same.
+      // The node can give the block by hash even when its own branch is another one.
       const isOurs = guess !== undefined && guess.hash === named;
       const bytes: Uint8Array = isOurs ? guess.bytes : await rawBlock({ height, hash: named }, node, signal);
       const block = readBlock(bytes, named, height);
@@ -102,8 +102,12 @@ async function* blocksBelow(
 }
 
 function notBegun(): ChainError {
-  return new ChainError('chain/start-height', 'The walk of the chain has not begun, so nothing can be before it.', {
-    retryable: true,
-    hint: 'Wait until the node has answered.',
-  });
+  return new ChainError(
+    'chain/start-height',
+    'Holdfast has not followed any block yet, so history has no end to start from.',
+    {
+      retryable: true,
+      hint: 'Wait until the node has answered.',
+    },
+  );
 }

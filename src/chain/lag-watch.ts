@@ -2,20 +2,20 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { NodeGroup } from './node-group.ts';
 
-/** Blocks that a node may be behind another one: they do not hear of a block in the same second. */
-const MOST_BEHIND = 2;
+/** Blocks that a node may be behind another one: nodes receive a block at different times. */
+const MAX_BEHIND = 2;
 /**
- * For so long, four blocks of the real chain. Who lies about blocks ahead of all others is found out by the next one that
- * they hear of; who has lost all its peers hears of none.
+ * Patience in milliseconds, four blocks of the real chain. A node with invented blocks ahead is exposed by the next
+ * real block; a node without peers receives none.
  */
 const PATIENCE_MS = 600_000;
 
-/** A node that stands still answers, and has nothing new: where another one of them goes on, that is followed. */
+/** Detects a node that answers but receives no new blocks while another node goes on, which is then preferred. */
 export class LagWatch {
   readonly #nodes: Pick<NodeGroup, 'askLast'>;
   readonly #conditions: ConditionBoard;
   readonly #clock: Clock;
-  /** Since when a node is behind, by its name. */
+  /** Time since when each node is behind, by name. */
   readonly #sinceMs = new Map<string, number>();
 
   constructor(nodes: Pick<NodeGroup, 'askLast'>, conditions: ConditionBoard, clock: Clock) {
@@ -24,12 +24,12 @@ export class LagWatch {
     this.#clock = clock;
   }
 
-  /** Heights of those who answered and follow our branch, by name: those of others stay as they were. */
+  /** Notes the heights of the nodes that answered on the followed branch. Other nodes keep their state. */
   note(heights: ReadonlyMap<string, number>): void {
     const nowMs = this.#clock.steadyMs();
     const best = Math.max(...heights.values());
     for (const [name, height] of heights) {
-      if (height >= best - MOST_BEHIND) this.#sinceMs.delete(name);
+      if (height >= best - MAX_BEHIND) this.#sinceMs.delete(name);
       else if (!this.#sinceMs.has(name)) this.#sinceMs.set(name, nowMs);
     }
     const late = [...this.#sinceMs].filter(([, sinceMs]) => nowMs - sinceMs >= PATIENCE_MS).map(([name]) => name);

@@ -21,12 +21,12 @@ import type { HeldBytes } from '../view/held-bytes.ts';
 import { otherChain } from './node-group.ts';
 
 /**
- * Somebody who may have bytes: a backend, a peer. `null` is its positive answer; a fault throws. `wrong-bytes`: what it gives is
- * not the blob, and the source has looked twice by itself.
+ * A source that may have bytes: a backend or a peer. `null` is a definite answer of absence; a failure rejects.
+ * `wrong-bytes`: two attempts gave bytes of something else.
  */
 export interface BytesSource {
   readonly name: string;
-  /** `isAgain`: what it gave was wrong. It is asked over another connection then, where there is one. */
+  /** @param isAgain true after wrong bytes, to use another connection where possible */
   find(name: ContentName, signal: AbortSignal, isAgain: boolean): Promise<UnverifiedBlob | 'wrong-bytes' | null>;
 }
 
@@ -37,7 +37,7 @@ export interface LossModules {
   readonly nodes: { readonly all: readonly BlobNode[] };
   /** The data folder and every configured backend. */
   readonly sources: readonly BytesSource[];
-  /** Every configured peer: what one of them gave says so in its record. */
+  /** Every configured peer. Bytes from a peer are recorded as such. */
   readonly peers: readonly BytesSource[];
   readonly verifier: Verifier;
   readonly held: HeldBytes;
@@ -47,41 +47,44 @@ export interface LossModules {
   readonly clock: Clock;
 }
 
-/** Rows that are looked at in one go: those that rest must not hide the others. */
+/** Rows examined at once, so that resting rows do not hide the others. */
 const LOOK_AHEAD = 512;
-/** Blobs judged in one go. */
+/** Blobs judged at once. */
 const GROUP = 16;
-/** A question costs the node 60 ms under its main lock: it gets at least three times as long for everything else. */
+/**
+ * Factor of idle time per judging: a question costs the node 60 ms under its main lock, and most of its time must stay
+ * free.
+ */
 const REST_FACTOR = 3;
-/** Where somebody did not answer, all are asked again after this. */
+/** Milliseconds until all are asked again after one did not answer. */
 const UNANSWERED_REST_MS = 60_000;
 const IDLE_MS = 15_000;
 const COPIES = 2;
 
 type Answer = 'absent' | 'wrong-bytes' | 'no-answer' | VerifiedBlob;
 
-/** What is asked for: of the queue, or recorded as lost. */
-type Wanted = ListedBlob & ContentName & Pick<WantedBlob, 'medianTimeSeconds' | 'firstSeenMs'>;
+/** A blob of the queue, or recorded as lost. */
+type Suspect = ListedBlob & ContentName & Pick<WantedBlob, 'medianTimeSeconds' | 'firstSeenMs'>;
 
-/** Somebody who is to answer before anything is lost. */
+/** A node, backend or peer that must answer before a blob is lost. */
 interface Asked {
   readonly name: string;
   readonly isPeer: boolean;
-  readonly ask: (wanted: Wanted, signal: AbortSignal) => Promise<Answer>;
+  readonly ask: (wanted: Suspect, signal: AbortSignal) => Promise<Answer>;
 }
 
 /**
- * Says what is lost: on chain, past its deadline, and everybody who could have it has answered that they have not. A
- * fault is not an answer. Whoever has it after all makes it ours.
+ * Decides which blobs are lost: on chain, past the deadline, and every configured source has answered that it lacks the
+ * bytes. A failure is not an answer. Found bytes are archived.
  */
 export class LossJudge {
   readonly #modules: LossModules;
   readonly #resting = new Map<VersionHash, number>();
-  /** Everybody who is configured. */
+  /** Every configured source. */
   readonly #everybody: readonly Asked[];
-  /** How far the recorded losses were compared with the configuration of now; `done`: all of them were. */
+  /** Progress of comparing recorded losses with the current configuration; `done`: all were compared. */
   #compared: ContentName | null | 'done' = null;
-  /** Somebody did not answer on the way: the recorded losses are compared once more. */
+  /** true when a source did not answer, so that the recorded losses must be compared once more. */
   #isIncomplete = false;
 
   constructor(modules: LossModules) {
@@ -90,12 +93,12 @@ export class LossJudge {
       ...[...modules.sources, ...modules.peers].map((source) => ({
         name: source.name,
         isPeer: modules.peers.includes(source),
-        ask: (wanted: Wanted, signal: AbortSignal) => this.#askSource(source, wanted, signal),
+        ask: (wanted: Suspect, signal: AbortSignal) => this.#askSource(source, wanted, signal),
       })),
       ...modules.nodes.all.map((node) => ({
         name: `node ${node.name}`,
         isPeer: false,
-        ask: (wanted: Wanted, signal: AbortSignal) => this.#askNode(node, wanted, signal),
+        ask: (wanted: Suspect, signal: AbortSignal) => this.#askNode(node, wanted, signal),
       })),
     ];
   }
@@ -108,14 +111,14 @@ export class LossJudge {
       const judged = (await this.#judgeSome(signal)) || (await this.#askNewcomers(signal));
       this.#tell();
       if (judged === 0) return IDLE_MS;
-      // However fast blocks come, the nodes have this time for everything else.
+      // The nodes keep this time for other work, however fast blocks come.
       await pause((this.#modules.clock.steadyMs() - startedMs) * REST_FACTOR, signal);
       return 0;
     };
     await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: chain.moved, conditions });
   }
 
-  /** What does not hold yet: a node that catches up has not got what it will have. */
+  /** Reasons to wait: a node that catches up lacks blobs that it will have. */
   #mayJudge(): number | null {
     const { poller, chain } = this.#modules;
     const { tip } = poller.state;
@@ -131,7 +134,7 @@ export class LossJudge {
     const overdue = catalog.losses
       .overdue(tipSeconds, LOOK_AHEAD)
       .filter(({ versionHash }) => !poller.isListed(versionHash) && !this.#resting.has(versionHash))
-      // Something was there for it: kept apart, and not lost.
+      // A blob with custom bytes is kept apart and is not lost.
       .filter(({ versionHash }) => !catalog.custom.has(versionHash))
       .slice(0, GROUP);
     const losses: Loss[] = [];
@@ -139,7 +142,7 @@ export class LossJudge {
       const loss = await this.#judge(wanted, signal);
       if (loss !== null) losses.push(loss);
     }
-    // The branch may have changed while they were asked.
+    // The branch may have changed while the sources answered.
     const lost = losses.filter(
       (loss) => catalog.chain.lastHeight(loss) === loss.upToHeight && !catalog.withheld.has(loss),
     );
@@ -160,8 +163,8 @@ export class LossJudge {
   }
 
   /**
-   * A loss says that everybody who is configured answered. A node, backend or peer that was added since has not, and may
-   * have the bytes: it is asked, and its answer is recorded with those of the others.
+   * A recorded loss names every source of its time. A source that was added since may have the bytes: it is asked, and
+   * its answer is recorded with the others.
    */
   async #askNewcomers(signal: AbortSignal): Promise<number> {
     if (this.#compared === 'done' || this.#mayJudge() === null) return 0;
@@ -179,16 +182,16 @@ export class LossJudge {
     return page.length;
   }
 
-  /** true: somebody had to be asked. */
+  /** Resolves to true when any source was asked. */
   async #completed(loss: RecordedLoss, signal: AbortSignal): Promise<boolean> {
     const { catalog } = this.#modules;
     const { hashType, versionHash, deadlineSeconds, recordedMs } = loss;
     const newcomers = this.#everybody.filter(({ name }) => !loss.answers.some(({ source }) => source === name));
-    // What a list or a block names again is judged as a whole.
+    // A blob that a list or a block names again is judged as a whole.
     const isOpen = () => catalog.findWanted(versionHash) !== null || catalog.withheld.has(loss);
     if (newcomers.length === 0 || isOpen()) return false;
     const [occurrence] = catalog.chain.occurrences(loss, null, 1);
-    const wanted: Wanted = {
+    const wanted: Suspect = {
       hashType,
       versionHash,
       sizeBytes: MAX_BLOB_BYTES,
@@ -204,10 +207,13 @@ export class LossJudge {
     return true;
   }
 
-  /** null: somebody has the bytes, and they are ours now; or somebody did not answer, and is asked again later. */
+  /**
+   * Resolves to null when some source has the bytes, which are then archived, or when one did not answer and will be
+   * asked again.
+   */
   async #askAll(
     everybody: readonly Asked[],
-    wanted: Wanted,
+    wanted: Suspect,
     signal: AbortSignal,
   ): Promise<readonly AbsenceAnswer[] | null> {
     const { clock } = this.#modules;
@@ -229,8 +235,8 @@ export class LossJudge {
     return answers;
   }
 
-  /** What this process serves out of memory is saved, whoever else has it. */
-  async #saveHeld(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+  /** Saves a blob from this process's memory, whatever other copies exist. */
+  async #saveHeld(wanted: Suspect, signal: AbortSignal): Promise<boolean> {
     const { held, verifier } = this.#modules;
     const copy = held.copyOf(wanted);
     const blob = copy === null ? null : await verifier.verify(copy);
@@ -239,8 +245,8 @@ export class LossJudge {
     return true;
   }
 
-  /** What has no place now rests, and keeps no other from being judged. */
-  async #save(blob: VerifiedBlob, wanted: Wanted, signal: AbortSignal): Promise<void> {
+  /** A blob without space here rests and does not delay the others. */
+  async #save(blob: VerifiedBlob, wanted: Suspect, signal: AbortSignal): Promise<void> {
     try {
       await this.#modules.spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
     } catch (error) {
@@ -249,15 +255,15 @@ export class LossJudge {
     }
   }
 
-  async #askSource(source: BytesSource, { hashType, versionHash }: Wanted, signal: AbortSignal): Promise<Answer> {
+  async #askSource(source: BytesSource, { hashType, versionHash }: Suspect, signal: AbortSignal): Promise<Answer> {
     const name = { hashType, versionHash };
     return await this.#ask(signal, hashType, (isAgain) => source.find(name, signal, isAgain));
   }
 
-  async #askNode(node: BlobNode, wanted: Wanted, signal: AbortSignal): Promise<Answer> {
+  async #askNode(node: BlobNode, wanted: Suspect, signal: AbortSignal): Promise<Answer> {
     return await this.#ask(signal, wanted.hashType, async () => {
       await this.#assertOurChain(node, signal);
-      // By itself, as what failed before is: nobody else's bytes are to blame for this answer.
+      // The blob is fetched alone, like any failed one, so that no other blob can cause the failure.
       const [outcome] = await node.fetchBlobs([{ ...wanted, attempts: (wanted.attempts ?? 0) + 1 }], signal);
       switch (outcome?.kind) {
         case 'bytes':
@@ -270,14 +276,14 @@ export class LossJudge {
     });
   }
 
-  /** What a node of another chain has not got says nothing, whoever it stands in for. */
+  /** A node of another chain has no say about absence, whichever node it replaced. */
   async #assertOurChain(node: BlobNode, signal: AbortSignal): Promise<void> {
     const { genesis } = this.#modules.poller.state;
     const theirs = await node.genesisHash(signal);
     if (genesis !== null && theirs !== genesis) throw otherChain(node.name, theirs, genesis);
   }
 
-  /** Bytes that do not hash to their name are asked for once more: the first copy may have been damaged on its way. */
+  /** Wrong bytes are fetched once more: the first copy may have been damaged on its way. */
   async #ask(
     signal: AbortSignal,
     hashType: HashType,
@@ -296,7 +302,7 @@ export class LossJudge {
       signal.throwIfAborted();
       this.#modules.conditions.note(
         'chain:loss',
-        `somebody who may have overdue bytes did not answer: ${messageOf(error)}`,
+        `a source that may have overdue bytes did not answer: ${messageOf(error)}`,
       );
       return 'no-answer';
     }
@@ -312,7 +318,7 @@ export class LossJudge {
         ? null
         : {
             code: 'chain/lost',
-            message: `${count} blobs that are on chain are lost: nobody had them when their time was over; one is ${first.hashType} ${first.versionHash}.`,
+            message: `${count} blobs on chain are lost: no node, backend or peer had them after their deadline. One is ${first.hashType} ${first.versionHash}.`,
             hint: '`holdfast check --chain` lists them, with who answered what. Bytes that turn up anywhere revoke it.',
             blocksReadiness: false,
             amount: count,

@@ -7,13 +7,13 @@ import type { ArchiveNode, ChainHeader } from '../node/chain-node.ts';
 import { ChainError } from './errors.ts';
 import { assertBlock } from './read-block.ts';
 
-/** A node that failed is passed over for this long, unless all have. */
+/** Milliseconds for which a failed node is skipped, unless all have failed. */
 const PASSED_OVER_MS = 30_000;
 const NOTHING = new Uint8Array();
 
 /**
- * Several nodes as one: the first that answers is followed, the next one when it does not; what it lacks, or gave wrongly
- * before, is fetched from another. Whether they agree about the chain is watched elsewhere.
+ * Several nodes as one. The first that answers is followed, and the next one when it fails. Blobs that it lacks or gave
+ * wrongly are fetched from another. `ConflictWatch` compares their branches.
  */
 export class NodeGroup implements ArchiveNode {
   readonly #nodes: readonly [ArchiveNode, ...ArchiveNode[]];
@@ -21,10 +21,10 @@ export class NodeGroup implements ArchiveNode {
   #laggards: ReadonlySet<string> = new Set();
   readonly #boundChain: () => Promise<BlockHash | null>;
   readonly #clock: Pick<Clock, 'steadyMs'>;
-  /** Nodes that were seen to be on our chain since they last failed. */
+  /** Nodes seen on the archive's chain since their last failure. */
   readonly #onOurChain = new Set<ArchiveNode>();
 
-  /** `boundChain`: genesis of the chain that the bytes here belong to; null before they belong to one. */
+  /** @param boundChain genesis of the archive's chain; null before the first byte is stored */
   constructor(
     nodes: readonly [ArchiveNode, ...ArchiveNode[]],
     boundChain: () => Promise<BlockHash | null>,
@@ -35,12 +35,12 @@ export class NodeGroup implements ArchiveNode {
     this.#clock = clock;
   }
 
-  /** What is followed: the group, or the one node that there is. */
+  /** The node to follow: the group, or its only node. */
   get followed(): ArchiveNode {
     return this.#nodes.length === 1 ? this.#nodes[0] : this;
   }
 
-  /** Every configured node, each by itself. */
+  /** Every configured node by itself. */
   get all(): readonly ArchiveNode[] {
     return this.#nodes;
   }
@@ -49,14 +49,14 @@ export class NodeGroup implements ArchiveNode {
     return this.#inOrder()[0].name;
   }
 
-  /** Names of those who stand still while others go on: they are asked after these. */
+  /** Names of stalled nodes, which are asked last. */
   askLast(names: ReadonlySet<string>): void {
     this.#laggards = names;
   }
 
-  /** Of a node on the chain that the bytes here belong to, if any is; else of the first one that answers. */
+  /** Genesis of a node on the archive's chain if any answers, or else of the first one that answers. */
   async genesisHash(signal: AbortSignal): Promise<BlockHash> {
-    // Whoever asks has a reason: what was known of the nodes before counts no more.
+    // The caller has reason to doubt, so earlier knowledge about the nodes is dropped.
     this.#onOurChain.clear();
     return await this.#first(signal, async (node) => (await this.#boundChain()) ?? (await node.genesisHash(signal)));
   }
@@ -72,7 +72,7 @@ export class NodeGroup implements ArchiveNode {
   async fetchBlobs(wanted: readonly ListedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {
     const [attempts = 0] = wanted.map((one) => one.attempts ?? 0);
     const order = this.#inOrder();
-    // What came wrong from one node is asked of the next one the next time.
+    // After a wrong answer the next attempt asks the next node.
     const rotated = order.map((_, index) => order[(index + attempts) % order.length] ?? order[0]);
     const outcomes: (FetchOutcome | undefined)[] = wanted.map(() => undefined);
     let thrown: unknown = null;
@@ -108,12 +108,12 @@ export class NodeGroup implements ArchiveNode {
     return this.#first(signal, (node) => node.blockHashesFrom(first, count, signal));
   }
 
-  /** Any node will do: a hash says what it names. */
+  /** Any node will do: the hash identifies the header. */
   header(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader> {
     return this.#any(signal, (node) => node.header(hash, signal));
   }
 
-  /** What one has damaged, or takes for another block, is asked of the next: the hash says which of them is right. */
+  /** A damaged or wrong block is requested from the next node: the hash identifies the right one. */
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array> {
     return this.#any(signal, async (node) => {
       const bytes = await node.rawBlock(hash, signal);
@@ -142,7 +142,7 @@ export class NodeGroup implements ArchiveNode {
     await Promise.all(this.#nodes.map((node) => node.close()));
   }
 
-  /** The first node that answers, whatever it answers: a refusal of one call is an answer. */
+  /** Asks the first node that answers. A refused call is an answer. */
   async #first<T>(signal: AbortSignal, ask: (node: ArchiveNode) => Promise<T>): Promise<T> {
     return await this.#until(signal, ask, isAway);
   }
@@ -171,7 +171,7 @@ export class NodeGroup implements ArchiveNode {
     throw first;
   }
 
-  /** A node on another chain is never followed, however it came to stand at this address. */
+  /** A node on another chain is never followed, whatever its address. */
   async #assertOurChain(node: ArchiveNode, signal: AbortSignal): Promise<void> {
     if (this.#onOurChain.has(node)) return;
     const bound = await this.#boundChain();
@@ -186,7 +186,7 @@ export class NodeGroup implements ArchiveNode {
     this.#failedUntilMs.set(node, this.#clock.steadyMs() + PASSED_OVER_MS);
   }
 
-  /** In the order of the configuration, but those that stand still later, and those that failed lately last. */
+  /** Nodes in the order of the configuration, stalled ones later, recently failed ones last. */
   #inOrder(): readonly [ArchiveNode, ...ArchiveNode[]] {
     const [head, ...rest] = this.#nodes;
     const nowMs = this.#clock.steadyMs();
@@ -197,7 +197,7 @@ export class NodeGroup implements ArchiveNode {
   }
 }
 
-/** What is said of one node among several that is on another chain: it is passed over. */
+/** Error for one of several nodes that is on another chain. It is skipped. */
 export function otherChain(name: string, genesis: BlockHash, bound: BlockHash): ArchiveError {
   return new ArchiveError(
     'archive/other-chain',
@@ -210,13 +210,13 @@ export function otherChain(name: string, genesis: BlockHash, bound: BlockHash): 
   );
 }
 
-/** It cannot be asked now: neither what it knows nor what it lacks is told by that. */
+/** Reports whether the node did not answer, which proves neither presence nor absence. */
 function isAway(error: unknown): boolean {
   if (error instanceof ChainError) return false;
   return !(error instanceof HoldfastError) || error.code !== 'node/rpc-error';
 }
 
-/** Bytes over everything, a failure over absence: absent is only what all have answered to be. */
+/** Bytes outweigh a failure, which outweighs absence: a blob is absent only by every node's answer. */
 function weightier(before: FetchOutcome | undefined, now: FetchOutcome | undefined): FetchOutcome {
   const answer = now ?? { kind: 'absent' };
   if (before === undefined || answer.kind === 'bytes') return answer;

@@ -6,7 +6,7 @@ import type { OccurrencePage, OccurrenceStatus } from '../view/archive-view.ts';
 /** Occurrences of one page. */
 const PAGE = 16;
 
-/** One page of the occurrences of a content, in the order of the chain; what waits for a block comes last. */
+/** One page of the occurrences of a content in the order of the chain; unconfirmed ones come last. */
 export function occurrencePage(
   chain: Pick<ChainIndex, 'occurrences' | 'ofTransaction'>,
   name: ContentName,
@@ -17,7 +17,7 @@ export function occurrencePage(
   const page = found.slice(0, PAGE).map((occurrence) => describe(occurrence, finalHeight));
   const last = found[PAGE - 1];
   if (found.length > PAGE && last !== undefined) return { occurrences: page, next: placeText(last) };
-  // Listed is not on chain: the transaction can wait, or its block was taken back.
+  // A listed transaction may be unconfirmed, or its block disconnected.
   const isHere = page.some(({ txid }) => txid === listedTxid);
   if (listedTxid !== null && !isHere && chain.ofTransaction(listedTxid) === null) page.push(unconfirmed(listedTxid));
   return { occurrences: page, next: null };
@@ -39,7 +39,7 @@ function placeText({ height, transactionIndex }: ChainPlace): string {
   return `${height}-${transactionIndex}`;
 }
 
-/** What is no place begins at the beginning: the text comes from a page before. */
+/** A malformed position starts at the first page: the text comes from a client. */
 function parsePlace(text: string): ChainPlace | null {
   const match = /^(\d{1,10})-(\d{1,10})$/.exec(text);
   return match === null ? null : { height: Number(match[1]), transactionIndex: Number(match[2]) };

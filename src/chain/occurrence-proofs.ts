@@ -19,7 +19,7 @@ type Recorded = ContentName & { readonly sizeBytes: number };
 
 const NO_BYTES = new Uint8Array();
 
-/** Gives occurrence records out only when they prove what they say, and speak of a block that is final here. */
+/** Gives out occurrence records that prove their claim and belong to a final block. */
 export class OccurrenceProofs {
   readonly #catalog: Catalog;
   readonly #stores: readonly ObjectStore[];
@@ -71,7 +71,10 @@ export class OccurrenceProofs {
   }
 }
 
-/** What a store has as the record of this occurrence. @throws StorageError, and VerifyError for what is no record. */
+/**
+ * Reads the record of this occurrence from a store.
+ * @throws StorageError; VerifyError for a malformed record
+ */
 export async function recordIn(
   store: Pick<ObjectStore, 'get'>,
   occurrence: PlacedOccurrence,
@@ -84,7 +87,7 @@ export async function recordIn(
   return proves(record, occurrence, sizeBytes) ? record : 'wrong';
 }
 
-/** Everything but the bytes, which are not asked for here. */
+/** Verifies everything except the bytes, which are not fetched here. */
 function proves(record: OccurrenceRecord, occurrence: PlacedOccurrence, sizeBytes: number): boolean {
   const { versionHash, hashType, txid, vout, height, blockHash } = occurrence;
   const same =

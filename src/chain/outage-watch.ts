@@ -19,25 +19,25 @@ export interface OutageModules {
   readonly chain: ChainState;
   readonly activity: Activity;
   readonly conditions: ConditionBoard;
-  /** Who is asked for bytes. */
+  /** Names of the sources that are asked for bytes. */
   readonly sources: readonly string[];
   readonly audit: Pick<ChainAudit, 'compare'>;
   readonly clock: Clock;
 }
 
-/** So many blocks at once are a gap, half an hour of the real chain. */
+/** Blocks in one step that count as a gap: half an hour of the real chain. */
 const GAP_BLOCKS = 12;
 const IDLE_MS = 5_000;
 
 /**
- * After a gap, ours or the node's: which heights may already be lost, what can be saved, where, and until when. The fetch
- * queue takes what is nearest to its deadline first, and what is on chain before everything else. Told until nothing of it
- * is open: here, or recorded as lost.
+ * Reports a gap in the archive's or the node's service: heights that may be lost, blobs that are savable, from where,
+ * and until when. The fetch queue takes the nearest deadline first. The report stays until each blob is stored or
+ * recorded as lost.
  */
 export class OutageWatch {
   readonly #modules: OutageModules;
   #report: OutageReport | null = null;
-  /** The node has told a tip since the start. */
+  /** true after the first tip since the start. */
   #hasHeard = false;
 
   constructor(modules: OutageModules) {
@@ -45,7 +45,7 @@ export class OutageWatch {
     modules.activity.on('tip', (tip) => this.#notice(tip));
   }
 
-  /** The last one; null: there was none since the start, and none was open then. */
+  /** The latest report; null when no gap occurred since the start or was open then. */
   get report(): OutageReport | null {
     return this.#report;
   }
@@ -59,12 +59,12 @@ export class OutageWatch {
     };
     const tell = (error: unknown) => {
       if (error !== null)
-        conditions.note('chain:outage', `what an outage has cost cannot be told now: ${messageOf(error)}`);
+        conditions.note('chain:outage', `the cost of an outage is unknown for now: ${messageOf(error)}`);
     };
     await runLoop('chain:outage', step, { signal, backoff: BACKOFF.local, wake: chain.moved, tell });
   }
 
-  /** Before the walk goes on: what was missed is known from where it stands. */
+  /** Runs before the follower moves: its cursor shows which blocks were missed. */
   #notice(tip: ChainTip): void {
     const { catalog, chain } = this.#modules;
     const { tip: cursor } = catalog.chain.state;
@@ -76,12 +76,12 @@ export class OutageWatch {
       this.#keep({ ...open, to: Math.max(open.to, tip.height), missedSeconds: missed(open.sinceSeconds, tip) });
       return;
     }
-    // A walk that is on its way through a long chain has missed nothing that came meanwhile.
+    // A follower in the middle of a long chain has missed nothing.
     if (!isFirst && !chain.hasLookedForFinal) return;
     const sinceSeconds = cursor.medianTimeSeconds;
     this.#modules.conditions.note(
       'chain:outage',
-      `blocks ${cursor.height + 1} to ${tip.height} came while nobody looked: what is on them is looked at now`,
+      `blocks ${cursor.height + 1} to ${tip.height} arrived while Holdfast was not following; it examines them now`,
     );
     this.#keep(this.#begun('walk', cursor.height + 1, tip.height, sinceSeconds, missed(sinceSeconds, tip)));
   }
@@ -101,7 +101,7 @@ export class OutageWatch {
   async #look(signal: AbortSignal): Promise<void> {
     const { poller, chain, catalog } = this.#modules;
     const { tip } = poller.state;
-    // While the walk or the list are behind, what is missing is not known.
+    // While the follower or the listing is behind, it is unknown which blobs are missing.
     if (tip === null || !chain.isWalked || !poller.isListCurrent()) return;
     const windowStart = tip.medianTimeSeconds - RETENTION_SECONDS;
     const open = this.#openReport;
@@ -123,7 +123,7 @@ export class OutageWatch {
     this.#tell(isOpen ? found : await this.#ended(found, signal));
   }
 
-  /** A node was asked, answered that it has not got it, and does not list it either. */
+  /** Reports whether a node answered that it lacks the blob, and does not list it either. */
   #isLacking({ lastErrorCode, versionHash }: UnsavedBlob): boolean {
     return lastErrorCode === 'archive/absent-at-node' && !this.#modules.poller.isListed(versionHash);
   }
@@ -151,7 +151,7 @@ export class OutageWatch {
       conditions.set('chain:outage', {
         code: report.kind === 'walk' ? 'chain/outage' : 'chain/node-lacks-bytes',
         message: describeOutage(report),
-        hint: 'Nothing has to be done for what is savable. What no node has may be had from another node in HOLDFAST_NODE_URL, or by `holdfast backfill --source`.',
+        hint: 'Savable blobs need no action. For blobs that no node has, add a node to HOLDFAST_NODE_URL, or run `holdfast backfill --source`.',
         blocksReadiness: false,
       });
       return;
@@ -178,7 +178,7 @@ export class OutageWatch {
   }
 }
 
-/** Counts change with every blob that comes; the evidence is of where, not of how far it is. */
+/** The counts change with every blob; the evidence records the places only. */
 function isSame(one: OutageReport, other: OutageReport): boolean {
   const facts = ({ from, to, endedAt, mayBeLost, savable, lacking }: OutageReport) =>
     [from, to, endedAt, mayBeLost === null, savable === null, lacking === null].join();
@@ -189,7 +189,7 @@ function missed(sinceSeconds: number, tip: ChainTip): number {
   return Math.max(0, tip.medianTimeSeconds - sinceSeconds);
 }
 
-/** Of rows by their nearest deadline; null: there are none. */
+/** Range of rows by their nearest deadline; null for no rows. */
 function stretchOf(rows: readonly UnsavedBlob[], tip: ChainTip): OutageReport['savable'] {
   const [first] = rows;
   if (first === undefined) return null;

@@ -7,15 +7,15 @@ import { makeOccurrenceRecord } from '../verify/occurrence-record.ts';
 import { checkWitnesses } from '../verify/witness-commitment.ts';
 import { ChainError } from './errors.ts';
 
-/** Stands in a record for the size of content that is not known here; replaced before anybody sees it. */
+/** Placeholder for an unknown content size in a record, replaced before the record leaves the archive. */
 export const UNKNOWN_SIZE = 1;
 
-/** A block that is what its hash says, without the median time, which needs the blocks before it. */
+/** A verified block without its median time, which needs the blocks before it. */
 export type ProvenBlock = Omit<WalkedBlock, 'medianTimeSeconds'>;
 
 /**
- * Parses and proves one raw block: its header hashes to the name that was asked for, its transactions to the header's
- * Merkle root, and what is recorded of witnesses to the commitment in its coinbase. Only then is it known what is on it.
+ * Parses and verifies a raw block: the header hashes to the requested name, the transactions to the header's Merkle
+ * root, and recorded witnesses to the commitment in the coinbase.
  * @throws ChainError `chain/wrong-block`, `chain/bad-block`
  */
 export function readBlock(bytes: Uint8Array, hash: BlockHash, height: number): ProvenBlock {
@@ -35,14 +35,14 @@ export function readBlock(bytes: Uint8Array, hash: BlockHash, height: number): P
 }
 
 /**
- * Is it that block, by the same proof? For whoever can ask somebody else.
+ * Verifies that the bytes are this block, for callers that can ask another node.
  * @throws ChainError `chain/wrong-block`, `chain/bad-block`
  */
 export function assertBlock(bytes: Uint8Array, hash: BlockHash): void {
   provenBlock(bytes, hash, null);
 }
 
-/** `height`: for what is said of it, where it is known. */
+/** @param height for error messages; null when unknown */
 function provenBlock(bytes: Uint8Array, hash: BlockHash, height: number | null) {
   try {
     const block = parseBlock(bytes);

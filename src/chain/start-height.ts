@@ -3,18 +3,22 @@ import type { ChainTip } from '../node/blob-node.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 import { ChainError } from './errors.ts';
 
-/** Blocks below the tip that are looked at first: a window of six hours has about 144. */
+/** Blocks of the first step below the tip: a window of six hours has about 144. */
 const FIRST_STEP = 64;
 
-/** In a gap of ChainLocks a node keeps blobs for longer than the retention: so far back they are believed, and no farther. */
+/**
+ * Longest gap of ChainLocks in seconds, in which a node keeps blobs beyond the retention. Older list entries are not
+ * believed.
+ */
 const LONGEST_GAP_SECONDS = 7 * 86_400;
-/** A list may give a blob the median time of the block before its own. */
+/** Seconds of tolerance: a list may give a blob the median time of the previous block. */
 const LISTED_MARGIN_SECONDS = 1_800;
 
 /**
- * The lowest height that can still be saved: the first block whose median time, with the retention added, is not behind
- * the tip's; or the one of the oldest blob that the node lists, which it still gives out. `oldestListedSeconds`: its median
- * time; null: the list tells none. Median times never fall along a branch, so a search over headers finds it in some twenty questions.
+ * The lowest savable height: the first block whose median time plus the retention is not before the tip's, or the block
+ * of the oldest listed blob. Median times never fall along a branch, so a bisection over headers takes some twenty
+ * calls.
+ * @param oldestListedSeconds median time of the oldest listed blob; null when the list has none
  */
 export async function lowestSavableHeight(
   tip: ChainTip,

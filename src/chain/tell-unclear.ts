@@ -2,8 +2,8 @@ import type { WalkedBlock } from '../catalog/walked-block.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 
 /**
- * Tells of transactions of version 137 of which it is not plain what they carry; nobody has recorded one. Of several
- * outputs the one that the node takes is an occurrence like any other.
+ * Reports transactions of version 137 with unclear content, which no recording has. The output that the node takes
+ * among several is an ordinary occurrence.
  */
 export function tellUnclear({ height, unclear, occurrences }: WalkedBlock, conditions: ConditionBoard): void {
   for (const { txid, candidates, transactionIndex } of unclear) {

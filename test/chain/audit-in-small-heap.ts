@@ -5,7 +5,7 @@ import { auditChain } from '../../src/chain/audit.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 
-/** Run by its test in a process of its own, with a small heap: `<folder> <custom contents>`. */
+/** Child process of its test, with a small heap: `<folder> <custom contents>`. */
 const [folder = '', contents = '0'] = process.argv.slice(2);
 const path = join(folder, 'catalog.sqlite');
 const catalog = Catalog.open({

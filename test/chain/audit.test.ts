@@ -16,7 +16,7 @@ const NEVER = new AbortController().signal;
 const SECONDS = 150;
 const WINDOW = 21_600;
 
-/** From block 100 on, each with the blobs of these labels. */
+/** Records blocks from height 100 on, each with the blobs of these labels. */
 function walk(catalog: Catalog, blocks: readonly (readonly string[])[]): Catalog {
   const from = (catalog.chain.state.tip?.height ?? 99) + 1;
   catalog.chain.recordStart(from);
@@ -45,7 +45,7 @@ const audit = (catalog: Catalog, range = {}, nodeTip: AuditFacts['nodeTip'] = nu
   auditChain(catalog, { from: null, to: null, ...range }, { finalHeight: null, nodeTip }, NEVER);
 
 describe('the audit', () => {
-  test('takes history below the start for its own, where it was walked: it is part of what is complete', async () => {
+  test('the audit includes followed history below the start in a complete report', async () => {
     const catalog = walk(openCatalog(), [['here']]);
     store(catalog, ['here']);
     expect(await audit(catalog)).toMatchObject({ range: { from: 100, to: 100 }, isComplete: true });
@@ -64,10 +64,10 @@ describe('the audit', () => {
     });
   });
 
-  test.each([0, 1, 64, 65, 300])('counts rightly where %i contents of 400 are not stored', async (open) => {
+  test.each([0, 1, 64, 65, 300])('the audit counts %i unstored contents of 400 correctly', async (open) => {
     const labels = Array.from({ length: 400 }, (_, index) => `content ${index}`);
     const unstored = labels.slice(0, open);
-    // Each of them twice, and the first five once more above what is asked for.
+    // Each content occurs twice, and the first five once more above the requested range.
     const catalog = walk(openCatalog(), [labels, labels, labels.slice(0, 5)]);
     store(catalog, labels.slice(open));
     const half = unstored.filter((_, index) => index % 2 === 0);
@@ -80,7 +80,7 @@ describe('the audit', () => {
     expect(occurrences).toEqual({ stored: 2 * (400 - open), pending: 2 * open - lost, custom: 0, withheld: 0, lost });
   });
 
-  test('classes every occurrence, and lists what is pending with its slack, and what is lost with who answered', async () => {
+  test('the audit classifies every occurrence, and lists slack of pending and answers of lost ones', async () => {
     const catalog = walk(openCatalog(), [['stored', 'stored too'], ['spooled', 'waiting', 'gone'], ['stored']]);
     store(catalog, ['stored', 'stored too']);
     catalog.recordSpooled([spooled('spooled')]);
@@ -103,7 +103,7 @@ describe('the audit', () => {
     ]);
   });
 
-  test('what is pending within its window is not missing; past it, it is, unless it is durable here', async () => {
+  test('a pending occurrence is missing only after its window, unless it is durable here', async () => {
     const late = (labels: string[]) => {
       const empty = Array.from({ length: WINDOW / SECONDS + 1 }, () => []);
       return walk(openCatalog(), [labels, ...empty]);
@@ -116,7 +116,7 @@ describe('the audit', () => {
     expect(await audit(held)).toMatchObject({ isMissing: false, isComplete: false, occurrences: { pending: 1 } });
   });
 
-  test('a height that was not examined is never complete', async () => {
+  test('an unexamined height is never complete', async () => {
     const catalog = walk(openCatalog(), [['a'], []]);
     store(catalog, ['a']);
     expect(await audit(catalog)).toMatchObject({ isComplete: true, examinedBlocks: 2 });
@@ -132,7 +132,7 @@ describe('the audit', () => {
     });
   });
 
-  test('where the walk stands still, what the node has beyond it is not examined, and deadlines come nearer', async () => {
+  test('a stalled follower leaves the node’s further heights unexamined, and deadlines approach', async () => {
     const catalog = walk(openCatalog(), [['waiting'], ['held']]);
     store(catalog, ['held']);
     const tip = (blocks: number) => ({ height: 101 + blocks, medianTimeSeconds: (101 + blocks) * SECONDS });
@@ -143,11 +143,11 @@ describe('the audit', () => {
     expect(stuck).toMatchObject({ range: { to: 251 }, unexamined: [{ from: 102, to: 251 }], isMissing: true });
     expect(stuck.findings).toMatchObject([{ slackSeconds: WINDOW - 151 * SECONDS }]);
     expect(await audit(catalog, { to: 101 }, tip(150))).toMatchObject({ unexamined: [] });
-    // One that went back in time takes nothing back.
+    // A node that went back in time withdraws nothing.
     expect(await audit(catalog, {}, tip(-50))).toMatchObject({ range: { to: 101 }, isMissing: false });
   });
 
-  test('a range is never empty: upside down it is refused, and an end that is not named lies on the right side', async () => {
+  test('an inverted range is refused, and a default end never makes one', async () => {
     const catalog = walk(openCatalog(), [[], []]);
     await expect(audit(catalog, { from: 101, to: 100 })).rejects.toMatchObject({ code: 'archive/bad-range' });
     const beyond = { range: { from: 500, to: 500 }, unexamined: [{ from: 500, to: 500 }], isComplete: false };
@@ -156,7 +156,7 @@ describe('the audit', () => {
     expect(await audit(catalog, { to: 7 })).toMatchObject(below);
   });
 
-  test('one that is overdue is missing, however many others are listed before it', async () => {
+  test('an overdue occurrence counts as missing, however many others are listed before it', async () => {
     const spooledOnly = Array.from({ length: 10_050 }, (_, index) => `spooled ${index}`);
     const catalog = walk(openCatalog(), [spooledOnly, ['waiting']]);
     catalog.recordSpooled(spooledOnly.map((label) => spooled(label)));
@@ -167,7 +167,7 @@ describe('the audit', () => {
     expect(await audit(catalog, {}, tip(100))).toMatchObject({ findingCount: 10_051, isMissing: false });
   });
 
-  test('what is withheld or custom is that, whatever is held of it, and keeps nothing from being complete', async () => {
+  test('withheld and custom occurrences do not prevent a complete report, whatever is held of them', async () => {
     const catalog = walk(openCatalog(), [
       ['a', 'b'],
       ['b', 'c'],
@@ -178,7 +178,7 @@ describe('the audit', () => {
       [{ ...name('b'), archiver: 'x', publicReason: null, reason: 'an order', atMs: 1, purge: false }],
       false,
     );
-    // Two that hash to something else, of one content; and of another one whose own bytes are here after all.
+    // Two occurrences of one content hash to something else; another content has its own bytes here after all.
     for (const [label, keccak] of [
       ['c', 'one'],
       ['c', 'other'],
@@ -197,7 +197,7 @@ describe('the audit', () => {
     });
   });
 
-  test('counts the same by content, for all of it, and by height, for a part', async () => {
+  test('counting by content and by height gives the same result', async () => {
     const blocks = Array.from({ length: 600 }, (_, index) => [`${index}`, `${index % 7}`]);
     const catalog = walk(openCatalog(), blocks);
     const isStored = (label: string) => Number(label) % 2 === 0;
@@ -210,7 +210,7 @@ describe('the audit', () => {
     expect(all.occurrences).toMatchObject({ stored, pending: 1_200 - stored });
   });
 
-  test('tells one moment: what changes meanwhile is not half in it', async () => {
+  test('the report describes one moment despite changes during the audit', async () => {
     const catalog = walk(openCatalog(), [['a'], ['b']]);
     const telling = audit(catalog);
     store(catalog, ['a', 'b']);
@@ -220,14 +220,14 @@ describe('the audit', () => {
     expect(await audit(catalog)).toMatchObject({ range: { to: 102 }, occurrences: { stored: 1, pending: 2 } });
   });
 
-  test('holds no list of the contents that it counts apart, however many there are', { timeout: 120_000 }, async () => {
+  test('the audit holds no list of custom contents in memory', { timeout: 120_000 }, async () => {
     const script = fileURLToPath(new URL('audit-in-small-heap.ts', import.meta.url));
     const words = ['--max-old-space-size=24', script, temporaryFolder(), '60000'];
     const { stdout } = await promisify(execFile)(process.execPath, words);
     expect(JSON.parse(stdout)).toMatchObject({ custom: 60_000, pending: 0 });
   });
 
-  test('stops when it is told to', async () => {
+  test('an abort stops the audit', async () => {
     const catalog = walk(openCatalog(), [['a']]);
     await expect(
       auditChain(catalog, { from: null, to: null }, { finalHeight: null, nodeTip: null }, AbortSignal.abort()),

@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 class Blocks extends FakeBlobNode {
   tipHeight = 1_000;
   blockBytes = 100;
-  /** Heights of each question for blocks, in the order of the questions. */
+  /** Heights of each request for blocks, in order. */
   readonly questions: number[][] = [];
   refuses: (height: number) => Error | null = () => null;
 
@@ -50,7 +50,7 @@ const from = (first: number, count: number, step = 1) =>
   Array.from({ length: count }, (_, index) => first + index * step);
 
 describe('blocks ahead', () => {
-  test('come in order, upwards and downwards, each asked for once, ever more with one question', async () => {
+  test('blocks come in order, upwards and downwards, each requested once, in growing requests', async () => {
     for (const [first, last] of [
       [10, 209],
       [209, 10],
@@ -66,14 +66,14 @@ describe('blocks ahead', () => {
     }
   });
 
-  test('large ones come one by one: they are held in memory until they are read', async () => {
+  test('large blocks come one by one and stay in memory until they are read', async () => {
     const node = new Blocks();
     node.blockBytes = 200_000;
     await read(node, 1, 20);
     expect(node.questions.every(({ length }) => length === 1)).toBe(true);
   });
 
-  test('no more than four questions are under way, however slowly somebody reads', async () => {
+  test('at most four requests are in progress, however slow the consumer is', async () => {
     const node = new Blocks();
     const blocks = blocksAhead(1, 500, { height: 500, hash: hash(500) }, node, signal);
     const { value } = await blocks.next();
@@ -83,13 +83,13 @@ describe('blocks ahead', () => {
     await blocks.return(undefined);
   });
 
-  test('end where the branch does', async () => {
+  test('the blocks end where the branch ends', async () => {
     const node = new Blocks();
     node.tipHeight = 100;
     expect(await read(node, 1, 500)).toEqual(from(1, 100));
   });
 
-  test('what fails together is asked for alone, and fails there when its turn comes', async () => {
+  test('blocks of a failed request are requested alone, and a failure is thrown in its turn', async () => {
     const node = new Blocks();
     const pruned = new HoldfastError('node/rpc-error', 'Block not available (pruned data)', {
       retryable: false,

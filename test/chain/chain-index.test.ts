@@ -43,8 +43,8 @@ const name = (label: string, hashType: HashType = 'keccak256') => ({
   hashType,
 });
 
-describe('the walk', () => {
-  test('the cursor moves over what is recorded, and is there after a restart', () => {
+describe('the follower’s tables', () => {
+  test('the cursor moves past recorded blocks and survives a restart', () => {
     const folder = temporaryFolder();
     const before = walked([block(100), block(101, [occurrence('a')])], openCatalog({ folder }));
     before.chain.useFinality('chainlock');
@@ -56,20 +56,20 @@ describe('the walk', () => {
     expect(chain.occurrences(name('a'), null, 10)).toMatchObject([{ height: 101, blockHash: hashOf(101) }]);
   });
 
-  test('a block that does not follow is refused, and nothing of its group is kept', () => {
+  test('a block that does not connect is refused with its whole group', () => {
     const catalog = walked([block(100)]);
     expect(() => catalog.chain.recordBlocks([block(101), block(103)], () => false)).toThrow();
     expect(catalog.chain.state.tip?.height).toBe(100);
     expect(catalog.chain.blockAt(101)).toBeNull();
   });
 
-  test('the start is fixed by the first call', () => {
+  test('the first call fixes the start', () => {
     const catalog = walked([block(100)]);
     catalog.chain.recordStart(50);
     expect(catalog.chain.state.startHeight).toBe(100);
   });
 
-  test('what another rule called final is not final by this one', () => {
+  test('a block that another rule made final is not final by this one', () => {
     const catalog = walked([block(100), block(101)]);
     catalog.chain.useFinality('depth:1');
     catalog.chain.recordFinal(101);
@@ -78,8 +78,8 @@ describe('the walk', () => {
   });
 });
 
-describe('the queue', () => {
-  test('what is on chain goes first by its deadline, what waits for a block last', () => {
+describe('the fetch queue', () => {
+  test('blobs on chain come first by deadline, unconfirmed ones last', () => {
     const catalog = openCatalog();
     catalog.noteListed([sighting('waiting', { medianTimeSeconds: 1 }), sighting('young'), sighting('old')]);
     walked([block(100, [occurrence('old', 1)]), block(101, [occurrence('young', 1)])], catalog);
@@ -88,14 +88,14 @@ describe('the queue', () => {
     expect(catalog.findWanted(name('old').versionHash)).toMatchObject({ hashType: 'keccak256', sizeBytes: 100 });
   });
 
-  test('known from its block alone: its size is bounded until a list tells it', () => {
+  test('a blob known from its block alone has an upper bound as size until a list names it', () => {
     const catalog = walked([block(100, [occurrence('a')])]);
     expect(catalog.nextWanted(10)).toMatchObject([{ sizeIsBound: true, sizeBytes: 2_097_152 }]);
     catalog.noteListed([sighting('a')]);
     expect(catalog.nextWanted(10)).toMatchObject([{ sizeIsBound: false, sizeBytes: 100, hashType: 'keccak256' }]);
   });
 
-  test('what is held is just joined', () => {
+  test('a blob that is held needs no fetch', () => {
     const catalog = openCatalog();
     catalog.recordSpooled([spooled('a')]);
     walked([block(100, [occurrence('a')])], catalog);
@@ -104,7 +104,7 @@ describe('the queue', () => {
     expect(catalog.chain.firstHeight(name('a', 'blake2s256'))).toBeNull();
   });
 
-  test('past its deadline when it was walked: nobody fetches it until a list names it', () => {
+  test('a blob recorded past its deadline is not fetched until a list names it', () => {
     const catalog = openCatalog();
     catalog.chain.recordStart(100);
     catalog.chain.recordBlocks([block(100, [occurrence('a')])], () => true);
@@ -115,8 +115,8 @@ describe('the queue', () => {
   });
 });
 
-describe('taking blocks back', () => {
-  test('occurrences leave `mined`, content stays; what only a dead block named is wanted no more', () => {
+describe('a rollback', () => {
+  test('a rollback removes occurrences, keeps content, and dequeues blobs of dead blocks', () => {
     const catalog = openCatalog();
     catalog.noteListed([sighting('listed')]);
     walked([block(100), block(101, [occurrence('listed', 1), occurrence('unlisted', 2)])], catalog);
@@ -128,7 +128,7 @@ describe('taking blocks back', () => {
     expect(catalog.chain.heightOf(hashOf(101, 'other '))).toBe(101);
   });
 
-  test('what an earlier block has as well is due when that says again, and is overdue by it', () => {
+  test('a blob that an earlier block has as well keeps the deadline of that block', () => {
     const catalog = walked([block(100, [occurrence('a')]), block(101), block(102, [occurrence('a', 2)])]);
     const due = () => catalog.nextWanted(10).map(({ medianTimeSeconds }) => medianTimeSeconds);
     expect(due()).toEqual([block(102).medianTimeSeconds]);
@@ -137,7 +137,7 @@ describe('taking blocks back', () => {
     expect(catalog.losses.overdue(block(100).medianTimeSeconds + 21_601, 10)).toHaveLength(1);
   });
 
-  test('final ones are withdrawn, and what is below stays final', () => {
+  test('a rollback withdraws final occurrences above, and the ones below stay final', () => {
     const catalog = walked([block(100), block(101, [occurrence('a')]), block(102, [occurrence('b')])]);
     catalog.chain.useFinality('depth:1');
     catalog.chain.recordFinal(101);
@@ -149,7 +149,7 @@ describe('taking blocks back', () => {
     ]);
   });
 
-  test('below everything that was walked: the walk begins anew at the same height', () => {
+  test('a rollback below every recorded block restarts at the same height', () => {
     const catalog = walked([block(100), block(101)]);
     catalog.chain.takeBack(99);
     expect(catalog.chain.state).toMatchObject({ startHeight: 100, tip: null });
@@ -158,8 +158,8 @@ describe('taking blocks back', () => {
   });
 });
 
-describe('very many occurrences of one content', () => {
-  test('cost no more to ask about than one, and get sixteen records', async () => {
+describe('many occurrences of one content', () => {
+  test('many occurrences cost no more to read than one, and get sixteen records', async () => {
     const perBlock = 1_000;
     const blocks = Array.from({ length: 20 }, (_, at) =>
       block(
@@ -187,7 +187,7 @@ describe('very many occurrences of one content', () => {
   });
 });
 
-test('losses: recorded with who answered, counted, revoked when the bytes turn up', async () => {
+test('a loss is recorded with its answers, counted, and revoked when the bytes turn up', async () => {
   const catalog = walked([block(100, [occurrence('a'), occurrence('b', 2)])]);
   const answers = [{ source: 'node x', answered: 'absent' as const, at: '2026-01-01T00:00:00.000Z' }];
   catalog.losses.record([{ ...name('a'), upToHeight: 100, deadlineSeconds: 5, answers }]);
@@ -204,7 +204,7 @@ test('losses: recorded with who answered, counted, revoked when the bytes turn u
 describe('nodes on other branches', () => {
   const branch = (commonHeight: number, isForked = false) => ({ commonHeight, isForked });
 
-  test('who shared the blocks that are taken back is on another branch until it answers, also after a restart', () => {
+  test('a node that shared the rolled-back blocks counts as on another branch until it answers, over a restart too', () => {
     const folder = temporaryFolder();
     const catalog = walked([block(100), block(101), block(102), block(103)], openCatalog({ folder }));
     catalog.chain.nodeBranches.replace(
@@ -227,7 +227,7 @@ describe('nodes on other branches', () => {
     expect(nodeBranches.lastCommonHeight).toBe(101);
   });
 
-  test('blocks that no node was compared at may have come from any that answered last', () => {
+  test('blocks without a comparison may come from any node that answered last', () => {
     const catalog = walked([block(100), block(101), block(102)]);
     catalog.chain.nodeBranches.replace(
       new Map([
@@ -240,7 +240,7 @@ describe('nodes on other branches', () => {
     expect(catalog.chain.nodeBranches.all.get('long gone')).toEqual(branch(99));
   });
 
-  test('nothing is recorded as final above the last block that all nodes have', () => {
+  test('nothing above the last common block of all nodes is recorded as final', () => {
     const catalog = walked([block(100), block(101), block(102)]);
     catalog.chain.useFinality('chainlock');
     catalog.chain.nodeBranches.replace(new Map([['other', branch(101, true)]]));

@@ -14,7 +14,7 @@ function hashOf(branch: string, height: number): BlockHash {
   return parseBlockHash(`${branch.charCodeAt(0).toString(16)}${height.toString(16)}`.padStart(64, '0'));
 }
 
-/** Blocks of a branch up to a height; it left branch a after `fork`. */
+/** Blocks of a branch up to a height. The branch leaves branch a after `fork`. */
 class Branch {
   readonly name: string;
   height: number;
@@ -59,7 +59,7 @@ function rowAt(branch: Branch, height: number): BlockRow | null {
   return { height, hash, previousHash, timeSeconds: height, medianTimeSeconds: height };
 }
 
-/** What nodes said last, as the catalog keeps it. */
+/** Last answers of the nodes, as the catalog keeps them. */
 class Words {
   all: ReadonlyMap<string, NodeBranch>;
 
@@ -112,7 +112,7 @@ function scene(walked: Branch, nodes: readonly Branch[], nodeBranches = new Word
   return { watch, conditions, moved, state, start, heights };
 }
 
-test('what was walked since the nodes were compared is not called final: they may have parted there', async () => {
+test('blocks after the last comparison are not final, because the nodes may have parted there', async () => {
   const walked = new Branch('us', 'a', 10);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
   const kept = new Words({});
@@ -121,7 +121,7 @@ test('what was walked since the nodes were compared is not called final: they ma
   start();
   await expect.poll(() => watch.isUnknown).toBe(false);
   expect(watch.lastCommonHeight).toBe(10);
-  // Far past the fork, before anybody was asked again.
+  // The cursor is far past the fork before the nodes are asked again.
   walked.height = 40;
   expect(watch.lastCommonHeight).toBe(10);
   moved.ring();
@@ -130,13 +130,13 @@ test('what was walked since the nodes were compared is not called final: they ma
   expect(kept.forked).toEqual(new Map([['second', 20]]));
 });
 
-test('while the walk goes over to the other branch, the conflict is never forgotten', async () => {
+test('a conflict holds while the follower changes to the other branch', async () => {
   const walked = new Branch('us', 'b', 40, 20);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
   const { watch, moved, start } = scene(walked, [first, second]);
   start();
   await expect.poll(() => watch.lastCommonHeight).toBe(20);
-  // Now the first one agrees; the second has not been asked when that is known.
+  // The first node agrees now; the second one has not answered yet at that moment.
   let highest = 0;
   const { blockHashAt } = second;
   second.blockHashAt = async (height) => {
@@ -148,7 +148,7 @@ test('while the walk goes over to the other branch, the conflict is never forgot
   moved.ring();
   await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
   expect([watch.lastCommonHeight, highest]).toEqual([20, 0]);
-  // The walk rolls back to the fork, where all agree, and climbs again.
+  // The follower rolls back to the fork, where all agree, and climbs again.
   walked.height = 20;
   moved.ring();
   await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
@@ -156,7 +156,7 @@ test('while the walk goes over to the other branch, the conflict is never forgot
   expect(watch.lastCommonHeight).toBe(20);
 });
 
-test('a node that falls silent has not changed its mind', async () => {
+test('a silent node keeps its last answer', async () => {
   const walked = new Branch('us', 'a', 30);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
   const { watch, moved, start } = scene(walked, [first, second]);
@@ -177,7 +177,7 @@ test('a node that falls silent has not changed its mind', async () => {
   expect(watch.lastCommonHeight).toBe(20);
 });
 
-test('a conflict ends when the node that had fallen silent answers, and agrees', async () => {
+test('a conflict ends when the silent node answers and agrees', async () => {
   const walked = new Branch('us', 'a', 30);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
   second.isSilent = true;
@@ -194,7 +194,7 @@ test('a conflict ends when the node that had fallen silent answers, and agrees',
   expect([watch.hasConflict, conditions.has('chain:conflict')]).toEqual([false, false]);
 });
 
-test('nor has one that does not answer after a restart; one that is not configured any more has no say', async () => {
+test('a node that is silent after a restart keeps its last answer, and a removed node has none', async () => {
   const walked = new Branch('us', 'a', 30);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
   second.isSilent = true;
@@ -206,7 +206,7 @@ test('nor has one that does not answer after a restart; one that is not configur
   expect(conditions.has('chain:conflict')).toBe(true);
 });
 
-test('before our own chain is known, a node on another branch is not taken for one of another chain', async () => {
+test('a node on another branch is not reported as on another chain before the archive’s chain is known', async () => {
   const walked = new Branch('us', 'a', 30);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
   const kept = new Words({ second: 20 });
@@ -221,7 +221,7 @@ test('before our own chain is known, a node on another branch is not taken for o
   expect(watch.lastCommonHeight).toBe(20);
 });
 
-test('a node on another chain is told, and no conflict; heights are told of those who follow our branch', async () => {
+test('a node on another chain is reported and is no conflict, and lag-watch gets heights of the followed branch only', async () => {
   const walked = new Branch('us', 'a', 30);
   const [ahead, short, parted, silent] = [
     new Branch('ahead', 'a', 34),

@@ -13,7 +13,7 @@ const text = (label: string) => Buffer.from(`the bytes of ${label}`);
 const keccak = (label: string) => Buffer.from(nobleHasher.keccak256(text(label)));
 const plain = craftTransaction({ sequence: 1 });
 
-/** A chain of one block, with these transactions behind its first. */
+/** A chain with these transactions in one block, after its coinbase. */
 class CraftedNode extends FakeBlobNode {
   readonly #block: Buffer;
 
@@ -37,7 +37,7 @@ class CraftedNode extends FakeBlobNode {
     return this.#block;
   }
 
-  /** The node has bytes of this label under their keccak256. */
+  /** Gives the node bytes of this label under their keccak256. */
   publishBytes(label: string): void {
     const versionHash = parseVersionHash(keccak(label).toString('hex'));
     const blob = verifyBlob({ versionHash, hashType: 'keccak256', bytes: text(label) }, nobleHasher);
@@ -45,8 +45,8 @@ class CraftedNode extends FakeBlobNode {
   }
 }
 
-describe('blocks that no honest node has', () => {
-  test('transactions of version 137 with no output that names content, or two: told, counted, archived where the node takes one, and nothing waits for them', async () => {
+describe('crafted blocks', () => {
+  test('a transaction of version 137 with no or two content outputs is reported and counted, and delays no other one', async () => {
     const node = new CraftedNode([
       craftTransaction({ version: 137, sequence: 2, scripts: [Buffer.of(0x51)] }),
       craftTransaction({ version: 137, sequence: 3, scripts: [commitment(keccak('b')), commitment(keccak('c'))] }),
@@ -73,7 +73,7 @@ describe('blocks that no honest node has', () => {
     expect(report).toMatchObject({ unclearTransactions: 2, occurrences: { stored: 2 } });
   });
 
-  test('bytes that hash to the name by another hash than the chain says are not taken for it', async () => {
+  test('bytes that match the version hash by the wrong hash type are refused', async () => {
     const disagreeing = keccak('d');
     const node = new CraftedNode([
       craftTransaction({ version: 137, sequence: 2, scripts: [commitment(disagreeing, 1)] }),

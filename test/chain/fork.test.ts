@@ -19,7 +19,9 @@ const chain = {
   blockAt: (height: number) => (height >= LOWEST && height <= TIP ? row(height) : null),
 };
 
-/** A node whose branch parts from ours above `common`, and ends at `end`; asked for the n-th time, it may be another. */
+/**
+ * A node whose branch leaves the followed one above `common` and ends at `end`; each question may meet another branch.
+ */
 function relation(branchAt: (question: number) => { common: number; end: number }) {
   let questions = 0;
   const blockHashAt = async (height: number): Promise<BlockHash | null> => {
@@ -57,16 +59,16 @@ test.each([
     { common: 20, end: 120 },
     { kind: 'forked', lastCommonHeight: LOWEST - 1 },
   ],
-])('a node whose branch is %j stands to ours as %j', async (branch, expected) => {
+])('a node with the branch %j has the relation %j', async (branch, expected) => {
   expect(await relation(() => branch)).toEqual(expected);
 });
 
-test('a node that comes back to our branch while it is compared takes nothing of it back, whenever that is', async () => {
+test('a node that returns to the followed branch during the comparison causes no rollback, at any moment', async () => {
   for (let after = 1; after < 30; after += 1) {
     const found = await relation((question) => ({ common: question <= after ? 80 : TIP, end: 120 })).catch(
       (error: unknown) => error,
     );
-    // Before the last question it is seen; after it the node was on the other branch to the end.
+    // The return is detected before the last question; after it, the node was on the other branch to the end.
     expect([{ code: 'chain/branch-moved' }, { kind: 'forked', lastCommonHeight: 80 }]).toContainEqual(
       found instanceof Error && 'code' in found ? { code: found.code } : found,
     );

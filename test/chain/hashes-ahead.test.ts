@@ -20,7 +20,7 @@ class Counting extends FakeBlobNode {
   }
 }
 
-test('hashes come many at a time, upwards to the end and no further', async () => {
+test('hashes come in large requests, upwards to the end', async () => {
   const node = new Counting();
   const hashes = new HashesAhead(137, node, signal);
   for (let height = 10; height <= 137; height += 1) expect(await hashes.at(height)).toBe(hash(height));
@@ -30,7 +30,7 @@ test('hashes come many at a time, upwards to the end and no further', async () =
   ]);
 });
 
-test('and downwards', async () => {
+test('hashes come in large requests downwards too', async () => {
   const node = new Counting();
   const hashes = new HashesAhead(5, node, signal);
   for (let height = 72; height >= 5; height -= 1) expect(await hashes.at(height)).toBe(hash(height));
@@ -40,7 +40,7 @@ test('and downwards', async () => {
   ]);
 });
 
-test('a branch that ends earlier has none, and a question that fails is told', async () => {
+test('a shorter branch has no hash, and a failed request rejects', async () => {
   const node = new Counting();
   node.tipHeight = 12;
   const hashes = new HashesAhead(20, node, signal);

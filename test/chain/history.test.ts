@@ -25,15 +25,15 @@ function block(height: number, occurrences: WalkedOccurrence[] = []): WalkedBloc
   return { height, hash: hashOf(height), previousHash: hashOf(height - 1), ...times, occurrences, unclear: [] };
 }
 
-/** Began at height 100, and walked to 101. */
+/** A catalog that started at height 100 and reached 101. */
 function walked(catalog: Catalog = openCatalog()): Catalog {
   catalog.chain.recordStart(100);
   catalog.chain.recordBlocks([block(100), block(101)], () => false);
   return catalog;
 }
 
-describe('history below the start of the walk', () => {
-  test('is recorded without moving the start, is there after a restart, and goes on below', () => {
+describe('history below the start height', () => {
+  test('history keeps the start, survives a restart, and continues below', () => {
     const folder = temporaryFolder();
     const before = walked(openCatalog({ folder }));
     expect(before.chain.state).toMatchObject({ startHeight: 100, lowestHeight: 100 });
@@ -47,7 +47,7 @@ describe('history below the start of the walk', () => {
     expect(chain.occurrences(name('old'), null, 10)).toMatchObject([{ height: 98 }]);
   });
 
-  test('only the block that ours names is before ours', () => {
+  test('only the parent that the followed block names is accepted', () => {
     const { chain } = walked();
     const stranger = { ...block(99), hash: parseBlockHash(hex('stranger')) };
     expect(() => chain.recordHistory([stranger])).toThrow();
@@ -57,7 +57,7 @@ describe('history below the start of the walk', () => {
     expect(chain.blockAt(98)).toBeNull();
   });
 
-  test('what is on it is wanted by nobody, and says nothing of what is unsaved from the start on', () => {
+  test('blobs in history are not queued and do not count as unsaved', () => {
     const catalog = walked();
     catalog.chain.recordHistory([block(99, [occurrence('old')])]);
     expect(catalog.nextWanted(10)).toEqual([]);
@@ -68,7 +68,7 @@ describe('history below the start of the walk', () => {
     expect(catalog.answers.firstUnsavedHeight(0)).toBe(99);
   });
 
-  test('it is final when what follows is', () => {
+  test('history is final when the block above is', () => {
     const catalog = walked();
     catalog.chain.useFinality('chainlock');
     catalog.chain.recordFinal(101);
@@ -79,7 +79,7 @@ describe('history below the start of the walk', () => {
     expect(catalog.records.dueBetween(100, 101)).toBe(0);
   });
 
-  test('content that is held gets the records of its first occurrences, also where there are very many', () => {
+  test('held content gets records of its first occurrences, however many it has', () => {
     const catalog = walked();
     catalog.recordSpooled([spooled('same')]);
     const many = Array.from({ length: 40 }, (_, index) => occurrence('same', index));
@@ -91,7 +91,7 @@ describe('history below the start of the walk', () => {
     expect(due.slice(1).every(({ height }) => height === 98)).toBe(true);
   });
 
-  test('a reorganisation through all of it takes all of it back', () => {
+  test('a reorganisation through all of history removes it', () => {
     const catalog = walked();
     catalog.chain.recordHistory([block(98, [occurrence('old')]), block(99)]);
     expect(catalog.chain.takeBack(97)).toMatchObject({ blocks: 4, occurrences: 1 });

@@ -39,7 +39,7 @@ function watched() {
   return { lag, clock, conditions, followed, note };
 }
 
-test('a first node that stands still for long is asked last, and that is told; caught up, it is followed again', async () => {
+test('a first node that stalls is asked last and reported, and is followed again after it caught up', async () => {
   const { clock, conditions, followed, note } = watched();
   note(100, 103);
   clock.nowMs += TEN_MINUTES_MS - 1;
@@ -56,7 +56,7 @@ test('a first node that stands still for long is asked last, and that is told; c
   expect(conditions.all()).toEqual([]);
 });
 
-test('what hears of blocks a little later is no laggard, nor is one that catches up in time', async () => {
+test('a node that is a little late, or catches up in time, is not reported', async () => {
   const { clock, conditions, followed, note } = watched();
   for (let minute = 0; minute < 60; minute += 1) {
     note(100 + minute, minute % 8 === 7 ? 104 + minute : 102 + minute);
@@ -66,7 +66,7 @@ test('what hears of blocks a little later is no laggard, nor is one that catches
   expect(conditions.all()).toEqual([]);
 });
 
-test('one that falls silent is not forgiven by that', async () => {
+test('a stalled node that falls silent stays reported', async () => {
   const { lag, clock, conditions, followed, note } = watched();
   note(100, 103);
   clock.nowMs += TEN_MINUTES_MS;

@@ -185,7 +185,7 @@ describe('what cannot be', () => {
     const ended = await holdfastHere(['backfill', '--from-height', String(blob?.height)], { env });
     expect(ended).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`has thrown block ${thrownAway?.height} away`),
+      stderr: expect.stringContaining(`has pruned block ${thrownAway?.height}`),
     });
   });
 

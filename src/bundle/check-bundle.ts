@@ -3,6 +3,7 @@ import { blobCid } from '../core/blob/cid.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import { encodeHex } from '../core/blob/hex.ts';
 import { HASH_TYPES, parseVersionHash } from '../core/blob/ids.ts';
+import { giveBackMemory } from '../core/blob/lent-memory.ts';
 import { parseOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../verify/errors.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
@@ -85,17 +86,10 @@ class BundleCheck {
       case 'record':
         if (this.#isAwaited(part.path, part.cid)) this.#takeRecord(part.path, part.text);
         break;
-      case 'named': {
-        const { path, cid, name, bytes } = part;
-        if (!this.#isAwaited(path, cid)) break;
-        if (verifyBlob({ ...name, bytes }, this.#hasher) === null)
-          this.#tell(path, 'Its bytes are not what its CID says.');
-        else {
-          this.#count.blobs += 1;
-          this.#count.blobBytes += bytes.length;
-        }
+      case 'named':
+        if (this.#isAwaited(part.path, part.cid)) this.#takeBlob(part.path, part);
+        giveBackMemory(part.bytes);
         break;
-      }
       case 'unusable':
         this.#tell(part.path, part.why);
         break;
@@ -165,6 +159,15 @@ class BundleCheck {
       }),
     );
     if (holding === 'stored') listed.delete(blobCid({ hashType, versionHash }).toString());
+  }
+
+  #takeBlob(path: string, { name, bytes }: CarPart & { readonly kind: 'named' }): void {
+    if (verifyBlob({ ...name, bytes }, this.#hasher) === null) {
+      this.#tell(path, 'Its bytes are not what its CID says.');
+      return;
+    }
+    this.#count.blobs += 1;
+    this.#count.blobBytes += bytes.length;
   }
 
   #takeRecord(path: string, text: string): void {

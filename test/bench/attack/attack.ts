@@ -1,6 +1,7 @@
 /**
  * The assembled daemon under all attacks of a bounded load generator at once: `npm run bench -- attack`. A well-behaved client
- * measures it quiet and attacked, under 384 and 512 MiB where a memory control group can be made, and nginx beside it.
+ * measures it quiet and attacked, under 384 and 512 MiB where a memory control group can be made, and nginx beside it. Memory
+ * afterwards is compared with that of a daemon that has served well-behaved clients on all routes for a while.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,10 +18,12 @@ import type { Figure } from '../figure.ts';
 import { startAndReadLine, stopProcess } from '../process-line.ts';
 import { BehavedClient, type Observed } from './behaved-client.ts';
 import { benchCeiling } from './ceiling.ts';
+import { serveOrdinarily } from './ordinary-service.ts';
 import { refusedPlaces } from './places.ts';
 
 const MIB = 1_048_576;
 const LIMITS_MIB = [384, 512];
+const ORDINARY_SECONDS = 15;
 const QUIET_SECONDS = 10;
 const ATTACK_SECONDS = 30;
 const START_MS = 60_000;
@@ -126,6 +129,7 @@ async function measure(limit: Limit | null, daemon: ChildProcess, { large, small
   try {
     const isTaken = async () => (await client.content()).stored >= large.length + small.length;
     if (!(await within(START_MS, isTaken))) throw new Error('The daemon did not take the first blobs over.');
+    await serveOrdinarily(url, anyLarge, anySmall, ORDINARY_SECONDS);
     const quiet = await client.observe(QUIET_SECONDS);
     const before = { residentMib: residentMib(pid), sockets: socketsOf(pid) };
     const words = [new URL(url).port, String(ATTACK_SECONDS), anyLarge, anySmall];

@@ -19,8 +19,10 @@ export interface InventoryOfRange extends InventoryPart {
 }
 
 const MAX_PARTS = 256;
-/** Up to so many occurrences are listed one by one: some kilobytes at worst. */
-const MAX_LISTED = 4_096;
+/** Up to so many occurrences are listed one by one: 16 KiB at worst, and a few bytes where nearly all are held. */
+const MAX_LISTED = 8_192;
+/** Smaller parts than of so many occurrences on average would make an answer larger than what they save. */
+const OCCURRENCES_A_PART = MAX_LISTED / 4;
 
 /**
  * Reads the occurrences of a range in steps of some milliseconds, between which everything else goes on, and holds one
@@ -32,12 +34,13 @@ export async function inventoryOf(
   hasher: BlobHasher,
   signal: AbortSignal,
 ): Promise<InventoryOfRange> {
-  const isListed = snapshot.occurrences(from, to) <= MAX_LISTED;
+  const total = snapshot.occurrences(from, to);
+  const isListed = total <= MAX_LISTED;
   const runs = new HoldingRuns();
   const whole = new InventoryTree(hasher);
   const sum = zeroCounts();
   const parts: InventoryPart[] = [];
-  const partHeights = isListed ? 2 ** 32 : heightsOfPart(from, to);
+  const partHeights = isListed ? 2 ** 32 : heightsOfPart(from, to, total);
   let part: OpenPart | null = null;
   const endPart = () => {
     if (part === null) return;
@@ -84,9 +87,10 @@ function zeroCounts(): { -readonly [holding in keyof HoldingCounts]: number } {
   return { missing: 0, stored: 0, lost: 0, withheld: 0, custom: 0 };
 }
 
-/** The smallest power of two of which at most 256 aligned stretches make up the range. */
-function heightsOfPart(from: number, to: number): number {
+/** The smallest power of two of which so few aligned stretches make up the range: 256, or fewer where it has few occurrences. */
+function heightsOfPart(from: number, to: number, occurrences: number): number {
+  const most = Math.min(MAX_PARTS, Math.ceil(occurrences / OCCURRENCES_A_PART));
   let heights = 1;
-  while (Math.floor(to / heights) - Math.floor(from / heights) + 1 > MAX_PARTS) heights *= 2;
+  while (Math.floor(to / heights) - Math.floor(from / heights) + 1 > most) heights *= 2;
   return heights;
 }

@@ -96,6 +96,15 @@ test('100 differences among 60,000 occurrences cost at most 200 requests and 1 M
   expect(theirs.bytes).toBeLessThanOrEqual(1_048_576);
 });
 
+test('what is a little more than is listed at once comes in a few parts, not in hundreds', async () => {
+  const heights = Array.from({ length: 512 }, (_, index) => index);
+  const theirs = new FakeArchive(heights, 17, () => 'stored');
+  const ours = new FakeArchive(heights, 17, (height, index) => (height === 300 && index === 3 ? 'missing' : 'stored'));
+  expect(await differences(ours, theirs, 511)).toHaveLength(1);
+  expect(theirs.requests).toBe(2);
+  expect(theirs.bytes).toBeLessThanOrEqual(2_048);
+});
+
 test.each([
   ['leaves occurrences out', (heights: number[]) => heights.slice(1)],
   ['makes occurrences up', (heights: number[]) => [...heights, 30_000]],

@@ -1,11 +1,11 @@
-/** Levels of arrays and objects inside each other. The deepest answer of a node has ten. */
+/** Most levels of nested arrays and objects. The deepest answer of a node has ten. */
 export const MAX_JSON_DEPTH = 64;
-/** Values and names of members. The longest list that a node has, with 4,608 blobs, takes 60,000 of them. */
+/** Most values and member names. The longest list of a node, with 4,608 blobs, has 60,000 of them. */
 export const MAX_JSON_TOKENS = 500_000;
 
-/** How much there is in a JSON text, told without parsing it. */
+/** Size of a JSON text, measured without parsing it. */
 export interface JsonSize {
-  /** Values and names of members, and at most as many more as there are arrays and objects. */
+  /** Number of values and member names, and at most one more for each array and object. */
   readonly tokens: number;
   readonly objects: number;
   readonly depth: number;
@@ -21,9 +21,9 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * Parses JSON from outside. Its cost grows with nesting and with the number of values far more than with bytes: 15 MB of
- * `[` take the platform's parser seconds. A text that is too deep or has too many tokens is refused before it is parsed.
- * @throws SyntaxError; RangeError when it is too deep or has too many tokens
+ * Parses untrusted JSON. The cost grows with nesting and the number of values far more than with bytes: 15 MB of `[`
+ * take the platform's parser seconds. A text beyond the limits is refused before it is parsed.
+ * @throws SyntaxError; RangeError for too many levels or tokens
  */
 export function parseBoundedJson(text: string): unknown {
   const { depth, tokens } = jsonSize(text, MAX_JSON_TOKENS);
@@ -32,16 +32,16 @@ export function parseBoundedJson(text: string): unknown {
 }
 
 /**
- * Looks at the text once and makes nothing: parsing `1,1,1,…` takes a hundred times as long and forty times the memory of
- * its text. What is no JSON has a size as well; whoever parses it finds that out. The bytes of UTF-8 do as text of one
- * character a byte: no mark that counts here is a part of another character. Behind `mostTokens` it looks no further.
+ * Scans a text once without allocating. Parsing `1,1,1,…` takes a hundred times as long and forty times the memory of
+ * its text. Invalid JSON has a size too; the parser refuses it later. A text of UTF-8 bytes works as well, because no
+ * multi-byte character contains a counted mark. The scan stops after `maxTokens`.
  */
-export function jsonSize(text: string, mostTokens = Number.POSITIVE_INFINITY): JsonSize {
+export function jsonSize(text: string, maxTokens = Number.POSITIVE_INFINITY): JsonSize {
   let tokens = 1;
   let objects = 0;
   let depth = 0;
   let deepest = 0;
-  for (let at = 0; at < text.length && tokens <= mostTokens; at += 1) {
+  for (let at = 0; at < text.length && tokens <= maxTokens; at += 1) {
     const mark = text.charCodeAt(at);
     switch (mark) {
       case QUOTE:
@@ -71,7 +71,7 @@ export function tooComplex(): RangeError {
   return new RangeError(`JSON has at most ${MAX_JSON_DEPTH} levels and ${MAX_JSON_TOKENS} tokens here.`);
 }
 
-/** Where the string that begins at `start` has its last quote; the end of the text where it has none. */
+/** Index of the last quote of the string that begins at `start`, or the length of the text. */
 export function endOfString(text: string, start: number): number {
   for (let at = start; ; ) {
     at = text.indexOf('"', at + 1);

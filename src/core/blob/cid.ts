@@ -8,14 +8,14 @@ const RAW = 0x55;
 const MULTIHASH_CODES: Readonly<Record<HashType, number>> = { keccak256: 0x1b, blake2s256: 0xb260 };
 
 /**
- * The CID under which any IPFS node knows and verifies this blob: one raw block whose multihash is the version hash.
- * Nothing needs to be looked up, and nothing but the chain says it.
+ * The CID under which any IPFS node knows and verifies this blob: one raw block whose multihash is the version hash. It
+ * follows from the version hash alone.
  */
 export function blobCid(name: ContentName): CID {
   return CID.createV1(RAW, createDigest(MULTIHASH_CODES[name.hashType], decodeHex(name.versionHash)));
 }
 
-/** The blob that a CID names; null when it names something else (another codec or hash). */
+/** The blob that a CID names; null for another codec or hash. */
 export function contentOfCid(cid: CID): ContentName | null {
   if (cid.version !== 1 || cid.code !== RAW || cid.multihash.digest.length !== 32) return null;
   const hashType = hashTypeOf(cid.multihash.code);

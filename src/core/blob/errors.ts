@@ -1,15 +1,15 @@
-/** What an error of ours carries besides its message. */
+/** Members of a HoldfastError besides its message. */
 export interface ErrorFacts {
-  /** Structured, safe to log: never a secret, never blob bytes. */
+  /** Structured values, safe to log: no secrets, no blob bytes. */
   readonly details?: Readonly<Record<string, unknown>>;
-  /** Can the same call succeed later without anyone changing anything? */
+  /** true when the same call can succeed later without any change. */
   readonly retryable: boolean;
-  /** What the operator can do about it, one sentence. */
+  /** One sentence that tells the operator what to do. */
   readonly hint: string;
   readonly cause?: unknown;
 }
 
-/** The base of every error that Holdfast throws. Each room narrows `Code` to its own union. */
+/** Base class of every error that Holdfast throws. Each room narrows `Code` to its own union. */
 export class HoldfastError<Code extends string = string> extends Error {
   readonly code: Code;
   readonly details: Readonly<Record<string, unknown>>;
@@ -26,17 +26,17 @@ export class HoldfastError<Code extends string = string> extends Error {
   }
 }
 
-/** The sentence of any thrown value. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The same without the full stop at its end, for the middle of another sentence. */
+/** The message without its final full stop, to embed in another sentence. */
 export function clauseOf(error: unknown): string {
   return messageOf(error).replace(/\.$/, '');
 }
 
-/** The code of any thrown value: ours, Node's (`ENOSPC`), or null. */
+/** The code of any thrown value: Holdfast's, Node's (`ENOSPC`), or null. */
 export function codeOf(error: unknown): string | null {
   if (typeof error !== 'object' || error === null || !('code' in error)) return null;
   return typeof error.code === 'string' ? error.code : null;
@@ -44,5 +44,5 @@ export function codeOf(error: unknown): string | null {
 
 export type MalformedCode = 'malformed/hex' | 'malformed/version-hash' | 'malformed/txid' | 'malformed/block-hash';
 
-/** A value from outside that does not have the form it must have. */
+/** A malformed value from outside. */
 export class MalformedError extends HoldfastError<MalformedCode> {}

@@ -12,7 +12,7 @@ interface HexModule {
   encode(length: number): void;
 }
 
-// Declared here because neither the ES nor the Node declarations have it, and the DOM's are not loaded.
+// Neither the ES nor the Node declarations have WebAssembly, and the DOM's are not loaded.
 declare const WebAssembly:
   | {
       validate(bytes: Uint8Array): boolean;
@@ -21,21 +21,24 @@ declare const WebAssembly:
     }
   | undefined;
 
-/** Hex characters that one turn takes: small enough that text and bytes stay in the processor's nearest caches. */
+/** Hex characters per call: text and bytes then stay in the processor's nearest caches. */
 const WINDOW_CHARS = 32_768;
 const PAGE_BYTES = 65_536;
 const DECODE_STEP_CHARS = 32;
 const ENCODE_STEP_BYTES = 16;
 
-/** Hex by SIMD. Each function handles as many whole steps as fit and says how many characters or bytes that were. */
+/** Hex by SIMD. Each function handles whole steps only and returns the number of characters or bytes it handled. */
 export interface HexSimd {
-  /** Decodes from the start of `text` into `target`; -1 when something in there is no hex digit. */
+  /** Decodes from the start of `text` into `target`. Returns -1 for a character that is no hex digit. */
   decodeInto(text: string | Uint8Array, target: Uint8Array): number;
   /** Encodes from the start of `bytes` into `target`, as lower-case ASCII. */
   encodeInto(bytes: Uint8Array, target: Uint8Array): number;
 }
 
-/** null where WebAssembly or its SIMD is missing, or a content security policy forbids it: the table serves then. */
+/**
+ * Returns null without WebAssembly or its SIMD, or under a content security policy that forbids it. The table then
+ * serves.
+ */
 export function loadHexSimd(): HexSimd | null {
   if (typeof WebAssembly === 'undefined') return null;
   try {

@@ -1,4 +1,4 @@
-/** Hex by table, for short texts, for tails, and where SIMD is missing. */
+/** Hex by table, for short texts, for tails, and without SIMD. */
 
 const NOT_HEX = 0xff;
 const DIGITS = '0123456789abcdef';
@@ -11,13 +11,13 @@ for (let value = 0; value < 16; value += 1) {
 /** Two lower-case characters for each byte. */
 const PAIRS: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** 0 to 15, or 255 for anything else. */
+/** Value 0 to 15 of a hex digit; 255 for any other character. */
 function valueAt(text: string | Uint8Array, index: number): number {
   const char = typeof text === 'string' ? text.charCodeAt(index) : text[index];
   return char === undefined ? NOT_HEX : (VALUES[char] ?? NOT_HEX);
 }
 
-/** Decodes from character `from` (even) on; false when something is no hex digit. */
+/** Decodes from the even index `from` on. Returns false for a character that is no hex digit. */
 export function decodeByTable(text: string | Uint8Array, target: Uint8Array, from: number): boolean {
   let seen = 0;
   for (let at = from; at < text.length; at += 2) {
@@ -44,7 +44,7 @@ export function shortText(bytes: Uint8Array): string {
   return text;
 }
 
-/** Where the first character that is no hex digit stands; -1 when there is none. */
+/** Index of the first character that is no hex digit; -1 when there is none. */
 export function firstNonHex(text: string | Uint8Array): number {
   for (let at = 0; at < text.length; at += 1) {
     if (valueAt(text, at) === NOT_HEX) return at;

@@ -2,7 +2,9 @@ import { MalformedError } from './errors.ts';
 import { type HexSimd, loadHexSimd } from './hex-simd.ts';
 import { decodeByTable, encodeByTable, firstNonHex, shortText } from './hex-table.ts';
 
-/** From this many characters on, SIMD repays the copies into its memory (measured: they meet below 100). */
+/**
+ * Shortest text in characters for which SIMD repays the copies into its memory (measured: they break even below 100).
+ */
 const SIMD_FROM_CHARS = 96;
 
 let simd: HexSimd | null | undefined;
@@ -14,8 +16,8 @@ function fast(chars: number): HexSimd | null {
 }
 
 /**
- * Bytes of hex text of either case, without prefix. Text may come as ASCII bytes.
- * @throws MalformedError `malformed/hex` on odd length or on anything but hex digits.
+ * Decodes hex of either case without a prefix. The text may be ASCII bytes.
+ * @throws MalformedError `malformed/hex` for an odd length or a character that is no hex digit
  */
 export function decodeHex(text: string | Uint8Array): Uint8Array {
   refuseOdd(text);
@@ -25,8 +27,8 @@ export function decodeHex(text: string | Uint8Array): Uint8Array {
 }
 
 /**
- * The same, into memory of the caller's. `target` is overwritten also where it throws.
- * @throws MalformedError `malformed/hex`; RangeError when `target` is not exactly half as long as `text`.
+ * Decodes hex into the caller's memory. `target` may be overwritten even when the call throws.
+ * @throws MalformedError `malformed/hex`; RangeError when `target` is not exactly half as long as `text`
  */
 export function decodeHexInto(text: string | Uint8Array, target: Uint8Array): void {
   refuseOdd(text);
@@ -37,7 +39,7 @@ export function decodeHexInto(text: string | Uint8Array, target: Uint8Array): vo
   if (done < 0 || !decodeByTable(text, target, done)) throw notHex(text);
 }
 
-/** Lower-case hex. */
+/** Encodes bytes as lower-case hex. */
 export function encodeHex(bytes: Uint8Array): string {
   if (fast(bytes.length * 2) === null) return shortText(bytes);
   const ascii = new Uint8Array(bytes.length * 2);
@@ -46,8 +48,8 @@ export function encodeHex(bytes: Uint8Array): string {
 }
 
 /**
- * Lower-case hex as ASCII, into memory of the caller's.
- * @throws RangeError when `target` is not exactly twice as long as `bytes`.
+ * Encodes bytes as lower-case ASCII hex into the caller's memory.
+ * @throws RangeError when `target` is not exactly twice as long as `bytes`
  */
 export function encodeHexInto(bytes: Uint8Array, target: Uint8Array): void {
   if (target.length !== bytes.length * 2) {

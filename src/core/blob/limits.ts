@@ -1,10 +1,13 @@
-/** Limits of the chain, measured on release 5.1.1 of a public node (the specification leaves them open). */
+/** Limits of the chain, measured on release 5.1.1 of a public node; the specification leaves them open. */
 
 /** The smallest blob that a node accepts. */
 export const MIN_BLOB_BYTES = 1;
-/** The largest blob that a node accepts: 2 MiB. A create call with one byte more answers a txid and is then dropped. */
+/**
+ * The largest blob that a node accepts: 2 MiB. The node answers a create call with one byte more by a txid, and then
+ * drops the blob.
+ */
 export const MAX_BLOB_BYTES = 2_097_152;
-/** Blobs a block can carry. */
+/** Most blobs in a block. */
 export const MAX_BLOBS_PER_BLOCK = 32;
-/** A blob stays in the node's cache until the chain's median time has passed its own by this much. */
+/** Seconds for which a node keeps a blob: until the chain's median time has passed the blob's own by this much. */
 export const RETENTION_SECONDS = 21_600;

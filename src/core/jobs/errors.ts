@@ -8,5 +8,5 @@ export type JobErrorCode =
   | 'jobs/stopping'
   | 'jobs/bad-event';
 
-/** Why a job was not begun, or not found. What a job itself fails at is an error of the room that does the work. */
+/** A job that was not started or not found. A failing job throws the error of the room that does its work. */
 export class JobError extends HoldfastError<JobErrorCode> {}

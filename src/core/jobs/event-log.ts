@@ -1,15 +1,15 @@
 import { JobError } from './errors.ts';
 import type { JobEvent } from './job-kind.ts';
 
-/** Whoever comes late, or reads slowly, still sees this much of what went before. */
-const MOST_LINES = 1_000;
-const MOST_CHARS = 1_048_576;
+/** Lines of history that a late or slow watcher still sees. */
+const MAX_LINES = 1_000;
+const MAX_CHARS = 1_048_576;
 
-/** The events of one job as lines of JSON: the newest are kept, within a bound, for as many watchers as there are. */
+/** Events of one job as lines of JSON. The log keeps the newest lines, within a limit, for any number of watchers. */
 export class EventLog {
   readonly #lines: string[] = [];
   #chars = 0;
-  /** The number of the oldest line that is kept, counted from the first that ever was. */
+  /** Number of the oldest kept line, counted from the job's first line. */
   #first = 0;
   #closed = false;
   #changed = Promise.withResolvers<void>();
@@ -18,20 +18,20 @@ export class EventLog {
     const line = lineOf(event);
     this.#lines.push(line);
     this.#chars += line.length;
-    while (this.#lines.length > MOST_LINES || (this.#chars > MOST_CHARS && this.#lines.length > 1)) {
+    while (this.#lines.length > MAX_LINES || (this.#chars > MAX_CHARS && this.#lines.length > 1)) {
       this.#chars -= this.#lines.shift()?.length ?? 0;
       this.#first += 1;
     }
     this.#wake();
   }
 
-  /** Nothing more will come. */
+  /** Marks the log as complete. */
   close(): void {
     this.#closed = true;
     this.#wake();
   }
 
-  /** Ended, and a newer one matters more. */
+  /** Drops the lines of an ended job in favour of a newer one. */
   forget(): void {
     this.#first += this.#lines.length;
     this.#lines.length = 0;
@@ -39,8 +39,8 @@ export class EventLog {
   }
 
   /**
-   * Every line that is kept, then each as it comes, until the log is closed or the signal aborts. When nothing comes for
-   * `aliveMs`, a line that says only that: neither end takes a quiet connection for a dead one.
+   * Iterates over every kept line and then each new one, until the log is closed or the signal aborts. After `aliveMs`
+   * milliseconds of silence it yields a keep-alive line, so that neither end takes the connection for dead.
    */
   async *follow(signal: AbortSignal, aliveMs: number): AsyncGenerator<string, void> {
     let next = 0;

@@ -1,33 +1,41 @@
 import type { z } from 'zod';
 import { JobError } from './errors.ts';
 
-/** Something that happened in a job; plain JSON. `event` says what, the rest is the kind's own. */
+/** An event of a job, as plain JSON. `event` names it; the other members belong to the kind of job. */
 export type JobEvent = Readonly<Record<string, unknown>> & { readonly event: string };
 
 export interface JobContext {
-  /** Fires when the job is cancelled or the process stops: the job then throws its reason, with nothing left under way. */
+  /**
+   * Aborts when the job is cancelled or the process stops. The job then throws the reason, after all its work has
+   * ended.
+   */
   readonly signal: AbortSignal;
-  /** Tells whoever watches. Never blocks: who watches too slowly misses events, and is told how many. */
+  /** Sends an event to every watcher. Never blocks: a slow watcher misses events and learns how many. */
   report(event: JobEvent): void;
 }
 
-/** As the exit code of the command: 0 done, 1 something could not be asked, 3 something is missing, and listed. */
+/**
+ * Result of a job. `exitCode` is the command's: 0 done, 1 some source could not be asked, 3 listed items are missing.
+ */
 export type JobOutcome = Readonly<Record<string, unknown>> & { readonly exitCode: 0 | 1 | 3 };
 
 /**
- * A long operation on an archive, the same whether a command runs it alone (the lock of the folder taken) or the daemon
- * does (asked over its admin routes). Written as a plain object; `run` is a method, so that kinds with different
- * parameters go into one list.
+ * A long operation on an archive. A command runs it alone, with the lock of the folder, or the daemon runs it on behalf
+ * of the admin routes. A kind is a plain object; `run` is a method, so that kinds with different parameters fit into
+ * one list.
  */
 export interface JobKind<Parameters = unknown> {
-  /** A word, as it stands in `POST /admin/jobs/{kind}`. */
+  /** Name of the kind in `POST /admin/jobs/{kind}`. */
   readonly kind: string;
-  /** Decodes what was asked for; a strict object, so that a misspelt field is refused and not ignored. */
+  /** Decodes the parameters strictly: a misspelt field is refused, not ignored. */
   readonly parameters: z.ZodType<Parameters>;
   run(parameters: Parameters, context: JobContext): Promise<JobOutcome>;
 }
 
-/** The work of a kind with parameters that fit it, not begun. Throws `JobError` `jobs/bad-parameters` with the `field`. */
+/**
+ * Validates parameters and returns the work of a kind, not started.
+ * @throws JobError `jobs/bad-parameters` with the `field`
+ */
 export function prepareJob(kind: JobKind, given: unknown): (context: JobContext) => Promise<JobOutcome> {
   const read = kind.parameters.safeParse(given);
   if (read.success) return (context) => kind.run(read.data, context);

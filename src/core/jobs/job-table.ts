@@ -17,10 +17,10 @@ export interface JobStatus {
   readonly id: string;
   readonly kind: string;
   readonly state: JobState;
-  /** ISO 8601. */
+  /** Time in ISO 8601. */
   readonly startedAt: string;
   readonly endedAt: string | null;
-  /** Of a job that is done, in full for the newest of its kind; of older ones the exit code alone. */
+  /** Outcome of an ended job: complete for the newest of its kind, the exit code alone for older ones. */
   readonly outcome: JobOutcome | null;
   readonly failure: JobFailure | null;
 }
@@ -32,14 +32,14 @@ interface Job {
   readonly ended: Promise<void>;
 }
 
-/** Jobs that ended and are still told about. */
-const MOST_ENDED = 64;
-/** Well within the time after which a connection on which nothing moves is taken for dead. */
+/** Most ended jobs that are remembered. */
+const MAX_ENDED = 64;
+/** Milliseconds between keep-alive lines, well below the time after which a silent connection counts as dead. */
 const ALIVE_MS = 15_000;
 
 /**
- * The long operations of a daemon: one of a kind at a time, kept in memory with what they told. They end with the
- * process; each kind is written so that a second run does not repeat what the first has done.
+ * The long operations of a daemon, one of each kind at a time, kept in memory with their events. Jobs end with the
+ * process; a second run of a kind does not repeat what the first has done.
  */
 export class JobTable {
   readonly #kinds: ReadonlyMap<string, JobKind>;
@@ -59,8 +59,9 @@ export class JobTable {
   }
 
   /**
-   * Begins one and gives its id. Throws `JobError`: `jobs/unknown-kind`, `jobs/bad-parameters` (with the `field`),
-   * `jobs/busy` (with the `job` of that kind that runs), `jobs/stopping`.
+   * Starts a job and returns its id.
+   * @throws JobError `jobs/unknown-kind`, `jobs/bad-parameters` (with the `field`), `jobs/busy` (with the running `job`
+   * of that kind), `jobs/stopping`
    */
   start(name: string, given: unknown): string {
     const kind = this.#kinds.get(name);
@@ -98,19 +99,19 @@ export class JobTable {
     return id;
   }
 
-  /** The newest last. */
+  /** Lists the jobs, the newest last. */
   list(): JobStatus[] {
     return [...this.#jobs.values()].map(({ status }) => status);
   }
 
-  /** Throws `JobError` `jobs/unknown-job`. */
+  /** @throws JobError `jobs/unknown-job` */
   find(id: string): JobStatus {
     return this.#job(id).status;
   }
 
   /**
-   * What it told and tells, a line of JSON each, with the outcome at the end: `{"event":"ended", …status}`. Throws
-   * `JobError` `jobs/unknown-job` at once, not when it is read.
+   * Events of a job, past and future, one line of JSON each, with the outcome last: `{"event":"ended", …status}`.
+   * @throws JobError `jobs/unknown-job` at the call, not at the first read
    */
   follow(id: string, signal: AbortSignal): AsyncIterable<string> {
     const job = this.#job(id);
@@ -120,19 +121,22 @@ export class JobTable {
     })();
   }
 
-  /** Asks it to end; `follow` says when it has. One that has ended stays as it is. Throws `JobError` `jobs/unknown-job`. */
+  /**
+   * Cancels a job; `follow` reports its end. An ended job stays as it is.
+   * @throws JobError `jobs/unknown-job`
+   */
   cancel(id: string): JobStatus {
     const job = this.#job(id);
     job.cancelling.abort(cancelled('It was cancelled.'));
     return job.status;
   }
 
-  /** Begins no more, with a sentence why; null: begins them again. What runs goes on. */
+  /** Refuses new jobs with a reason; null accepts them again. Running jobs continue. */
   refuse(why: string | null): void {
     this.#refusal = why;
   }
 
-  /** Cancels what runs, and waits for its end. Nothing is begun any more. */
+  /** Cancels the running jobs and waits for their end. Starts no job afterwards. */
   async stop(): Promise<void> {
     this.refuse('The daemon stops.');
     for (const { cancelling } of this.#running()) cancelling.abort(cancelled('The daemon stopped.'));
@@ -160,7 +164,7 @@ export class JobTable {
     this.#log.info({ job: id, kind, state, exitCode: outcome?.exitCode ?? null }, 'a job ended');
   }
 
-  /** Reports are long: the newest of a kind is kept, and of others what came of them. */
+  /** Reports are long: the newest one of each kind is kept, and the exit code of older ones. */
   #makeRoom(kind: string): void {
     const ended = [...this.#jobs.values()].filter(({ status }) => status.state !== 'running');
     for (const job of ended.filter(({ status }) => status.kind === kind)) {
@@ -168,7 +172,7 @@ export class JobTable {
       job.status = { ...job.status, outcome: outcome === null ? null : { exitCode: outcome.exitCode } };
       job.events.forget();
     }
-    for (const { status } of ended.slice(0, -MOST_ENDED)) this.#jobs.delete(status.id);
+    for (const { status } of ended.slice(0, -MAX_ENDED)) this.#jobs.delete(status.id);
   }
 
   #now(): string {

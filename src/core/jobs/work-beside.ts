@@ -1,4 +1,4 @@
-/** Does the work while something runs beside it that the work needs; ends that when the work is done, however it ended. */
+/** Runs the work with a helper task that it needs, and ends the helper when the work is done or has failed. */
 export async function workBeside<T>(
   beside: (signal: AbortSignal) => Promise<void>,
   work: () => Promise<T>,
@@ -7,7 +7,7 @@ export async function workBeside<T>(
   const stopping = new AbortController();
   const running = beside(AbortSignal.any([signal, stopping.signal]));
   try {
-    // Should what runs beside it fail, the work would wait for ever.
+    // If the helper fails, the work would wait for ever; the race ends it.
     return await Promise.race([work(), running.then(() => Promise.reject(signal.reason))]);
   } finally {
     stopping.abort();

@@ -1,14 +1,14 @@
-/** Where the runs of a task are kept over restarts. */
+/** Storage of task runs over restarts. */
 export interface RunLedger {
-  /** null: this task was never heard of. */
+  /** null for an unknown task. */
   find(task: string): TaskRun | null;
   put(task: string, run: TaskRun): void;
 }
 
 export interface TaskRun {
-  /** When it last began; before its first run, when it was first heard of. */
+  /** Unix milliseconds of the last start; before the first run, of the first registration. */
   readonly begunMs: number;
-  /** When it last ended well. */
+  /** Unix milliseconds of the last successful end. */
   readonly succeededMs: number | null;
   readonly outcome: 'never' | 'running' | 'succeeded' | 'failed' | 'interrupted';
 }

@@ -4,41 +4,44 @@ import { type Next, runLoop } from '../time/run-loop.ts';
 import { CronTime } from './cron-time.ts';
 import type { RunLedger, TaskRun } from './run-ledger.ts';
 
-/** Something that is done again and again. */
+/** A task that repeats on a schedule. */
 export interface Task {
   readonly name: string;
-  /** Five cron fields. */
+  /** Schedule as five cron fields. */
   readonly schedule: string;
-  /** @throws what kept it from ending well; it is done again at its next time. */
+  /**
+   * Runs the task once.
+   * @throws any error; the task runs again at its next time
+   */
   run(signal: AbortSignal): Promise<void>;
 }
 
 export interface ScheduleModules {
   readonly ledger: RunLedger;
   readonly log: Logger;
-  /** Told of each end: null where it ended well. */
+  /** Called at the end of each run, with null after success. */
   readonly ended: (task: string, error: unknown) => void;
   readonly nowMs: () => number;
-  /** 0 to 1: archivers on one backend are not to come in one moment. */
+  /** Random number from 0 to 1, which keeps archives that share a backend apart. */
   readonly random: () => number;
-  /** Resolves after so long, or when the signal aborts. */
+  /** Resolves after `ms` milliseconds, or when the signal aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Tasks begin up to so much later than their time. */
+/** Largest random delay of a task in milliseconds. */
 const JITTER_MS = 60_000;
-/** The clock is looked at so often: a machine that slept, or whose clock was set, is noticed. */
+/** Milliseconds between looks at the clock, so that a sleep of the machine or a changed clock is noticed. */
 const LOOK_MS = 15_000;
 
-/** How one task does, for metrics. */
+/** State of one task, for metrics. */
 export interface TaskState extends TaskRun {
   readonly name: string;
   readonly lastSeconds: number | null;
 }
 
 /**
- * Does each task at its times, none beside itself, and one whose time passed while nothing ran soon after the start. When
- * each last began is kept in the ledger.
+ * Runs each task at its times, never two runs of one task at once. A time that passed while the process was down is
+ * made up for soon after the start. The ledger keeps the last start of each task.
  */
 export class Schedule {
   readonly #tasks: readonly Task[];
@@ -50,7 +53,7 @@ export class Schedule {
     this.#modules = modules;
   }
 
-  /** Resolves when the signal has aborted and everything under way has ended. */
+  /** Resolves when the signal has aborted and every running task has ended. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#tasks.map((task) => this.#keep(task, signal)));
   }
@@ -68,19 +71,19 @@ export class Schedule {
     const time = new CronTime(task.schedule);
     let since: number | null = null;
     const step = async (): Promise<Next> => {
-      // A clock that was set back: what lies ahead has not happened.
+      // After the clock was set back, times ahead of it have not happened.
       const untilMs = nowMs();
       const isDue = time.wasDue(Math.min(since ?? this.#begin(task), untilMs), untilMs);
       since = untilMs;
       if (!isDue) return LOOK_MS;
       await wait(random() * JITTER_MS, signal);
       if (signal.aborted) return 'done';
-      // What came due in the meantime is this very run.
+      // Times that became due during the run are covered by it.
       since = nowMs();
       await this.#once(task, signal);
       return LOOK_MS;
     };
-    // The catalog cannot be written now. A failure of the task itself is told where it happens.
+    // The catalog cannot be written now. The task reports its own failures itself.
     const tell = (error: unknown) => {
       if (error !== null) ended(task.name, error);
     };
@@ -89,7 +92,7 @@ export class Schedule {
     await time.close();
   }
 
-  /** From when on its times count. A run that a stop interrupted is done again. */
+  /** Start of the period whose due times count. An interrupted run is repeated. */
   #begin({ name }: Task): number {
     const { ledger, nowMs, log } = this.#modules;
     const last = ledger.find(name);

@@ -4,8 +4,8 @@ import { clauseOf, codeOf } from '../blob/errors.ts';
 import { SqliteError } from './errors.ts';
 
 /**
- * Keeps the database as it is now beside it, as `<file>.before-<name>`: who goes back to an older program puts it in its
- * place. The copy of an earlier change goes; one that is there already under this name stays.
+ * Copies the database to `<file>.before-<name>`, so that an operator can go back to an older program. Deletes the copy
+ * of an earlier migration; keeps an existing copy of this name.
  */
 export function copyAside(database: Database.Database, name: string): void {
   const copy = `${database.name}.before-${name}`;

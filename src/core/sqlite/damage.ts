@@ -3,14 +3,15 @@ import Database from 'better-sqlite3';
 import { codeOf } from '../blob/errors.ts';
 import { SqliteError } from './errors.ts';
 
-/** Does SQLite say that the file itself is damaged? A disk that does not give a page is another fault. */
+/** Reports whether SQLite found the file damaged. An I/O error of the disk is another fault. */
 export function isDamagedDatabase(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'SQLITE_NOTADB' || code === 'sqlite/not-a-database' || code?.startsWith('SQLITE_CORRUPT') === true;
 }
 
 /**
- * Reads the whole file; where it is damaged, gives it another name, and gives that name. null: it is well, or not there.
+ * Reads the whole file. Renames a damaged one and returns its new name. Returns null when the file is intact or
+ * missing.
  */
 export function setAsideWhenDamaged(path: string): string | null {
   if (!existsSync(path) || isWhole(path)) return null;
@@ -32,7 +33,7 @@ function isWhole(path: string): boolean {
   }
 }
 
-/** SQLite waits for ever on a FIFO, as the file or as one of those beside it, and nothing of this process runs meanwhile. */
+/** SQLite would wait for ever on a FIFO, as the file or beside it, and block the whole process. */
 export function assertNoOtherKind(path: string): void {
   for (const end of ['', '-wal', '-shm', '-journal']) assertFileOrNothing(path + end);
 }

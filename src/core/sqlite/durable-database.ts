@@ -3,22 +3,22 @@ import { clauseOf, codeOf } from '../blob/errors.ts';
 import { assertNoOtherKind, isDamagedDatabase } from './damage.ts';
 import { SqliteError } from './errors.ts';
 
-/** Below this, SQLite can corrupt a database when a WAL is reset (fixed in 3.51.3). */
+/** Lowest safe version: an older SQLite can corrupt a database when a WAL is reset (fixed in 3.51.3). */
 const MINIMUM_VERSION = [3, 51, 3] as const;
 
-/** SQLite's own. */
+/** SQLite's default limit in bytes. */
 const LOG_BYTES = 4_194_304;
 
 export interface OpenOptions {
   readonly pageSizeBytes?: number;
   readonly cacheBytes?: number;
-  /** So much is gathered in the write-ahead log before its pages go to where they belong. Absent: SQLite's own, 4 MB. */
+  /** Bytes of the write-ahead log before a checkpoint. Default: SQLite's own, 4 MB. */
   readonly logBytes?: number;
 }
 
 /**
- * Opens a database whose commits are durable: WAL with `synchronous=FULL`, both asserted, because better-sqlite3 opens
- * a WAL database with NORMAL, where power loss takes the last commits back.
+ * Opens a database with durable commits: WAL and `synchronous=FULL`, both asserted. better-sqlite3 opens a WAL database
+ * with NORMAL, where a power loss reverts the last commits.
  */
 export function openDurableDatabase(path: string, options: OpenOptions = {}): Database.Database {
   let database: Database.Database;
@@ -31,7 +31,7 @@ export function openDurableDatabase(path: string, options: OpenOptions = {}): Da
   try {
     assertVersion(String(database.prepare('SELECT sqlite_version()').pluck().get()));
     if (options.pageSizeBytes !== undefined) database.pragma(`page_size = ${options.pageSizeBytes}`);
-    // Holds for a database that is new; one that was made otherwise stays as it is.
+    // The setting applies to a new database only.
     database.pragma('auto_vacuum = INCREMENTAL');
     database.pragma('journal_mode = WAL');
     database.pragma('synchronous = FULL');
@@ -42,7 +42,7 @@ export function openDurableDatabase(path: string, options: OpenOptions = {}): Da
       const pageBytes = Number(database.pragma('page_size', { simple: true }));
       database.pragma(`wal_autocheckpoint = ${Math.ceil(options.logBytes / pageBytes)}`);
     }
-    // Else the log keeps the size that it once had.
+    // Without a limit, the log file keeps the largest size it ever had.
     database.pragma(`journal_size_limit = ${options.logBytes ?? LOG_BYTES}`);
     assertDurable(database, path);
     return database;
@@ -63,7 +63,7 @@ function assertDurable(database: Database.Database, path: string): void {
   });
 }
 
-/** Exported for its test. */
+/** Checks the version of SQLite; exported for its test. */
 export function assertVersion(version: string): void {
   const parts = version.split('.').map(Number);
   for (const [index, minimum] of MINIMUM_VERSION.entries()) {
@@ -85,7 +85,7 @@ function cannotOpen(path: string, cause: unknown): SqliteError {
     return new SqliteError('sqlite/not-a-database', `${path} is not an SQLite database, or it is damaged.`, {
       details: { path },
       retryable: false,
-      hint: 'Move the file away and start again: the catalog is made anew, blobs are not in it.',
+      hint: 'Move the file away and start again: Holdfast rebuilds the catalog, which contains no blobs.',
       cause,
     });
   }

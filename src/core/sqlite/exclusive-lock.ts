@@ -1,12 +1,12 @@
 import Database from 'better-sqlite3';
 import { assertNoOtherKind } from './damage.ts';
 
-/** Somebody may look whether the lock is held just now; that takes no longer. */
+/** Milliseconds of patience with a process that tests the lock for a moment. */
 const LOOK_MS = 250;
 
 /**
- * A lock that the operating system drops with the process (SQLite's, on a file of its own): `kill -9` leaves nothing to
- * clean up. Throws `SQLITE_BUSY` when another process holds it.
+ * Takes a lock that the operating system releases with the process (SQLite's, on a file of its own), so `kill -9`
+ * leaves nothing to clean up. Throws `SQLITE_BUSY` when another process holds it.
  */
 export function lockExclusively(file: string): { close(): void } {
   assertNoOtherKind(file);
@@ -21,7 +21,7 @@ export function lockExclusively(file: string): { close(): void } {
   }
 }
 
-/** Does a process hold the lock? The file must exist. */
+/** Reports whether a process holds the lock. The file must exist. */
 export function isLocked(file: string): boolean {
   assertNoOtherKind(file);
   const lock = new Database(file, { timeout: 0, fileMustExist: true });

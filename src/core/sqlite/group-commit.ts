@@ -4,16 +4,16 @@ interface Waiting<T> {
   readonly reject: (cause: unknown) => void;
 }
 
-/** How long the first of a group waits for company. A sync takes about as long. */
+/** Milliseconds that the first item of a group waits for others. A sync takes about as long. */
 const LINGER_MS = 5;
-/** While company keeps coming it waits on, but no longer than this: in a flood, syncs are what everybody waits for. */
+/** Longest wait in milliseconds while items keep arriving: in a flood, every caller waits for syncs. */
 const LONGEST_MS = 25;
-/** So many that come while one lingers are a flood: more than one request to the node brings. */
+/** Items during one wait that count as a flood: more than one request to the node brings. */
 const FLOOD = 40;
 
 /**
- * What arrives within a few milliseconds shares one synced commit: a thousand small writes then cost a few syncs, and a
- * single one waits hardly longer than its own sync takes.
+ * Groups items that arrive within a few milliseconds into one synchronous commit. A thousand small writes then cost a
+ * few syncs, and a lone item waits little longer than its own sync.
  */
 export class GroupCommit<T> {
   readonly #commit: (items: readonly T[]) => void;
@@ -21,17 +21,17 @@ export class GroupCommit<T> {
   readonly #lingerMs: number;
   #waiting: Waiting<T>[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** When the first of the group came, by the clock that never steps. */
+  /** Time of the group's first item, on the steady clock. */
   #begunMs = 0;
 
-  /** `commit` writes all items in one durable transaction, or throws and has written none. */
+  /** @param commit writes all items in one durable transaction, or throws without writing any */
   constructor(commit: (items: readonly T[]) => void, limit: number, lingerMs = LINGER_MS) {
     this.#commit = commit;
     this.#limit = limit;
     this.#lingerMs = lingerMs;
   }
 
-  /** Resolves when the commit that holds the item is durable. */
+  /** Resolves when the item's commit is durable. */
   add(item: T): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });

@@ -1,6 +1,6 @@
 import type { HashType } from '../blob/ids.ts';
 
-/** How rows spell a hash type. Never renumber: files on disk hold these. */
+/** Codes of hash types in rows. Never renumber: files on disk contain them. */
 const CODES: Readonly<Record<HashType, number>> = { keccak256: 1, blake2s256: 2 };
 
 export function hashTypeCode(hashType: HashType): number {

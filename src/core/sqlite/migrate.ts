@@ -15,7 +15,7 @@ interface Migration {
 
 const recordedRow = z.object({ number: z.number().int(), name: z.string(), checksum: z.string() });
 
-/** Numbered SQL files, `0001_what.sql`, in order, without gaps. */
+/** Reads SQL files named like `0001_what.sql`, in order of their numbers, which have no gaps. */
 export function readMigrations(folder: string): Migration[] {
   const migrations = readdirSync(folder)
     .filter((file) => /^\d{4}_[a-z0-9-]+\.sql$/.test(file))
@@ -37,8 +37,8 @@ export function readMigrations(folder: string): Migration[] {
 }
 
 /**
- * Brings the database to the newest version; each step and its record commit together. One of an older version is copied
- * aside before it is changed.
+ * Migrates the database to the newest version. Each step commits together with its record. A database of an older
+ * version is copied aside first.
  */
 export function migrate(database: Database.Database, migrations: readonly Migration[]): void {
   database.exec(
@@ -62,8 +62,8 @@ export function migrate(database: Database.Database, migrations: readonly Migrat
   }
 }
 
-/** What to type for a new database in the place of this one: its log and its index of that log go with it. */
-function makeAnew(path: string): string {
+/** The command that replaces this database by a new one; its write-ahead log and index file go with it. */
+function rebuildCommand(path: string): string {
   const folder = dirname(path);
   return `mkdir -p ${folder}/before && mv ${path}* ${folder}/before/ && holdfast rebuild`;
 }
@@ -76,7 +76,7 @@ function refuseUnless(known: Migration | undefined, row: z.infer<typeof recorded
       {
         details: { migration: row.name },
         retryable: false,
-        hint: `Run the newer version. Or make the catalog anew, which is a cache: ${makeAnew(path)}`,
+        hint: `Run the newer version. Or rebuild the catalog, which is a cache: ${rebuildCommand(path)}`,
       },
     );
   }
@@ -87,7 +87,7 @@ function refuseUnless(known: Migration | undefined, row: z.infer<typeof recorded
       {
         details: { recorded: row.name, carried: known.name },
         retryable: false,
-        hint: `The catalog is a cache: make it anew out of the data folder and the backends. Type: ${makeAnew(path)}`,
+        hint: `The catalog is a cache: rebuild it from the data folder and the backends. Type: ${rebuildCommand(path)}`,
       },
     );
   }
@@ -98,7 +98,7 @@ function refuseUnless(known: Migration | undefined, row: z.infer<typeof recorded
       {
         details: { migration: row.name, recorded: row.checksum, carried: known.checksum },
         retryable: false,
-        hint: `Run the version that wrote this catalog. Or make the catalog anew, which is a cache: ${makeAnew(path)}`,
+        hint: `Run the version that wrote this catalog. Or rebuild the catalog, which is a cache: ${rebuildCommand(path)}`,
       },
     );
   }

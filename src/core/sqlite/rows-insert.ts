@@ -1,17 +1,20 @@
 import type Database from 'better-sqlite3';
 
-/** Rows of one statement. Of more, hardly anything is gained. */
+/** Rows per statement; more gain hardly any time. */
 const ROWS_TOGETHER = 32;
 
 /**
- * Inserts many rows with few statements: starting one, with the triggers and indexes of its table, takes as long as a row
- * itself. Rows that come in the order of their key share pages.
+ * Inserts many rows with few statements: starting one, with its triggers and indexes, takes as long as a row. Rows in
+ * the order of their key share pages.
  */
 export class RowsInsert {
   readonly #many: Database.Statement;
   readonly #one: Database.Statement;
 
-  /** `values`: one row as SQL, in parentheses; `after`: what follows the last one. */
+  /**
+   * @param values one row as SQL, in parentheses
+   * @param after SQL after the last row
+   */
   constructor(database: Database.Database, into: string, values: string, after: string) {
     const insert = (rows: number) =>
       database.prepare(`INSERT INTO ${into} VALUES ${Array.from({ length: rows }, () => values).join(', ')} ${after}`);
@@ -19,7 +22,7 @@ export class RowsInsert {
     this.#one = insert(1);
   }
 
-  /** Within a transaction of the caller. Gives how many of them were inserted. */
+  /** Inserts rows in the caller's transaction and returns the number of inserted ones. */
   run(rows: readonly (readonly unknown[])[]): number {
     let inserted = 0;
     let at = 0;

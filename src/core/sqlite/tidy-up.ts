@@ -1,12 +1,11 @@
 import type Database from 'better-sqlite3';
 
-/** Some milliseconds' worth. */
+/** Pages per call, some milliseconds of work. */
 const PAGES = 2_000;
 
 /**
- * Gives free pages at the end of the file back to the disk (where the database was made with incremental vacuum), and
- * empties the write-ahead log, which otherwise keeps the size that it once had. No ANALYZE: the queries were written for
- * the plans that SQLite chooses without statistics.
+ * Returns free pages at the end of the file to the disk (in a database with incremental vacuum) and truncates the
+ * write-ahead log. No ANALYZE: the queries rely on the plans that SQLite chooses without statistics.
  */
 export function tidyUp(database: Database.Database): void {
   database.pragma(`incremental_vacuum(${PAGES})`);

@@ -10,12 +10,12 @@ test.each([
   ['[[[', { tokens: 4, objects: 0, depth: 3 }],
   [']]]]{}', { tokens: 2, objects: 1, depth: 1 }],
   ['["€,","\\\\",{"ü":"日本,["}]', { tokens: 6, objects: 1, depth: 2 }],
-])('the size of %s, as text and as its bytes', (text, size) => {
+])('the size of %s is the same for text and bytes', (text, size) => {
   expect(jsonSize(text)).toEqual(size);
   expect(jsonSize(Buffer.from(text).toString('latin1'))).toEqual(size);
 });
 
-test('a text is parsed up to the bounds, and refused behind them', () => {
+test('a text at the limits is parsed, and one beyond them is refused', () => {
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
   const list = (values: number) => `[${Array.from({ length: values }, () => '1').join()}]`;
   expect(parseBoundedJson(nested(MAX_JSON_DEPTH))).toHaveLength(1);

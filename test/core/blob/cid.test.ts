@@ -5,7 +5,7 @@ import { HASH_TYPES, parseVersionHash } from '../../../src/core/blob/ids.ts';
 import { nameOf, sampleBlob } from '../../sample-blobs.ts';
 
 describe('the CID of a blob', () => {
-  // Both were made by Kubo 0.42.0 (`ipfs block put --mhtype …`) of the five bytes "hello".
+  // Kubo 0.42.0 made both (`ipfs block put --mhtype …`) of the five bytes "hello".
   test.each([
     [
       'keccak256',
@@ -17,13 +17,13 @@ describe('the CID of a blob', () => {
       '19213bacc58dee6dbde3ceb9a47cbb330b3d86f8cca8997eb00be456f140ca25',
       'bafk6bzaceamsco5mywg643n54phltjd4xmzqwpmg7dgkrgl6waf6ivxridfck',
     ],
-  ] as const)('is what Kubo makes of the same bytes, for %s', (hashType, hash, cid) => {
+  ] as const)('the CID equals the one of Kubo for %s', (hashType, hash, cid) => {
     const name = { hashType, versionHash: parseVersionHash(hash) };
     expect(blobCid(name).toString()).toBe(cid);
     expect(contentOfCid(CID.parse(cid))).toEqual(name);
   });
 
-  test('begins 01 55, then the multihash', () => {
+  test('the CID starts with 01 55, then the multihash', () => {
     const hash = 'ab'.repeat(32);
     const hex = (type: 'keccak256' | 'blake2s256') =>
       Buffer.from(blobCid({ hashType: type, versionHash: parseVersionHash(hash) }).bytes).toString('hex');
@@ -31,7 +31,7 @@ describe('the CID of a blob', () => {
     expect(hex('blake2s256')).toBe(`0155e0e40220${hash}`);
   });
 
-  test.each(HASH_TYPES)('leads back to the %s name', (hashType) => {
+  test.each(HASH_TYPES)('the CID leads back to the %s name', (hashType) => {
     const blob = sampleBlob('there and back', 10, hashType);
     expect(contentOfCid(blobCid(blob))).toEqual(nameOf(blob));
   });
@@ -40,7 +40,7 @@ describe('the CID of a blob', () => {
     ['a file of IPFS (CIDv0)', 'QmUNLLsPACCz1vLxQVkXqqLX5R1X345qqfHbsf67hvA3Nn'],
     ['a raw block under SHA-256', 'bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy'],
     ['the empty identity block', 'bafkqaaa'],
-  ])('of %s names no blob', (_what, cid) => {
+  ])('a CID of %s names no blob', (_what, cid) => {
     expect(contentOfCid(CID.parse(cid))).toBeNull();
   });
 });

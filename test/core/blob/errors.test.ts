@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { damagedCatalog } from '../../../src/catalog/errors.ts';
 import { clauseOf } from '../../../src/core/blob/errors.ts';
 
-test('a sentence that ends with the words of a cause has one full stop', () => {
+test('a message that ends with the words of a cause has one full stop', () => {
   const causes = [
     new Error('the page has no checksum.'),
     new Error('the page has no checksum'),

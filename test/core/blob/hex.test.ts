@@ -18,7 +18,7 @@ function caught(run: () => unknown): unknown {
 }
 
 describe('hex', () => {
-  test.each(LENGTHS)('gives back %i bytes, from text and from ASCII, in either case', (length) => {
+  test.each(LENGTHS)('hex of %i bytes survives a round trip, from text and ASCII, in either case', (length) => {
     const bytes = Uint8Array.from({ length }, (_, at) => (at * 151 + 7) % 256);
     const text = Buffer.from(bytes).toString('hex');
     expect(encodeHex(bytes)).toBe(text);
@@ -30,7 +30,7 @@ describe('hex', () => {
     expect(target).toEqual(ascii(text));
   });
 
-  test('agrees with Buffer on any bytes', () => {
+  test('decoding agrees with Buffer on any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 3_000 }), (bytes) => {
         const text = Buffer.from(bytes).toString('hex');
@@ -40,7 +40,7 @@ describe('hex', () => {
     );
   });
 
-  test('takes exactly the 22 hex digits, in every lane', () => {
+  test('exactly the 22 hex digits are accepted in every lane', () => {
     for (let char = 0; char < 256; char += 1) {
       const isDigit = /[0-9a-fA-F]/.test(String.fromCharCode(char));
       for (let at = 0; at < 128; at += 1) {
@@ -51,7 +51,7 @@ describe('hex', () => {
     }
   });
 
-  test('names the place of the first character that is no hex digit', () => {
+  test('the error names the place of the first character that is no hex digit', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 2_000 }),
@@ -68,20 +68,20 @@ describe('hex', () => {
     );
   });
 
-  test.each(['a', 'abc', 'a'.repeat(2_001)])('refuses an odd number of characters', (text) => {
+  test.each(['a', 'abc', 'a'.repeat(2_001)])('an odd number of characters is refused', (text) => {
     expect(caught(() => decodeHex(text))).toMatchObject({ code: 'malformed/hex', details: { length: text.length } });
   });
 
-  test('refuses a prefix', () => {
+  test('a prefix is refused', () => {
     expect(caught(() => decodeHex(`0x${'ab'.repeat(400)}`))).toMatchObject({ details: { position: 1 } });
   });
 
-  test('refuses memory of another size', () => {
+  test('memory of another size is refused', () => {
     expect(() => decodeHexInto('abcd', new Uint8Array(3))).toThrow(RangeError);
     expect(() => encodeHexInto(new Uint8Array(2), new Uint8Array(3))).toThrow(RangeError);
   });
 
-  test('the table, which serves where SIMD is missing, gives the same', () => {
+  test('the table gives the same result without SIMD', () => {
     const bytes = Uint8Array.from({ length: 4_000 }, (_, at) => (at * 37) % 256);
     const target = new Uint8Array(4_000);
     expect(decodeByTable(encodeHex(bytes), target, 0)).toBe(true);

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { expect, test, vi } from 'vitest';
 
-// A pool that no other file of this worker has lent from.
+// A fresh pool, from which no other file of this worker has borrowed.
 vi.resetModules();
 const { giveBackMemory, lendMemory, noteHandedOver, ownsMemory } = await import(
   '../../../src/core/blob/lent-memory.ts'
@@ -19,7 +19,7 @@ function taken(length: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-test('memory given back is lent again, and who held it before sees none of the next bytes', () => {
+test('memory that is given back is lent again, and its former holder sees none of the new bytes', () => {
   const before = taken(LARGE);
   giveBackMemory(before);
   expect(before).toHaveLength(0);
@@ -30,7 +30,7 @@ test('memory given back is lent again, and who held it before sees none of the n
   giveBackMemory(next);
 });
 
-test('a little less is lent of it, and much less is not: a blob that is kept holds hardly more than its bytes', () => {
+test('spare memory is lent for slightly shorter blobs only', () => {
   giveBackMemory(taken(LARGE));
   const less = lent(LARGE - 200_000);
   expect(less).toHaveLength(LARGE - 200_000);
@@ -41,7 +41,7 @@ test('a little less is lent of it, and much less is not: a blob that is kept hol
   expect(lent(1_000_000).buffer.byteLength).toBe(1_000_000);
 });
 
-test('memory that others share is never given back, and giving back twice is harmless', () => {
+test('shared memory is never taken back, and giving back twice is harmless', () => {
   const shared = new Uint8Array(LARGE);
   const part = shared.subarray(0, 100_000);
   expect(ownsMemory(part)).toBe(false);
@@ -54,14 +54,14 @@ test('memory that others share is never given back, and giving back twice is har
   expect(one.buffer).not.toBe(other.buffer);
 });
 
-test('no more than 8 MiB wait to be lent', () => {
+test('at most 8 MiB of spare memory are kept', () => {
   const held = Array.from({ length: 12 }, () => taken(LARGE));
   for (const bytes of held) giveBackMemory(bytes);
   const again = Array.from({ length: 12 }, () => lent(LARGE));
   expect(again.filter((bytes) => bytes[0] === 7)).toHaveLength(4);
 });
 
-test('what comes back from a thread is ours again, also where its memory is longer', async () => {
+test('memory from another thread can be given back, even when it is longer', async () => {
   giveBackMemory(taken(LARGE));
   const less = lent(LARGE - 1_000);
   const worker = new Worker(

@@ -7,7 +7,7 @@ import { JobTable } from '../../../src/core/jobs/job-table.ts';
 const log = pino({ level: 'silent' });
 const never = new AbortController().signal;
 
-/** A kind whose end, and what it tells, are in the hands of the test. */
+/** A kind whose end and events the test controls. */
 class HeldKind implements JobKind<{ size: number }> {
   readonly kind = 'held';
   readonly parameters = z.strictObject({ size: z.int('must be whole').default(1) });
@@ -47,7 +47,7 @@ async function linesOf(table: JobTable, id: string): Promise<Record<string, unkn
 }
 
 describe('a job', () => {
-  test('tells what it does from the beginning, to whoever comes and whenever, and ends with its outcome', async () => {
+  test('every watcher sees the job’s events from the start and its outcome last', async () => {
     const { held, table } = tableWith();
     const id = table.start('held', { size: 3 });
     held.context?.report({ event: 'progress', done: 1 });
@@ -74,7 +74,7 @@ describe('a job', () => {
     expect(held.sizes).toEqual([3]);
   });
 
-  test('that throws has failed, with its words; one that is cancelled is cancelled, whatever it threw for that', async () => {
+  test('a job that throws has failed with its message, and a cancelled one is cancelled whatever it throws', async () => {
     const { held, table } = tableWith();
     const failing = table.start('held', {});
     held.fail(new Error('no room'));
@@ -89,7 +89,7 @@ describe('a job', () => {
     expect(table.list().map(({ state }) => state)).toEqual(['failed', 'cancelled']);
   });
 
-  test('that throws at once, before it awaits anything, has failed too', async () => {
+  test('a job that throws before its first await has failed', async () => {
     const broken: JobKind = {
       kind: 'broken',
       parameters: z.strictObject({}),
@@ -101,7 +101,7 @@ describe('a job', () => {
     expect((await linesOf(table, table.start('broken', {}))).at(-1)).toMatchObject({ state: 'failed' });
   });
 
-  test('whose event is no JSON fails by it', async () => {
+  test('a job with an event that is no JSON has failed', async () => {
     const wrong: JobKind = {
       kind: 'wrong',
       parameters: z.strictObject({}),
@@ -117,7 +117,7 @@ describe('a job', () => {
     });
   });
 
-  test('of very many events keeps the newest, and says how many went before', async () => {
+  test('the log keeps the newest of many events and counts the dropped ones', async () => {
     const { held, table } = tableWith();
     const id = table.start('held', {});
     for (let done = 1; done <= 2_000; done += 1) held.context?.report({ event: 'progress', done });
@@ -128,7 +128,7 @@ describe('a job', () => {
     expect(lines).toHaveLength(1_002);
   });
 
-  test('with long events keeps as many characters as it may', async () => {
+  test('the log keeps as many long events as fit', async () => {
     const { held, table } = tableWith();
     const id = table.start('held', {});
     for (let done = 1; done <= 30; done += 1) held.context?.report({ event: 'progress', text: 'x'.repeat(100_000) });
@@ -138,7 +138,7 @@ describe('a job', () => {
     expect(chars).toBeLessThan(1_100_000);
   });
 
-  test('is still told about when its signal of watching aborts; watching alone ends', async () => {
+  test('an aborted watcher ends alone, and the job goes on', async () => {
     const { held, table } = tableWith();
     const id = table.start('held', {});
     const leaving = new AbortController();
@@ -151,8 +151,8 @@ describe('a job', () => {
   });
 });
 
-describe('the table', () => {
-  test('refuses what it does not know, what does not fit, and a second of one kind', () => {
+describe('the job table', () => {
+  test('the table refuses unknown kinds, wrong parameters, and a second job of one kind', () => {
     const { held, table } = tableWith();
     const codeOf = (kind: string, parameters: unknown) => {
       try {
@@ -178,7 +178,7 @@ describe('the table', () => {
     expect(() => table.follow('held-000000000000', never)).toThrow('no such job');
   });
 
-  test('keeps the report of the newest of a kind; of older ones the exit code', async () => {
+  test('the table keeps the newest report of a kind, and the exit code of older ones', async () => {
     const { held, table } = tableWith();
     const first = table.start('held', {});
     held.end({ exitCode: 3, report: 'long' });
@@ -191,7 +191,7 @@ describe('the table', () => {
     expect((await linesOf(table, first)).map(({ event }) => event)).toEqual(['skipped', 'ended']);
   });
 
-  test('that stops cancels what runs, waits for it, and begins nothing more', async () => {
+  test('a stopping table cancels the running jobs, waits for them, and starts no other', async () => {
     const { table } = tableWith();
     const id = table.start('held', {});
     await table.stop();
@@ -199,7 +199,7 @@ describe('the table', () => {
     expect(() => table.start('held', {})).toThrow('The daemon stops.');
   });
 
-  test('that refuses for a while lets go on what runs', async () => {
+  test('a refusing table lets the running jobs continue', async () => {
     const { held, table } = tableWith();
     const id = table.start('held', {});
     table.refuse('It is drained.');
@@ -210,7 +210,7 @@ describe('the table', () => {
     expect(table.start('held', {})).toMatch(/^held-[0-9a-f]{12}$/);
   });
 
-  test('forgets the oldest of very many', async () => {
+  test('the table forgets the oldest of many jobs', async () => {
     const quick: JobKind = { kind: 'quick', parameters: z.strictObject({}), run: async () => ({ exitCode: 0 }) };
     const { table } = tableWith(quick);
     for (let run = 0; run < 80; run += 1) await linesOf(table, table.start('quick', {}));

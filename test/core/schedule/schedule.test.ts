@@ -6,7 +6,7 @@ import { openCatalog } from '../../catalog/catalog-in-folder.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
 const MINUTE_MS = 60_000;
-/** Noon, on this machine's clock. */
+/** Noon by this machine's clock. */
 const NOON_MS = new Date(2026, 0, 15, 12, 0, 0).getTime();
 
 class LedgerInMemory implements RunLedger {
@@ -15,7 +15,7 @@ class LedgerInMemory implements RunLedger {
   put = (task: string, run: TaskRun): void => void this.runs.set(task, run);
 }
 
-/** Time passes only where the schedule waits, and only as long as a test lets it. */
+/** A clock that moves only while the schedule waits, as far as the test allows. */
 class SteppedTime {
   nowMs = NOON_MS;
   #untilMs = 0;
@@ -28,7 +28,7 @@ class SteppedTime {
       this.#waiting.push(entry);
     });
 
-  /** Lets so much time pass, a wait at a time. */
+  /** Moves the clock by `ms` milliseconds, one wait at a time. */
   async pass(ms: number): Promise<void> {
     this.#untilMs = this.nowMs + ms;
     for (;;) {
@@ -71,7 +71,7 @@ function start(tasks: readonly Task[], given: { time?: SteppedTime; ledger?: Run
   return { time, ledger: memory, ended, stop };
 }
 
-/** Notes when it ran. */
+/** A task that records its runs. */
 function noting(time: SteppedTime, schedule: string, work: () => Promise<void> = async () => {}) {
   const at: number[] = [];
   const task: Task = {
@@ -86,7 +86,7 @@ function noting(time: SteppedTime, schedule: string, work: () => Promise<void> =
 }
 
 describe('a scheduled task', () => {
-  test('runs at its times, each time once', async () => {
+  test('a task runs once at each of its times', async () => {
     const time = new SteppedTime();
     const { task, at } = noting(time, '*/20 * * * *');
     start([task], { time });
@@ -94,7 +94,7 @@ describe('a scheduled task', () => {
     expect(at.map(Math.floor)).toEqual([20, 40, 60]);
   });
 
-  test('begins later by chance, so that two archivers do not come in one moment', async () => {
+  test('a task starts with a random delay, which keeps two archives apart', async () => {
     const time = new SteppedTime();
     const { task, at } = noting(time, '30 12 * * *');
     start([task], { time, random: 0.5 });
@@ -104,7 +104,7 @@ describe('a scheduled task', () => {
     expect(at[0]).toBeLessThan(31);
   });
 
-  test('never runs beside itself: what comes due meanwhile is done once, afterwards', async () => {
+  test('a task never runs twice at once: times due meanwhile are made up for by one run', async () => {
     const time = new SteppedTime();
     let finish = () => {};
     const long = new Promise<void>((resolve) => {
@@ -119,7 +119,7 @@ describe('a scheduled task', () => {
     expect(at).toHaveLength(2);
   });
 
-  test('a failure is told, and it is tried again at its next time', async () => {
+  test('a failure is reported, and the task runs again at its next time', async () => {
     const time = new SteppedTime();
     const { task, at } = noting(time, '*/10 * * * *', async () => {
       if (at.length === 1) throw new Error('the disk is away');
@@ -134,8 +134,8 @@ describe('a scheduled task', () => {
   });
 });
 
-describe('what was missed while nothing ran', () => {
-  test('is done after the start, once, however often it was due', async () => {
+describe('times that passed while the process was down', () => {
+  test('a missed task runs once after the start, however often it was due', async () => {
     const time = new SteppedTime();
     const ledger = new LedgerInMemory();
     ledger.put('look', { begunMs: NOON_MS - 50 * 3_600_000, succeededMs: null, outcome: 'succeeded' });
@@ -145,7 +145,7 @@ describe('what was missed while nothing ran', () => {
     expect(at).toHaveLength(1);
   });
 
-  test('is not done when nothing was missed, nor at the very first start', async () => {
+  test('a task without missed times does not run at the start, nor at the very first start', async () => {
     const time = new SteppedTime();
     const { task, at } = noting(time, '17 3 * * *');
     const first = start([task], { time });
@@ -158,7 +158,7 @@ describe('what was missed while nothing ran', () => {
     expect(at).toHaveLength(1);
   });
 
-  test('a run that was killed in the middle is done again', async () => {
+  test('a killed run is repeated', async () => {
     const time = new SteppedTime();
     const ledger = new LedgerInMemory();
     ledger.put('look', { begunMs: NOON_MS - 1_000, succeededMs: null, outcome: 'running' });
@@ -168,7 +168,7 @@ describe('what was missed while nothing ran', () => {
     expect(at).toHaveLength(1);
   });
 
-  test('a clock that was set back by a year starves nothing', async () => {
+  test('a clock that was set back by a year delays no task', async () => {
     const time = new SteppedTime();
     const ledger = new LedgerInMemory();
     ledger.put('look', { begunMs: NOON_MS + 365 * 86_400_000, succeededMs: null, outcome: 'succeeded' });
@@ -179,7 +179,7 @@ describe('what was missed while nothing ran', () => {
   });
 });
 
-test('the catalog keeps when a task last ran, over a restart', () => {
+test('the catalog keeps the last run of a task over a restart', () => {
   const folder = temporaryFolder();
   const first = openCatalog({ folder });
   expect(first.runs.find('scrub')).toBeNull();

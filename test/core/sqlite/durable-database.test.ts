@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { assertVersion, openDurableDatabase } from '../../../src/core/sqlite/durable-database.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-test('commits are durable: WAL with synchronous=FULL, and foreign keys are kept', () => {
+test('commits are durable (WAL with synchronous=FULL), and foreign keys are enforced', () => {
   const database = openDurableDatabase(join(temporaryFolder(), 'a.sqlite'));
   onTestFinished(() => {
     database.close();
@@ -14,13 +14,13 @@ test('commits are durable: WAL with synchronous=FULL, and foreign keys are kept'
   expect(database.pragma('foreign_keys', { simple: true })).toBe(1);
 });
 
-test('a database that cannot have durable commits is refused', () => {
+test('a database without durable commits is refused', () => {
   expect(() => openDurableDatabase(':memory:')).toThrow(
     expect.objectContaining({ code: 'sqlite/not-durable', hint: expect.stringContaining('local file system') }),
   );
 });
 
-test('a file that is no database is refused with what to do', () => {
+test('a file that is no database is refused with a hint', () => {
   const path = join(temporaryFolder(), 'a.sqlite');
   writeFileSync(path, 'this is a text, and long enough that SQLite looks at its header. '.repeat(20));
   expect(() => openDurableDatabase(path)).toThrow(
@@ -28,7 +28,7 @@ test('a file that is no database is refused with what to do', () => {
   );
 });
 
-test('a path that cannot be opened is refused with the path', () => {
+test('a path that cannot be opened is refused by name', () => {
   const path = join(temporaryFolder(), 'folder');
   mkdirSync(path);
   expect(() => openDurableDatabase(path)).toThrow(
@@ -36,7 +36,7 @@ test('a path that cannot be opened is refused with the path', () => {
   );
 });
 
-test.each(['3.51.3', '3.51.10', '3.52.0', '4.0.0'])('SQLite %s is new enough', (version) => {
+test.each(['3.51.3', '3.51.10', '3.52.0', '4.0.0'])('SQLite %s is accepted', (version) => {
   expect(() => assertVersion(version)).not.toThrow();
 });
 

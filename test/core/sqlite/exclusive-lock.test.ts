@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { isLocked, lockExclusively } from '../../../src/core/sqlite/exclusive-lock.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-test('a lock is seen while it is held, is held by one, and is gone when it is let go', async () => {
+test('a lock is visible while it is held, has one holder, and is gone after its release', async () => {
   const file = join(await temporaryFolder(), 'lock.sqlite');
   const lock = lockExclusively(file);
   expect(isLocked(file)).toBe(true);

@@ -1,21 +1,21 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { GroupCommit } from '../../../src/core/sqlite/group-commit.ts';
 
-test('what arrives together shares a commit, in the order of arrival', async () => {
+test('items that arrive together share a commit in the order of arrival', async () => {
   const commits: (readonly number[])[] = [];
   const group = new GroupCommit<number>((items) => commits.push(items), 100);
   await Promise.all([1, 2, 3].map((item) => group.add(item)));
   expect(commits).toEqual([[1, 2, 3]]);
 });
 
-test('no commit is larger than the limit', async () => {
+test('no commit exceeds the limit', async () => {
   const commits: number[] = [];
   const group = new GroupCommit<number>((items) => commits.push(items.length), 4);
   await Promise.all(Array.from({ length: 10 }, (_, item) => group.add(item)));
   expect(commits).toEqual([4, 4, 2]);
 });
 
-test('nothing is acknowledged before its commit, and everything of a commit that failed is refused', async () => {
+test('no item is acknowledged before its commit, and every item of a failed commit is refused', async () => {
   const refusal = new Error('the disk is full');
   let isFull = true;
   const group = new GroupCommit<number>(() => {
@@ -30,7 +30,7 @@ test('nothing is acknowledged before its commit, and everything of a commit that
   await expect(group.add(3)).resolves.toBeUndefined();
 });
 
-test('a flush commits what waits, at once', async () => {
+test('a flush commits the waiting items at once', async () => {
   const commits: (readonly number[])[] = [];
   const group = new GroupCommit<number>((items) => commits.push(items), 100);
   const added = group.add(1);
@@ -41,7 +41,7 @@ test('a flush commits what waits, at once', async () => {
   expect(commits).toHaveLength(1);
 });
 
-test('in a flood it waits on while company keeps coming, and not for long', () => {
+test('the group waits longer during a flood, up to a limit', () => {
   vi.useFakeTimers();
   onTestFinished(() => {
     vi.useRealTimers();

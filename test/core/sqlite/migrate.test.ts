@@ -31,7 +31,7 @@ const tablesOf = (database: Database.Database) =>
     .pluck()
     .all();
 
-test('migrations run in order, once, and their checksums are recorded', () => {
+test('migrations run once and in order, with recorded checksums', () => {
   const database = openDatabase();
   const migrations = readMigrations(folderWith({ '0001_one.sql': FIRST, '0002_two.sql': SECOND, 'notes.md': '' }));
   migrate(database, migrations);
@@ -43,14 +43,14 @@ test('migrations run in order, once, and their checksums are recorded', () => {
   ]);
 });
 
-test('a migration that was added later runs on what is there', () => {
+test('a later migration runs on existing data', () => {
   const database = openDatabase();
   migrate(database, readMigrations(folderWith({ '0001_one.sql': FIRST })));
   migrate(database, readMigrations(folderWith({ '0001_one.sql': FIRST, '0002_two.sql': SECOND })));
   expect(tablesOf(database)).toEqual(['migration', 'one', 'two']);
 });
 
-test('before an older database is changed it is copied aside, whole; the copy of an earlier change goes', () => {
+test('an older database is copied aside before a migration, and the copy of an earlier one is deleted', () => {
   const database = openDatabase();
   const first = { '0001_one.sql': FIRST };
   const second = { ...first, '0002_two.sql': SECOND };
@@ -63,14 +63,14 @@ test('before an older database is changed it is copied aside, whole; the copy of
   const copy = openDurableDatabase(`${database.name}.before-0002`);
   expect(tablesOf(copy)).toEqual(['migration', 'one']);
   expect(copy.prepare('SELECT x FROM one').pluck().all()).toEqual([7]);
-  // The older program takes it as its own.
+  // The older program accepts the copy.
   migrate(copy, readMigrations(folderWith(first)));
   copy.close();
   migrate(database, readMigrations(folderWith({ ...second, '0003_three.sql': 'CREATE TABLE three (x INTEGER);' })));
   expect(copies()).toEqual(['a.sqlite.before-0003']);
 });
 
-test('a migration whose wording changed is refused', () => {
+test('a changed migration is refused', () => {
   const database = openDatabase();
   migrate(database, readMigrations(folderWith({ '0001_one.sql': FIRST })));
   const changed = readMigrations(folderWith({ '0001_one.sql': `${FIRST} -- reworded` }));
@@ -79,7 +79,7 @@ test('a migration whose wording changed is refused', () => {
   );
 });
 
-test('a database that begins with another migration is refused, with what to type', () => {
+test('a database with another first migration is refused with the command to type', () => {
   const database = openDatabase();
   migrate(database, readMigrations(folderWith({ '0001_other.sql': FIRST })));
   const anew = readMigrations(folderWith({ '0001_one.sql': FIRST, '0002_two.sql': SECOND }));
@@ -93,7 +93,7 @@ test('a database that begins with another migration is refused, with what to typ
   expect(tablesOf(database)).toEqual(['migration', 'one']);
 });
 
-test('a database of a newer program is refused, and left as it is', () => {
+test('a database of a newer program is refused and stays unchanged', () => {
   const database = openDatabase();
   migrate(database, readMigrations(folderWith({ '0001_one.sql': FIRST, '0002_two.sql': SECOND })));
   const older = readMigrations(folderWith({ '0001_one.sql': FIRST }));
@@ -103,7 +103,7 @@ test('a database of a newer program is refused, and left as it is', () => {
   expect(tablesOf(database)).toEqual(['migration', 'one', 'two']);
 });
 
-test('a migration that fails leaves nothing of itself, and no record', () => {
+test('a failed migration leaves no change and no record', () => {
   const database = openDatabase();
   const broken = readMigrations(folderWith({ '0001_one.sql': FIRST, '0002_two.sql': `${SECOND} NONSENSE;` }));
   expect(() => migrate(database, broken)).toThrow();
@@ -115,11 +115,11 @@ test('a gap in the numbers is refused', () => {
   expect(() => readMigrations(folderWith({ '0001_one.sql': FIRST, '0003_three.sql': SECOND }))).toThrow(/0003_three/);
 });
 
-test('the migrations that ship can be applied', () => {
+test('the shipped migrations apply', () => {
   const database = openDatabase();
   migrate(database, readMigrations(fileURLToPath(new URL('../../../migrations', import.meta.url))));
   const tables = tablesOf(database).filter((table) => table !== 'migration');
   expect(tables).toEqual(expect.arrayContaining(['content', 'copy', 'seen']));
-  // A further table is a further concept: a small thing that is true of the whole archive is a row of `fact`.
+  // A new table is a new concept. A small fact about the whole archive is a row of `fact` instead.
   expect(tables.length, tables.join(' ')).toBeLessThanOrEqual(16);
 });

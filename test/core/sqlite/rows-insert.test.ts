@@ -15,15 +15,15 @@ function table() {
 const rowsOf = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => [`fruit ${from + index}`, index]);
 
-describe('rows that are inserted together', () => {
-  test.each([0, 1, 31, 32, 33, 64, 100])('%i rows: each is there, as it was given', (count) => {
+describe('bulk inserts', () => {
+  test.each([0, 1, 31, 32, 33, 64, 100])('all of %i rows are inserted as given', (count) => {
     const { database, insert } = table();
     expect(insert.run(rowsOf(count))).toBe(count);
     const there = database.prepare('SELECT name, weight FROM fruit WHERE kind = 7 ORDER BY weight').raw().all();
     expect(there).toEqual(rowsOf(count));
   });
 
-  test('tells how many were not there before', () => {
+  test('the insert counts the rows that are new', () => {
     const { insert } = table();
     insert.run(rowsOf(40));
     expect(insert.run(rowsOf(80, 20))).toBe(60);

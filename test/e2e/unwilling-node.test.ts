@@ -41,7 +41,12 @@ const FAULTS: readonly (readonly [name: string, fault: FaultRule['fault'], code:
   ['a wrong password', { kind: 'unauthorized' }, 'node/unauthorized', /refuses user or password/],
   ['warming up', { kind: 'warming-up' }, 'node/warming-up', /-28.*Loading block index/],
   ['a full work queue', { kind: 'work-queue-full' }, 'node/busy', /work queue of the node .* is full/],
-  ['a page of HTML', { kind: 'html', status: 200 }, 'node/not-a-node', /is no node: it answered status 200 with text\/html/],
+  [
+    'a page of HTML',
+    { kind: 'html', status: 200 },
+    'node/not-a-node',
+    /is no node: it answered status 200 with text\/html/,
+  ],
   ['an error page of a proxy', { kind: 'html', status: 404 }, 'node/not-a-node', /is no node: it answered status 404/],
   ['a proxy that does not reach it', { kind: 'html', status: 502 }, 'node/unreachable', /proxy/],
   ['an empty body', { kind: 'empty-body' }, 'node/not-a-node', /an empty body/],

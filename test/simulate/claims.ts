@@ -16,6 +16,8 @@ export interface GoodCopy {
 const GOOD = `
 SELECT object, backend.name, backend.counts FROM copy JOIN backend ON backend.id = backend_id
 WHERE kind = 5 AND state = 1 AND configured = 1`;
+const LOCAL = `
+SELECT object FROM copy JOIN backend ON backend.id = backend_id WHERE kind = 5 AND backend.name = 'local'`;
 const NAME = 'SELECT version_hash, hash_type FROM content WHERE sequence = ?';
 const STORED_SEQUENCES = 'SELECT sequence FROM content WHERE state = 2';
 const STORED = 'SELECT version_hash, hash_type FROM content WHERE state = 2';
@@ -28,6 +30,7 @@ export class Claims {
   readonly #rows: Database.Database;
   readonly #version: Database.Statement;
   readonly #good: Database.Statement;
+  readonly #local: Database.Statement;
   readonly #name: Database.Statement;
   readonly #storedSequences: Database.Statement;
   readonly #stored: Database.Statement;
@@ -41,6 +44,7 @@ export class Claims {
     this.#rows = new Database(join(folder, 'blobs', 'small.sqlite'), { readonly: true });
     this.#version = this.#catalog.prepare('PRAGMA data_version').pluck();
     this.#good = this.#catalog.prepare(GOOD).raw();
+    this.#local = this.#catalog.prepare(LOCAL).pluck();
     this.#name = this.#catalog.prepare(NAME).raw();
     this.#storedSequences = this.#catalog.prepare(STORED_SEQUENCES).pluck();
     this.#stored = this.#catalog.prepare(STORED).raw();
@@ -81,6 +85,17 @@ export class Claims {
     const stored = this.#storedSequences.all() as number[];
     const short = stored.find((sequence) => (counted.get(sequence) ?? 0) < required);
     return short === undefined ? null : nameOf(this.#name.get(short));
+  }
+
+  /** Contents that the data folder is said to have, by the numbers that the catalog gives them. */
+  local(): Set<number> {
+    return new Set(this.#local.all() as number[]);
+  }
+
+  /** null: the catalog knows it no more. */
+  nameAt(sequence: number): ContentName | null {
+    const row = this.#name.get(sequence);
+    return row === undefined ? null : nameOf(row);
   }
 
   stored(): Set<VersionHash> {

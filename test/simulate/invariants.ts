@@ -31,6 +31,7 @@ export class Invariants {
   #localMs = 0;
   #finalHeight = -1;
   #lost = new Set<VersionHash>();
+  #local: ReadonlySet<number> = new Set();
   /** Bytes of stores that were compared with the truth. */
   readonly #compared = new WeakSet<Uint8Array>();
   /** Contents of which the archiver had a copy once. */
@@ -49,6 +50,7 @@ export class Invariants {
     this.#claims = null;
     this.#finalHeight = -1;
     this.#lost.clear();
+    this.#local = new Set();
   }
 
   afterEvent(): void {
@@ -138,6 +140,7 @@ export class Invariants {
       this.#checkCopy(copy);
     }
     this.#checkStored(claims);
+    this.#checkEvicted(claims);
     this.#checkFinal();
     this.#checkLost(claims);
     const { time } = this.#simulation;
@@ -190,6 +193,22 @@ export class Invariants {
   #checkStored(claims: Claims): void {
     const short = claims.storedWithFewer(this.#simulation.plan.replicasRequired);
     if (short !== null) this.#fail('stored', `${blobPath(short)} is called stored, and has too few copies that count`);
+  }
+
+  /** What left the data folder lies somewhere else, or the simulation took it from there just now. */
+  #checkEvicted(claims: Claims): void {
+    const { truth, time } = this.#simulation;
+    const local = claims.local();
+    for (const sequence of this.#local) {
+      const name = local.has(sequence) ? null : claims.nameAt(sequence);
+      if (name === null || truth.touched.has(name.versionHash) || !truth.mined().has(name.versionHash)) continue;
+      const path = blobPath(name);
+      const isElsewhere = this.#stores().some(
+        (store) => truth.isTrue(name, store.held(name)) || time.wallMs - (store.harmed.get(path) ?? 0) < SLACK_MS,
+      );
+      if (!isElsewhere) this.#fail('evicted', `${path} left the data folder, and lies nowhere else`);
+    }
+    this.#local = local;
   }
 
   /** A block is final when the network says so; where depth decides, when no node has said that it is on another branch. */

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
-import { DAY_MS, only, type Plan, planOf, withPlantedLoss } from './plan.ts';
+import { DAY_MS, isFault, only, type Plan, planOf, withPlantedLoss } from './plan.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
 import { realMs } from './simulated-time.ts';
 import { type Outcome, Simulation, Violation } from './simulation.ts';
@@ -16,6 +16,8 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
     events: { type: 'string' },
+    /** Only these kinds of events, separated by commas. */
+    kinds: { type: 'string' },
     /** Each seed again: another digest is a failure. */
     twice: { type: 'boolean', default: false },
     /** Into each seed a loss that must be found. */
@@ -24,6 +26,8 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     /** The course of each seed is told, whatever came of it. */
     each: { type: 'boolean', default: false },
+    /** The first seed that fails ends the run. */
+    first: { type: 'boolean', default: false },
     /** A seed that fails is not shrunk. */
     'as-it-is': { type: 'boolean', default: false },
   },
@@ -80,6 +84,8 @@ async function main(): Promise<number> {
   const first = Number(values.seed ?? values.from);
   const count = values.seed === undefined ? Number(values.seeds) : 1;
   const trace = values.trace ? say : null;
+  const kinds = values.kinds?.split(',').filter(isFault) ?? null;
+  const chosen = values.kinds === undefined ? '' : ` --kinds ${values.kinds}`;
   const begunMs = realMs();
   const begunWith = process.cpuUsage();
   const endMs = values.seconds === undefined ? Number.POSITIVE_INFINITY : begunMs + Number(values.seconds) * 1_000;
@@ -87,7 +93,7 @@ async function main(): Promise<number> {
   let failed = 0;
   let done = 0;
   for (let seed = first; seed < first + count && realMs() < endMs; seed += 1) {
-    const whole = values.plant ? withPlantedLoss(planOf(seed)) : planOf(seed);
+    const whole = values.plant ? withPlantedLoss(planOf(seed, kinds)) : planOf(seed, kinds);
     const plan = values.events === undefined ? whole : only(whole, values.events.split(',').map(Number));
     const outcome = await simulate(plan, trace);
     simulatedMs += outcome.simulatedMs;
@@ -107,7 +113,9 @@ async function main(): Promise<number> {
     const smallest = values.events === undefined && !values['as-it-is'] ? await shrink(plan, outcome) : plan;
     say(`  ${smallest.events.map(({ number, kind }) => `${number} ${kind}`).join(', ') || 'without any event'}`);
     const planted = values.plant ? ' --plant' : '';
-    say(`  npm run simulate -- --seed ${seed}${planted} --events ${eventsOf(smallest).join(',') || '0'} --trace`);
+    say(
+      `  npm run simulate -- --seed ${seed}${chosen}${planted} --events ${eventsOf(smallest).join(',') || '0'} --trace`,
+    );
   }
   const days = simulatedMs / DAY_MS;
   const { user, system } = process.cpuUsage(begunWith);

@@ -116,6 +116,7 @@ async function main(): Promise<number> {
     say(
       `  npm run simulate -- --seed ${seed}${chosen}${planted} --events ${eventsOf(smallest).join(',') || '0'} --trace`,
     );
+    if (values.first) break;
   }
   const days = simulatedMs / DAY_MS;
   const { user, system } = process.cpuUsage(begunWith);

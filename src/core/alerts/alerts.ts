@@ -39,8 +39,10 @@ interface Change {
 }
 
 interface Pending {
-  /** What the change is: another one begins anew. */
+  /** What the change is: another one is another document. */
   readonly key: string;
+  readonly isOver: boolean;
+  /** Since when something is to be told, whatever it is by now: what fails in another way each time is told too. */
   readonly sinceMs: number;
   readonly id: string;
   readonly at: string;
@@ -109,7 +111,9 @@ export class Alerts {
       const key = [event, stands?.code, stands?.severity, stands?.amount].join(' ');
       const before = this.#pending.get(subject);
       const at = new Date(clock.wallMs()).toISOString();
-      const pending = before?.key === key ? before : { key, sinceMs: nowMs, id: randomUUID(), at };
+      const isOver = stands === null;
+      const sinceMs = before?.isOver === isOver ? before.sinceMs : nowMs;
+      const pending = before?.key === key ? before : { key, isOver, sinceMs, id: randomUUID(), at };
       next.set(subject, pending);
       const isDanger = stands?.severity === 'critical';
       if (isDanger || nowMs - pending.sinceMs >= SETTLED_MS) due.push({ change, pending });

@@ -111,6 +111,15 @@ describe('alerts', () => {
     expect(told()).toEqual([]);
   });
 
+  test('tell of what stands in another way each time that it is looked at', async () => {
+    const { conditions, pass, told } = archiver();
+    for (let round = 0; round < 10; round += 1) {
+      conditions.set('node', round % 2 === 0 ? AWAY : { ...AWAY, code: 'node/bad-answer' });
+      await pass(20);
+    }
+    expect(told()).toHaveLength(1);
+  });
+
   test('tell of every further loss, also of one that takes the place of a loss that was revoked', async () => {
     const { conditions, pass, told } = archiver();
     for (const amount of [1, 1, 3, 2, 3]) {

@@ -94,8 +94,8 @@ export class FairTurns {
     while (few.waiting > 0 && few.begun < this.#weightPerTurn / 2) this.#serveNext(few);
     while (crowded.waiting > 0 && this.#begun < this.#weightPerTurn) this.#serveNext(crowded);
     while (few.waiting > 0 && this.#begun < this.#weightPerTurn) this.#serveNext(few);
-    // What a client had more than others counts only while others wait.
-    if (few.waiting + crowded.waiting === 0) few.lanes.clear();
+    // What a client had more than others counts only while others of its ring wait.
+    if (few.waiting === 0) few.lanes.clear();
   }
 
   /** The client whose turn it is has one piece of work begun, or goes behind the others. */

@@ -75,6 +75,21 @@ test('clients with few connections that wait have half of every turn at once, an
   expect(begun.filter((name) => name.startsWith('a'))).toHaveLength(30);
 });
 
+test('what a client had while only a crowd waited is not held against it when others come', async () => {
+  const { ask, inNextTurn } = asking(new FairTurns(8, 1));
+  const crowd = Array.from({ length: 26 }, (_, index) => `a${String.fromCharCode(97 + index)}`);
+  for (let turn = 0; turn < 50; turn += 1) {
+    ask(1, ...crowd.map((name) => `${name}${turn}`));
+    await inNextTurn();
+    ask(1, 'bx1', 'bx2', 'bx3', 'bx4');
+  }
+  ask(1, ...Array.from({ length: 20 }, (_, index) => `cx${index}`));
+  ask(1, 'bx5', 'bx6');
+  const begun = [...(await inNextTurn()), ...(await inNextTurn())];
+  expect(begun).toContain('bx5');
+  expect(begun).toContain('bx6');
+});
+
 test('a thousand readers behind one address have a part each within a few turns', async () => {
   const turns = new FairTurns(2_097_152, 32_768);
   const begun: number[] = [];

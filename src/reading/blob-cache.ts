@@ -88,22 +88,29 @@ export class BlobCache {
     });
   }
 
+  /** All of it or none: nobody loses anything for what has no room in the end. */
   #makeRoom(blobs: LRUCache<string, VerifiedBlob>, bytes: number): boolean {
-    if (bytes > this.#mostBytes) return false;
+    const leaving: string[] = [];
+    let held = blobs.calculatedSize + bytes;
     for (const key of blobs.rkeys()) {
-      if (blobs.calculatedSize + bytes <= this.#mostBytes) break;
-      if (this.#callIn(key)) blobs.delete(key);
+      if (held <= this.#mostBytes) break;
+      const blob = blobs.peek(key);
+      if (blob === undefined || !this.#mayLeave(key)) continue;
+      leaving.push(key);
+      held -= sizeOf(blob);
     }
-    return blobs.calculatedSize + bytes <= this.#mostBytes;
+    if (held > this.#mostBytes) return false;
+    for (const key of leaving) {
+      for (const { sending } of [...(this.#loans.get(key) ?? [])]) sending.cut();
+      blobs.delete(key);
+    }
+    return true;
   }
 
-  /** Takes a blob back from readers that all have had their time. false: one of them has not. */
-  #callIn(key: string): boolean {
-    const loans = [...(this.#loans.get(key) ?? [])];
+  /** Its readers, if any, all have had their time. */
+  #mayLeave(key: string): boolean {
     const overdueMs = this.#clock.steadyMs() - LOAN_MS;
-    if (loans.some(({ sinceMs }) => sinceMs > overdueMs)) return false;
-    for (const { sending } of loans) sending.cut();
-    return true;
+    return [...(this.#loans.get(key) ?? [])].every(({ sinceMs }) => sinceMs <= overdueMs);
   }
 }
 

@@ -28,8 +28,8 @@ function answers() {
   return { cut, sending };
 }
 
-function keptIn(cache: BlobCache, label: string) {
-  const blob = verifyBlob(sampleBlob(label, 100_000), nobleHasher);
+function keptIn(cache: BlobCache, label: string, sizeBytes = 100_000) {
+  const blob = verifyBlob(sampleBlob(label, sizeBytes), nobleHasher);
   if (blob === null) throw new Error('It hashes to its name.');
   return { name: nameOf(blob), isKept: cache.keep(blob) === blob };
 }
@@ -69,6 +69,20 @@ test('readers that have had their time lose what they were lent to what is to be
   expect(cut).toEqual(['slow']);
   expect(keptIn(cache, 'd').isKept).toBe(true);
   expect(cut).toEqual(['slow']);
+});
+
+test('no reader loses what it was lent, and nothing is dropped, for what has no room all the same', () => {
+  let nowMs = 0;
+  const cache = new BlobCache(300_000, { steadyMs: () => nowMs });
+  const { cut, sending } = answers();
+  const [a, b, c] = ['a', 'b', 'c'].map((label) => keptIn(cache, label).name);
+  if (a === undefined || b === undefined || c === undefined) throw new Error('Three are kept.');
+  cache.lend(a, sending('slow'));
+  nowMs = 11_000;
+  cache.lend(b, sending('new'));
+  expect(keptIn(cache, 'd', 250_000).isKept).toBe(false);
+  expect(cut).toEqual([]);
+  expect([a, b, c].map((name) => cache.get(name) !== null)).toEqual([true, true, true]);
 });
 
 test('what is kept already stays as it is, so that nothing is in memory twice', () => {

@@ -55,6 +55,10 @@ interface Pending {
 export class Alerts {
   readonly #modules: AlertModules;
   #pending: ReadonlyMap<string, Pending> = new Map();
+  /** What was delivered, as the ledger has it; null: not read yet. */
+  #told: Map<string, ToldCondition> | null = null;
+  /** Subjects of which the ledger is behind: where nothing can be written, all is told all the same, and once. */
+  readonly #unwritten = new Set<string>();
   /** Subjects of which something stood since the start: as few as there are backends, nodes and tasks. */
   readonly #seen = new Set<string>();
 
@@ -65,18 +69,23 @@ export class Alerts {
   /** Tells until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const step = async (): Promise<Next> => {
-      const refusals: unknown[] = [];
-      for (const { change, pending } of this.#due()) {
+      const faults: unknown[] = [];
+      const told = this.#told ?? new Map(this.#modules.ledger.all());
+      this.#told = told;
+      const due = this.#due(told);
+      this.#write(told, faults);
+      for (const { change, pending } of due) {
         try {
           await this.#modules.hook.post(this.#documentOf(change, pending), signal);
-          this.#record(change);
+          this.#record(told, change);
+          this.#write(told, faults);
         } catch (error) {
           // Whoever does not answer gets none of the others either; whoever refuses one may take the next.
           if (!isRefusal(error)) throw error;
-          refusals.push(error);
+          faults.push(error);
         }
       }
-      if (refusals.length > 0) throw refusals[0];
+      if (faults.length > 0) throw faults[0];
       return LOOK_MS;
     };
     await runLoop(OWN, step, this.#policy(signal));
@@ -95,17 +104,16 @@ export class Alerts {
   }
 
   /** What has to be told now, the most severe first. */
-  #due() {
-    const { standing, ledger, clock } = this.#modules;
+  #due(told: Map<string, ToldCondition>) {
+    const { standing, clock } = this.#modules;
     const now = new Map<string, Standing>(standing().map((one) => [one.subject, one]));
     for (const subject of now.keys()) this.#seen.add(subject);
-    const told = ledger.all();
     const nowMs = clock.steadyMs();
     const next = new Map<string, Pending>();
     const due: { readonly change: Change; readonly pending: Pending }[] = [];
     for (const subject of new Set<string>([...now.keys(), ...told.keys()])) {
       if (subject === OWN) continue;
-      const change = this.#compare(subject, now.get(subject) ?? null, told.get(subject) ?? null);
+      const change = this.#compare(told, subject, now.get(subject) ?? null);
       if (change === null) continue;
       const { event, now: stands } = change;
       const key = [event, stands?.code, stands?.severity, stands?.amount].join(' ');
@@ -125,25 +133,40 @@ export class Alerts {
   }
 
   /** null: nothing is to be told. What eased is taken note of, so that it is told when it worsens again. */
-  #compare(subject: string, now: Standing | null, told: ToldCondition | null): Change | null {
+  #compare(all: Map<string, ToldCondition>, subject: string, now: Standing | null): Change | null {
+    const told = all.get(subject) ?? null;
     if (now === null) return { event: 'cleared', subject, now, told };
     if (told === null) return { event: 'raised', subject, now, told };
     if (urgencyOf(now) < urgencyOf(told)) return { event: 'worsened', subject, now, told };
     if (now.code !== told.code) return { event: 'raised', subject, now, told };
     const [amount, toldAmount] = [now.amount ?? 0, told.amount ?? 0];
     if (amount > toldAmount) return { event: 'worsened', subject, now, told };
-    if (amount < toldAmount || now.severity !== told.severity) this.#record({ event: 'raised', subject, now, told });
+    if (amount < toldAmount || now.severity !== told.severity) this.#record(all, { subject, now });
     return null;
   }
 
-  #record({ subject, now }: Change): void {
-    const { ledger } = this.#modules;
+  #record(told: Map<string, ToldCondition>, { subject, now }: Pick<Change, 'subject' | 'now'>): void {
+    this.#unwritten.add(subject);
     if (now === null) {
-      ledger.remove(subject);
+      told.delete(subject);
       return;
     }
     const { code, severity, since, amount = null } = now;
-    ledger.put(subject, { code, severity, amount, since });
+    told.set(subject, { code, severity, amount, since });
+  }
+
+  #write(told: ReadonlyMap<string, ToldCondition>, faults: unknown[]): void {
+    const { ledger } = this.#modules;
+    try {
+      for (const subject of this.#unwritten) {
+        const one = told.get(subject);
+        if (one === undefined) ledger.remove(subject);
+        else ledger.put(subject, one);
+        this.#unwritten.delete(subject);
+      }
+    } catch (error) {
+      faults.push(error);
+    }
   }
 
   #documentOf({ event, subject, now, told }: Change, { id, at }: Pending): AlertDocument {

@@ -19,6 +19,7 @@ function archiver(ledger = new Map<string, ToldCondition>()) {
   const sent: AlertDocument[] = [];
   const tried: AlertDocument[] = [];
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => nowMs);
+  const disk = { isFull: false };
   const receiver: { refuses: (document: AlertDocument) => Refusal | null } = { refuses: () => null };
   const modules = {
     archiverId: 'ab'.repeat(8),
@@ -37,7 +38,10 @@ function archiver(ledger = new Map<string, ToldCondition>()) {
     },
     ledger: {
       all: () => new Map(ledger),
-      put: (subject: string, told: ToldCondition) => void ledger.set(subject, told),
+      put(subject: string, told: ToldCondition) {
+        if (disk.isFull) throw new Error('The disk is full.');
+        ledger.set(subject, told);
+      },
       remove: (subject: string) => void ledger.delete(subject),
     },
     standing: () => conditions.standing(),
@@ -64,7 +68,7 @@ function archiver(ledger = new Map<string, ToldCondition>()) {
   };
   const told = () =>
     sent.map(({ event, code, replaces }) => [event, code, ...(replaces === null ? [] : [replaces])].join(' '));
-  return { alerts, conditions, ledger, pass, receiver, sent, told, tried, waits };
+  return { alerts, conditions, disk, ledger, pass, receiver, sent, told, tried, waits };
 }
 
 describe('alerts', () => {
@@ -154,6 +158,19 @@ describe('alerts', () => {
     await pass(5);
     expect(told()).toEqual(['raised chain/lost']);
     expect(conditions.has('alert')).toBe(true);
+  });
+
+  test('are told where nothing can be written, each once, and are written down when that is over', async () => {
+    const { conditions, disk, ledger, pass, told } = archiver();
+    disk.isFull = true;
+    conditions.set('chain:lost', lost(1));
+    conditions.set('node', AWAY);
+    await pass(600);
+    expect(told()).toEqual(['raised chain/lost', 'raised node/unreachable']);
+    disk.isFull = false;
+    await pass(120);
+    expect(told()).toHaveLength(2);
+    expect([...ledger.keys()].toSorted()).toEqual(['chain:lost', 'node']);
   });
 
   test('are compared after a restart with what was delivered: nothing twice, and no loss untold', async () => {

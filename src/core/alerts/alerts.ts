@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { HoldfastError } from '../blob/errors.ts';
-import type { ConditionBoard, Standing } from '../conditions/condition-board.ts';
+import type { ConditionBoard, Standing, Subject } from '../conditions/condition-board.ts';
 import { mostSevereFirst, urgencyOf } from '../conditions/condition-severity.ts';
 import type { Pulse } from '../pulse.ts';
 import { BACKOFF } from '../time/backoff.ts';
@@ -27,6 +27,8 @@ export interface AlertModules {
 const LOOK_MS = 5_000;
 /** What comes and goes within this time is not told; nor is what a start has not found out yet. Danger is told at once. */
 const SETTLED_MS = 60_000;
+/** While one of these stands, nobody can look at the chain: what a start has not found again is not known to be over. */
+const BLIND: readonly Subject[] = ['node', 'chain:behind'];
 /** What cannot be delivered is not told to whoever it cannot be delivered to. */
 const OWN = 'alert';
 
@@ -108,11 +110,13 @@ export class Alerts {
     const { standing, clock } = this.#modules;
     const now = new Map<string, Standing>(standing().map((one) => [one.subject, one]));
     for (const subject of now.keys()) this.#seen.add(subject);
+    const isBlind = BLIND.some((subject) => now.has(subject));
     const nowMs = clock.steadyMs();
     const next = new Map<string, Pending>();
     const due: { readonly change: Change; readonly pending: Pending }[] = [];
     for (const subject of new Set<string>([...now.keys(), ...told.keys()])) {
       if (subject === OWN) continue;
+      if (isBlind && !now.has(subject) && !this.#seen.has(subject)) continue;
       const change = this.#compare(told, subject, now.get(subject) ?? null);
       if (change === null) continue;
       const { event, now: stands } = change;

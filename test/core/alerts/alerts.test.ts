@@ -206,6 +206,20 @@ describe('alerts', () => {
     expect(before.sent.at(-1)).toMatchObject({ event: 'cleared', message: expect.stringContaining('is over') });
   });
 
+  test('do not call over after a restart what nobody can look for yet', async () => {
+    const before = archiver();
+    before.conditions.set('chain:late', LATE);
+    before.conditions.set('node', AWAY);
+    await before.pass(120);
+    const after = archiver(before.ledger);
+    after.conditions.set('node', AWAY);
+    await after.pass(600);
+    expect(after.told()).toEqual([]);
+    after.conditions.set('node', null);
+    await after.pass(120);
+    expect(after.told().toSorted()).toEqual(['cleared chain/at-risk-50', 'cleared node/unreachable']);
+  });
+
   test('keep one document a subject, however long nobody listens', async () => {
     const { conditions, pass, receiver, sent } = archiver();
     receiver.refuses = () => ({});

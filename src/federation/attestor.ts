@@ -6,7 +6,7 @@ import {
   type AttestationStatement,
   parseAttestation,
   type Signed,
-  type SuccessionStatement,
+  type Succession,
 } from '../verify/attestation.ts';
 import type { AskedAttestation, AttestationView } from '../view/attestation-view.ts';
 import type { Inventory } from '../view/inventory-view.ts';
@@ -15,7 +15,7 @@ import type { Inventories } from './inventories.ts';
 /** The archiver's own key, and the numbers of what it signed. */
 export interface StatementSigner {
   readonly publicKey: string;
-  readonly keys: readonly Signed<SuccessionStatement>[];
+  readonly keys: readonly Succession[];
   takeNumber(): Promise<number>;
   sign<Statement extends object>(statement: Statement): Signed<Statement>;
   rotate(at: string): Promise<void>;

@@ -58,6 +58,7 @@ const ATTESTATION = z.object({
         at: z.string(),
       }),
       signature: SIGNATURE,
+      accepted: SIGNATURE,
     }),
   ),
 });

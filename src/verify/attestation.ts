@@ -40,7 +40,7 @@ export interface AttestationStatement {
   readonly at: string;
 }
 
-/** A key gives its place to the next one; signed by the one that goes. */
+/** A key gives its place to the next one; signed by both. */
 export interface SuccessionStatement {
   readonly kind: 'holdfast/key';
   readonly format: 1;
@@ -49,9 +49,18 @@ export interface SuccessionStatement {
   readonly at: string;
 }
 
+/**
+ * Signed by the key that goes, and by the one that comes: a stranger could otherwise name somebody else's key as its successor,
+ * and what the stranger signs would count as the other's.
+ */
+export interface Succession extends Signed<SuccessionStatement> {
+  /** By the key that comes: 64 bytes in hex. */
+  readonly accepted: string;
+}
+
 export interface Attestation extends Signed<AttestationStatement> {
   /** From the oldest key on that is still told to the one that signed; empty where there was one key only. */
-  readonly keys: readonly Signed<SuccessionStatement>[];
+  readonly keys: readonly Succession[];
 }
 
 /** Keys that an attestation tells of at most: the latest. */
@@ -94,10 +103,11 @@ export function parseAttestation(json: string): Attestation {
     statement: statementOf(fields.get('statement')),
     signature: hex(fields, 'signature', SIGNATURE_BYTES),
     keys: keys.map((one) => {
-      const signed = exactly(fieldsOf(one), ['statement', 'signature']);
+      const signed = exactly(fieldsOf(one), ['statement', 'signature', 'accepted']);
       return {
         statement: successionOf(signed.get('statement')),
         signature: hex(signed, 'signature', SIGNATURE_BYTES),
+        accepted: hex(signed, 'accepted', SIGNATURE_BYTES),
       };
     }),
   };
@@ -131,8 +141,8 @@ export async function checkAttestation(
     const broken = await brokenLink(keys, statement.key);
     const says =
       broken === null
-        ? `Each of its ${keys.length} earlier keys signed the one that follows it.`
-        : `The key ${broken} did not sign the one that is to follow it.`;
+        ? `Each of its ${keys.length} earlier keys signed the one that follows it, which signed that it does.`
+        : `The key ${broken} and the one that is to follow it did not both sign that.`;
     steps.push({ step: 'keys', ok: broken === null, says });
   }
   if (knownKey === null) return steps;
@@ -191,11 +201,12 @@ function totalOf({ counts }: AttestationStatement): number {
   return HOLDINGS.reduce((sum, holding) => sum + counts[holding], 0);
 }
 
-/** The first key that did not sign its successor; null: all did. */
+/** The first key of which it and its successor did not both sign the succession; null: all did. */
 async function brokenLink(keys: Attestation['keys'], last: string): Promise<string | null> {
-  for (const [index, { statement, signature }] of keys.entries()) {
+  for (const [index, { statement, signature, accepted }] of keys.entries()) {
     const next = keys[index + 1]?.statement.key ?? last;
-    if (statement.next !== next || !(await isSignedBy(statement.key, statement, signature))) return statement.key;
+    const isSigned = await isSignedBy(statement.key, statement, signature);
+    if (statement.next !== next || !isSigned || !(await isSignedBy(next, statement, accepted))) return statement.key;
   }
   return null;
 }

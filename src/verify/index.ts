@@ -27,6 +27,7 @@ export {
   MAX_SUCCESSIONS,
   parseAttestation,
   type Signed,
+  type Succession,
   type SuccessionStatement,
 } from './attestation.ts';
 export { Block, parseBlock, parseBlockHex } from './block.ts';

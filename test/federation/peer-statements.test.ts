@@ -58,6 +58,27 @@ test('what is none, or what its key did not sign, is told and not kept', async (
   expect(codes()).toEqual([]);
 });
 
+test('a hostile archiver that names the key of an honest one as its successor does not make its own lies the lies of that one', async () => {
+  const { catalog, statements, attested, codes } = await scene();
+  const hostile = await scene();
+  const honest = attested();
+  const lie = hostile.attested({ number: 2, unclear: 5 });
+  const about = {
+    kind: 'holdfast/key',
+    format: 1,
+    key: lie.statement.key,
+    next: honest.statement.key,
+    at: AT,
+  } as const;
+  const succession = hostile.signer.sign(about);
+  await statements.see('peer hostile', { ...honest, keys: [{ ...succession, accepted: succession.signature }] });
+  expect(codes()).toEqual(['peer/bad-attestation']);
+  await statements.see('peer hostile', lie);
+  await statements.see('peer honest', honest);
+  expect(codes()).toEqual([]);
+  expect(catalog.evidence.below('equivocations', '', 9)).toEqual([]);
+});
+
 test('the newest 256 are kept', async () => {
   const { catalog } = await scene();
   for (let count = 0; count < 300; count += 1) catalog.statements.put(String(count));

@@ -31,7 +31,13 @@ export class FakeAttestations implements AttestationView {
         at,
       },
       signature: SIGNATURE,
-      keys: [{ statement: { kind: 'holdfast/key', format: 1, key: HASH, next: HASH, at }, signature: SIGNATURE }],
+      keys: [
+        {
+          statement: { kind: 'holdfast/key', format: 1, key: HASH, next: HASH, at },
+          signature: SIGNATURE,
+          accepted: SIGNATURE,
+        },
+      ],
     };
   }
 }

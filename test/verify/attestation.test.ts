@@ -51,11 +51,13 @@ const attested = (change: Partial<AttestationStatement> = {}): Attestation => ({
   ...signed(statement(change), FIRST),
   keys: [],
 });
-const succession = (from: typeof FIRST, next: string) =>
-  signed({ kind: 'holdfast/key', format: 1, key: from.key, next, at: AT } as const, from);
+const succession = (from: typeof FIRST, to: typeof FIRST, acceptedBy = to) => {
+  const about = { kind: 'holdfast/key', format: 1, key: from.key, next: to.key, at: AT } as const;
+  return { ...signed(about, from), accepted: signed(about, acceptedBy).signature };
+};
 const rotated = (change: Partial<AttestationStatement> = {}): Attestation => ({
   ...signed(statement({ key: SECOND.key, ...change }), SECOND),
-  keys: [succession(FIRST, SECOND.key)],
+  keys: [succession(FIRST, SECOND)],
 });
 const verdict = async (attestation: Attestation, key: string | null) =>
   Object.fromEntries((await checkAttestation(attestation, key)).map(({ step, ok }) => [step, ok]));
@@ -85,10 +87,15 @@ describe('signatures', () => {
   });
 
   test('a succession that the earlier key did not sign, or that leads elsewhere, is told', async () => {
-    const forged = { ...succession(STRANGER, SECOND.key), statement: succession(FIRST, SECOND.key).statement };
+    const forged = { ...succession(STRANGER, SECOND), statement: succession(FIRST, SECOND).statement };
     expect(await verdict({ ...rotated(), keys: [forged] }, FIRST.key)).toMatchObject({ keys: false });
-    const elsewhere = [succession(FIRST, STRANGER.key)];
+    const elsewhere = [succession(FIRST, STRANGER)];
     expect(await verdict({ ...rotated(), keys: elsewhere }, FIRST.key)).toMatchObject({ keys: false });
+  });
+
+  test('nobody makes the key of another archiver the successor of an own one: the other has to sign it as well', async () => {
+    const framing = { ...attested(), keys: [succession(STRANGER, FIRST, STRANGER)] };
+    expect(await verdict(framing, STRANGER.key)).toEqual({ signature: true, keys: false, key: true });
   });
 
   test('the canonical form is that of RFC 8785', () => {
@@ -165,7 +172,7 @@ describe('decoding', () => {
         }
       }),
     );
-    const keys = Array.from({ length: 65 }, () => succession(FIRST, SECOND.key));
+    const keys = Array.from({ length: 65 }, () => succession(FIRST, SECOND));
     for (const wrong of [
       { ...rotated(), keys },
       { ...rotated(), more: 1 },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { codeOf } from '../../core/blob/errors.ts';
 import { encodeHex } from '../../core/blob/hex.ts';
-import { canonicalJson, MAX_SUCCESSIONS, type Signed, type SuccessionStatement } from '../../verify/attestation.ts';
+import { canonicalJson, MAX_SUCCESSIONS, type Signed, type Succession } from '../../verify/attestation.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
 import { readRegularFile } from './regular-file.ts';
@@ -27,6 +27,7 @@ const keyFile = z.strictObject({
         at: z.string(),
       }),
       signature: z.string(),
+      accepted: z.string(),
     }),
   ),
 });
@@ -74,7 +75,7 @@ export class ArchiverKey {
   }
 
   /** How the key came here from earlier ones. */
-  get keys(): readonly Signed<SuccessionStatement>[] {
+  get keys(): readonly Succession[] {
     return this.#file.keys;
   }
 
@@ -91,13 +92,15 @@ export class ArchiverKey {
     return { statement, signature: signatureOf(this.#private, statement) };
   }
 
-  /** Another key from now on, which this one signs and then is no more. */
+  /** Another key from now on: this one signs that it follows, the other one that it does, and this one is no more. */
   rotate(at: string): Promise<void> {
     return this.#inTurn(async () => {
       const privateKey = newKey();
-      const next = publicKeyOf(privateKeyIn({ privateKey }));
+      const coming = privateKeyIn({ privateKey });
+      const next = publicKeyOf(coming);
       const statement = { kind: 'holdfast/key', format: 1, key: this.publicKey, next, at } as const;
-      const keys = [...this.#file.keys, this.sign(statement)].slice(-MAX_SUCCESSIONS);
+      const succession = { ...this.sign(statement), accepted: signatureOf(coming, statement) };
+      const keys = [...this.#file.keys, succession].slice(-MAX_SUCCESSIONS);
       await this.#replace({ ...this.#file, privateKey, keys });
     });
   }

@@ -9,7 +9,6 @@ import {
   type Succession,
 } from '../verify/attestation.ts';
 import type { AskedAttestation, AttestationView } from '../view/attestation-view.ts';
-import type { Inventory } from '../view/inventory-view.ts';
 import type { Inventories } from './inventories.ts';
 
 /** The archiver's own key, and the numbers of what it signed. */
@@ -25,7 +24,7 @@ export interface AttestorModules {
   readonly archiverId: string;
   readonly signer: StatementSigner;
   readonly inventories: Pick<Inventories, 'fresh'>;
-  readonly catalog: Pick<Catalog, 'evidence' | 'snapshot'>;
+  readonly catalog: Pick<Catalog, 'evidence'>;
   readonly clock: Clock;
 }
 
@@ -61,7 +60,7 @@ export class Attestor implements AttestationView {
   ): Promise<Attestation> {
     const { archiverId, signer, catalog } = this.#modules;
     const at = this.#now();
-    const inventory = await this.#count(from, to, signal);
+    const { inventory, unclear } = await this.#count(from, to, signal);
     const number = await signer.takeNumber();
     signal.throwIfAborted();
     const statement: AttestationStatement = {
@@ -76,7 +75,7 @@ export class Attestor implements AttestationView {
       blockHash: inventory.blockHash,
       root: inventory.digest,
       counts: inventory.counts,
-      unclear: this.#unclearIn(inventory),
+      unclear,
       at,
     };
     const attestation = { ...signer.sign(statement), keys: signer.keys };
@@ -100,19 +99,10 @@ export class Attestor implements AttestationView {
     return found === null ? null : parseAttestation(JSON.stringify(found));
   }
 
-  async #count(from: number | null, to: number | null, signal: AbortSignal): Promise<Inventory> {
+  async #count(from: number | null, to: number | null, signal: AbortSignal) {
     const lookup = await this.#modules.inventories.fresh(from, to, signal);
     if (lookup.kind === 'unavailable') throw cannotAttest(lookup.message, lookup.reason);
-    return lookup.inventory;
-  }
-
-  #unclearIn({ from, to }: Inventory): number {
-    const snapshot = this.#modules.catalog.snapshot();
-    try {
-      return snapshot.unclear(from, to);
-    } finally {
-      snapshot.close();
-    }
+    return lookup;
   }
 
   #now(): string {

@@ -13,6 +13,13 @@ const REMEMBERED = 64;
 /** Each takes up to seconds, one after the other. */
 const MAX_WAITING = 4;
 
+interface CountedInventory {
+  readonly kind: 'found';
+  readonly inventory: Inventory;
+  /** Transactions of the range that seem to carry a blob, and of which nobody can tell which: at the same moment. */
+  readonly unclear: number;
+}
+
 /** Gives the inventory of any range of final heights, one at a time, at one moment of the catalog. */
 export class Inventories implements InventoryView {
   readonly #catalog: Pick<Catalog, 'chain' | 'snapshot'>;
@@ -21,7 +28,7 @@ export class Inventories implements InventoryView {
   readonly #adoption: { readonly isDone: boolean };
   /** The chain that the data folder is bound to; null before the node first answered. */
   readonly #boundChain: () => Promise<BlockHash | null>;
-  readonly #remembered = new LRUCache<string, Inventory>({ max: REMEMBERED, ttl: REMEMBERED_MS });
+  readonly #remembered = new LRUCache<string, CountedInventory>({ max: REMEMBERED, ttl: REMEMBERED_MS });
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -39,12 +46,13 @@ export class Inventories implements InventoryView {
     this.#boundChain = boundChain;
   }
 
-  inventory(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
-    return this.#look(from, to, true, signal);
+  async inventory(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
+    const lookup = await this.#look(from, to, true, signal);
+    return lookup.kind === 'found' ? { kind: 'found', inventory: lookup.inventory } : lookup;
   }
 
   /** The same, read now: for whoever signs it. */
-  fresh(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
+  fresh(from: number | null, to: number | null, signal: AbortSignal): Promise<CountedInventory | ChainUnavailable> {
     return this.#look(from, to, false, signal);
   }
 
@@ -53,7 +61,7 @@ export class Inventories implements InventoryView {
     to: number | null,
     mayBeKnown: boolean,
     signal: AbortSignal,
-  ): Promise<InventoryLookup> {
+  ): Promise<CountedInventory | ChainUnavailable> {
     assertUpright(from, to);
     const { finalHeight } = this.#chain;
     const { startHeight } = this.#catalog.chain.state;
@@ -70,8 +78,8 @@ export class Inventories implements InventoryView {
     if (Math.max(range.from, range.to) > finalHeight)
       return unavailable('not-final', `The highest final block has height ${finalHeight}.`, 30);
     const known = this.#remembered.get(`${range.from}-${range.to}`);
-    if (mayBeKnown && known !== undefined && this.#catalog.chain.blockAt(range.to)?.hash === known.blockHash)
-      return { kind: 'found', inventory: known };
+    if (mayBeKnown && known !== undefined && this.#catalog.chain.blockAt(range.to)?.hash === known.inventory.blockHash)
+      return known;
     if (this.#waiting >= MAX_WAITING) return unavailable('not-placed', 'Other inventories are being made first.', 5);
     return this.#inTurn(() => this.#read(range, genesis, finalHeight, signal));
   }
@@ -92,7 +100,7 @@ export class Inventories implements InventoryView {
     genesis: BlockHash,
     finalHeight: number,
     signal: AbortSignal,
-  ): Promise<InventoryLookup> {
+  ): Promise<CountedInventory | ChainUnavailable> {
     signal.throwIfAborted();
     const snapshot = this.#catalog.snapshot();
     try {
@@ -100,8 +108,9 @@ export class Inventories implements InventoryView {
       if (blockHash === null) return unavailable('walk-behind', `Block ${range.to} is being walked anew.`, 10);
       const found = await inventoryOf(snapshot, range, this.#hasher, signal);
       const inventory = { ...found, chain: genesis, finalHeight, blockHash };
-      this.#remembered.set(`${range.from}-${range.to}`, inventory);
-      return { kind: 'found', inventory };
+      const counted = { kind: 'found' as const, inventory, unclear: snapshot.unclear(range.from, range.to) };
+      this.#remembered.set(`${range.from}-${range.to}`, counted);
+      return counted;
     } finally {
       snapshot.close();
     }

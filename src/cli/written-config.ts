@@ -59,9 +59,10 @@ function linesOf(section: string | null, names: readonly SettingName[], chosen: 
 function withoutUsers(value: string): string {
   return nodeUrls(value)
     .map((one) => {
-      if (!URL.canParse(one)) return one;
-      const { protocol, host, pathname } = new URL(one);
-      return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
+      const [, kind = '', address = one] = /^(peer=)?(.*)$/s.exec(one) ?? [];
+      if (!URL.canParse(address)) return one;
+      const { protocol, host, pathname } = new URL(address);
+      return `${kind}${protocol}//${host}${pathname === '/' ? '' : pathname}`;
     })
     .join(' ');
 }

@@ -65,6 +65,14 @@ describe('holdfast init', () => {
     expect(valuesOf(output)).toEqual({ ...valuesOf(fileOf('{}')), ...expected });
   });
 
+  test('keeps the password of a peer out of the file, however the peer is written', async () => {
+    const output = join(temporaryFolder(), 'made.yaml');
+    const peers = `https://me:${PASSWORD}@a.example peer=https://me:${PASSWORD}@b.example/x s3=bucket dir=/blobs`;
+    await cli(words(output), { ...env(), HOLDFAST_PEERS: peers });
+    expect(readFileSync(output, 'utf8')).not.toContain(PASSWORD);
+    expect(valuesOf(output).peers).toBe('https://a.example peer=https://b.example/x s3=bucket dir=/blobs');
+  });
+
   test('keeps user and password of an address out of the file', async () => {
     const output = join(temporaryFolder(), 'made.yaml');
     const url = node.url.replace('//', `//${node.username}:${PASSWORD}@`);

@@ -1,9 +1,13 @@
+import { constants } from 'node:fs';
 import { type FileHandle, open, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { clauseOf, codeOf } from '../core/blob/errors.ts';
 import { syncFolder } from '../storage/local/durable-file.ts';
+import { assertRegular } from '../storage/local/regular-file.ts';
 import { BundleError } from './errors.ts';
 
+/** The name can be guessed, and the folder may be open to others: what they put there, as a link to a file of ours, is not written to. */
+const BEGUN_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 /** Before a write, what comes in small pieces is gathered. */
 const GATHERED_BYTES = 1_048_576;
 
@@ -30,11 +34,15 @@ export class BundleFile {
     if (await isThere(path)) throw exists(path);
     const begun = partOf(path);
     try {
-      const handle = await open(begun, 'r+').catch(async (cause) => {
-        if (codeOf(cause) === 'ENOENT') return await open(begun, 'wx+');
+      const handle = await open(begun, BEGUN_FLAGS);
+      try {
+        const found = await handle.stat();
+        assertRegular(found, begun);
+        return new BundleFile(path, handle, found.size);
+      } catch (cause) {
+        await handle.close();
         throw cause;
-      });
-      return new BundleFile(path, handle, (await handle.stat()).size);
+      }
     } catch (cause) {
       throw unwritable(begun, cause);
     }

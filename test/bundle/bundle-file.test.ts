@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { BundleFile } from '../../src/bundle/bundle-file.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+test('a link that somebody put where an unfinished bundle would lie is not followed', async () => {
+  const folder = temporaryFolder();
+  const victim = join(folder, 'archiver-key');
+  writeFileSync(victim, 'a key');
+  const path = join(folder, 'blobs.car');
+  symlinkSync(victim, `${path}.part`);
+  await expect(BundleFile.open(path)).rejects.toMatchObject({ code: 'bundle/unwritable' });
+  expect(readFileSync(victim, 'utf8')).toBe('a key');
+});
+
+test('what is no file there is told, and nothing waits for it', async () => {
+  const path = join(temporaryFolder(), 'blobs.car');
+  execFileSync('mkfifo', [`${path}.part`]);
+  await expect(BundleFile.open(path)).rejects.toMatchObject({ code: 'bundle/unwritable' });
+});
+
+test('what was written stays for the next run', async () => {
+  const path = join(temporaryFolder(), 'blobs.car');
+  const first = await BundleFile.open(path);
+  await first.write(Buffer.from('begun'));
+  await first.close();
+  const second = await BundleFile.open(path);
+  expect(await second.kept(5)).toEqual(new Uint8Array(Buffer.from('begun')));
+  await second.close();
+});

@@ -27,6 +27,7 @@ export const EXPORT_PARAMETERS = z
 export function exportJob(archive: ExportingArchive, alone: ((signal: AbortSignal) => Promise<void>) | null): JobKind {
   const kind = {
     kind: 'export',
+    isLocalOnly: true as const,
     parameters: EXPORT_PARAMETERS,
     async run(parameters: ExportParameters, { signal, report }: JobContext): Promise<JobOutcome> {
       if (alone !== null) {

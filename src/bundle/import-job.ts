@@ -20,6 +20,7 @@ export const IMPORT_PARAMETERS = z.strictObject({
 export function importJob(archive: ImportingArchive, alone: ((signal: AbortSignal) => Promise<void>) | null): JobKind {
   const kind = {
     kind: 'import',
+    isLocalOnly: true as const,
     parameters: IMPORT_PARAMETERS,
     async run({ sources }: z.output<typeof IMPORT_PARAMETERS>, { signal, report }: JobContext): Promise<JobOutcome> {
       const work = () => importSources(sources, archive.importing, (event) => report({ ...event }), signal);

@@ -184,7 +184,7 @@ export function routesOf(
     ...(attestations === undefined ? [] : attestationRoutes(attestations)),
     ...compatibilityRoutes(view.reader, chain),
     ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null, isLocal === true ? ALL_WORDS : words),
-    ...(admin === undefined ? [] : adminRoutes(admin)),
+    ...(admin === undefined ? [] : adminRoutes(admin, isLocal === true)),
   ];
   return [...routes, ...openapiRoutes(routes)];
 }

@@ -95,6 +95,11 @@ export const PROBLEMS = {
     hint: 'GET /admin/withhold lists what is.',
   },
   'jobs/unknown-kind': { status: 404, title: 'No such kind of job', hint: 'GET /admin/jobs names the kinds.' },
+  'jobs/local-only': {
+    status: 403,
+    title: 'Not over this port',
+    hint: 'Use the holdfast command on the machine of the daemon.',
+  },
   'jobs/unknown-job': {
     status: 404,
     title: 'No such job',

@@ -158,6 +158,22 @@ describe('/admin', () => {
     }
   });
 
+  test.each(['export', 'import'])(
+    '%s works on files of the machine, and is begun over the socket alone',
+    async (kind) => {
+      const refused = await overPort(
+        `/admin/jobs/${kind}`,
+        { authorization: `Bearer ${TOKEN}` },
+        { method: 'POST', body: JSON.stringify({ folder: dataDir, sources: [dataDir] }) },
+      );
+      expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('jobs/local-only')]);
+      await overSocket(async (ask) => {
+        const { status } = await ask(`/admin/jobs/${kind}`, { method: 'POST', body: '{"misspelt":1}' });
+        expect(status).toBe(400);
+      });
+    },
+  );
+
   test('a job is begun, watched, listed, and told about when it has ended', async () => {
     await overSocket(async (ask) => {
       const begun = await ask('/admin/jobs/check', { method: 'POST', body: '{"repair":false}' });

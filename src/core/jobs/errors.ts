@@ -3,6 +3,7 @@ import { HoldfastError } from '../blob/errors.ts';
 export type JobErrorCode =
   | 'jobs/unknown-kind'
   | 'jobs/unknown-job'
+  | 'jobs/local-only'
   | 'jobs/bad-parameters'
   | 'jobs/busy'
   | 'jobs/stopping'

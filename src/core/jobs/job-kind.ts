@@ -29,6 +29,8 @@ export interface JobKind<Parameters = unknown> {
   readonly kind: string;
   /** Decodes the parameters strictly: a misspelt field is refused, not ignored. */
   readonly parameters: z.ZodType<Parameters>;
+  /** The job reads or writes files that its parameters name, with the rights of the daemon: a token alone does not begin it. */
+  readonly isLocalOnly?: true;
   run(parameters: Parameters, context: JobContext): Promise<JobOutcome>;
 }
 

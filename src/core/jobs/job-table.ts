@@ -58,6 +58,11 @@ export class JobTable {
     return [...this.#kinds.keys()];
   }
 
+  /** Reports whether a kind is begun over the local socket alone. */
+  isLocalOnly(name: string): boolean {
+    return this.#kinds.get(name)?.isLocalOnly === true;
+  }
+
   /**
    * Starts a job and returns its id.
    * @throws JobError `jobs/unknown-kind`, `jobs/bad-parameters` (with the `field`), `jobs/busy` (with the running `job`

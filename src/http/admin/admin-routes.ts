@@ -5,9 +5,9 @@ import { drainRoutes, levelRoutes } from './operation-routes.ts';
 import { takeDownRoutes } from './take-down-routes.ts';
 
 /** Everything under `/admin`: by the local socket, or with a token of an operator. */
-export function adminRoutes({ jobs, takeDowns, levels, drain }: AdminView): Route[] {
+export function adminRoutes({ jobs, takeDowns, levels, drain }: AdminView, isLocal: boolean): Route[] {
   return [
-    ...jobRoutes(jobs),
+    ...jobRoutes(jobs, isLocal),
     ...takeDownRoutes(takeDowns),
     ...(levels === null ? [] : levelRoutes(levels)),
     ...drainRoutes(drain),

@@ -19,5 +19,5 @@ export interface AdminView {
   readonly levels: Pick<LevelSwitch, 'level' | 'set'> | null;
   readonly drain: DrainSwitch;
   readonly takeDowns: TakeDownView;
-  readonly jobs: Pick<JobTable, 'kinds' | 'start' | 'list' | 'find' | 'follow' | 'cancel'>;
+  readonly jobs: Pick<JobTable, 'kinds' | 'isLocalOnly' | 'start' | 'list' | 'find' | 'follow' | 'cancel'>;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { JobError } from '../../core/jobs/errors.ts';
 import { jsonAnswer, linesAnswer } from '../answer.ts';
 import { NOTHING } from '../parameters.ts';
 import { defineDeleteRoute, defineRawPostRoute, defineRoute, jsonOf, type Route } from '../route.ts';
@@ -13,19 +14,20 @@ const EVENTS = { mediaType: 'application/x-ndjson', schema: null };
 const MOST_BYTES = 65_536;
 
 /** Begin, watch, list and cancel the long operations of the daemon. */
-export function jobRoutes(jobs: AdminView['jobs']): Route[] {
+export function jobRoutes(jobs: AdminView['jobs'], isLocal: boolean): Route[] {
   return [
     defineRawPostRoute({
       path: '/admin/jobs/:job',
       access: 'admin',
       says: 'Begins a job, and answers what it tells as it goes on; the last line is its outcome. It outlives the asker.',
       answers: [EVENTS],
-      problems: ['jobs/unknown-kind', 'jobs/bad-parameters', 'jobs/busy', 'jobs/stopping'],
+      problems: ['jobs/unknown-kind', 'jobs/local-only', 'jobs/bad-parameters', 'jobs/busy', 'jobs/stopping'],
       parameters: JOB,
       query: NOTHING,
       mostBytes: MOST_BYTES,
       describedBody: z.looseObject({}),
       answer({ parameters, body, signal }) {
+        if (!isLocal && jobs.isLocalOnly(parameters.job)) throw localOnly(parameters.job);
         const id = jobs.start(parameters.job, body.length === 0 ? {} : jsonOf(body));
         return linesAnswer(() => jobs.follow(id, signal));
       },
@@ -74,4 +76,12 @@ export function jobRoutes(jobs: AdminView['jobs']): Route[] {
       answer: ({ parameters }) => jsonAnswer(jobs.cancel(parameters.job)),
     }),
   ];
+}
+
+function localOnly(kind: string): JobError {
+  return new JobError('jobs/local-only', `A job of the kind ${kind} works on files of the machine.`, {
+    details: { kind },
+    retryable: false,
+    hint: `Type \`holdfast ${kind}\` on the machine of the daemon, with its data folder: it takes the local socket.`,
+  });
 }

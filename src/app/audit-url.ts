@@ -39,7 +39,8 @@ export async function openAudit(url: string, chain: AuditChain): Promise<AuditBy
     audit: async ({ range, samples }, signal) => {
       const random = (below: number) => randomInt(below);
       const drawn = await drawOccurrences(chain, { range, samples, random }, signal);
-      return await auditArchive(drawn, archive, { range, hasher, steadyMs: SYSTEM_CLOCK.steadyMs }, signal);
+      const hashAt = async (height: number) => (await chain.blockAt(height, signal))?.hash ?? null;
+      return await auditArchive(drawn, archive, { range, hasher, hashAt, steadyMs: SYSTEM_CLOCK.steadyMs }, signal);
     },
     close: () => source.close(),
   };

@@ -5,6 +5,7 @@ import type { Occurrence } from '../verify/block-occurrences.ts';
 import { decodeOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import { heldShareAtLeast } from '../verify/held-share.ts';
+import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
 import { verifyOccurrence } from '../verify/verify-occurrence.ts';
 
 /** The chain, by whoever audits: never by the archive that is audited. */
@@ -59,6 +60,8 @@ export interface AuditOptions {
   readonly range: HeightRange;
   readonly samples: number;
   readonly hasher: BlobHasher;
+  /** The block there, by whoever audits; null: the branch does not reach so high. */
+  readonly hashAt: (height: number, signal: AbortSignal) => Promise<BlockHash | null>;
   /** A whole number from 0 to below, each as likely as any other. */
   readonly random: (below: number) => number;
   readonly steadyMs: () => number;
@@ -68,7 +71,10 @@ export const CONFIDENCE = 0.99;
 const MAX_FAILURES = 1_000;
 /** A range with few blobs is drawn from in vain so often; there are fewer samples then. */
 const DRAWS_A_SAMPLE = 1_024;
-/** An answer has at most so many records: of content that is on chain more often, not the one that was drawn may be there. */
+/**
+ * An answer has at most so many records: of content that is on chain more often, not the one that was drawn may be there. Of
+ * those that are, one counts where its block is on the chain, for anybody can write a header.
+ */
 const MAX_ANSWERED_RECORDS = 16;
 
 /**
@@ -99,7 +105,7 @@ export async function drawOccurrences(
 export async function auditArchive(
   drawn: readonly Drawn[],
   archive: AuditedArchive,
-  options: Pick<AuditOptions, 'range' | 'hasher' | 'steadyMs'>,
+  options: Pick<AuditOptions, 'range' | 'hasher' | 'hashAt' | 'steadyMs'>,
   signal: AbortSignal,
 ): Promise<ArchiveAudit> {
   const outcomes = { good: 0, absent: 0, withheld: 0, 'wrong-bytes': 0, 'no-proof': 0, 'no-answer': 0 };
@@ -124,7 +130,7 @@ export async function auditArchive(
 async function outcomeOf(
   archive: AuditedArchive,
   sample: Drawn,
-  { hasher, steadyMs }: Pick<AuditOptions, 'hasher' | 'steadyMs'>,
+  { hasher, hashAt, steadyMs }: Pick<AuditOptions, 'hasher' | 'hashAt' | 'steadyMs'>,
   latencies: number[],
   signal: AbortSignal,
 ): Promise<SampleOutcome> {
@@ -133,9 +139,15 @@ async function outcomeOf(
     const answer = await archive.blob(sample, signal);
     if (answer.kind !== 'bytes') return answer.kind;
     latencies.push(steadyMs() - askedMs);
-    const records = (await archive.proofs(sample, signal)) ?? [];
-    const isProven = records.some((record) => proves(record, sample, answer.bytes, hasher, records.length));
-    return isProven ? 'good' : 'no-proof';
+    const given = (await archive.proofs(sample, signal)) ?? [];
+    const records = given.map((one) => provenIn(one, answer.bytes, hasher)).filter((record) => record !== null);
+    if (records.some((record) => isDrawn(record, sample))) return 'good';
+    if (given.length < MAX_ANSWERED_RECORDS) return 'no-proof';
+    for (const { height, blockHash } of records) {
+      // The first are told, so that none of them is above the one that was drawn.
+      if (height <= sample.height && (await hashAt(height, signal)) === blockHash) return 'good';
+    }
+    return 'no-proof';
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof RangeError || error instanceof TypeError) throw error;
@@ -143,21 +155,19 @@ async function outcomeOf(
   }
 }
 
-function proves(
-  given: unknown,
-  { txid, vout, blockHash }: Drawn,
-  bytes: Uint8Array,
-  hasher: BlobHasher,
-  answered: number,
-): boolean {
+/** null: what was given is no record, or proves nothing of these bytes. */
+function provenIn(given: unknown, bytes: Uint8Array, hasher: BlobHasher): OccurrenceRecord | null {
   try {
     const record = decodeOccurrenceRecord(given);
-    const isDrawn = record.txid === txid && record.vout === vout && record.blockHash === blockHash;
-    return (isDrawn || answered >= MAX_ANSWERED_RECORDS) && verifyOccurrence(bytes, record, { hasher }).ok;
+    return verifyOccurrence(bytes, record, { hasher }).ok ? record : null;
   } catch {
     // What is no record proves nothing.
-    return false;
+    return null;
   }
+}
+
+function isDrawn(record: OccurrenceRecord, { txid, vout, blockHash }: Drawn): boolean {
+  return record.txid === txid && record.vout === vout && record.blockHash === blockHash;
 }
 
 function latencyOf(latencies: readonly number[]): ArchiveAudit['latencyMs'] {

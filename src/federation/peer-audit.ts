@@ -9,7 +9,7 @@ import { occurrencesIn } from './inventory-occurrence.ts';
 import type { Peer } from './peer.ts';
 
 export interface PeerAuditModules {
-  readonly catalog: Pick<Catalog, 'snapshot' | 'withheld'>;
+  readonly catalog: Pick<Catalog, 'chain' | 'snapshot' | 'withheld'>;
   readonly hasher: BlobHasher;
   readonly clock: Clock;
 }
@@ -33,7 +33,8 @@ export async function auditPeer(
     proofs: async (name: Drawn) => proofsIn(await peer.question(proofPath(name), signal)),
   };
   const drawn = await drawnFrom(catalog, range, signal);
-  return await auditArchive(drawn, archive, { range, hasher, steadyMs: clock.steadyMs }, signal);
+  const hashAt = async (height: number) => catalog.chain.blockAt(height)?.hash ?? null;
+  return await auditArchive(drawn, archive, { range, hasher, hashAt, steadyMs: clock.steadyMs }, signal);
 }
 
 /** What is taken down here is asked of nobody. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { type BlockHash, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import {
   type AuditedArchive,
   auditArchive,
@@ -7,7 +7,9 @@ import {
   drawOccurrences,
 } from '../../src/federation/audit-archive.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
+import { encodeOccurrenceRecord, makeOccurrenceRecord, occurrencesOf, parseBlockHex } from '../../src/verify/index.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { blobs, blockOf, bytesOf } from '../verify/recorded-chain.ts';
 
 /** The same numbers every time. */
 function numbers(): (below: number) => number {
@@ -65,7 +67,8 @@ describe('what an archive answers', () => {
       },
       proofs,
     };
-    const how = { range: { from: 10, to: 10 }, hasher: nobleHasher, steadyMs: () => 0 };
+    const hashAt = async () => null;
+    const how = { range: { from: 10, to: 10 }, hasher: nobleHasher, hashAt, steadyMs: () => 0 };
     return await auditArchive(drawn, archive, how, NEVER);
   };
 
@@ -80,5 +83,46 @@ describe('what an archive answers', () => {
     const right = { kind: 'bytes', bytes: blob.bytes } as const;
     for (const records of [null, [], [7], [{ version: 1 }]])
       expect((await audited(right, async () => records)).outcomes['no-proof']).toBe(1);
+  });
+});
+
+describe('content that is on chain more often than an answer has records', () => {
+  const [blob] = blobs;
+  if (blob === undefined) throw new Error('There are recorded blobs.');
+  const { view, hex } = blockOf(blob.txid);
+  const block = parseBlockHex(hex);
+  const [occurrence] = occurrencesOf(block).occurrences.filter(({ txid }) => txid === blob.txid);
+  if (occurrence === undefined) throw new Error('It is in its block.');
+  const record = JSON.parse(
+    encodeOccurrenceRecord(makeOccurrenceRecord(block, occurrence, { size: blob.size, height: view.height })),
+  );
+  const { hashType, versionHash } = occurrence;
+  const later = {
+    ...{ hashType, versionHash, txid: parseTxId('cd'.repeat(32)), vout: 0 },
+    ...{ height: view.height + 1, blockHash: parseBlockHash('ab'.repeat(32)) },
+  };
+  const bytes = bytesOf(blob);
+  const archive: AuditedArchive = {
+    blob: async () => ({ kind: 'bytes', bytes }),
+    proofs: async () => Array.from({ length: 16 }, () => record),
+  };
+  const audited = async (hashThere: BlockHash) => {
+    const range = { from: view.height, to: view.height + 1 };
+    const hashAt = async (height: number) => (height === view.height ? hashThere : null);
+    const { outcomes } = await auditArchive(
+      [later],
+      archive,
+      { range, hasher: nobleHasher, hashAt, steadyMs: () => 0 },
+      NEVER,
+    );
+    return outcomes;
+  };
+
+  test('is proven by an earlier one of it', async () => {
+    expect(await audited(parseBlockHash(view.hash))).toMatchObject({ good: 1 });
+  });
+
+  test('is not proven by a header that somebody wrote: the chain has another block there', async () => {
+    expect(await audited(parseBlockHash('ef'.repeat(32)))).toMatchObject({ good: 0, 'no-proof': 1 });
   });
 });

@@ -15,7 +15,7 @@ import type { Inventories } from './inventories.ts';
 export interface StatementSigner {
   readonly publicKey: string;
   readonly keys: readonly Succession[];
-  takeNumber(): Promise<number>;
+  takeNumber(atMs: number): Promise<number>;
   sign<Statement extends object>(statement: Statement): Signed<Statement>;
   rotate(at: string): Promise<void>;
 }
@@ -61,7 +61,7 @@ export class Attestor implements AttestationView {
     const { archiverId, signer, catalog } = this.#modules;
     const at = this.#now();
     const { inventory, unclear } = await this.#count(from, to, signal);
-    const number = await signer.takeNumber();
+    const number = await signer.takeNumber(this.#modules.clock.wallMs());
     signal.throwIfAborted();
     const statement: AttestationStatement = {
       kind: 'holdfast/attestation',

@@ -79,10 +79,13 @@ export class ArchiverKey {
     return this.#file.keys;
   }
 
-  /** A number that no statement had before. */
-  takeNumber(): Promise<number> {
+  /**
+   * A number that no statement had before: never below the second of the time that is given, so that a key out of a backup
+   * does not give again what it gave since.
+   */
+  takeNumber(atMs: number): Promise<number> {
     return this.#inTurn(async () => {
-      const number = this.#file.number + 1;
+      const number = Math.max(this.#file.number + 1, Math.floor(atMs / 1_000));
       await this.#replace({ ...this.#file, number });
       return number;
     });

@@ -22,9 +22,20 @@ test('a key is made once, is its owner’s alone, and numbers go on after a rest
   const folder = temporaryFolder();
   const made = await ArchiverKey.open(folder);
   expect(statSync(join(folder, 'archiver-key')).mode & 0o777).toBe(0o600);
-  expect(await Promise.all([made.takeNumber(), made.takeNumber(), made.takeNumber()])).toEqual([1, 2, 3]);
+  expect(await Promise.all([made.takeNumber(0), made.takeNumber(0), made.takeNumber(0)])).toEqual([1, 2, 3]);
   const again = await ArchiverKey.open(folder);
-  expect([again.publicKey, await again.takeNumber()]).toEqual([made.publicKey, 4]);
+  expect([again.publicKey, await again.takeNumber(0)]).toEqual([made.publicKey, 4]);
+});
+
+test('a folder that comes out of a backup gives no number again that it gave since', async () => {
+  const folder = temporaryFolder();
+  const signer = await ArchiverKey.open(folder);
+  await signer.takeNumber(1_000_000);
+  const backup = readFileSync(join(folder, 'archiver-key'));
+  const given = [await signer.takeNumber(2_000_000), await signer.takeNumber(2_000_000)];
+  writeFileSync(join(folder, 'archiver-key'), backup);
+  const restored = await ArchiverKey.open(folder);
+  expect(given).not.toContain(await restored.takeNumber(3_000_000));
 });
 
 test('after a rotation another key signs, and the first one still leads to it', async () => {
@@ -32,12 +43,12 @@ test('after a rotation another key signs, and the first one still leads to it', 
   const signer = await ArchiverKey.open(folder);
   const { publicKey } = signer;
   const before = readFileSync(join(folder, 'archiver-key'), 'utf8');
-  await signer.takeNumber();
+  await signer.takeNumber(0);
   await signer.rotate(AT);
   await signer.rotate(AT);
   const again = await ArchiverKey.open(folder);
   expect(again.publicKey).not.toBe(publicKey);
-  expect(await again.takeNumber()).toBe(2);
+  expect(await again.takeNumber(0)).toBe(2);
   const steps = await checkAttestation(attestationBy(again), publicKey);
   expect(steps.map(({ step, ok }) => [step, ok])).toEqual([
     ['signature', true],

@@ -24,6 +24,7 @@ import { type CarPart, carParts } from './car-parts.ts';
 import type { NamedReason } from './import-report.ts';
 import type { BundlePart, Manifest } from './manifest.ts';
 import { shownPath } from './part.ts';
+import { SeenNames } from './seen-names.ts';
 
 export interface CheckedBundle {
   /** null: it has none, so that nothing says what belongs into it. */
@@ -62,6 +63,8 @@ class BundleCheck {
   #awaited = new Set<string>();
   /** Of that part: what its records may speak of. */
   #occurrences = new Set<string>();
+  /** Blobs that a part listed: each stands at its first occurrence, and none is stored without it. */
+  readonly #listed = new SeenNames();
   #parts = 0;
   #lastHeight = -1;
   #root: CID | null = null;
@@ -158,7 +161,11 @@ class BundleCheck {
         blockHash: encodeHex(blockHash),
       }),
     );
-    if (holding === 'stored') listed.delete(blobCid({ hashType, versionHash }).toString());
+    if (holding !== 'stored') return;
+    const cid = blobCid({ hashType, versionHash }).toString();
+    if (listed.delete(cid)) this.#listed.add(cid);
+    else if (!this.#listed.has(cid))
+      this.#tell(path, `Block ${height} has the stored blob ${cid}, and the bundle has not.`);
   }
 
   #takeBlob(path: string, { name, bytes }: CarPart & { readonly kind: 'named' }): void {

@@ -6,10 +6,21 @@ import type { ByteStream } from '../../src/bundle/byte-stream.ts';
 import { carHeader, nodeBlock, sectionHead } from '../../src/bundle/car-block.ts';
 import { looksLikeCar } from '../../src/bundle/car-length.ts';
 import { type CarPart, carParts } from '../../src/bundle/car-parts.ts';
+import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { decodeManifest, decodePart, type Manifest } from '../../src/bundle/manifest.ts';
+import { SeenNames } from '../../src/bundle/seen-names.ts';
 import { blobCid } from '../../src/core/blob/cid.ts';
-import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { HASH_TYPES, parseBlockHash } from '../../src/core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
+import { nobleHasher } from '../../src/verify/hasher.ts';
+import {
+  digestOfBlock,
+  digestText,
+  HOLDINGS,
+  InventoryTree,
+  OCCURRENCE_BYTES,
+  spanOf,
+} from '../../src/verify/inventory.ts';
 import { sampleBlob } from '../sample-blobs.ts';
 
 async function* inChunks(bytes: Uint8Array, size: number): ByteStream {
@@ -97,6 +108,68 @@ describe('reading a CAR', () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('a bundle that says that blobs are stored', () => {
+  const blockHash = new Uint8Array(32).fill(7);
+  const packed = (...blobs: readonly (typeof BLOBS)[number][]) =>
+    Buffer.concat(
+      blobs.map(({ hashType, versionHash }) => {
+        const one = new Uint8Array(OCCURRENCE_BYTES);
+        one.set(Buffer.from(versionHash, 'hex'), 37);
+        one[36] = HASH_TYPES.indexOf(hashType) + 1;
+        one[OCCURRENCE_BYTES - 1] = HOLDINGS.indexOf('stored');
+        return one;
+      }),
+    );
+  const checked = async (perBlock: readonly (readonly (typeof BLOBS)[number][])[], given: typeof BLOBS) => {
+    const tree = new InventoryTree(nobleHasher);
+    const blocks = perBlock.map((blobs, index) => ({
+      height: index + 1,
+      blockHash,
+      occurrences: new Uint8Array(packed(...blobs)),
+    }));
+    for (const block of blocks) tree.add({ level: 0, index: block.height }, digestOfBlock(nobleHasher, block));
+    const parts = blocks.map(({ height, occurrences }, index) =>
+      nodeBlock({
+        blocks: [[height, blockHash, occurrences]],
+        blobs: index === 0 ? given.map(blobCid) : [],
+        records: [],
+      }),
+    );
+    const root = nodeBlock({
+      ...MANIFEST,
+      inventory: digestText(tree.root(spanOf(1, 9))),
+      counts: { ...MANIFEST.counts, stored: perBlock.flat().length },
+      blobs: given.length,
+      blobBytes: given.reduce((sum, { bytes }) => sum + bytes.length, 0),
+      parts: parts.map(({ cid }) => cid),
+    });
+    const [first, ...others] = parts.map(({ cid, bytes }) => [sectionHead(cid, bytes.length), bytes]);
+    const blobs = given.map((blob) => [sectionHead(blobCid(blob), blob.bytes.length), blob.bytes]);
+    const sections = [[sectionHead(root.cid, root.bytes.length), root.bytes], first ?? [], ...blobs, ...others];
+    const bytes = new Uint8Array(Buffer.concat([carHeader(root.cid), ...sections.flat()]));
+    return (await checkBundle('c', inChunks(bytes, 4_096), nobleHasher)).wrong.map(({ why }) => why);
+  };
+
+  test('has each of them once, at its first occurrence', async () => {
+    expect(await checked([BLOBS, BLOBS], BLOBS)).toEqual([]);
+  });
+
+  test('and leaves one out is not whole, though all that it lists is there', async () => {
+    expect(await checked([BLOBS, BLOBS], BLOBS.slice(1))).toEqual([
+      expect.stringContaining('has the stored blob'),
+      expect.stringContaining('has the stored blob'),
+    ]);
+    expect(await checked([BLOBS], [])).toHaveLength(2);
+  });
+
+  test('the names that were seen are told from others, however many they are', () => {
+    const seen = new SeenNames();
+    for (let index = 0; index < 10_000; index += 1) seen.add(`name ${index}`);
+    for (let index = 0; index < 10_000; index += 1)
+      expect([seen.has(`name ${index}`), seen.has(`other ${index}`)]).toEqual([true, false]);
   });
 });
 

@@ -83,6 +83,8 @@ export class BundleFile {
   /** Makes the file durable under its own name. */
   async finish(): Promise<void> {
     await this.#flush();
+    // An export can take hours, in which somebody else may have put a file there.
+    if (await isThere(this.path)) throw exists(this.path);
     await this.#writing(async () => {
       await this.#handle.sync();
       await rename(partOf(this.path), this.path);

@@ -30,3 +30,13 @@ test('what was written stays for the next run', async () => {
   expect(await second.kept(5)).toEqual(new Uint8Array(Buffer.from('begun')));
   await second.close();
 });
+
+test('a file that came to lie there during the export is not written over', async () => {
+  const path = join(temporaryFolder(), 'blobs.car');
+  const bundle = await BundleFile.open(path);
+  await bundle.write(Buffer.from('bundle'));
+  writeFileSync(path, 'of somebody else');
+  await expect(bundle.finish()).rejects.toMatchObject({ code: 'bundle/exists' });
+  await bundle.close();
+  expect([readFileSync(path, 'utf8'), readFileSync(`${path}.part`, 'utf8')]).toEqual(['of somebody else', 'bundle']);
+});

@@ -24,7 +24,7 @@ const FAULTS: readonly (readonly [name: string, fault: FaultRule['fault'], code:
   ['a cut connection', { kind: 'truncate', bytes: 60 }, 'node/connection-lost', /broke/],
   ['a page of HTML', { kind: 'html', status: 200 }, 'node/not-a-node', /text\/html/],
   ['an empty body', { kind: 'empty-body' }, 'node/not-a-node', /empty body/],
-  ['a body of 1 GiB', { kind: 'huge-body', bytes: GIB }, 'node/body-too-large', /cut off/],
+  ['a body of 1 GiB', { kind: 'huge-body', bytes: GIB }, 'node/body-too-large', /cut it off/],
 ];
 
 function ABSENT(): string {

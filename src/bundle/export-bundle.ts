@@ -132,7 +132,7 @@ class BundleWriting {
     if (this.#isKept && (await this.#isThere(section))) return;
     if (this.#isKept) await this.#endOfKept();
     const bytes = section.kind === 'blob' ? this.#bytesOf(section.occurrence, signal) : Promise.resolve(section.bytes);
-    // It is looked at when its turn comes.
+    // `#writeNext` awaits these bytes and throws their error; until then a rejection must not count as unhandled.
     bytes.catch(() => undefined);
     this.#ahead.push({ section, bytes });
     if (this.#ahead.length >= AHEAD) await this.#writeNext();

@@ -116,6 +116,7 @@ export class ArchiverKey {
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(work, work);
+    // The caller of this turn gets its error; the next turn only waits until this one has ended.
     this.#last = turn.catch(() => undefined);
     return await turn;
   }

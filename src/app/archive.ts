@@ -314,6 +314,7 @@ export class Archive implements ArchiveView {
     });
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, peers, activity, clock },
+      attestations: this.attestor,
       standing: () => this.standing(),
     });
   }

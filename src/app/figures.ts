@@ -8,6 +8,7 @@ import type { DamageWatch } from '../replication/damage-watch.ts';
 import type { Replication } from '../replication/replication.ts';
 import type { Activity } from '../view/activity.ts';
 import type { PeerStatus } from '../view/archive-view.ts';
+import type { AttestationView } from '../view/attestation-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { Routine } from './routine.ts';
 
@@ -25,6 +26,7 @@ export interface FigureModules {
   readonly standing: () => readonly Condition[];
   readonly routine: Routine;
   readonly peers: readonly { readonly status: PeerStatus }[];
+  readonly attestations: AttestationView;
   readonly activity: Activity;
   readonly clock: Clock;
 }
@@ -59,12 +61,18 @@ export class ArchiveFigures {
       content: this.#content(),
       backends: this.#backends(),
       peers: this.#modules.peers.map(({ status }) => status),
+      attestedSeconds: this.#attestedSeconds(),
       local: this.#local(),
       conditions: this.#modules.standing(),
       canary: [...this.#modules.routine.canary.results.values()],
       audit: this.#modules.routine.audit.tally,
       blockClockOffsetSeconds: this.#modules.routine.clock.blockOffsetSeconds,
     };
+  }
+
+  #attestedSeconds(): number | null {
+    const last = this.#modules.attestations.attestation({ month: null, range: null });
+    return secondsOf(last === null ? null : Date.parse(last.statement.at));
   }
 
   #node() {

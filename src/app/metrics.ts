@@ -193,6 +193,22 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
     ({ audit }) => (audit === null ? [] : labelled('class', audit)),
   ],
   [
+    'holdfast_attested_timestamp_seconds',
+    'When the latest statement of everything was signed; absent: none has been.',
+    [],
+    ({ attestedSeconds }) => one(attestedSeconds),
+  ],
+  [
+    'holdfast_peer_up',
+    '1: each peer answered its last question. 0: it did not, or is left alone after wrong bytes. Absent: not asked since the start.',
+    ['peer'],
+    ({ peers }) =>
+      peers.map(({ name, state }) => ({
+        labels: { peer: name },
+        value: state === 'not-asked' ? null : Number(state === 'good'),
+      })),
+  ],
+  [
     'holdfast_peer_compared_timestamp_seconds',
     'When what each peer holds was last compared with what is held here; absent: not since the start.',
     ['peer'],

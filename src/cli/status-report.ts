@@ -44,6 +44,7 @@ export const statusReport = z.looseObject({
     z.looseObject({
       name: z.string(),
       state: z.string(),
+      leftAloneUntil: z.string().nullable().default(null),
       gave: count,
       gaveBytes: count,
       wrongBytes: count,
@@ -103,6 +104,12 @@ const STATES: Readonly<Record<string, string>> = {
   'not-admitted': 'NOT IN USE: not reached yet, or refused',
   'left-alone': 'NOT IN USE: it failed, and is tried again after a pause',
 };
+const PEER_STATES: Readonly<Record<string, string>> = {
+  good: 'answers',
+  silent: 'DOES NOT ANSWER',
+  'left-alone': 'LEFT ALONE',
+  'not-asked': 'not asked yet',
+};
 
 /** What a running archive says of itself, for people, on one screen: first whether anything is at risk. */
 export function showStatusReport(report: StatusReport, { address, jobs, nowMs }: StatusScreen): string[] {
@@ -152,17 +159,19 @@ function diskLine({ mode, bytes, budgetBytes, freeBytes }: StatusReport['local']
 function peerLine({
   name,
   state,
+  leftAloneUntil,
   gave,
   gaveBytes,
   wrongBytes,
   compared,
   audited,
 }: StatusReport['peers'][number]): string {
+  const until = leftAloneUntil === null ? '' : ` until ${leftAloneUntil}`;
   const wrong = wrongBytes === 0 ? '' : `, ${wrongBytes} with WRONG BYTES`;
   const differs =
     compared === null ? '' : `, compared: ${compared.onlyThere} only there, ${compared.onlyHere} only here`;
   const proven = audited === null ? '' : `, ${audited.outcomes.good} of ${audited.samples} samples good`;
-  return `peer     ${name}: ${STATES[state] ?? state}, gave ${gave} (${describeBytes(gaveBytes)})${wrong}${differs}${proven}`;
+  return `peer     ${name}: ${PEER_STATES[state] ?? state}${until}, gave ${gave} (${describeBytes(gaveBytes)})${wrong}${differs}${proven}`;
 }
 
 /** Of each kind the newest job, which is the one that runs where one runs. */

@@ -3,6 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { HeightRange } from '../core/height-range.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
+import { forgetBytes } from '../verify/verified-blob.ts';
 import { proofPath, proofsIn } from './archive-answers.ts';
 import { type ArchiveAudit, type AuditChain, auditArchive, type Drawn, drawOccurrences } from './audit-archive.ts';
 import { occurrencesIn } from './inventory-occurrence.ts';
@@ -32,15 +33,31 @@ export async function auditPeer(
     },
     proofs: async (name: Drawn) => proofsIn(await peer.question(proofPath(name), signal)),
   };
-  const drawn = await drawnFrom(catalog, range, signal);
+  const drawn = await drawnFrom(catalog, range, SAMPLES, signal);
   const hashAt = async (height: number) => catalog.chain.blockAt(height)?.hash ?? null;
   return await auditArchive(drawn, archive, { range, hasher, hashAt, steadyMs: clock.steadyMs }, signal);
+}
+
+/**
+ * Asks a bucket, a folder or an archive without an inventory for one blob, so that it is told when it has gone away, and no
+ * longer when it is back. It need not have the blob.
+ */
+export async function askForOne(
+  peer: Peer,
+  range: HeightRange,
+  { catalog }: Pick<PeerAuditModules, 'catalog'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const [drawn] = await drawnFrom(catalog, range, 1, signal);
+  const blob = drawn === undefined ? null : await peer.help(drawn, signal);
+  if (blob !== null) forgetBytes(blob);
 }
 
 /** What is taken down here is asked of nobody. */
 async function drawnFrom(
   catalog: PeerAuditModules['catalog'],
   range: HeightRange,
+  samples: number,
   signal: AbortSignal,
 ): Promise<Drawn[]> {
   const snapshot = catalog.snapshot();
@@ -53,7 +70,7 @@ async function drawnFrom(
     },
   };
   try {
-    return await drawOccurrences(chain, { range, samples: SAMPLES, random: (below) => randomInt(below) }, signal);
+    return await drawOccurrences(chain, { range, samples, random: (below) => randomInt(below) }, signal);
   } finally {
     snapshot.close();
   }

@@ -14,7 +14,7 @@ import { type ComparedInventory, compareInventories, type DifferentRange } from 
 import { type InventoryOccurrence, occurrencesIn } from './inventory-occurrence.ts';
 import type { Peer } from './peer.ts';
 import { inventoryAnswer } from './peer-answers.ts';
-import { auditPeer } from './peer-audit.ts';
+import { askForOne, auditPeer } from './peer-audit.ts';
 import type { PeerStatements } from './peer-statements.ts';
 
 export interface PeerComparerModules {
@@ -72,8 +72,9 @@ export class PeerComparer {
     const theirs = await this.#inventoryOf(peer, '', signal);
     const lookup = await this.#modules.inventories.inventory(null, null, signal);
     // What this archive cannot tell of itself now, it compares with nobody.
-    if (theirs === null || lookup.kind === 'unavailable') return;
+    if (lookup.kind === 'unavailable') return;
     const ours = lookup.inventory;
+    if (theirs === null) return await askForOne(peer, ours, this.#modules, signal);
     const tally = this.#newTally();
     const range = { from: Math.max(ours.from, theirs.from), to: Math.min(ours.to, theirs.to) };
     if (theirs.chain !== ours.chain) tally.contradiction = 'It is of another chain.';

@@ -31,6 +31,10 @@ export class Peer {
   audited: PeerAudits | null = null;
   #lies = 0;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
+  /** The same moment for people; null: it has told no lie since it last gave right bytes. */
+  #restsUntil: string | null = null;
+  /** Whether it answered its last question; null: it has been asked nothing. */
+  #answered: boolean | null = null;
   #nextQuestionMs = Number.NEGATIVE_INFINITY;
 
   constructor(source: ByteSource, modules: PeerModules) {
@@ -47,7 +51,8 @@ export class Peer {
     const { gave, gaveBytes, absent, withheld, wrongBytes } = this.#desk.tally;
     return {
       name: this.name,
-      state: this.isResting ? 'left-alone' : 'good',
+      state: this.#state,
+      leftAloneUntil: this.isResting ? this.#restsUntil : null,
       gave,
       gaveBytes,
       absent,
@@ -89,7 +94,15 @@ export class Peer {
   async question(path: string, signal: AbortSignal): Promise<unknown> {
     if (this.isResting) return null;
     await this.#waitForTurn(signal);
-    return await this.#desk.question(path, signal);
+    try {
+      const answer = await this.#desk.question(path, signal);
+      // null may have come without a question: a bucket or folder answers none.
+      if (answer !== null) this.#heard();
+      return answer;
+    } catch (error) {
+      if (!signal.aborted) this.#answered = false;
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
@@ -101,14 +114,27 @@ export class Peer {
     return this.#modules.clock.steadyMs() < this.#restsUntilMs;
   }
 
+  get #state(): PeerStatus['state'] {
+    if (this.isResting) return 'left-alone';
+    if (this.#answered === null) return 'not-asked';
+    return this.#answered ? 'good' : 'silent';
+  }
+
   async #ask(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
     await this.#waitForTurn(signal);
     const answer = await this.#desk.ask(name, signal);
+    this.#answered = answer.kind !== 'no-answer';
     if (answer.kind === 'no-answer') this.#tellSilent(answer.why);
     else if (answer.kind === 'empty' && answer.answered === 'wrong-bytes') this.#lied(name);
     else if (answer.kind === 'found') this.#gaveRight();
-    else if (this.#lies === 0) this.#tell(null);
+    else this.#heard();
     return answer;
+  }
+
+  /** It answers. A lie stays told until it gives right bytes. */
+  #heard(): void {
+    this.#answered = true;
+    if (this.#lies === 0) this.#tell(null);
   }
 
   async #waitForTurn(signal: AbortSignal): Promise<void> {
@@ -123,13 +149,16 @@ export class Peer {
   #gaveRight(): void {
     this.#lies = 0;
     this.#restsUntilMs = Number.NEGATIVE_INFINITY;
+    this.#restsUntil = null;
     this.#tell(null);
   }
 
   #lied({ hashType, versionHash }: ContentName): void {
     const restMs = Math.min(MAX_REST_MS, FIRST_REST_MS * 2 ** Math.min(this.#lies, MAX_DOUBLINGS));
     this.#lies += 1;
-    this.#restsUntilMs = this.#modules.clock.steadyMs() + restMs;
+    const { clock } = this.#modules;
+    this.#restsUntilMs = clock.steadyMs() + restMs;
+    this.#restsUntil = new Date(clock.wallMs() + restMs).toISOString();
     this.#tell({
       code: 'peer/wrong-bytes',
       message: `${this.name} gave bytes that do not hash to the ${hashType} ${versionHash}. Holdfast took none of them, and asks this peer for no other blob for ${Math.round(restMs / 60_000)} min.`,

@@ -139,8 +139,13 @@ export interface BackendStatus {
 /** How a peer does: another archive, a bucket or a folder that is asked for what the node has not got. */
 export interface PeerStatus {
   readonly name: string;
-  /** `left-alone`: it gave wrong bytes, and is asked for nothing for some time. */
-  readonly state: 'good' | 'left-alone';
+  /**
+   * `left-alone`: it gave wrong bytes, and is asked for nothing for some time. `silent`: it did not answer the last question.
+   * `not-asked`: it has been asked nothing since the start.
+   */
+  readonly state: 'good' | 'silent' | 'left-alone' | 'not-asked';
+  /** null: it is not left alone. */
+  readonly leftAloneUntil: string | null;
   /** Blobs and bytes that it gave, those of audits included. */
   readonly gave: number;
   readonly gaveBytes: number;

@@ -77,6 +77,8 @@ test('--check tells of a loss also while the node is away, though the verdict th
   expect(standingOf(reportOf(facts))).toBe('danger');
 });
 
+const ENDED_AT = '2026-01-01T02:00:00.000Z';
+
 test('node, walk, finality, window, backends, lost and withheld each have a line, and conditions keep their order', () => {
   const shown = lines({
     node: { ...node, height: 1_300 },
@@ -88,7 +90,11 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     ],
     local: { mode: 'cache', bytes: 3 * 2 ** 30, budgetBytes: 10 * 2 ** 30, freeBytes: 40 * 2 ** 30 },
     peers: [
-      { name: 'archive https://a.example', state: 'left-alone', gave: 9, gaveBytes: 4_096, wrongBytes: 1 },
+      {
+        ...{ name: 'archive https://a.example', state: 'left-alone', leftAloneUntil: ENDED_AT },
+        ...{ gave: 9, gaveBytes: 4_096, wrongBytes: 1 },
+      },
+      { name: 'bucket b', state: 'silent', gave: 0, gaveBytes: 0, wrongBytes: 0 },
       {
         ...{ name: 'folder /old', state: 'good', gave: 0, gaveBytes: 0, wrongBytes: 0 },
         compared: { onlyHere: 2, onlyThere: 1 },
@@ -111,8 +117,9 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     /^backend +local: in use, 0 queued, 0 missing or damaged$/,
     /^backend +s3: NOT IN USE.*, 54 queued \(the oldest for 30 min\), 2 missing or damaged$/,
     /^disk +40\.0 GiB free; the data folder caches 3\.0 GiB of at most 10\.0 GiB$/,
-    /^peer +archive https:\/\/a\.example: NOT IN USE.*, gave 9 \(4\.0 KiB\), 1 with WRONG BYTES$/,
-    /^peer +folder \/old: in use, gave 0 \(0 B\), compared: 1 only there, 2 only here, 7 of 8 samples good$/,
+    /^peer +archive https:\/\/a\.example: LEFT ALONE until 2026-01-01T02:00:00\.000Z, gave 9 \(4\.0 KiB\), 1 with WRONG BYTES$/,
+    /^peer +bucket b: DOES NOT ANSWER, gave 0/,
+    /^peer +folder \/old: answers, gave 0 \(0 B\), compared: 1 only there, 2 only here, 7 of 8 samples good$/,
     /^lost +3$/,
     /^withheld 7$/,
   ];
@@ -124,7 +131,6 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
 });
 
 const JOB = { outcome: null, failure: null, endedAt: null };
-const ENDED_AT = '2026-01-01T02:00:00.000Z';
 
 test.each([
   ['they are not shown', null, ['jobs     not shown: they take the local socket, or a token of an operator']],

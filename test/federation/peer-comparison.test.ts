@@ -57,17 +57,18 @@ function archive(kept: Kept, lowest = 1) {
 
 function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof archive>) {
   const asked: string[] = [];
-  const lies: { answer: SourceAnswer | null } = { answer: null };
+  const lies: { answer: SourceAnswer | Error | null; isBucket?: true } = { answer: null };
   const source = {
     name: 'peer http://peer',
     async find({ versionHash }: { versionHash: string }): Promise<SourceAnswer> {
       asked.push(versionHash);
+      if (lies.answer instanceof Error) throw lies.answer;
       const blob = BLOBS.find((one) => one.versionHash === versionHash);
       return lies.answer ?? { kind: 'bytes', candidates: blob === undefined ? [] : [blob.bytes] };
     },
     async question(path: string): Promise<unknown> {
       const url = new URL(path, 'http://peer');
-      if (url.pathname !== '/v1/inventory') return null;
+      if (url.pathname !== '/v1/inventory' || lies.isBucket) return null;
       const [from, to] = ['from', 'to'].map((name) => url.searchParams.get(name));
       const lookup = await theirs.inventories.inventory(from ? Number(from) : null, to ? Number(to) : null, NEVER);
       if (lookup.kind !== 'found') throw new Error(lookup.message);
@@ -169,4 +170,19 @@ test('a peer that cannot be asked, or is of another chain, is told', async () =>
   Object.assign(theirs.inventories, { inventory: async () => elsewhere });
   await comparer.run(NEVER);
   expect(codes()).toEqual(['peer/contradicts-chain']);
+});
+
+test('a bucket is asked for one blob each time, so that it is told when it goes away, and when it is back', async () => {
+  const { comparer, peer, asked, lies, codes } = compared(
+    archive(() => 'stored'),
+    archive(() => 'stored'),
+  );
+  lies.isBucket = true;
+  lies.answer = new Error('no route');
+  await comparer.run(NEVER);
+  expect([asked.length, peer.status.state, codes()]).toEqual([1, 'silent', ['peer/no-answer']]);
+  lies.answer = { kind: 'absent' };
+  await comparer.run(NEVER);
+  expect([asked.length, peer.status.state, codes()]).toEqual([2, 'good', []]);
+  expect(peer.status).toMatchObject({ absent: 1, compared: null, audited: null });
 });

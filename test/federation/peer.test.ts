@@ -16,13 +16,17 @@ function peer(ratePerSecond = 1_000) {
   const clock = { ms: 0 };
   const log = createLogger('fatal', { write: () => {} });
   const conditions = new ConditionBoard(log, () => clock.ms);
-  const scene = { answer: WRONG as SourceAnswer | Error, asked: 0 };
+  const scene = { answer: WRONG as SourceAnswer | Error, said: null as unknown, asked: 0 };
   const source = {
     name: 'peer http://peer',
     async find() {
       scene.asked += 1;
       if (scene.answer instanceof Error) throw scene.answer;
       return scene.answer;
+    },
+    async question() {
+      if (scene.said instanceof Error) throw scene.said;
+      return scene.said;
     },
     size: async () => null,
     close: async () => {},
@@ -84,4 +88,30 @@ test('a lie stays told when the peer then says that it has not got another blob'
   scene.answer = { kind: 'absent' };
   await liar.find(nameOf(BLOB), NEVER);
   expect(codes()).toEqual(['peer/wrong-bytes']);
+});
+
+test('a peer says whether it answers, whatever it was asked last, and until when it is left alone', async () => {
+  const { peer: asked, clock, scene, codes } = peer();
+  expect(asked.status).toMatchObject({ state: 'not-asked', leftAloneUntil: null });
+  // A bucket or folder is not asked for what only an archive answers.
+  await asked.question('v1/inventory', NEVER);
+  expect(asked.status.state).toBe('not-asked');
+  scene.said = new Error('no route');
+  await expect(asked.question('v1/inventory', NEVER)).rejects.toThrow('no route');
+  expect(asked.status.state).toBe('silent');
+  scene.answer = new Error('no route');
+  await asked.help(nameOf(BLOB), NEVER);
+  expect([asked.status.state, codes()]).toEqual(['silent', ['peer/no-answer']]);
+  scene.said = { format: 1 };
+  await asked.question('v1/inventory', NEVER);
+  expect([asked.status.state, codes()]).toEqual(['good', []]);
+  scene.answer = WRONG;
+  clock.ms = MINUTE_MS;
+  await asked.help(nameOf(BLOB), NEVER);
+  const told = { state: 'left-alone', leftAloneUntil: '1970-01-01T00:02:00.000Z' };
+  expect(asked.status).toMatchObject(told);
+  clock.ms = 2 * MINUTE_MS;
+  // What it says of itself takes no lie back.
+  await asked.question('v1/inventory', NEVER);
+  expect([asked.status, codes()]).toMatchObject([{ state: 'good', leftAloneUntil: null }, ['peer/wrong-bytes']]);
 });

@@ -39,6 +39,14 @@ const HEALTHY: Series = {
   'holdfast_task_last_success_timestamp_seconds{task="canary"}': now,
   'holdfast_task_last_success_timestamp_seconds{task="scrub"}': now,
   'holdfast_task_failed{task="scrub"}': still(0),
+  'holdfast_task_last_success_timestamp_seconds{task="attest"}': now,
+  holdfast_attested_timestamp_seconds: now,
+  'holdfast_peer_up{peer="peer peer-1"}': still(1),
+  'holdfast_peer_compared_timestamp_seconds{peer="peer peer-1"}': now,
+  'holdfast_peer_audited_total{peer="peer peer-1",outcome="good"}': `0+1x${STEPS}`,
+  // It did not answer once, which says nothing.
+  'holdfast_peer_audited_total{peer="peer peer-1",outcome="no-answer"}': `0+0x60 1+0x${STEPS}`,
+  'holdfast_peer_audited_total{peer="peer peer-1",outcome="absent"}': still(0),
   'holdfast_condition{code="archive/damaged-copy",blocks_readiness="false"}': still(1),
   // Filling, but it takes weeks.
   holdfast_disk_free_bytes: `800000000000-1000x${STEPS}`,
@@ -82,6 +90,24 @@ const CASES: Readonly<
     at: '61m',
   },
   HoldfastTaskFailing: { series: { 'holdfast_task_failed{task="scrub"}': still(1) }, at: '121m' },
+  HoldfastPeerDown: { series: { 'holdfast_peer_up{peer="peer peer-1"}': still(0) }, at: '14h' },
+  HoldfastPeerLies: {
+    series: { 'holdfast_condition{code="peer/contradicts-chain",blocks_readiness="false"}': still(1) },
+    at: '1m',
+  },
+  HoldfastPeerDrawsFail: {
+    series: { 'holdfast_peer_audited_total{peer="peer peer-1",outcome="absent"}': `0+0x30 1+0x${STEPS}` },
+    at: '40m',
+  },
+  HoldfastPeerComparisonOverdue: {
+    series: { 'holdfast_peer_compared_timestamp_seconds{peer="peer peer-1"}': still(-3 * 86_400) },
+    at: '61m',
+  },
+  HoldfastEquivocation: {
+    series: { 'holdfast_condition{code="peer/equivocation",blocks_readiness="false"}': still(1) },
+    at: '1m',
+  },
+  HoldfastAttestationOverdue: { series: { holdfast_attested_timestamp_seconds: still(-36 * 86_400) }, at: '61m' },
   HoldfastDown: { series: { 'holdfast_build_info{command="run"}': null }, at: '6m' },
   HoldfastReadersDown: {
     series: { 'holdfast_build_info{command="serve",job="readers",instance="a"}': `1x60 stale` },
@@ -217,6 +243,31 @@ describeWithCommand('promtool', 'the alerts, as Prometheus evaluates them', () =
       { expr: firing('HoldfastBackendDown'), eval_time: '20m', exp_samples: [] },
     ]);
     const { status, output } = runPromtool([short, long]);
+    expect(status, output).toBe(0);
+  });
+
+  test('a draw that failed before the first scrape of a process is told, and ends a day later', () => {
+    const drawn = 'holdfast_peer_audited_total{peer="peer peer-1",outcome="absent"}';
+    const { status, output } = runPromtool([
+      promtoolTest({ ...HEALTHY, [drawn]: null, [drawn.replace('peer-1', 'peer-2')]: still(4) }, [
+        { expr: firing('HoldfastPeerDrawsFail'), eval_time: '5m', exp_samples: [{ labels: '{}', value: 1 }] },
+        { expr: firing('HoldfastPeerDrawsFail'), eval_time: '25h', exp_samples: [] },
+      ]),
+    ]);
+    expect(status, output).toBe(0);
+  });
+
+  test('an archive that never could state anything is told as well', () => {
+    const { status, output } = runPromtool([
+      promtoolTest(
+        {
+          ...HEALTHY,
+          holdfast_attested_timestamp_seconds: null,
+          'holdfast_task_last_success_timestamp_seconds{task="attest"}': still(-4 * 86_400),
+        },
+        [{ expr: firing('HoldfastAttestationOverdue'), eval_time: '61m', exp_samples: [{ labels: '{}', value: 1 }] }],
+      ),
+    ]);
     expect(status, output).toBe(0);
   });
 });

@@ -205,7 +205,7 @@ describe('one loop, one backoff, one clock', () => {
 
   test('nothing in a module changes: state belongs to whoever makes it', () => {
     const state =
-      /^(export )?(let|var) |^(export )?const \w+(: [^=]*)? = (\[\]|\{\}|new (Map|Set|WeakSet|LRUCache|Pulse)\b[^(]*\((\{|\)))/m;
+      /^(export )?(let|var) |^(export )?const \w+(: [^=]*)? = (\[\]|\{\}|new (Map|Set|WeakSet|LRUCache|Notifier)\b[^(]*\((\{|\)))/m;
     expect(
       paths(SOURCE_FILES.filter(({ code }) => state.test(code))).filter((path) => !(path in OF_THE_PROCESS)),
     ).toEqual([]);

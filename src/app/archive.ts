@@ -190,7 +190,7 @@ export class Archive implements ArchiveView {
 
     // Where bytes live.
     const homes = [store.id, ...modules.backends.map(({ id }) => id)];
-    const damage = new DamageWatch(catalog, conditions, poller.news, homes);
+    const damage = new DamageWatch(catalog, conditions, poller.changes, homes);
     const sayings = new WithheldSayings(archiverId, catalog, damage);
     this.#replication = new Replication(options.replication, {
       ...{ backends: modules.backends, store, catalog, rehash, held, verifier, damage, conditions, activity, log },
@@ -207,13 +207,13 @@ export class Archive implements ArchiveView {
     const adoption = new Adoption({
       ...{ store, catalog, rehash, conditions, sites, custom, damage, log, clock },
       isNewFolder: options.isNewFolder ?? false,
-      found: poller.news,
+      found: poller.changes,
     });
     this.#adoption = adoption;
 
     // The way of new bytes.
     const spooler = new Spooler(home, catalog, conditions, activity);
-    activity.on('spooled', () => replication.news.ring());
+    activity.on('spooled', () => replication.changes.notify());
     const leftOver = new LeftOver(store, hasher, catalog.openedMs, adoption);
     this.#fetcher = new Fetcher(options.requests, {
       ...{ node, catalog, poller, spooler, leftOver, verifier, conditions, activity, clock },
@@ -223,7 +223,7 @@ export class Archive implements ArchiveView {
     this.#peers = peers;
     this.#rescue = new PeerRescue({ peers, catalog, poller, spooler, conditions, clock });
     const fetcher = this.#fetcher;
-    const spooled = spooler.news;
+    const spooled = spooler.changes;
     this.#placer = new Placer({ store, catalog, rehash, damage, conditions, activity, spooled, fetcher, clock });
 
     // What is told to every backend, and what nobody has.

@@ -5,9 +5,9 @@ import type { Site } from '../replication/site.ts';
 import type { Activity } from '../view/activity.ts';
 
 /** A block may be two hours ahead of its time by the rules, and miners are never so far behind when they find one. */
-const MOST_BLOCK_SECONDS = 2 * 3_600 + 600;
+const MAX_BLOCK_SECONDS = 2 * 3_600 + 600;
 /** S3 refuses what is signed a quarter of an hour off; below this nothing here minds. */
-const MOST_SERVER_SECONDS = 120;
+const MAX_SERVER_SECONDS = 120;
 /** Blocks in a row: one alone may have a strange time. */
 const BLOCKS_IN_A_ROW = 3;
 
@@ -50,7 +50,7 @@ export class ClockWatch {
     this.#lastSeenHeight = tip.height;
     if (!isNext) return;
     this.#blockOffsetSeconds = tip.timeSeconds - this.#clock.wallMs() / 1_000;
-    this.#wrongInARow = Math.abs(this.#blockOffsetSeconds) > MOST_BLOCK_SECONDS ? this.#wrongInARow + 1 : 0;
+    this.#wrongInARow = Math.abs(this.#blockOffsetSeconds) > MAX_BLOCK_SECONDS ? this.#wrongInARow + 1 : 0;
     this.#tell();
   }
 
@@ -73,7 +73,7 @@ export class ClockWatch {
     }
     for (const { id, store } of this.#sites) {
       const offsetSeconds = (store.clockOffsetMs ?? 0) / 1_000;
-      if (Math.abs(offsetSeconds) > MOST_SERVER_SECONDS) return { offsetSeconds, whose: `that of the ${id} store` };
+      if (Math.abs(offsetSeconds) > MAX_SERVER_SECONDS) return { offsetSeconds, whose: `that of the ${id} store` };
     }
     return null;
   }

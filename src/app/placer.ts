@@ -2,7 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
@@ -20,7 +20,7 @@ export interface PlacerModules {
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   /** Rings when something was spooled. */
-  readonly spooled: Pulse;
+  readonly spooled: Notifier;
   /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. */
   readonly fetcher: { readonly idle: boolean };
   readonly clock: Clock;

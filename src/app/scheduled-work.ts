@@ -1,9 +1,9 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SettingValues } from '../config/index.ts';
 import type { Alerts } from '../core/alerts/alerts.ts';
+import { Notifier } from '../core/notifier.ts';
 import { Heartbeat } from '../core/observability/heartbeat.ts';
 import type { Logger } from '../core/observability/logger.ts';
-import { Pulse } from '../core/pulse.ts';
 import { Schedule, type ScheduleModules } from '../core/schedule/schedule.ts';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import type { Archive } from './archive.ts';
@@ -25,7 +25,7 @@ export interface ScheduledModules {
 /** What a schedule goes by: a clock, and waiting by it. */
 export type ScheduleTime = Pick<ScheduleModules, 'nowMs' | 'random' | 'wait'>;
 
-const sleep: ScheduleTime['wait'] = (ms, signal) => new Pulse().wait(ms, signal);
+const sleep: ScheduleTime['wait'] = (ms, signal) => new Notifier().wait(ms, signal);
 export const REAL_TIME: ScheduleTime = { nowMs: SYSTEM_CLOCK.wallMs, random: Math.random, wait: sleep };
 
 /** What a running archive does at its times: looks after what it holds, and says that it is alive. */

@@ -1,6 +1,6 @@
 import type { ChainFollowing } from '../chain/chain-following.ts';
 import { type ConditionBoard, notAskedYet, type Standing } from '../core/conditions/condition-board.ts';
-import { mostSevereFirst, severityOf } from '../core/conditions/condition-severity.ts';
+import { bySeverity, severityOf } from '../core/conditions/condition-severity.ts';
 
 /** What is wrong now. Before the node first answered, that is said too; then, that the walk is behind. */
 export function standingConditions(
@@ -12,8 +12,8 @@ export function standingConditions(
   const raised = board.standing();
   const since = new Date(nowMs).toISOString();
   if (board.has('node')) return raised;
-  if (!hasSwept) return mostSevereFirst([...raised, notAskedYet(since)]);
+  if (!hasSwept) return bySeverity([...raised, notAskedYet(since)]);
   const behind = chain.behindCondition(since);
   if (behind === null) return raised;
-  return mostSevereFirst([...raised, { ...behind, subject: 'chain:behind', severity: severityOf(behind) }]);
+  return bySeverity([...raised, { ...behind, subject: 'chain:behind', severity: severityOf(behind) }]);
 }

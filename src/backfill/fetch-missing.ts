@@ -37,10 +37,10 @@ export interface FetchModules {
 }
 
 /** What is asked again though somebody did not answer: so many at most, and so often. */
-const MOST_AGAIN = 10_000;
+const MAX_AGAIN = 10_000;
 const ROUNDS = 3;
 const LONGEST_REST_MS = 5_000;
-const MOST_LISTED = 1_000;
+const MAX_LISTED = 1_000;
 const PROGRESS_MS = 500;
 /** History goes to the backends behind what arrives now: far beyond any median time. */
 const AFTER_ALL_SECONDS = 2 ** 40;
@@ -158,7 +158,7 @@ export class FetchMissing {
     const { content } = asked;
     const answers = [...asked.answers.values()];
     const silent = answers.filter(({ answered }) => answered === 'no-answer');
-    if (silent.length > 0 && !isLast && this.#again.length < MOST_AGAIN) {
+    if (silent.length > 0 && !isLast && this.#again.length < MAX_AGAIN) {
       this.#again.push(asked);
       return;
     }
@@ -166,12 +166,12 @@ export class FetchMissing {
     const notFetched: NotFetched = { hashType, versionHash, height, txid, answers };
     if (silent.length > 0) {
       this.#count.unasked += 1;
-      if (this.#unasked.length < MOST_LISTED) this.#unasked.push(notFetched);
+      if (this.#unasked.length < MAX_LISTED) this.#unasked.push(notFetched);
       for (const desk of this.#modules.desks) if (silent.some(({ source }) => source === desk.name)) desk.gaveUp();
     } else {
       await this.#modules.losses?.judge(content, answers, signal);
       this.#count.missing += 1;
-      if (this.#missing.length < MOST_LISTED) this.#missing.push(notFetched);
+      if (this.#missing.length < MAX_LISTED) this.#missing.push(notFetched);
     }
     this.#modules.report({ event: silent.length > 0 ? 'unasked' : 'missing', ...notFetched });
     this.#settled(content);

@@ -15,7 +15,7 @@ export interface PlanOutcome {
   readonly unaskedCount: number;
 }
 
-const MOST_LISTED = 1_000;
+const MAX_LISTED = 1_000;
 
 /**
  * What would be fetched, and from where, as the sources say it themselves: for each content the first source in turn
@@ -51,7 +51,7 @@ export async function planOnly(
     const notFetched: NotFetched = { ...name, height, txid, answers };
     const isUnasked = answers.some(({ answered }) => answered === 'no-answer');
     const list = isUnasked ? unasked : missing;
-    if (list.length < MOST_LISTED) list.push(notFetched);
+    if (list.length < MAX_LISTED) list.push(notFetched);
     count[isUnasked ? 'unasked' : 'missing'] += 1;
     report({ event: isUnasked ? 'unasked' : 'missing', ...notFetched });
   };

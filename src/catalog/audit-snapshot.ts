@@ -50,7 +50,7 @@ export interface AuditedBranch {
 
 /** Rows of one step: a few milliseconds, between which the caller lets others work. */
 const STEP_ROWS = 8_192;
-const MOST_PARTS = 65_536;
+const MAX_PARTS = 65_536;
 const STEP_BLOCKS = 256;
 /** While readers wait. */
 const SHORT_STEP_BLOCKS = 8;
@@ -79,13 +79,13 @@ const TALLY_OF_ONE = `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
   WHERE occurrence.version_hash = ? AND occurrence.hash_type = ? AND occurrence.height BETWEEN ? AND ?`;
 
 /** Names that are not stored and that a step looks up one by one; more of them are looked up with all others. */
-const MOST_APART = 64;
+const MAX_APART = 64;
 const IN_PART = `occurrence INDEXED BY occurrence_by_content
   WHERE version_hash >= @begin AND version_hash < @end AND height BETWEEN @from AND @to`;
 /** Both sides are in the order of an index, so that SQLite merges them. */
 const UNSTORED_NAMES = `SELECT version_hash, hash_type FROM ${IN_PART}
   EXCEPT SELECT version_hash, hash_type FROM content WHERE version_hash >= @begin AND version_hash < @end AND state = 2
-  ORDER BY 1, 2 LIMIT ${MOST_APART + 1}`;
+  ORDER BY 1, 2 LIMIT ${MAX_APART + 1}`;
 
 /** What is held of an occurrence, by the codes of `HOLDINGS`; the order of the cases is that of `IS_UNSAVED`. */
 const HOLDING = `CASE WHEN EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = occurrence.version_hash
@@ -202,7 +202,7 @@ export class AuditSnapshot {
    */
   *#byContent(from: number, to: number): Generator<HeldTally> {
     const rows = this.#count('SELECT COUNT(*) FROM occurrence');
-    const parts = Math.min(MOST_PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, rows / STEP_ROWS))));
+    const parts = Math.min(MAX_PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, rows / STEP_ROWS))));
     const total = this.#database.prepare(`SELECT COUNT(*) FROM ${IN_PART}`).pluck();
     const unstored = this.#database.prepare(UNSTORED_NAMES).raw();
     const ofAll = this.#database.prepare(
@@ -212,7 +212,7 @@ export class AuditSnapshot {
     for (let part = 0; part < parts; part += 1) {
       const range = { begin: edge(part, parts), end: edge(part + 1, parts), from, to };
       const names = z.array(nameRow).parse(unstored.all(range));
-      if (names.length > MOST_APART) yield decodeTally(ofAll.get(range));
+      if (names.length > MAX_APART) yield decodeTally(ofAll.get(range));
       else {
         const apart = names.map((name) => decodeTally(this.#ofOne.get(...name, from, to)));
         yield besides(z.number().parse(total.get(range)), apart);
@@ -320,7 +320,7 @@ export class AuditSnapshot {
 function edge(part: number, parts: number): Buffer {
   if (part >= parts) return Buffer.alloc(33, 0xff);
   const bytes = Buffer.alloc(2);
-  bytes.writeUInt16BE((part * MOST_PARTS) / parts);
+  bytes.writeUInt16BE((part * MAX_PARTS) / parts);
   return bytes;
 }
 

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type ContentName, parseTxId, parseVersionHash, type TxId } from '../core/blob/ids.ts';
 import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
-import { FirstUnsaved, MOST_LOOK_UPS } from './first-unsaved.ts';
+import { FirstUnsaved, MAX_LOOK_UPS } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow } from './occurrence-table.ts';
 import { UNMADE_RECORD } from './record-outbox.ts';
 
@@ -83,8 +83,8 @@ export class ChainAnswers {
    * From this height on: that of the first occurrence whose content is neither stored nor recorded as lost; null: there is
    * none. `too-many`: that takes longer than others may wait; `AuditSnapshot.unsaved` finds it in steps.
    */
-  firstUnsavedHeight(since: number, mostLookUps = MOST_LOOK_UPS): number | null | 'too-many' {
-    return this.#reading('look for what is not stored', () => this.#unsaved.since(since, mostLookUps));
+  firstUnsavedHeight(since: number, maxLookUps = MAX_LOOK_UPS): number | null | 'too-many' {
+    return this.#reading('look for what is not stored', () => this.#unsaved.since(since, maxLookUps));
   }
 
   /** Held, and mined in a block from this height on; a content once for each of its occurrences, in their order. */

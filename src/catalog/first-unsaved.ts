@@ -28,7 +28,7 @@ function lostUpTo(of: string): string {
 }
 
 /** So many look-ups at most, of some ten microseconds each, while nothing else is done. */
-export const MOST_LOOK_UPS = 4_096;
+export const MAX_LOOK_UPS = 4_096;
 /** So many of each part of what is open, by their deadline, give a first idea. */
 const SAMPLE = 64;
 const IS_NOT_CUSTOM = 'NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash AND is_held = 1)';
@@ -77,13 +77,13 @@ export class FirstUnsaved {
   }
 
   /** From this height on; null: there is none. `too-many`: nothing was found out within so many look-ups. */
-  since(since: number, mostLookUps: number): number | null | 'too-many' {
-    if (count.parse(this.#open.get({ most: mostLookUps + 1 })) <= mostLookUps)
+  since(since: number, maxLookUps: number): number | null | 'too-many' {
+    if (count.parse(this.#open.get({ most: maxLookUps + 1 })) <= maxLookUps)
       return optionalHeight.parse(this.#ofOpen.get({ since }));
     const early = optionalHeight.parse(this.#earliest.get({ since }));
     if (early !== null && early <= since) return early;
     const range = { since, early };
-    if (count.parse(this.#occurrencesBelow.get({ ...range, most: mostLookUps + 1 })) > mostLookUps) return 'too-many';
+    if (count.parse(this.#occurrencesBelow.get({ ...range, most: maxLookUps + 1 })) > maxLookUps) return 'too-many';
     return optionalHeight.parse(this.#onChainBelow.get(range)) ?? early;
   }
 }

@@ -226,14 +226,14 @@ export class RecordOutbox {
    * Queues some more of what was written before this store was configured: of each held content the first so many
    * occurrences. false: it has been given all.
    */
-  fillSome(store: string, mostOfOne: number, limit: number): boolean {
+  fillSome(store: string, maxOfOne: number, limit: number): boolean {
     const id = this.#copies.id(store);
     return this.#tables.transaction('queue some of a stretch of the chain', () => {
       const filling = fillingRow.safeParse(this.#sql.filling.get(id)).data;
       if (filling === undefined) return false;
       const height = Math.floor(filling.fill_after / PLACES);
       const index = filling.fill_after - height * PLACES;
-      const which = { height, index, until: filling.fill_until, most: mostOfOne, limit };
+      const which = { height, index, until: filling.fill_until, most: maxOfOne, limit };
       const rows = z.array(fillRow).parse(this.#sql.earlier.all(which));
       const places = rows.map((row) => ({ ...row, transactionIndex: row.transaction_index }));
       for (const place of places) if (place.is_recorded === 1) this.#queue(store, place);

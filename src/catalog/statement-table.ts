@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Tables } from './tables.ts';
 
 /** Statements of others that are kept to be compared with later ones. */
-const MOST_KEPT = 256;
+const MAX_KEPT = 256;
 
 /** Signed statements of other archivers, as they came: the newest, so that two that contradict each other are noticed. */
 export class StatementTable {
@@ -17,7 +17,7 @@ export class StatementTable {
     this.#tables = tables;
     this.#put = database.prepare('INSERT INTO peer_statement (document) VALUES (?) ON CONFLICT DO NOTHING');
     this.#bound = database.prepare(
-      `DELETE FROM peer_statement WHERE sequence <= (SELECT MAX(sequence) FROM peer_statement) - ${MOST_KEPT}`,
+      `DELETE FROM peer_statement WHERE sequence <= (SELECT MAX(sequence) FROM peer_statement) - ${MAX_KEPT}`,
     );
     this.#all = database.prepare('SELECT document FROM peer_statement ORDER BY sequence').pluck();
   }

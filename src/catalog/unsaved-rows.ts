@@ -28,7 +28,7 @@ const blobRow = z.object({
 });
 
 /** More than six hours of full blocks hold, several times over. */
-const MOST_ROWS = 20_000;
+const MAX_ROWS = 20_000;
 const HEIGHT = '(SELECT MAX(height) FROM occurrence WHERE occurrence.version_hash = seen.version_hash)';
 
 /** What is on chain and not here, by the chain's clock. Reads only. */
@@ -43,7 +43,7 @@ export class UnsavedRows {
     this.#reading = reading;
     this.#from = database.prepare(
       `${ofMined(`version_hash, ${HEIGHT} AS height, median_time_seconds, last_error_code`, 'median_time_seconds >= @since')}
-       ORDER BY median_time_seconds LIMIT ${MOST_ROWS}`,
+       ORDER BY median_time_seconds LIMIT ${MAX_ROWS}`,
     );
     const between = 'median_time_seconds >= @since AND median_time_seconds < @until';
     this.#count = database.prepare(`SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', between)})`).pluck();

@@ -38,7 +38,7 @@ export class BlockWatch {
       if (!(await this.#isUseful(signal))) await pause(REST_MS, signal);
       return 0;
     };
-    const policy = { signal, backoff: BACKOFF.node, wake: this.#poller.news, conditions: this.#conditions };
+    const policy = { signal, backoff: BACKOFF.node, wake: this.#poller.changes, conditions: this.#conditions };
     await runLoop('chain:wait', step, policy);
   }
 
@@ -47,7 +47,7 @@ export class BlockWatch {
     try {
       const hash = await this.#node.waitForNewBlock(WAIT_MS, signal);
       if (hash !== this.#poller.state.tip?.hash) {
-        this.#poller.wake.nudge();
+        this.#poller.wake.wakeUp();
         return true;
       }
       return this.#clock.steadyMs() - askedMs > WAIT_MS / 2;

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
@@ -48,7 +48,7 @@ export class ChainFollowing implements ChainState {
   readonly #conflicts: ConflictWatch;
   /** Follows blocks below the start height. */
   readonly history: HistoryWalk;
-  readonly moved: Pulse;
+  readonly moved: Notifier;
 
   constructor(options: ChainOptions, modules: ChainModules) {
     this.#options = options;
@@ -146,7 +146,7 @@ export class ChainFollowing implements ChainState {
       await this.history.downTo(floor, progress, signal);
       conditions.set('chain:history', null);
       // Work that waits for finality looks again.
-      moved.ring();
+      moved.notify();
       return HISTORY_LOOK_MS;
     };
     // The error of a failed history walk stays until the history is complete; a check for more history does not clear

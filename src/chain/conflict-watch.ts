@@ -76,7 +76,7 @@ export class ConflictWatch {
     const step = async (): Promise<Next> => {
       await this.#compareAll(signal);
       // Work that waits for finality looks again.
-      moved.nudge();
+      moved.wakeUp();
       await pause(this.isUnknown ? UNKNOWN_MS : MIN_MS, signal);
       return this.isUnknown ? 0 : IDLE_MS;
     };

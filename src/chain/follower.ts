@@ -3,7 +3,7 @@ import type { TakenBack, WalkedBlock } from '../catalog/walked-block.ts';
 import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Pulse } from '../core/pulse.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
@@ -46,9 +46,9 @@ export class Follower {
   readonly #startHeight: number | null;
   readonly #modules: FollowerModules;
   /** Notified when the node has a new tip. */
-  readonly #tips = new Pulse();
+  readonly #tips = new Notifier();
   /** Notified when the cursor moved. */
-  readonly moved = new Pulse();
+  readonly moved = new Notifier();
   #hasLooked = false;
   #at: WalkFailure['at'] = 'walk';
   #lastFailure: WalkFailure | null = null;
@@ -57,7 +57,7 @@ export class Follower {
   constructor(startHeight: number | null, modules: FollowerModules) {
     this.#startHeight = startHeight;
     this.#modules = modules;
-    modules.activity.on('tip', () => this.#tips.ring());
+    modules.activity.on('tip', () => this.#tips.notify());
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -113,7 +113,7 @@ export class Follower {
     if (finality.isBehind && (await finality.look(signal))) this.#tellFinal();
     this.#hasLooked = true;
     this.#tellWithdrawn();
-    this.moved.ring();
+    this.moved.notify();
   }
 
   #tellFinal(): void {
@@ -208,10 +208,10 @@ export class Follower {
     const { catalog, poller, activity } = this.#modules;
     const isPast = (medianTimeSeconds: number) => medianTimeSeconds + RETENTION_SECONDS < tip.medianTimeSeconds;
     const added = catalog.chain.recordBlocks(blocks, isPast);
-    if (added > 0) poller.news.ring();
+    if (added > 0) poller.changes.notify();
     for (const block of blocks) tellUnclear(block, this.#modules.conditions);
     activity.emit('walked', { height: blocks.at(-1)?.height ?? tip.height });
-    this.moved.ring();
+    this.moved.notify();
   }
 
   async #compareBranches(signal: AbortSignal): Promise<'there' | 'again'> {

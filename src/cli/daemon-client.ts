@@ -15,7 +15,7 @@ export interface DaemonAnswer {
 
 const TIMEOUT_MS = 30_000;
 /** A listing or a status is smaller than this; a blob too. */
-const MOST_BYTES = 4 * MAX_BLOB_BYTES;
+const MAX_BYTES = 4 * MAX_BLOB_BYTES;
 
 const problem = z.object({ code: z.string(), detail: z.string(), hint: z.string().optional() });
 
@@ -117,7 +117,7 @@ export async function wholeBody(body: AsyncIterable<unknown>): Promise<Uint8Arra
   for await (const chunk of body) {
     const part = z.instanceof(Uint8Array).parse(chunk);
     bytes += part.length;
-    if (bytes > MOST_BYTES) throw new Error(`the answer is larger than ${MOST_BYTES} bytes`);
+    if (bytes > MAX_BYTES) throw new Error(`the answer is larger than ${MAX_BYTES} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts);

@@ -29,9 +29,9 @@ export interface PeerComparerModules {
 }
 
 /** Ranges that one comparison asks for at most; what is left differs the next time as well. */
-const MOST_QUESTIONS = 2_000;
+const MAX_QUESTIONS = 2_000;
 /** Of blobs that a peer says it holds and does not give, so many end the comparison. */
-const MOST_NOT_GIVEN = 8;
+const MAX_NOT_GIVEN = 8;
 /** History goes to the backends behind what arrives now: far beyond any median time. */
 const AFTER_ALL_SECONDS = 2 ** 40;
 
@@ -103,7 +103,7 @@ export class PeerComparer {
       if (difference.kind === 'contradiction')
         tally.contradiction ??= `${difference.says} (Heights ${difference.from} to ${difference.to}.)`;
       else await this.#settle(peer, difference, tally, signal);
-      if (questions > MOST_QUESTIONS || tally.notGiven >= MOST_NOT_GIVEN || peer.isResting) return;
+      if (questions > MAX_QUESTIONS || tally.notGiven >= MAX_NOT_GIVEN || peer.isResting) return;
     }
   }
 
@@ -112,7 +112,7 @@ export class PeerComparer {
     const claimed = this.#claimedIn(range);
     tally.onlyThere += claimed.length;
     for (const one of claimed) {
-      if (tally.notGiven >= MOST_NOT_GIVEN || peer.isResting) return;
+      if (tally.notGiven >= MAX_NOT_GIVEN || peer.isResting) return;
       const answer = await this.#fetch(peer, one, signal);
       if (answer === 'absent') tally.notGiven += 1;
       else if (answer === 'fetched') tally.fetched += 1;

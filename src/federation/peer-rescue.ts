@@ -5,7 +5,7 @@ import { isForLater } from '../core/archive-errors.ts';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
@@ -18,7 +18,7 @@ export interface PeerRescueModules {
   /** Asked in this order. */
   readonly peers: readonly Peer[];
   readonly catalog: Catalog;
-  readonly poller: { readonly state: { readonly tip: ChainTip | null }; readonly news: Pulse };
+  readonly poller: { readonly state: { readonly tip: ChainTip | null }; readonly changes: Notifier };
   readonly spooler: Pick<Spooler, 'spool'>;
   readonly conditions: ConditionBoard;
   readonly clock: Clock;
@@ -51,7 +51,7 @@ export class PeerRescue {
     await runLoop('peers', step, {
       signal,
       backoff: BACKOFF.local,
-      wake: poller.news,
+      wake: poller.changes,
       conditions,
       blocksReadiness: false,
     });

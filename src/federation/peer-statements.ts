@@ -20,7 +20,7 @@ export interface PeerStatementModules {
 
 const FOLDER = 'equivocations';
 /** Of more archivers that contradict themselves, nobody needs the evidence. */
-const MOST_EQUIVOCATIONS = 100;
+const MAX_EQUIVOCATIONS = 100;
 
 /**
  * Reads what peers attest, and notices when an archiver has signed two statements that contradict each other, whichever
@@ -71,7 +71,7 @@ export class PeerStatements {
   #keep({ kind, says }: Equivocation, one: Attestation, other: Attestation): void {
     const { evidence } = this.#modules.catalog;
     const isKnown = keysOf(other).some((key) => evidence.find(pathOf(key)) !== null);
-    if (isKnown || evidence.below(FOLDER, '', MOST_EQUIVOCATIONS).length === MOST_EQUIVOCATIONS) return;
+    if (isKnown || evidence.below(FOLDER, '', MAX_EQUIVOCATIONS).length === MAX_EQUIVOCATIONS) return;
     const noticedAt = new Date(this.#modules.clock.wallMs()).toISOString();
     evidence.put(pathOf(one.statement.key), { format: 1, noticedAt, kind, says, one, other });
   }

@@ -108,7 +108,7 @@ function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void
       method,
       url: route.path,
       handler,
-      bodyLimit: route.body?.mostBytes ?? 1,
+      bodyLimit: route.body?.maxBytes ?? 1,
       ...(countRequests === undefined ? {} : { preHandler: charging(clients, countRequests) }),
     });
   }
@@ -290,7 +290,7 @@ function memoryAnswer(
 ): Answer | null {
   if (route === undefined || route.isAlwaysAnswered) return null;
   const share = openShare(request, reply);
-  if (route.body === null || share.growNow(bodyBytesOf(request.headers, route.body.mostBytes))) return null;
+  if (route.body === null || share.growNow(bodyBytesOf(request.headers, route.body.maxBytes))) return null;
   return problemAnswer('http/too-busy', 'Other requests and answers hold the memory that this one needs.');
 }
 

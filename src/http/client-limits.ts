@@ -20,7 +20,7 @@ interface Client {
 }
 
 /** Of so many clients something is remembered; the one heard of least lately is forgotten first. */
-const MOST_CLIENTS = 10_000;
+const MAX_CLIENTS = 10_000;
 const BURST_SECONDS = 2;
 
 /**
@@ -72,7 +72,7 @@ export class ClientLimits {
     client.atMs = nowMs;
     this.#clients.delete(key);
     this.#clients.set(key, client);
-    if (this.#clients.size > MOST_CLIENTS) this.#forgetOne();
+    if (this.#clients.size > MAX_CLIENTS) this.#forgetOne();
     return client;
   }
 

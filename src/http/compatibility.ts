@@ -105,7 +105,7 @@ function checkRoute(path: string, chain: Pick<ChainView, 'storedAndFinal'>): Rou
     parameters: NOTHING,
     query: NOTHING,
     body: CHECKED_HASHES,
-    mostBytes: 8_192,
+    maxBytes: 8_192,
     answer({ body }) {
       const answer = chain.storedAndFinal(body);
       return answer.kind === 'told' ? jsonAnswer(answer.safe) : cannotTellAnswer(answer);

@@ -7,7 +7,7 @@ type EventLimits = Pick<HttpLimits, 'eventListeners' | 'eventHeartbeatMs' | 'eve
 /** How often the window is looked at while somebody listens; nobody listening, never. */
 const TICK_MS = 1_000;
 /** What a listener may leave untaken; the memory is shared by all that are sent the same. */
-const MOST_BEHIND_BYTES = 4 * 1_048_576;
+const MAX_BEHIND_BYTES = 4 * 1_048_576;
 
 interface Listener {
   readonly client: string;
@@ -128,7 +128,7 @@ export class EventListeners {
   #dropStalled(nowMs: number): void {
     for (const { response, behindSinceMs } of this.#listeners) {
       const isStalled = behindSinceMs !== null && nowMs - behindSinceMs > this.#limits.eventStalledMs;
-      if (isStalled || response.writableLength > MOST_BEHIND_BYTES) response.destroy();
+      if (isStalled || response.writableLength > MAX_BEHIND_BYTES) response.destroy();
     }
   }
 

@@ -19,7 +19,7 @@ import {
   chainLocks,
   networkInfo,
 } from './rpc/chain-calls.ts';
-import { answerRpc, MAX_TOKENS, MOST_CALLS, type RpcCall, sizeOf } from './rpc/envelope.ts';
+import { answerRpc, MAX_CALLS, MAX_TOKENS, type RpcCall, sizeOf } from './rpc/envelope.ts';
 import { type NodePassage, passOn } from './rpc/pass-through.ts';
 import type { ReplyPart } from './rpc/reply-body.ts';
 import { RpcError, rpcFault } from './rpc/rpc-error.ts';
@@ -27,9 +27,9 @@ import { type RpcParam, RpcParams } from './rpc/rpc-params.ts';
 import { BlockWait } from './rpc/wait-for-block.ts';
 
 /** A batch asks for thousands of hashes in so many bytes. */
-const MOST_BODY_BYTES = 262_144;
+const MAX_BODY_BYTES = 262_144;
 /** Blob bytes in one answer, whatever a batch asks for. */
-const MOST_DATA_BYTES = 16 * MAX_BLOB_BYTES;
+const MAX_DATA_BYTES = 16 * MAX_BLOB_BYTES;
 /** The node's answer to a call that is handed on: up to 16 MiB, read and as its text. */
 const PASSED_WEIGHT_BYTES = 2 * 16 * 1_048_576;
 /** What a value of a body becomes when it is read. It stays until the last call is answered. */
@@ -154,11 +154,11 @@ export function facadeRoutes(
       parameters: NOTHING,
       query: NOTHING,
       describedBody: z.union([CALL, z.array(CALL)]),
-      mostBytes: MOST_BODY_BYTES,
+      maxBytes: MAX_BODY_BYTES,
       countRequests: ({ body }) => worthOf(sizeOf(body)),
       async answer({ body, signal, report, client, hold, isTight, sending, letGo }) {
         await hold(Math.min(sizeOf(body).tokens, MAX_TOKENS) * TOKEN_BYTES);
-        const allowance = { bytesLeft: MOST_DATA_BYTES };
+        const allowance = { bytesLeft: MAX_DATA_BYTES };
         const isBatch = body.find((byte) => byte > SPACE) !== OPENING_BRACE;
         const context = {
           ...{ view, chain, dialect, allowance, wait, passage, signal, client },
@@ -201,7 +201,7 @@ async function perform(call: RpcCall, context: CallContext): Promise<readonly Re
 
 /** Each call is an object, and what else is in a body is as much work as calls of that size. */
 function worthOf({ tokens, objects }: JsonSize): number {
-  return Math.min(MOST_CALLS, Math.max(objects, Math.ceil(tokens / TOKENS_A_CALL)));
+  return Math.min(MAX_CALLS, Math.max(objects, Math.ceil(tokens / TOKENS_A_CALL)));
 }
 
 const SPACE = 0x20;

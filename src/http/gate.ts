@@ -54,10 +54,10 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }
 
-/** How many bytes the body has by what the client says, and at most `mostBytes`: more are refused. */
-export function bodyBytesOf(headers: IncomingHttpHeaders, mostBytes: number): number {
-  if (headers['transfer-encoding'] !== undefined) return mostBytes;
-  return Math.min(Number(headers['content-length'] ?? 0), mostBytes);
+/** How many bytes the body has by what the client says, and at most `maxBytes`: more are refused. */
+export function bodyBytesOf(headers: IncomingHttpHeaders, maxBytes: number): number {
+  if (headers['transfer-encoding'] !== undefined) return maxBytes;
+  return Math.min(Number(headers['content-length'] ?? 0), maxBytes);
 }
 
 /** Does the client send its body only when it is told to (RFC 9110 10.1.1)? */

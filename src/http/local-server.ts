@@ -21,7 +21,7 @@ export interface LocalServer {
 }
 
 /** `sun_path` of macOS, the shortest there is, without its zero at the end. Linux has four bytes more. */
-const MOST_PATH_BYTES = 103;
+const MAX_PATH_BYTES = 103;
 /** One that no other user may connect to. */
 const OWNER_ONLY = 0o177;
 /** Operators are few. */
@@ -72,7 +72,7 @@ export async function createLocalServer(
     async listen(folder) {
       const near = join(folder, 'admin.sock');
       try {
-        const fits = Buffer.byteLength(near) <= MOST_PATH_BYTES;
+        const fits = Buffer.byteLength(near) <= MAX_PATH_BYTES;
         const path = fits ? await open(near).catch(openElsewhere) : await openElsewhere();
         server.on('error', (error) => options.onServerError(error, null));
         return path;

@@ -96,8 +96,8 @@ export function recordsAskedFor(query: unknown): number {
   return read.success ? read.data.limit : 1;
 }
 
-const MOST_CHECKED = 32;
-const COUNT_RULE = `must be a list of 1 to ${MOST_CHECKED} version hashes`;
+const MAX_CHECKED = 32;
+const COUNT_RULE = `must be a list of 1 to ${MAX_CHECKED} version hashes`;
 
 /** The body of `check_vh`. */
 export const CHECKED_HASHES = z
@@ -109,7 +109,7 @@ export const CHECKED_HASHES = z
     COUNT_RULE,
   )
   .min(1, COUNT_RULE)
-  .max(MOST_CHECKED, COUNT_RULE);
+  .max(MAX_CHECKED, COUNT_RULE);
 
 /** Which page of the occurrences of a record. */
 export const RECORD_QUERY = z.object({

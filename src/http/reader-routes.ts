@@ -34,7 +34,7 @@ export interface ReaderView extends Pick<ArchiveView, 'reader'>, Pick<ChainView,
   ): Promise<{ readonly kind: 'found'; readonly json: unknown } | NotGiven | null>;
 }
 
-const MOST_BODY_BYTES = 262_144;
+const MAX_BODY_BYTES = 262_144;
 const RETRY_SECONDS = 60;
 
 /** Bytes and proofs; all that needs a catalog is there as well, and says 503: it never guesses. */
@@ -110,7 +110,7 @@ function withoutCatalog(): Route[] {
     defineRoute({ ...refused, says, path: '/v1/blocks/:at', parameters: BLOCK }),
     defineRoute({ ...refused, says, path: CUSTOM_PATH, parameters: CUSTOM_NAME }),
     defineRoute({ ...refused, says, path: '/lastblock' }),
-    ...CHECK_PATHS.map((path) => definePostRoute({ ...refused, says, path, body: CHECKED_HASHES, mostBytes: 8_192 })),
+    ...CHECK_PATHS.map((path) => definePostRoute({ ...refused, says, path, body: CHECKED_HASHES, maxBytes: 8_192 })),
     defineRawPostRoute({
       ...refused,
       says: 'JSON-RPC is refused: every call is answered -32603, for it takes the catalog of an archiver.',
@@ -118,7 +118,7 @@ function withoutCatalog(): Route[] {
       answers: RPC_ANSWERS,
       problems: [],
       describedBody: z.unknown(),
-      mostBytes: MOST_BODY_BYTES,
+      maxBytes: MAX_BODY_BYTES,
       answer: ({ body, signal }) =>
         answerRpc(
           body,

@@ -96,7 +96,7 @@ export interface Route extends RouteDescription {
 }
 
 export interface BodyRule {
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   readonly schema: z.ZodType;
 }
 
@@ -124,16 +124,16 @@ export function defineDeleteRoute<Parameters, Query>(definition: RouteDefinition
 
 interface PostDefinition<Parameters, Query, Body> extends RouteDefinition<Parameters, Query, Body> {
   readonly body: z.ZodType<Body>;
-  readonly mostBytes: number;
+  readonly maxBytes: number;
 }
 
 /** Asked by POST with JSON, whatever Content-Type says: the clients that exist do not agree on one. */
 export function definePostRoute<Parameters, Query, Body>(definition: PostDefinition<Parameters, Query, Body>): Route {
-  const { body: schema, mostBytes } = definition;
+  const { body: schema, maxBytes } = definition;
   return {
     ...routeOf(definition, (bytes) => fitting(schema, jsonOf(bytes))),
     verb: 'POST',
-    body: { mostBytes, schema },
+    body: { maxBytes, schema },
   };
 }
 
@@ -143,15 +143,15 @@ export function definePutRoute<Parameters, Query, Body>(definition: PostDefiniti
 }
 
 interface RawPostDefinition<Parameters, Query> extends RouteDefinition<Parameters, Query, Uint8Array> {
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** For the description alone: the route reads the bytes by itself. */
   readonly describedBody: z.ZodType;
 }
 
 /** Asked by POST with a body that has errors of its own kind. */
 export function defineRawPostRoute<Parameters, Query>(definition: RawPostDefinition<Parameters, Query>): Route {
-  const { describedBody: schema, mostBytes } = definition;
-  return { ...routeOf(definition, (bytes) => bytes), verb: 'POST', body: { mostBytes, schema } };
+  const { describedBody: schema, maxBytes } = definition;
+  return { ...routeOf(definition, (bytes) => bytes), verb: 'POST', body: { maxBytes, schema } };
 }
 
 function routeOf<Parameters, Query, Body>(

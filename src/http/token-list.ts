@@ -4,7 +4,7 @@ import { messageOf } from '../core/blob/errors.ts';
 import { HttpError } from './errors.ts';
 
 const LINE = /^sha256:([0-9a-f]{64})(?:\s.*)?$/i;
-const MOST_TOKENS = 10_000;
+const MAX_TOKENS = 10_000;
 
 /** Tokens that are let in. Only their hashes are known here: who reads the file, or this memory, has no token. */
 export class TokenList {
@@ -30,7 +30,7 @@ export class TokenList {
       return [Buffer.from(hex, 'hex')];
     });
     if (hashes.length === 0) throw badFile(file, 'it holds no token');
-    if (hashes.length > MOST_TOKENS) throw badFile(file, `it holds more than ${MOST_TOKENS} tokens`);
+    if (hashes.length > MAX_TOKENS) throw badFile(file, `it holds more than ${MAX_TOKENS} tokens`);
     return new TokenList(hashes, file);
   }
 

@@ -14,7 +14,7 @@ import {
 /** However many ask, the window is looked at no oftener. */
 const LOOK_MS = 1_000;
 /** Who is further behind gets the whole, which is made once for all: each of these is made by itself. */
-const MOST_BEHIND = 30;
+const MAX_BEHIND = 30;
 
 interface KnownBlock {
   readonly block: WindowBlock;
@@ -66,7 +66,7 @@ export class WindowFeed {
     const [epoch, digits = ''] = revision.split('.');
     const since = Number(digits);
     if (epoch !== this.#epoch || !/^\d{1,15}$/.test(digits) || since > this.#number) return null;
-    if (since < this.#number - MOST_BEHIND) return null;
+    if (since < this.#number - MAX_BEHIND) return null;
     return this.#once(String(since), () => {
       const heights = [...this.#blocks.keys()];
       const changed = [...this.#blocks.values()].filter((block) => block.since > since).map(({ wire }) => wire);

@@ -2,7 +2,7 @@ import type { VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 
 /** Which blobs are remembered as failing; of more, only the number would be wrong. */
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 /** Keeps somebody told of blobs that do not come as they should, until each came or is given up. */
 export class FailureWatch {
@@ -14,7 +14,7 @@ export class FailureWatch {
   }
 
   failed(versionHash: VersionHash, reason: string): void {
-    if (this.#failing.size < MOST_REMEMBERED) this.#failing.add(versionHash);
+    if (this.#failing.size < MAX_REMEMBERED) this.#failing.add(versionHash);
     this.#tell(`the last one, ${versionHash}: ${reason}`);
   }
 

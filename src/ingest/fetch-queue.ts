@@ -11,7 +11,7 @@ const LOOK_AHEAD = 512;
  */
 export class FetchQueue {
   readonly #catalog: Catalog;
-  readonly #mostRetries: number;
+  readonly #maxRetries: number;
   readonly #isUnderWay: (wanted: WantedBlob) => boolean;
   #fresh: WantedBlob[] = [];
   #failed: WantedBlob[] = [];
@@ -19,7 +19,7 @@ export class FetchQueue {
   /** `requests`: how many may be under way in all. */
   constructor(catalog: Catalog, requests: number, isUnderWay: (wanted: WantedBlob) => boolean) {
     this.#catalog = catalog;
-    this.#mostRetries = Math.max(1, requests - 1);
+    this.#maxRetries = Math.max(1, requests - 1);
     this.#isUnderWay = isUnderWay;
   }
 
@@ -39,7 +39,7 @@ export class FetchQueue {
   take(retries: number): WantedBlob[] {
     const [fresh] = this.#fresh;
     const [failed] = this.#failed;
-    const mayRetry = failed !== undefined && retries < (fresh === undefined ? this.#mostRetries : 1);
+    const mayRetry = failed !== undefined && retries < (fresh === undefined ? this.#maxRetries : 1);
     const isRetryFirst = mayRetry && (fresh === undefined || isMoreUrgent(failed, fresh));
     return takeBatch(isRetryFirst ? this.#failed : this.#fresh, BATCH_LIMITS);
   }

@@ -5,7 +5,7 @@ import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
@@ -62,20 +62,20 @@ export class Fetcher {
   /** Of these, for blobs that failed before. */
   #retriesUnderWay = 0;
   #unspooledBytes = 0;
-  readonly #wake: Pulse;
+  readonly #wake: Notifier;
   readonly #failures: FailureWatch;
   readonly #slow: SlowRequests;
   readonly #queue: FetchQueue;
   /** Of requests that failed as a whole since one went well: the first blob of each. */
   readonly #broken = new Set<VersionHash>();
-  #ringsSeen = -1;
+  #changesSeen = -1;
   #restUntilMs = 0;
 
   /** `requests`: how many may be under way at the node at a time. */
   constructor(requests: number, modules: FetcherModules) {
     this.#requests = requests;
     this.#modules = modules;
-    this.#wake = modules.poller.news;
+    this.#wake = modules.poller.changes;
     this.#failures = new FailureWatch(modules.conditions);
     this.#slow = new SlowRequests(modules.conditions);
     this.#queue = new FetchQueue(modules.catalog, requests, ({ versionHash }) => this.#inFlight.has(versionHash));
@@ -108,8 +108,8 @@ export class Fetcher {
     if (this.#inFlight.size >= UNSPOOLED.blobs) return null;
     if (!poller.mayFetch || this.#modules.clock.steadyMs() < this.#restUntilMs) return null;
     // News may be nearer to its deadline than what is queued here.
-    if (this.#ringsSeen !== this.#wake.rings || this.#queue.isEmpty) {
-      this.#ringsSeen = this.#wake.rings;
+    if (this.#changesSeen !== this.#wake.notifications || this.#queue.isEmpty) {
+      this.#changesSeen = this.#wake.notifications;
       this.#queue.read(this.#inFlight.size);
     }
     const batch = this.#queue.take(this.#retriesUnderWay);
@@ -131,9 +131,9 @@ export class Fetcher {
       .finally(() => {
         for (const { versionHash } of batch) this.#inFlight.delete(versionHash);
         this.#running.delete(work);
-        this.#wake.nudge();
+        this.#wake.wakeUp();
         // Read-back waits for fetching to rest.
-        if (this.idle) this.#modules.spooler.news.nudge();
+        if (this.idle) this.#modules.spooler.changes.wakeUp();
       });
     this.#running.add(work);
   }
@@ -167,7 +167,7 @@ export class Fetcher {
     } finally {
       this.#requestsUnderWay -= 1;
       if (isRetry) this.#retriesUnderWay -= 1;
-      this.#wake.nudge();
+      this.#wake.wakeUp();
     }
   }
 

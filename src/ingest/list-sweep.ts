@@ -3,7 +3,7 @@ import type { Raised } from '../core/conditions/condition-board.ts';
 import type { BlobNode, ListedBlob } from '../node/blob-node.ts';
 
 /** More entries than six hours of full blocks and a full mempool: a list beyond this is not believed to end. */
-export const MOST_LISTED = 1_000_000;
+export const MAX_LISTED = 1_000_000;
 
 /** What one reading of the whole list found. */
 export interface Sweep {
@@ -17,13 +17,13 @@ export interface Sweep {
 
 export interface SweepLimits {
   readonly pageEntries: number;
-  readonly mostEntries: number;
+  readonly maxEntries: number;
   /** false: a page that is not full may end it too, which saves a call; what it did not name may still be listed then. */
   readonly isThorough: boolean;
 }
 
 /** Pages in a row that hold nothing but known and unreadable entries; behind more, nothing good is looked for. */
-const MOST_BARREN_PAGES = 8;
+const MAX_BARREN_PAGES = 8;
 
 /**
  * Reads the whole list in large pages, without data. Its order changes while one pages, and pages repeat entries, so
@@ -36,11 +36,11 @@ export async function sweepList(
   takeOver: (entries: readonly ListedBlob[]) => void,
   signal: AbortSignal,
 ): Promise<Sweep> {
-  const { pageEntries, mostEntries, isThorough } = limits;
+  const { pageEntries, maxEntries, isThorough } = limits;
   const found = new Map<VersionHash, number | null>();
   let unreadable = 0;
   let barrenPages = 0;
-  for (let from = 0; from < mostEntries; ) {
+  for (let from = 0; from < maxEntries; ) {
     const page = await node.listBlobs({ count: pageEntries, from }, signal);
     const fresh: ListedBlob[] = [];
     for (const entry of page.entries) {
@@ -51,7 +51,7 @@ export async function sweepList(
     takeOver(fresh);
     unreadable += page.unreadable;
     barrenPages = fresh.length === 0 ? barrenPages + 1 : 0;
-    const mayGoOn = fresh.length > 0 || (page.unreadable > 0 && barrenPages < MOST_BARREN_PAGES);
+    const mayGoOn = fresh.length > 0 || (page.unreadable > 0 && barrenPages < MAX_BARREN_PAGES);
     const isShort = page.entries.length + page.unreadable < pageEntries;
     if (!mayGoOn || (isShort && !isThorough)) return { found, unreadable, isEnded: true };
     from += Math.min(fresh.length + page.unreadable, pageEntries);

@@ -1,7 +1,7 @@
 import type { BlockHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { BlobNode, ListedBlob } from '../node/blob-node.ts';
-import { MOST_LISTED, sweepCondition, sweepList } from './list-sweep.ts';
+import { MAX_LISTED, sweepCondition, sweepList } from './list-sweep.ts';
 
 type ListingNode = Pick<BlobNode, 'name' | 'genesisHash' | 'listBlobs'>;
 
@@ -92,7 +92,7 @@ export class NodeLists {
         return true;
       }
       this.#strangers.delete(node.name);
-      const limits = { pageEntries: this.#pageEntries, mostEntries: MOST_LISTED, isThorough: true };
+      const limits = { pageEntries: this.#pageEntries, maxEntries: MAX_LISTED, isThorough: true };
       return sweepCondition(await sweepList(node, limits, note, signal)) === null;
     } catch {
       // It is told elsewhere that a node does not answer. Here its silence only keeps absence from being said.

@@ -4,13 +4,13 @@ import type { Sighting } from '../catalog/wanted-table.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { BlockHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Pulse } from '../core/pulse.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { BlobNode, ChainTip, ListedBlob } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
-import { MOST_LISTED, type Sweep, type SweepLimits, sweepCondition, sweepList } from './list-sweep.ts';
+import { MAX_LISTED, type Sweep, type SweepLimits, sweepCondition, sweepList } from './list-sweep.ts';
 
 /** Which chain the bytes on this machine belong to. */
 export interface ChainBinding {
@@ -26,7 +26,7 @@ export interface PollerOptions {
   /** Entries of one page of the list. */
   readonly pageEntries: number;
   /** Entries of a list that is believed to end. */
-  readonly mostEntries?: number;
+  readonly maxEntries?: number;
 }
 
 export interface PollerModules {
@@ -50,9 +50,9 @@ export class Poller {
   readonly #options: PollerOptions;
   readonly #modules: PollerModules;
   /** Rings when there is something new to fetch, or when the node can be asked again. */
-  readonly news = new Pulse();
+  readonly changes = new Notifier();
   /** Nudged, it makes the next round begin at once: there is a new block. */
-  readonly wake = new Pulse();
+  readonly wake = new Notifier();
   #genesis: BlockHash | null = null;
   /** By the clock that never steps; what is shown is by the wall's. */
   #chainCheckedMs: number | null = null;
@@ -114,13 +114,13 @@ export class Poller {
   /** Nothing is fetched while it is paused; the list is read all the same, so that it is known what waits. */
   pause(isPaused: boolean): void {
     this.#isPaused = isPaused;
-    this.news.ring();
+    this.changes.notify();
   }
 
   /** Nothing may be fetched until the node was asked for its chain again. */
   doubtChain(): void {
     this.#isChainDoubtful = true;
-    this.wake.nudge();
+    this.wake.wakeUp();
   }
 
   /** A sweep of the whole list ended lately, on a node that is not catching up: what it did not name is not in it. */
@@ -140,7 +140,7 @@ export class Poller {
     if (this.#isFailing) return false;
     const answered = Promise.withResolvers<boolean>();
     this.#questions.push(answered.resolve);
-    if (this.#questions.length === 1) setTimeout(() => this.wake.nudge(), this.#readAgainInMs());
+    if (this.#questions.length === 1) setTimeout(() => this.wake.wakeUp(), this.#readAgainInMs());
     const patience = setTimeout(answered.resolve, READ_AGAIN_PATIENCE_MS, false);
     const gone = () => answered.resolve(false);
     signal.addEventListener('abort', gone, { once: true });
@@ -157,9 +157,9 @@ export class Poller {
     return Math.max(0, this.#sweepBegunMs + READ_AGAIN_MS - this.#modules.clock.steadyMs());
   }
 
-  /** Until the next round; a nudge ends the pause early. */
+  /** Waits for the next round; a wake-up ends the pause early. */
   #pauseMs(): number {
-    // A nudge that came while the last round was under way is not lost.
+    // A wake-up during the last round is not lost.
     return this.#questions.length === 0 ? this.#options.pollMs : Math.min(this.#options.pollMs, this.#readAgainInMs());
   }
 
@@ -200,7 +200,7 @@ export class Poller {
   noteListedElsewhere(entry: ListedBlob): void {
     if (this.#tip === null || this.#modules.catalog.noteListed([sightingOf(entry, this.#tip)]) === 0) return;
     this.#modules.activity.emit('listed', 1);
-    this.news.ring();
+    this.changes.notify();
   }
 
   /** The next reading of the list notes it anew, as if it had not been there. */
@@ -242,12 +242,12 @@ export class Poller {
     this.#genesis = genesis;
     this.#chainCheckedMs = this.#modules.clock.steadyMs();
     this.#isChainDoubtful = false;
-    this.news.ring();
+    this.changes.notify();
   }
 
   /** For a new block one quick look, which saves a call; the thorough one that tells what is not listed comes in its time. */
   async #sweep(tip: ChainTip, isThorough: boolean, signal: AbortSignal): Promise<void> {
-    const limits = { mostEntries: MOST_LISTED, ...this.#options, isThorough };
+    const limits = { maxEntries: MAX_LISTED, ...this.#options, isThorough };
     // A question that comes while the list is being read may be for a blob that its first page was too early for.
     const questions = isThorough ? this.#questions.splice(0) : [];
     if (isThorough) this.#sweepBegunMs = this.#modules.clock.steadyMs();
@@ -297,7 +297,7 @@ export class Poller {
     const added = catalog.noteListed(changed.map((entry) => sightingOf(entry, tip)));
     if (added === 0) return;
     activity.emit('listed', added);
-    this.news.ring();
+    this.changes.notify();
   }
 }
 

@@ -3,7 +3,7 @@ import type { SpooledContent } from '../catalog/content-table.ts';
 import { SPOOL } from '../catalog/placement-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Pulse } from '../core/pulse.ts';
+import { Notifier } from '../core/notifier.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { retryUntil } from '../core/time/run-loop.ts';
@@ -26,7 +26,7 @@ export class Spooler {
   readonly #activity: Activity;
   readonly #commits: GroupCommit<SpooledContent>;
   /** Rings when something was spooled. */
-  readonly news = new Pulse();
+  readonly changes = new Notifier();
 
   constructor(path: WritePath, catalog: Catalog, conditions: ConditionBoard, activity: Activity) {
     this.#path = path;
@@ -54,7 +54,7 @@ export class Spooler {
       else this.#catalog.replicas.recordFound(where, [content]);
     }, signal);
     this.#activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
-    this.news.ring();
+    this.changes.notify();
   }
 
   /** A blob that has no place here while others have one (`isForLater`) is given up at once: the others must not wait behind it. */

@@ -39,7 +39,7 @@ export interface ArchiveBytesModules {
 }
 
 /** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
-const MOST_ABSENCE_QUESTIONS = 16;
+const MAX_ABSENCE_QUESTIONS = 16;
 /** What every backend answered is good for this long. */
 const ABSENCE_MS = 5_000;
 const ABSENCE_ENTRIES = 10_000;
@@ -213,7 +213,7 @@ export class ArchiveBytes implements BytesSource {
     if ((await store.stat(name, signal)) !== null) return 'the data folder';
     const key = `${name.hashType}/${name.versionHash}`;
     if (sites.length === 0 || (this.#absentUntilMs.get(key) ?? 0) > this.#modules.clock.steadyMs()) return null;
-    if (this.#absenceQuestions >= MOST_ABSENCE_QUESTIONS) return 'not asked';
+    if (this.#absenceQuestions >= MAX_ABSENCE_QUESTIONS) return 'not asked';
     this.#absenceQuestions += 1;
     try {
       const answers = await Promise.all(sites.map((site) => hasIt(site, name, signal)));

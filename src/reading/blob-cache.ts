@@ -25,16 +25,16 @@ interface Loan {
  */
 export class BlobCache {
   readonly #blobs: LRUCache<string, VerifiedBlob> | null;
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   readonly #asked = new LRUCache<string, number>({ max: REMEMBERED });
   readonly #loans = new Map<string, Set<Loan>>();
   readonly #clock: Pick<Clock, 'steadyMs'>;
 
   /** 0: nothing is kept. No more is kept than the memory of the process allows. */
   constructor(wantedBytes: number, clock: Pick<Clock, 'steadyMs'> = SYSTEM_CLOCK) {
-    this.#mostBytes = withinMemory(wantedBytes);
+    this.#maxBytes = withinMemory(wantedBytes);
     this.#clock = clock;
-    this.#blobs = this.#mostBytes === 0 ? null : new LRUCache({ maxSize: this.#mostBytes, sizeCalculation: sizeOf });
+    this.#blobs = this.#maxBytes === 0 ? null : new LRUCache({ maxSize: this.#maxBytes, sizeCalculation: sizeOf });
   }
 
   get({ versionHash, hashType }: NamedHash): VerifiedBlob | null {
@@ -93,13 +93,13 @@ export class BlobCache {
     const leaving: string[] = [];
     let held = blobs.calculatedSize + bytes;
     for (const key of blobs.rkeys()) {
-      if (held <= this.#mostBytes) break;
+      if (held <= this.#maxBytes) break;
       const blob = blobs.peek(key);
       if (blob === undefined || !this.#mayLeave(key)) continue;
       leaving.push(key);
       held -= sizeOf(blob);
     }
-    if (held > this.#mostBytes) return false;
+    if (held > this.#maxBytes) return false;
     for (const key of leaving) {
       for (const { sending } of [...(this.#loans.get(key) ?? [])]) sending.cut();
       blobs.delete(key);

@@ -42,7 +42,7 @@ export interface ChainQuestionModules {
   readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
   readonly clock: Pick<Clock, 'steadyMs'>;
   /** Of `lastBlock`: what may be looked up in one go. */
-  readonly mostLookUps?: number;
+  readonly maxLookUps?: number;
 }
 
 /** Unconfirmed blobs are looked for among so many latest arrivals. */
@@ -79,7 +79,7 @@ export class ChainQuestions implements ChainView {
 
   constructor(modules: ChainQuestionModules) {
     this.#modules = modules;
-    this.#lastSaved = new LastSavedBlock(modules.catalog, modules.clock, modules.mostLookUps);
+    this.#lastSaved = new LastSavedBlock(modules.catalog, modules.clock, modules.maxLookUps);
     this.#proofs = new OccurrenceProofs(modules.catalog, modules.records);
   }
 

@@ -21,7 +21,7 @@ interface Remembered {
 
 /** At most this share of the time goes into it when it takes long. */
 const SHARE = 0.05;
-const LEAST_MS = 500;
+const MIN_MS = 500;
 
 /**
  * The highest final block up to which everything is saved. Remembered for a moment, the longer the longer it took; not
@@ -31,15 +31,15 @@ export class LastSavedBlock {
   readonly #catalog: Catalog;
   readonly #clock: Pick<Clock, 'steadyMs'>;
   /** What may be looked up in one go; more is searched for in steps. */
-  readonly #mostLookUps: number | undefined;
+  readonly #maxLookUps: number | undefined;
   #known: Remembered | null = null;
   #search: Promise<void> | null = null;
   #failure: unknown = null;
 
-  constructor(catalog: Catalog, clock: Pick<Clock, 'steadyMs'>, mostLookUps?: number) {
+  constructor(catalog: Catalog, clock: Pick<Clock, 'steadyMs'>, maxLookUps?: number) {
     this.#catalog = catalog;
     this.#clock = clock;
-    this.#mostLookUps = mostLookUps;
+    this.#maxLookUps = maxLookUps;
   }
 
   /** Resolves when no search is under way. */
@@ -78,7 +78,7 @@ export class LastSavedBlock {
   /** null: it would take too long. */
   #atOnce(startHeight: number, finalHeight: number): LastSaved | null {
     const begun = this.#clock.steadyMs();
-    const unsaved = this.#catalog.answers.firstUnsavedHeight(startHeight, this.#mostLookUps);
+    const unsaved = this.#catalog.answers.firstUnsavedHeight(startHeight, this.#maxLookUps);
     if (unsaved === 'too-many') {
       if (this.#failure === null) return null;
       const failure = this.#failure;
@@ -87,7 +87,7 @@ export class LastSavedBlock {
     }
     const { tip } = this.#catalog.chain.state;
     const upTo = unsaved === null ? finalHeight : Math.min(finalHeight, unsaved - 1);
-    const lastsMs = Math.max(LEAST_MS, (this.#clock.steadyMs() - begun) / SHARE);
+    const lastsMs = Math.max(MIN_MS, (this.#clock.steadyMs() - begun) / SHARE);
     const asked = { finalHeight, tip: tip?.hash };
     this.#known =
       asked.tip === undefined
@@ -100,7 +100,7 @@ export class LastSavedBlock {
     const begun = this.#clock.steadyMs();
     try {
       const found = await this.#lookThrough(startHeight, finalHeight);
-      const lastsMs = Math.max(LEAST_MS, (this.#clock.steadyMs() - begun) / SHARE);
+      const lastsMs = Math.max(MIN_MS, (this.#clock.steadyMs() - begun) / SHARE);
       if (found !== null) this.#known = { ...found, asked: null, atMs: this.#clock.steadyMs(), lastsMs };
     } catch (error) {
       // Whoever asks next is told.

@@ -20,7 +20,7 @@ export interface BytesSource {
 /** From so many bytes on a file is read in parts: a slow reader then holds a part of it, and not all. */
 const LARGE_BYTES = 131_072;
 /** Large blobs are read whole, to be kept in memory, only while so few are: a rush for them goes to their files. */
-const MOST_READS = 2;
+const MAX_READS = 2;
 
 /** Gives what may be given: out of memory, out of a proven file, or what is found and proven. */
 export class ProvenReader implements Reader {
@@ -71,7 +71,7 @@ export class ProvenReader implements Reader {
   async #fileOf(name: NamedHash, { signal, isTight }: Asking): Promise<GivenBlob | null> {
     const file = await this.#source.provenFile(name, signal);
     if (file === null) return null;
-    const isWanted = () => !isTight() && this.#reads < MOST_READS && this.#cache.wants(file, file.sizeBytes);
+    const isWanted = () => !isTight() && this.#reads < MAX_READS && this.#cache.wants(file, file.sizeBytes);
     if (file.sizeBytes >= LARGE_BYTES && !isWanted()) return { kind: 'file', file };
     file.close();
     return null;

@@ -15,11 +15,11 @@ import type {
 } from '../view/window-view.ts';
 
 /** Two windows of a main network; where blocks come faster, the newest are drawn. */
-const MOST_BLOCKS = 320;
+const MAX_BLOCKS = 320;
 /** So far behind its deadline is a block still drawn. */
 const BEHIND_SECONDS = 1_800;
 /** A block carries 32; no release takes more. */
-const MOST_BLOBS = 64;
+const MAX_BLOBS = 64;
 /** What waits for a block is looked for among so many latest arrivals. */
 const LATEST_ARRIVALS = 500;
 /**
@@ -83,12 +83,12 @@ export class WindowPictures implements WindowView {
     const nowSeconds = tip?.medianTimeSeconds ?? 0;
     const sinceSeconds = nowSeconds - RETENTION_SECONDS;
     const found =
-      tip === null ? [] : this.#catalog.window.blocks(tip.height, sinceSeconds - BEHIND_SECONDS, MOST_BLOCKS);
+      tip === null ? [] : this.#catalog.window.blocks(tip.height, sinceSeconds - BEHIND_SECONDS, MAX_BLOCKS);
     const due = this.#due(found, changes);
     const drawn = found.map((block) => this.#drawBlock(block, nowSeconds, due.has(block.hash) ? changes : null));
     this.#drawn = new Map(drawn.map((one) => [one.block.hash, one]));
     const blocks = drawn.map(({ block }) => block);
-    const waiting = this.#catalog.window.waiting(sinceSeconds, LATEST_ARRIVALS, MOST_BLOBS + 1);
+    const waiting = this.#catalog.window.waiting(sinceSeconds, LATEST_ARRIVALS, MAX_BLOBS + 1);
     const arrived = waiting.flatMap(({ sequence }) => (sequence === null ? [] : [sequence]));
     const { copies } = tallyOf(this.#catalog.window.placementsOfContents(arrived));
     const stateOf = (row: WindowRow) => (this.#catalog.withheld.has(row) ? 'withheld' : row.state);
@@ -134,8 +134,8 @@ export class WindowPictures implements WindowView {
 
   #read(height: number, changes: number): ReadBlock {
     const { window } = this.#catalog;
-    const rows = window.ofBlock(height, MOST_BLOBS + 1);
-    return { changes, rows, ...tallyOf(window.placementsOf(height, MOST_BLOBS)) };
+    const rows = window.ofBlock(height, MAX_BLOBS + 1);
+    return { changes, rows, ...tallyOf(window.placementsOf(height, MAX_BLOBS)) };
   }
 
   #notDrawn(lowest: WindowBlock | null, sinceSeconds: number): number {
@@ -158,7 +158,7 @@ function columnOf(
   stateOf: (row: WindowRow, index: number) => WindowBlobState,
   copies: ReadonlyMap<number, number>,
 ): BlobColumn {
-  const blobs = rows.slice(0, MOST_BLOBS).map(
+  const blobs = rows.slice(0, MAX_BLOBS).map(
     (row, index): WindowBlob => ({
       versionHash: row.versionHash,
       hashType: row.hashType,
@@ -168,7 +168,7 @@ function columnOf(
       copies: row.sequence === null ? 0 : (copies.get(row.sequence) ?? 0),
     }),
   );
-  return { blobs, hasMore: rows.length > MOST_BLOBS };
+  return { blobs, hasMore: rows.length > MAX_BLOBS };
 }
 
 /** Good copies that count, by content; and what each backend holds of the block, a content once. */

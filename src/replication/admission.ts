@@ -3,8 +3,8 @@ import { LONGEST_SETTLING_MS } from '../catalog/settling-clock.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Notifier } from '../core/notifier.ts';
 import type { Logger } from '../core/observability/logger.ts';
-import type { Pulse } from '../core/pulse.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import { bindTo, boundChain } from '../storage/chain-binding.ts';
@@ -25,7 +25,7 @@ export interface AdmissionModules {
   /** Knows of two backends that are one place. */
   readonly places: OnePlace;
   /** Rung when the backend may be used. */
-  readonly admitted: Pulse;
+  readonly admitted: Notifier;
   readonly probeAgainMs?: number;
 }
 
@@ -127,7 +127,7 @@ export class Admission {
       await places.admit(site, letIn, signal);
       conditions.set(`backend:${site.id}`, null);
       site.breaker.succeeded();
-      admitted.ring();
+      admitted.notify();
       return null;
     } catch (error) {
       signal.throwIfAborted();

@@ -27,7 +27,7 @@ const GROUP_ENTRIES = 128;
 /** After so many that were not given, one after the other, it is looked whether the backend is there at all. */
 const FAULTS_IN_A_ROW = 8;
 /** More than this many are not remembered: the backend is begun anew. */
-const MOST_UNREAD = 100_000;
+const MAX_UNREAD = 100_000;
 
 /**
  * Every blob that a backend lists and the catalog does not know it to hold: fetched, hashed, and given its row. One that
@@ -128,7 +128,7 @@ class Adopting {
       }
     } catch (error) {
       this.#signal.throwIfAborted();
-      if (!(error instanceof StorageError) || this.#unread.size >= MOST_UNREAD) throw error;
+      if (!(error instanceof StorageError) || this.#unread.size >= MAX_UNREAD) throw error;
       this.#faultsInARow += 1;
       this.#unread.set(keyOf(entry), entry);
     }

@@ -2,8 +2,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Notifier } from '../core/notifier.ts';
 import type { Logger } from '../core/observability/logger.ts';
-import type { Pulse } from '../core/pulse.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, pollUntil, runLoop } from '../core/time/run-loop.ts';
@@ -28,7 +28,7 @@ export interface AdoptionModules {
   /** Bound to no chain when this process took it. */
   readonly isNewFolder: boolean;
   /** Rings when the queue has to be read anew: what was found here need not be fetched. */
-  readonly found: Pulse;
+  readonly found: Notifier;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -92,7 +92,7 @@ export class Adoption {
       return await work();
     } finally {
       this.#rebuilding -= 1;
-      this.#modules.found.ring();
+      this.#modules.found.notify();
     }
   }
 
@@ -119,7 +119,7 @@ export class Adoption {
       this.#isDone = true;
     }, signal);
     if (signal.aborted) return;
-    found.ring();
+    found.notify();
     conditions.set('rebuild', null);
     await this.#retryUnread(signal);
   }
@@ -138,7 +138,7 @@ export class Adoption {
         await adoptUnread(site, unread, { ...this.#modules, progress: () => {} }, signal);
       }
       for (const id of this.#customUnread.keys()) await this.#adoptCustom(id, signal);
-      found.ring();
+      found.notify();
       if (this.#hasLeftOver) return 0;
       catalog.recordRebuilt();
       conditions.set('rebuild', null);

@@ -1,4 +1,4 @@
-import { Pulse } from '../core/pulse.ts';
+import { Notifier } from '../core/notifier.ts';
 import type { Clock } from '../core/time/clock.ts';
 
 /** Bytes that may go at once before the rate counts: one blob of the largest size. */
@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1;
 export class Bandwidth {
   readonly #bytesPerSecond: number | null;
   readonly #clock: Pick<Clock, 'steadyMs'>;
-  readonly #pause = new Pulse();
+  readonly #pause = new Notifier();
   /** When all that was taken will have gone, at the rate. */
   #paidUntilMs = Number.NEGATIVE_INFINITY;
 

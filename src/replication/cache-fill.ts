@@ -7,7 +7,7 @@ import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { LocalRoom } from './local-room.ts';
 
 /** Bytes on their way into the cache; what is read beyond it is served and not kept. */
-const MOST_BYTES_UNDER_WAY = 8_388_608;
+const MAX_BYTES_UNDER_WAY = 8_388_608;
 
 /** Keeps what was read from a backend in the cache, so that it is near when it is asked for again. */
 export class CacheFill {
@@ -43,7 +43,7 @@ export class CacheFill {
     const { sequence, sizeBytes } = entry;
     const signal = this.#signal;
     if (!this.#room.isCache || signal === null || signal.aborted || this.#underWay.has(sequence)) return;
-    if (this.#bytesUnderWay + sizeBytes > MOST_BYTES_UNDER_WAY) return;
+    if (this.#bytesUnderWay + sizeBytes > MAX_BYTES_UNDER_WAY) return;
     this.#bytesUnderWay += sizeBytes;
     const work = this.#keep(entry, blob, signal)
       .catch((error: unknown) => {

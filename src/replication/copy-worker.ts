@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { CopiedKind } from '../catalog/copy-table.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { runLoop, type Step } from '../core/time/run-loop.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
@@ -40,7 +40,7 @@ export interface CopyKind<P extends CopyPlace, M extends Move> {
   readonly places: readonly P[];
   readonly idleMs: number;
   /** Rings when there may be more to do. */
-  readonly news: Pulse;
+  readonly changes: Notifier;
   /** Before anything is brought anywhere. */
   prepare(signal: AbortSignal): Promise<void>;
   /**
@@ -149,7 +149,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
       if (error === null) conditions.set(subject, null);
       else conditions.setErrorBeside(subject, error, `backend:${id}`);
     };
-    return runLoop(subject, step, { signal, backoff: BACKOFF.remote, wake: this.#kind.news, tell });
+    return runLoop(subject, step, { signal, backoff: BACKOFF.remote, wake: this.#kind.changes, tell });
   }
 
   #inTurn<T>(place: P, work: () => Promise<T>): Promise<T> {

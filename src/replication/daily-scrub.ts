@@ -61,7 +61,7 @@ export class DailyScrub {
         failure = error;
       }
     }
-    replication.news.ring();
+    replication.changes.notify();
     try {
       const found = await custom.daily(this.#options.days, signal);
       log.info({ custom: found }, 'scrubbed custom commitments');

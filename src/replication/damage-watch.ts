@@ -3,7 +3,7 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import { SPOOL } from '../catalog/placement-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 
 /** Copies that are told apart in memory; of more, the catalog alone knows which they are. */
 const MAX_REMEMBERED = 10_000;
@@ -12,7 +12,7 @@ const MAX_REMEMBERED = 10_000;
 export class DamageWatch {
   readonly #catalog: Catalog;
   readonly #conditions: ConditionBoard;
-  readonly #refetch: Pulse;
+  readonly #refetch: Notifier;
   /** The number of the report that said so last. */
   readonly #damaged = new Map<string, number>();
   readonly #backends: readonly string[];
@@ -28,7 +28,7 @@ export class DamageWatch {
   constructor(
     catalog: Catalog,
     conditions: ConditionBoard,
-    refetch: Pulse,
+    refetch: Notifier,
     backends: readonly string[],
     maxRemembered = MAX_REMEMBERED,
   ) {
@@ -54,7 +54,7 @@ export class DamageWatch {
     this.#tell(
       `The ${backend} copy of ${name.hashType} ${name.versionHash} is missing, cannot be read or does not hash to its name.`,
     );
-    this.#refetch.ring();
+    this.#refetch.notify();
     return true;
   }
 

@@ -3,7 +3,7 @@ import { COPIED } from '../catalog/copy-table.ts';
 import type { EvidenceDocument } from '../catalog/evidence-outbox.ts';
 import { HoldfastError } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Pulse } from '../core/pulse.ts';
+import { Notifier } from '../core/notifier.ts';
 import { listDocuments, type ObjectStore, readText } from '../storage/object-store.ts';
 import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import type { ArchiveStatus } from '../view/archive-view.ts';
@@ -37,7 +37,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   readonly places: readonly ObjectStore[];
   /** One look-up in an index. */
   readonly idleMs = 1_000;
-  readonly news = new Pulse();
+  readonly changes = new Notifier();
   readonly #modules: EvidenceModules;
 
   constructor(modules: EvidenceModules) {

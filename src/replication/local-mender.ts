@@ -2,7 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
@@ -23,7 +23,7 @@ export interface LocalMenderModules {
   readonly rehash: RehashRule;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
-  readonly news: Pulse;
+  readonly changes: Notifier;
   readonly clock: Clock;
 }
 
@@ -39,13 +39,13 @@ export class LocalMender {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { news, conditions } = this.#modules;
+    const { changes, conditions } = this.#modules;
     const step = async (): Promise<Next> => ((await this.mendSome(signal)) ? 0 : IDLE_MS);
     // The disk is well when its blobs were read, not when there was nothing to mend.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('disk', error);
     };
-    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: news, tell });
+    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: changes, tell });
   }
 
   /** false: nothing is damaged that may be tried now. */

@@ -38,9 +38,9 @@ export interface LocalRoomModules {
  * Left free for the catalog, which has to go on when blobs have no room: of a small disk, a share. Letting go needs room as
  * well: the logs of the catalog and of the small blobs come to 40 MiB.
  */
-const RESERVE = { bytes: 268_435_456, share: 0.05, leastBytes: 67_108_864, maxShare: 0.4 } as const;
+const RESERVE = { bytes: 268_435_456, share: 0.05, minBytes: 67_108_864, maxShare: 0.4 } as const;
 /** Somebody is told when less than this is free. */
-const ALARM = { bytes: 5_368_709_120, share: 0.1, leastBytes: 83_886_080, maxShare: 0.5 } as const;
+const ALARM = { bytes: 5_368_709_120, share: 0.1, minBytes: 83_886_080, maxShare: 0.5 } as const;
 /** How long a look at the disk is good for. */
 const DISK_LOOK_MS = 1_000;
 const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
@@ -294,11 +294,11 @@ const UNSTOPPED = new AbortController().signal;
 interface FreeLimit {
   readonly bytes: number;
   readonly share: number;
-  readonly leastBytes: number;
+  readonly minBytes: number;
   /** Of a disk so small that even the least would be most of it. */
   readonly maxShare: number;
 }
 
-function limitOf({ bytes, share, leastBytes, maxShare }: FreeLimit, totalBytes: number): number {
-  return Math.max(Math.min(bytes, totalBytes * share), Math.min(leastBytes, totalBytes * maxShare));
+function limitOf({ bytes, share, minBytes, maxShare }: FreeLimit, totalBytes: number): number {
+  return Math.max(Math.min(bytes, totalBytes * share), Math.min(minBytes, totalBytes * maxShare));
 }

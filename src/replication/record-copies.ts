@@ -5,7 +5,7 @@ import { type DueRecord, recordNumber, UNMADE_RECORD, type WithdrawnOccurrence }
 import { recordIn } from '../chain/occurrence-proofs.ts';
 import { type ProvenBlock, readBlock } from '../chain/read-block.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 import { StorageError } from '../storage/errors.ts';
 import { type ObjectStore, readText } from '../storage/object-store.ts';
@@ -23,7 +23,7 @@ export interface RecordModules {
     /** Up to here everything on our branch is final now; null: nothing is. */
     readonly finalHeight: number | null;
     /** Rings when more may be final, or spooled. */
-    readonly moved: Pulse;
+    readonly moved: Notifier;
   };
   /** Asked for the blocks of records that were not made when they were walked. */
   readonly node: ChainNode;
@@ -53,7 +53,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   readonly copied = [COPIED.withdrawn, COPIED.record];
   readonly places: readonly ObjectStore[];
   readonly idleMs = 5_000;
-  readonly news: Pulse;
+  readonly changes: Notifier;
   readonly #modules: RecordModules;
   /** The block that was read last: what is due comes in the order of the chain. */
   #lastRead: ProvenBlock | null = null;
@@ -61,7 +61,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   constructor(modules: RecordModules) {
     this.#modules = modules;
     this.places = modules.records;
-    this.news = modules.chain.moved;
+    this.changes = modules.chain.moved;
   }
 
   async prepare(): Promise<void> {}

@@ -3,7 +3,7 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import type { QueuedCopy } from '../catalog/replica-ledger.ts';
 import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -33,7 +33,7 @@ export interface ReplicatorModules {
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
   /** Rings when there is something new, or when the backend may be used. */
-  readonly news: Pulse;
+  readonly changes: Notifier;
   readonly clock: Clock;
 }
 
@@ -48,14 +48,14 @@ const IDLE_MS = 500;
 const PATIENCE_MS = 30_000;
 const LOOK_AHEAD = 256;
 /** Bytes under way to one backend; the largest blob always may go alone. */
-const MOST_BYTES_UNDER_WAY = 33_554_432;
+const MAX_BYTES_UNDER_WAY = 33_554_432;
 const GROUP_LIMIT = 256;
 /** While others are on their way, nobody waits for the record of a copy: a synced commit holds up everything else here. */
 const LINGER_MS = 250;
 /** Copies that failed before take at most this share of the requests: what fails again holds up nothing else. */
 const FAILED_SHARE = 0.125;
 /** A backend that takes a probe and no blob is asked more and more slowly, down to one blob a second. */
-const SLOW_DOWN = { after: 64, stepMs: 10, mostMs: 1_000 } as const;
+const SLOW_DOWN = { after: 64, stepMs: 10, maxMs: 1_000 } as const;
 const LOOK_FOR_GONE_MS = 10_000;
 
 /**
@@ -91,13 +91,13 @@ export class Replicator {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { news, conditions, site } = this.#modules;
+    const { changes, conditions, site } = this.#modules;
     const subject = `backend:${site.id}` as const;
     // The backend is well when a blob was read back from it, not when there was nothing to start.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError(subject, error);
     };
-    await runLoop(subject, () => this.#startAll(signal), { signal, backoff: BACKOFF.local, wake: news, tell });
+    await runLoop(subject, () => this.#startAll(signal), { signal, backoff: BACKOFF.local, wake: changes, tell });
     await Promise.all(this.#running);
   }
 
@@ -125,14 +125,14 @@ export class Replicator {
       const next = this.#next();
       if (next !== null) this.#start(next, signal);
       else if (this.#running.size === 0) return;
-      else await this.#modules.news.wait(IDLE_MS, signal);
+      else await this.#modules.changes.wait(IDLE_MS, signal);
     }
   }
 
   #next(): QueuedCopy | null {
     const { site, clock } = this.#modules;
     if (!site.isAdmitted || this.#requestsUnderWay >= this.#options.requests) return null;
-    if (this.#bytesUnderWay >= MOST_BYTES_UNDER_WAY || site.isLeftAlone || clock.steadyMs() < this.#pausedUntilMs)
+    if (this.#bytesUnderWay >= MAX_BYTES_UNDER_WAY || site.isLeftAlone || clock.steadyMs() < this.#pausedUntilMs)
       return null;
     const queue = this.#nextQueue();
     if (queue === null || !site.breaker.admits(clock.steadyMs())) return null;
@@ -184,7 +184,7 @@ export class Replicator {
       .finally(() => {
         this.#underWay.delete(sequence);
         this.#running.delete(work);
-        this.#modules.news.ring();
+        this.#modules.changes.notify();
       });
     if (attempts > 0) this.#failedUnderWay += 1;
     this.#running.add(work);
@@ -205,7 +205,7 @@ export class Replicator {
       if (attempts > 0) this.#failedUnderWay -= 1;
       this.#requestsUnderWay -= 1;
       this.#bytesUnderWay -= sizeBytes;
-      this.#modules.news.ring();
+      this.#modules.changes.notify();
     }
   }
 
@@ -325,9 +325,9 @@ export class Replicator {
   #tell(sequence: number, entry: ContentEntry, error: unknown): void {
     const { site, conditions, clock } = this.#modules;
     this.#failuresInARow += 1;
-    const { after, stepMs, mostMs } = SLOW_DOWN;
+    const { after, stepMs, maxMs } = SLOW_DOWN;
     if (this.#failuresInARow >= after) {
-      this.#pausedUntilMs = clock.steadyMs() + Math.min(mostMs, stepMs * (this.#failuresInARow - after + 1));
+      this.#pausedUntilMs = clock.steadyMs() + Math.min(maxMs, stepMs * (this.#failuresInARow - after + 1));
     }
     const isOfStore = error instanceof StorageError ? isOfTheStore(error) : !(error instanceof HoldfastError);
     if (isOfStore || site.isLeftAlone) raise(conditions, site.id, error);

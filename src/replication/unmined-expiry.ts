@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Pulse } from '../core/pulse.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { ChainTip } from '../node/blob-node.ts';
@@ -25,14 +25,14 @@ export class UnminedExpiry {
   readonly #room: LocalRoom;
   readonly #poller: NodeListing;
   readonly #conditions: ConditionBoard;
-  readonly #walked = new Pulse();
+  readonly #walked = new Notifier();
 
   constructor(catalog: Catalog, room: LocalRoom, poller: NodeListing, conditions: ConditionBoard, activity: Activity) {
     this.#catalog = catalog;
     this.#room = room;
     this.#poller = poller;
     this.#conditions = conditions;
-    activity.on('walked', () => this.#walked.ring());
+    activity.on('walked', () => this.#walked.notify());
   }
 
   async run(signal: AbortSignal): Promise<void> {

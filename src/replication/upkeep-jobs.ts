@@ -9,9 +9,9 @@ export interface UpkeepOfArchive {
 }
 
 const HEIGHT = z.int('must be a whole number').min(0, 'must not be negative').nullable().default(null);
-const MOST_PARTS = 999_999;
+const MAX_PARTS = 999_999;
 const SUBSET = z
-  .strictObject({ index: z.int().min(1).max(MOST_PARTS), of: z.int().min(1).max(MOST_PARTS) })
+  .strictObject({ index: z.int().min(1).max(MAX_PARTS), of: z.int().min(1).max(MAX_PARTS) })
   .refine(({ index, of }) => index <= of, 'names no part: index is larger than of');
 
 /** `check`, `check-chain` and `rebuild`, as jobs: beside a running archive, or on one that stands still. */

@@ -89,7 +89,7 @@ interface FoundCopy {
   readonly entry: ContentEntry;
 }
 
-const MOST_LISTED = 1_000;
+const MAX_LISTED = 1_000;
 const COUNTED_TOGETHER = 10_000;
 /** Of a place that cannot be asked. */
 const NOTHING = {
@@ -133,7 +133,7 @@ export class Upkeep {
     const scrub = new Scrub({
       ...this.#modules,
       found: (backend, entry) => {
-        if (found.length < MOST_LISTED) found.push({ backend, entry });
+        if (found.length < MAX_LISTED) found.push({ backend, entry });
       },
     });
     const blobs = chosen.map(({ id }) => id);
@@ -298,12 +298,12 @@ export class Upkeep {
   #left({ blobs, custom }: AskedPlaces): MissingCopy[] {
     const { catalog } = this.#modules;
     const ofBlobs = blobs.flatMap((backend) =>
-      catalog.replicas.damaged(backend, MOST_LISTED).map(({ hashType, versionHash, state }) => {
+      catalog.replicas.damaged(backend, MAX_LISTED).map(({ hashType, versionHash, state }) => {
         return { backend, hashType, versionHash, elsewhere: state !== 'seen' };
       }),
     );
     const ofCustom = custom.flatMap((backend) =>
-      catalog.custom.damaged(backend, MOST_LISTED).map((one) => ({ backend, hashType: 'custom', ...one })),
+      catalog.custom.damaged(backend, MAX_LISTED).map((one) => ({ backend, hashType: 'custom', ...one })),
     );
     return [...ofBlobs, ...ofCustom];
   }

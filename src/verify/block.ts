@@ -7,7 +7,7 @@ import { buildMerkleTree, type MerkleTree } from './merkle-tree.ts';
 import { readTransaction, type Transaction } from './transaction.ts';
 
 /** Version, no inputs, no outputs, lock time. */
-const LEAST_TRANSACTION_BYTES = 10;
+const MIN_TRANSACTION_BYTES = 10;
 
 /** A block as `getblock` with verbosity 0 gives it. Nothing in it is checked against the header before `merkleTree`. */
 export class Block {
@@ -68,7 +68,7 @@ export function parseBlockHex(hex: string): Block {
 export function parseBlock(bytes: Uint8Array): Block {
   const reader = new ByteReader(bytes);
   const fullHeader = readFullHeader(reader);
-  const count = reader.count(LEAST_TRANSACTION_BYTES, 'transactions');
+  const count = reader.count(MIN_TRANSACTION_BYTES, 'transactions');
   const transactions = Array.from({ length: count }, () => readTransaction(reader));
   const executionData = hasExecutionData(fullHeader.header) ? readExecutionData(reader) : null;
   reader.end('the block');

@@ -74,10 +74,10 @@ export class ByteReader {
     throw this.#absurd(this.u64(what), what);
   }
 
-  /** A count of things that take at least `leastBytes` each. */
-  count(leastBytes: number, what: string): number {
+  /** A count of things that take at least `minBytes` each. */
+  count(minBytes: number, what: string): number {
     const count = this.compactSize(what);
-    if (count * leastBytes > this.remaining) throw this.#absurd(count, what);
+    if (count * minBytes > this.remaining) throw this.#absurd(count, what);
     return count;
   }
 

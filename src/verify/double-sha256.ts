@@ -19,7 +19,7 @@ const START = new Int32Array([
 ]);
 const BLOCK_BYTES = 64;
 /** Before the padding: 0x80 and eight bytes of length. */
-const LEAST_PADDING_BYTES = 9;
+const MIN_PADDING_BYTES = 9;
 
 /** Serves messages that fit; longer ones get memory of their own. */
 const kept = new Uint8Array(4_096);
@@ -35,7 +35,7 @@ secondView.setUint32(BLOCK_BYTES - 4, 32 * 8);
 export function doubleSha256(...parts: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of parts) length += part.length;
-  const padded = Math.ceil((length + LEAST_PADDING_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
+  const padded = Math.ceil((length + MIN_PADDING_BYTES) / BLOCK_BYTES) * BLOCK_BYTES;
   const message = padded <= kept.length ? kept : new Uint8Array(padded);
   const view = message === kept ? keptView : new DataView(message.buffer);
   let at = 0;

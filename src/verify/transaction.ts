@@ -6,9 +6,9 @@ import { VerifyError } from './errors.ts';
 import { toDisplayHex } from './hash-bytes.ts';
 
 /** Previous output (36), empty script (1), sequence (4). */
-const LEAST_INPUT_BYTES = 41;
+const MIN_INPUT_BYTES = 41;
 /** Value (8), empty script (1). */
-const LEAST_OUTPUT_BYTES = 9;
+const MIN_OUTPUT_BYTES = 9;
 const PREVIOUS_OUTPUT_BYTES = 36;
 const VERSION_BYTES = 4;
 const LOCK_TIME_BYTES = 4;
@@ -81,7 +81,7 @@ export class Transaction {
   firstInputScript(): Uint8Array | null {
     const { bodyStart, outputsStart } = this.#layout;
     const reader = new ByteReader(this.#bytes.subarray(bodyStart, outputsStart));
-    if (reader.count(LEAST_INPUT_BYTES, 'inputs') === 0) return null;
+    if (reader.count(MIN_INPUT_BYTES, 'inputs') === 0) return null;
     reader.skip(PREVIOUS_OUTPUT_BYTES, 'a previous output');
     return reader.prefixed('an input script');
   }
@@ -95,7 +95,7 @@ export class Transaction {
 
   outputs(): TransactionOutput[] {
     const reader = new ByteReader(this.#bytes.subarray(this.#layout.outputsStart, this.#layout.bodyEnd));
-    return Array.from({ length: reader.count(LEAST_OUTPUT_BYTES, 'outputs') }, () => ({
+    return Array.from({ length: reader.count(MIN_OUTPUT_BYTES, 'outputs') }, () => ({
       valueSats: reader.u64('an output value'),
       script: reader.prefixed('an output script'),
     }));
@@ -125,11 +125,11 @@ export function readTransaction(reader: ByteReader): Transaction {
   const start = reader.offset;
   const version = reader.i32('the version of a transaction');
   let bodyStart = reader.offset;
-  let inputs = reader.count(LEAST_INPUT_BYTES, 'inputs');
+  let inputs = reader.count(MIN_INPUT_BYTES, 'inputs');
   const withWitness = inputs === 0 && readWitnessFlag(reader);
   if (withWitness) {
     bodyStart = reader.offset;
-    inputs = reader.count(LEAST_INPUT_BYTES, 'inputs');
+    inputs = reader.count(MIN_INPUT_BYTES, 'inputs');
   }
   for (let left = inputs; left > 0; left -= 1) {
     reader.skip(PREVIOUS_OUTPUT_BYTES, 'a previous output');
@@ -154,7 +154,7 @@ function readWitnessFlag(reader: ByteReader): boolean {
 }
 
 function skipOutputs(reader: ByteReader): void {
-  for (let left = reader.count(LEAST_OUTPUT_BYTES, 'outputs'); left > 0; left -= 1) {
+  for (let left = reader.count(MIN_OUTPUT_BYTES, 'outputs'); left > 0; left -= 1) {
     reader.skip(8, 'an output value');
     reader.skipPrefixed('an output script');
   }

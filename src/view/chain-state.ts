@@ -1,4 +1,4 @@
-import type { Pulse } from '../core/pulse.ts';
+import type { Notifier } from '../core/notifier.ts';
 import type { WalkedTip } from './chain-view.ts';
 
 /** Why nothing may be called absent, or not final, now. */
@@ -27,5 +27,5 @@ export interface ChainState {
   /** Blocks that the node has and the walk has not; null: that is not known. */
   readonly lagBlocks: number | null;
   /** Rings when any of it may have changed. */
-  readonly moved: Pulse;
+  readonly moved: Notifier;
 }

@@ -32,7 +32,7 @@ export interface SceneSetup {
   readonly dataDir?: string;
   readonly requests?: number;
   readonly pageEntries?: number;
-  readonly mostEntries?: number;
+  readonly maxEntries?: number;
   /** How often the list is read though no block came. */
   readonly sweepMs?: number;
   readonly nowMs?: () => number;
@@ -57,7 +57,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       pollMs: 10,
       sweepMs: setup.sweepMs ?? 50,
       pageEntries: setup.pageEntries ?? 1_000,
-      ...(setup.mostEntries === undefined ? {} : { mostEntries: setup.mostEntries }),
+      ...(setup.maxEntries === undefined ? {} : { maxEntries: setup.maxEntries }),
       requests: setup.requests ?? 2,
       chain: {
         startHeight: setup.startHeight ?? TIP_HEIGHT + 1,

@@ -35,7 +35,7 @@ export class FakeBlobNode implements ArchiveNode {
   };
   #mined = 0;
   #underWay = 0;
-  mostUnderWay = 0;
+  maxUnderWay = 0;
 
   publish(blob: VerifiedBlob, medianTimeSeconds: number = NOW_SECONDS): ListedBlob {
     const { versionHash, bytes } = blob;
@@ -81,7 +81,7 @@ export class FakeBlobNode implements ArchiveNode {
   async fetchBlobs(wanted: readonly ListedBlob[], signal: AbortSignal): Promise<FetchOutcome[]> {
     this.requests.push(wanted);
     this.#underWay += 1;
-    this.mostUnderWay = Math.max(this.mostUnderWay, this.#underWay);
+    this.maxUnderWay = Math.max(this.maxUnderWay, this.#underWay);
     try {
       return await this.fetching(wanted, signal);
     } finally {

@@ -5,8 +5,8 @@ import type { Catalog } from '../../src/catalog/catalog.ts';
 import { ChainAudit } from '../../src/chain/chain-audit.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { Pulse } from '../../src/core/pulse.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Canary } from '../../src/replication/canary.ts';
 import { DailyScrub } from '../../src/replication/daily-scrub.ts';
@@ -67,7 +67,7 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
 describe('the canary', () => {
   function canaryOn(catalog: Catalog, look: Holding['look']) {
     const conditions = new ConditionBoard(silent, Date.now);
-    const damage = new DamageWatch(catalog, conditions, new Pulse(), ['local']);
+    const damage = new DamageWatch(catalog, conditions, new Notifier(), ['local']);
     const asked: string[] = [];
     const holding: Holding = {
       id: 'local',

@@ -1,38 +1,38 @@
 import { describe, expect, test } from 'vitest';
 import { HoldfastError } from '../../src/core/blob/errors.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { Pulse } from '../../src/core/pulse.ts';
 import { SlowRequests } from '../../src/ingest/slow-requests.ts';
 import { decodeCursor, encodeCursor } from '../../src/reading/listing-cursor.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { NEVER } from '../sample-blobs.ts';
 
-describe('a pulse', () => {
+describe('a notifier', () => {
   test('wakes everybody who waits, once', async () => {
-    const pulse = new Pulse();
-    const woken = Promise.all([pulse.wait(60_000, NEVER), pulse.wait(60_000, NEVER)]);
-    pulse.ring();
+    const notifier = new Notifier();
+    const woken = Promise.all([notifier.wait(60_000, NEVER), notifier.wait(60_000, NEVER)]);
+    notifier.notify();
     await woken;
-    expect(pulse.rings).toBe(1);
+    expect(notifier.notifications).toBe(1);
   });
 
-  test('a nudge wakes, and is no news', async () => {
-    const pulse = new Pulse();
-    const woken = pulse.wait(60_000, NEVER);
-    pulse.nudge();
+  test('wakes waiting tasks without counting a change', async () => {
+    const notifier = new Notifier();
+    const woken = notifier.wait(60_000, NEVER);
+    notifier.wakeUp();
     await woken;
-    expect(pulse.rings).toBe(0);
+    expect(notifier.notifications).toBe(0);
   });
 
   test('a wait ends by itself, with an abort, and at once when it was aborted before', async () => {
-    const pulse = new Pulse();
-    await pulse.wait(1, NEVER);
+    const notifier = new Notifier();
+    await notifier.wait(1, NEVER);
     const stopping = new AbortController();
-    const woken = pulse.wait(60_000, stopping.signal);
+    const woken = notifier.wait(60_000, stopping.signal);
     stopping.abort();
     await woken;
-    await pulse.wait(60_000, stopping.signal);
+    await notifier.wait(60_000, stopping.signal);
   });
 });
 

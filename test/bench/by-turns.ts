@@ -69,17 +69,17 @@ const MEMORY_ROUNDS = 12;
 export async function memoryOf(name: string, store: ObjectStore): Promise<Figure> {
   const { signal } = new AbortController();
   const newBlobs = await blobMaker(12, 2_097_152);
-  let mostBytes = 0;
+  let maxBytes = 0;
   for (let round = 0; round < MEMORY_ROUNDS; round += 1) {
     await timed(newBlobs(), 4, async (blob) => {
       await store.put(blob, 'replace', signal);
       await store.get(blob, signal);
     });
-    mostBytes = Math.max(mostBytes, process.memoryUsage().rss);
+    maxBytes = Math.max(maxBytes, process.memoryUsage().rss);
   }
   return {
     name: `${name}: memory while putting and getting 2 MiB`,
-    value: mostBytes / 2 ** 20,
+    value: maxBytes / 2 ** 20,
     unit: 'MiB',
     most: 300,
   };

@@ -17,8 +17,8 @@ import { startAndReadLine, stopProcess } from './process-line.ts';
 const MIB = 1_048_576;
 const IDLE_SECONDS = 60;
 const SIZES = [
-  { name: '2 MiB', sizeBytes: 2 * MIB, count: 100, mostWritten: 2.2 },
-  { name: '1 KiB', sizeBytes: 1_024, count: 3_000, mostWritten: 12 },
+  { name: '2 MiB', sizeBytes: 2 * MIB, count: 100, maxWritten: 2.2 },
+  { name: '1 KiB', sizeBytes: 1_024, count: 3_000, maxWritten: 12 },
 ] as const;
 
 const measured = z.object({
@@ -77,7 +77,7 @@ function figuresOf(place: string, size: (typeof SIZES)[number], cost: Measured):
       unit: 'ms',
     },
     { name: '  blobs stored a second', value: size.count / cost.seconds, unit: 'blobs/s' },
-    { name: '  bytes written and sent a byte stored', value: amplification, unit: '×', most: size.mostWritten },
+    { name: '  bytes written and sent a byte stored', value: amplification, unit: '×', most: size.maxWritten },
     { name: '  questions to the backend a blob', value: blobRequests(cost) / size.count, unit: '', most: 2.05 },
     { name: '  peak resident memory', value: cost.peakMemoryBytes / MIB, unit: 'MiB', most: 256 },
   ];

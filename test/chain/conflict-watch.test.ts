@@ -4,8 +4,8 @@ import type { NodeBranch } from '../../src/catalog/node-branches.ts';
 import { ConflictWatch } from '../../src/chain/conflict-watch.ts';
 import { type BlockHash, parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { Pulse } from '../../src/core/pulse.ts';
 
 const GENESIS = hashOf('a', 0);
 const SILENT = new Error('It does not answer.');
@@ -89,7 +89,7 @@ function scene(walked: Branch, nodes: readonly Branch[], nodeBranches = new Word
     },
     blockAt: (height: number) => rowAt(walked, height),
   };
-  const moved = new Pulse();
+  const moved = new Notifier();
   const state: { genesis: BlockHash | null } = { genesis: GENESIS };
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
   const heights: ReadonlyMap<string, number>[] = [];
@@ -124,7 +124,7 @@ test('blocks after the last comparison are not final, because the nodes may have
   // The cursor is far past the fork before the nodes are asked again.
   walked.height = 40;
   expect(watch.lastCommonHeight).toBe(10);
-  moved.ring();
+  moved.notify();
   await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(20);
   expect(conditions.has('chain:conflict')).toBe(true);
   expect(kept.forked).toEqual(new Map([['second', 20]]));
@@ -145,12 +145,12 @@ test('a conflict holds while the follower changes to the other branch', async ()
   };
   walked.letter = 'a';
   expect(watch.isUnknown).toBe(true);
-  moved.ring();
+  moved.notify();
   await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
   expect([watch.lastCommonHeight, highest]).toEqual([20, 0]);
   // The follower rolls back to the fork, where all agree, and climbs again.
   walked.height = 20;
-  moved.ring();
+  moved.notify();
   await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
   walked.height = 40;
   expect(watch.lastCommonHeight).toBe(20);
@@ -170,9 +170,9 @@ test('a silent node keeps its last answer', async () => {
     return blockHashAt.call(first, height);
   };
   walked.height = 35;
-  moved.ring();
+  moved.notify();
   await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(0);
-  moved.ring();
+  moved.notify();
   await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(1);
   expect(watch.lastCommonHeight).toBe(20);
 });
@@ -189,7 +189,7 @@ test('a conflict ends when the silent node answers and agrees', async () => {
     expect.stringContaining('second (which does not answer now) follows another branch'),
   ]);
   Object.assign(second, { isSilent: false, letter: 'a' });
-  moved.ring();
+  moved.notify();
   await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(30);
   expect([watch.hasConflict, conditions.has('chain:conflict')]).toEqual([false, false]);
 });

@@ -25,9 +25,9 @@ test.each([
   ['a coinage in a comment', '/** The answer of whoever asks. */\nexport {};', 'coinage', 1, 19],
   ['a coinage over two lines', '/**\n * The cache lets\n * go of the blob.\n */\nexport {};', 'coinage', 2, 14],
   ['a coinage in a message', 'export const hint = `The node is down, mend the node`;', 'coinage', 1, 40],
-  ['a coinage in a declared name', 'export const MOST_BYTES = 1;', 'coinage', 1, 14],
-  ['a coinage in the name of a member', 'export interface A {\n  readonly mostBytes: number;\n}', 'coinage', 2, 12],
-  ['a coinage in a private name', 'class A {\n  #mostBytes = 1;\n}', 'coinage', 2, 4],
+  ['a coinage in a declared name', 'export const MAX_BYTES = 1;', 'coinage', 1, 14],
+  ['a coinage in the name of a member', 'export interface A {\n  readonly maxBytes: number;\n}', 'coinage', 2, 12],
+  ['a coinage in a private name', 'class A {\n  #maxBytes = 1;\n}', 'coinage', 2, 4],
   ['a coinage in a test title', "test('a node that nobody asked', () => {});", 'coinage', 1, 19],
   ['a doc comment without a subject', '/** Of the blob. */\nexport {};', 'opening', 1, 5],
   ['a comment on a member without a subject', 'interface A {\n  /** How long. */\n  a: 1;\n}', 'opening', 2, 7],
@@ -58,7 +58,7 @@ test('the linter leaves code alone: names that are used, code in backticks, exam
  * @example
  * whoever(of(ours));
  */
-export const bytes = mostBytes('whoever');
+export const bytes = maxBytes('whoever');
 `;
   expect(await checkText(source, 'src/a.ts')).toEqual([]);
   expect(await checkText("export const data = 'nobody is the third';", 'test/a.ts')).toEqual([]);

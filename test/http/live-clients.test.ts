@@ -110,9 +110,9 @@ describe('nobody is misled', () => {
     expect((await daBatch(url, [BLOB.versionHash]))[0]).toBe('confirmed');
   });
 
-  test.each([0, 1, 100, 480, 700, 3_000, 9_000])('by an answer that is cut after %i bytes', async (mostBytes) => {
+  test.each([0, 1, 100, 480, 700, 3_000, 9_000])('by an answer that is cut after %i bytes', async (maxBytes) => {
     const { port } = await archive();
-    expectNobodyMisled(await believed(await cuttingProxy(port, mostBytes)));
+    expectNobodyMisled(await believed(await cuttingProxy(port, maxBytes)));
   });
 
   test('by a server that is gone', async () => {
@@ -125,10 +125,10 @@ describe('nobody is misled', () => {
 });
 
 /** Passes so many bytes of every answer on, and then ends the connection. */
-async function cuttingProxy(port: number, mostBytes: number): Promise<string> {
+async function cuttingProxy(port: number, maxBytes: number): Promise<string> {
   const proxy = createServer((client) => {
     const upstream = connect(port, '127.0.0.1');
-    let left = mostBytes;
+    let left = maxBytes;
     client.pipe(upstream);
     upstream.on('data', (chunk) => {
       const bytes = Buffer.from(chunk);

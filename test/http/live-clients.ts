@@ -12,12 +12,12 @@ export type Fetched =
 const FAILED: Fetched = { kind: 'failed' };
 const HEX = /^(?:[0-9a-fA-F]{2})+$/;
 /** Twice 2 MiB, as hex text. */
-const MOST_TEXT = 2 * 2 * 1_048_576;
+const MAX_TEXT = 2 * 2 * 1_048_576;
 
 /** bitcoin_da_client: takes the body of `/vh/` for the blob, as hex or raw, and authenticates the hash itself. */
 export async function daFetch(base: string, versionHash: string): Promise<Fetched> {
   const body = await bodyAt(`${base}/vh/${versionHash}`);
-  if (body === null || body.length === 0 || body.length > MOST_TEXT) return FAILED;
+  if (body === null || body.length === 0 || body.length > MAX_TEXT) return FAILED;
   const text = body.toString('latin1');
   const candidates = [...(HEX.test(text) ? [Buffer.from(text, 'hex')] : []), body];
   const bytes = candidates.find((one) => blobOf(new Uint8Array(one)).versionHash === versionHash);

@@ -18,7 +18,7 @@ const IS_CI = process.env['CI'] === 'true';
 /** For each operation, besides 500 cases for all of them together. A case takes 20 ms of a processor. */
 const EXAMPLES = Number(process.env['HOLDFAST_SCHEMATHESIS_EXAMPLES'] ?? (IS_CI ? 340 : 10));
 /** Where one run makes fewer, others with further seeds follow it. */
-const LEAST_CASES = IS_CI ? 10_000 : 800;
+const MIN_CASES = IS_CI ? 10_000 : 800;
 const RUN_MS = IS_CI ? 2_400_000 : 900_000;
 
 async function archive() {
@@ -66,7 +66,7 @@ describeWithPip('schemathesis', () => {
         return cases;
       };
       let cases = await casesOf(['--phases=examples,coverage,fuzzing', '--generation-deterministic']);
-      for (let seed = 1; cases < LEAST_CASES; seed += 1) {
+      for (let seed = 1; cases < MIN_CASES; seed += 1) {
         cases += await casesOf(['--phases=fuzzing', `--seed=${seed}`]);
       }
       process.stderr.write(`schemathesis: ${cases} cases\n`);

@@ -43,7 +43,7 @@ describe('fetching', () => {
     };
     scene.start();
     await eventually(() => expect(scene.catalog.totals().stored).toBe(120));
-    expect(scene.node.mostUnderWay).toBe(2);
+    expect(scene.node.maxUnderWay).toBe(2);
     for (const request of scene.node.requests) {
       expect(request.length).toBeLessThanOrEqual(32);
       if (request.length > 1)

@@ -34,7 +34,7 @@ describe('reading the list', () => {
   });
 
   test('a list longer than is believed is told, and what it did not name is not called absent', async () => {
-    const scene = await archiveScene({ pageEntries: 2, mostEntries: 4 });
+    const scene = await archiveScene({ pageEntries: 2, maxEntries: 4 });
     for (let index = 0; index < 8; index += 1) scene.node.publish(sampleBlob(`endless ${index}`, 50));
     scene.start();
     await eventually(() => expect(scene.conditions.all()).toMatchObject([{ code: 'archive/list-too-long' }]));

@@ -317,9 +317,9 @@ describe('the packages for programs that run no archive', () => {
     SLOW_MS,
   );
 
-  test.each(IN_BROWSER)('a browser loads for %s no more than it promises', async (_what, exports, mostBytes) => {
+  test.each(IN_BROWSER)('a browser loads for %s no more than it promises', async (_what, exports, maxBytes) => {
     const project = projectOf(exports.includes('reader') ? 'reader' : 'verify');
-    expect((await bundleFor(exports, project)).gzipBytes).toBeLessThanOrEqual(mostBytes);
+    expect((await bundleFor(exports, project)).gzipBytes).toBeLessThanOrEqual(maxBytes);
   });
 
   describeInBrowser('in Chromium', () => {

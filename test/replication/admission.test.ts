@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { Pulse } from '../../src/core/pulse.ts';
 import { Admission, raise } from '../../src/replication/admission.ts';
 import { OnePlace } from '../../src/replication/one-place.ts';
 import { StorageError } from '../../src/storage/errors.ts';
@@ -68,7 +68,7 @@ test('what is wrong with a backend that can be used stays told while all goes we
   const [site] = replication.sites;
   if (site === undefined) throw new Error('There is no backend.');
   const log = createLogger('silent', { write: () => {} });
-  const admitted = new Pulse();
+  const admitted = new Notifier();
   const places = new OnePlace([site], catalog, conditions);
   const modules = { site, places, catalog, conditions, log, admitted, chain: async () => OURS, probeAgainMs: 5 };
   const running = new Admission(modules).run(NEVER);

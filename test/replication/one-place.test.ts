@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { Pulse } from '../../src/core/pulse.ts';
 import { Adoption } from '../../src/replication/adoption.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
@@ -77,7 +77,7 @@ test('a new catalog is whole without the second address: nothing waits for a bac
     sites,
 
     isNewFolder: false,
-    found: new Pulse(),
+    found: new Notifier(),
     log: createLogger('fatal', { write: () => {} }),
     clock: scene.time,
   });

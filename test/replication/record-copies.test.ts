@@ -3,8 +3,8 @@ import { COPIED } from '../../src/catalog/copy-table.ts';
 import { readBlock } from '../../src/chain/read-block.ts';
 import { type BlockHash, parseBlockHash, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { Pulse } from '../../src/core/pulse.ts';
 import { CopyWorker } from '../../src/replication/copy-worker.ts';
 import { RecordCopies } from '../../src/replication/record-copies.ts';
 import { StorageError } from '../../src/storage/errors.ts';
@@ -89,7 +89,7 @@ function scene() {
   const clock = new HandClock();
   const catalog = openCatalog({ clock });
   const store = new MemoryRecords();
-  const news = new Pulse();
+  const changes = new Notifier();
   catalog.chain.useFinality('depth:1');
   catalog.chain.recordStart(HEIGHT);
   const walk = ({ block }: Crafted) => {
@@ -99,7 +99,7 @@ function scene() {
   const replaceBy = (next: Crafted | null) => {
     catalog.chain.takeBack(HEIGHT - 1);
     if (next !== null) walk(next);
-    news.ring();
+    changes.notify();
   };
   walk(FIRST);
   catalog.recordSpooled(
@@ -110,7 +110,7 @@ function scene() {
   );
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), clock.nowMs);
   const chain = {
-    moved: news,
+    moved: changes,
     get finalHeight() {
       return catalog.chain.state.finalHeight;
     },
@@ -141,7 +141,7 @@ function scene() {
   };
   const again = (afterMs: number) => {
     clock.ms += afterMs;
-    news.ring();
+    changes.notify();
   };
   return { catalog, store, conditions, again, replaceBy, start, inTheMiddle, settled };
 }

@@ -3,8 +3,8 @@ import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
 import type { BlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { Pulse } from '../../src/core/pulse.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Backend } from '../../src/replication/backend.ts';
@@ -53,7 +53,7 @@ export async function replicationScene(setup: ReplicationSetup) {
   onTestFinished(() => catalog.close());
   const log = createLogger('fatal', { write: () => {} });
   const conditions = new ConditionBoard(log, nowMs);
-  const refetch = new Pulse();
+  const refetch = new Notifier();
   const damage = new DamageWatch(catalog, conditions, refetch, [store.id, ...ids]);
   const activity = new Activity();
   const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { prepareJob } from '../../src/core/jobs/job-kind.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { Pulse } from '../../src/core/pulse.ts';
 import { Adoption } from '../../src/replication/adoption.ts';
 import { Upkeep } from '../../src/replication/upkeep.ts';
 import { upkeepJobs } from '../../src/replication/upkeep-jobs.ts';
@@ -24,7 +24,7 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   const { catalog, store, rehash, damage, conditions, replication, time: clock, custom } = replicated;
   const log = createLogger('fatal', { write: () => {} });
   const shared = { catalog, store, rehash, damage, conditions, custom, log, clock };
-  const about = { sites: replication.sites, records: [], isNewFolder: false, found: new Pulse() };
+  const about = { sites: replication.sites, records: [], isNewFolder: false, found: new Notifier() };
   const adoption = new Adoption({ ...shared, ...about });
   const upkeep = new Upkeep({ ...shared, adoption, replication });
   const jobs = upkeepJobs({ upkeep, auditChain: () => Promise.reject(new Error('not asked here')) });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { Pulse } from '../../src/core/pulse.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 const TIMES_FASTER = 200;
@@ -15,7 +15,7 @@ function fastTime() {
   return {
     nowMs: () => Math.floor(wallMs + (performance.now() - begunMs) * TIMES_FASTER),
     random: () => 0,
-    wait: (ms: number, signal: AbortSignal) => new Pulse().wait(ms / TIMES_FASTER, signal),
+    wait: (ms: number, signal: AbortSignal) => new Notifier().wait(ms / TIMES_FASTER, signal),
   };
 }
 

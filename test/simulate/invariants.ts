@@ -77,8 +77,8 @@ export class Invariants {
     const { truth, nodes, life } = this.#simulation;
     this.#countChances(seconds);
     for (const node of nodes) {
-      if (node.mostFetches > REQUESTS + 1) {
-        this.#fail('budget', `${node.mostFetches} fetches at a time, and ${REQUESTS} are allowed`);
+      if (node.maxFetches > REQUESTS + 1) {
+        this.#fail('budget', `${node.maxFetches} fetches at a time, and ${REQUESTS} are allowed`);
       }
     }
     if (life === null || truth.contents.size === 0) return;

@@ -47,7 +47,7 @@ export class SimulatedNode {
   /** It forgot these before their time. */
   readonly forgotten = new Set<string>();
   /** Blobs that were asked for at once, at most; what the budget of the settings bounds. */
-  mostFetches = 0;
+  maxFetches = 0;
   calls = 0;
   /** The last block hash that it gave for a height, by height. */
   readonly said = new Map<number, Said>();
@@ -173,7 +173,7 @@ export class SimulatedNode {
     const isFetch = request.body.includes(GET);
     if (isFetch) {
       this.#fetches += 1;
-      this.mostFetches = Math.max(this.mostFetches, this.#fetches);
+      this.maxFetches = Math.max(this.maxFetches, this.#fetches);
     }
     const answer = await answerBody(request.body, (call) => this.#perform(call));
     if (isFetch) this.#fetches -= 1;

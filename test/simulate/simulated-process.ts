@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers';
 import timersPromises from 'node:timers/promises';
 import { Pool } from 'undici';
-import { Pulse } from '../../src/core/pulse.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import type { SeededRandom } from './random.ts';
 import type { SimulatedDisk } from './simulated-disk.ts';
 import type { ScheduledEvent, SimulatedTime } from './simulated-time.ts';
@@ -132,8 +132,8 @@ function replaceTimers(now: () => World): void {
  * ordinary day. A machine may wake whoever sleeps later than he asked for. Here it does, so that a simulated day is short.
  */
 function replacePatience(now: () => World): void {
-  const { wait } = Pulse.prototype;
-  Pulse.prototype.wait = function (timeoutMs, signal) {
+  const { wait } = Notifier.prototype;
+  Notifier.prototype.wait = function (timeoutMs, signal) {
     return wait.call(this, Math.max(timeoutMs, now().patienceMs), signal);
   };
 }

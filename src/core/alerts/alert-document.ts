@@ -6,7 +6,7 @@ export const ALERT_VERSION = 1;
 /** `worsened`: it is more severe than what was told, or there is more of it. `cleared`: it stands no more. */
 export type AlertEvent = 'raised' | 'worsened' | 'cleared' | 'digest' | 'test';
 
-/** What is posted, whatever the format: JSON of this, or words made of it. */
+/** Document that an alert posts: as JSON in the format `holdfast`, as text in the others. */
 export interface AlertDocument {
   readonly version: typeof ALERT_VERSION;
   /** The same in every try: who receives two of one id has received one. */
@@ -16,16 +16,19 @@ export interface AlertDocument {
   readonly at: string;
   /** null: of a test that no archive sent. */
   readonly archiver: string | null;
-  /** What the condition is about: of one subject one condition stands at a time. null: digest and test. */
+  /** Subject of the condition. A subject has one condition at a time. null: digest and test. */
   readonly subject: string | null;
   readonly code: string | null;
-  /** Of what was cleared: how severe it was. Of a digest: the worst that stands; null: nothing does. */
+  /**
+   * Severity of the condition; of a cleared one, its former severity; of a digest, the worst current one. null: nothing
+   * is wrong.
+   */
   readonly severity: Severity | null;
   readonly message: string;
   readonly hint: string | null;
   /** The condition of the same subject that was told before, and that this one takes the place of. */
   readonly replaces: string | null;
-  /** What stands now, the most severe first. */
+  /** Conditions that hold now, the most severe first. */
   readonly standing: readonly Omit<Condition, 'blocksReadiness'>[];
 }
 
@@ -61,7 +64,7 @@ function titleOf({ event, code, severity }: AlertDocument): string {
     case 'cleared':
       return `Holdfast cleared: ${code}`;
     case 'digest':
-      return severity === null ? 'Holdfast today: all is well' : `Holdfast today: ${severity}`;
+      return severity === null ? 'Holdfast today: everything is healthy' : `Holdfast today: ${severity}`;
     case 'test':
       return 'Holdfast test';
     default:

@@ -13,7 +13,7 @@ export interface AlertHookOptions {
   readonly format: AlertFormat;
 }
 
-/** Who reads an alert has got it: this code is no news to them. */
+/** A delivered alert disproves this condition, so its receiver never needs to hear of it. */
 export const NOT_DELIVERED = 'alert/not-delivered';
 const ANSWER_MS = 10_000;
 
@@ -60,6 +60,6 @@ function notDelivered(why: string, details: { readonly status?: number }): Holdf
   return new HoldfastError(NOT_DELIVERED, `An alert cannot be delivered: ${why}.`, {
     details,
     retryable: true,
-    hint: 'Nobody is told of what is wrong. Look at HOLDFAST_ALERT_URL and at the service there; `holdfast alert test` sends one.',
+    hint: 'Alerts do not arrive, so a failure would go unnoticed. Check HOLDFAST_ALERT_URL and its service; `holdfast alert test` sends a test alert.',
   });
 }

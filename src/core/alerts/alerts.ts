@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { HoldfastError } from '../blob/errors.ts';
 import type { ConditionBoard, Standing, Subject } from '../conditions/condition-board.ts';
-import { mostSevereFirst, urgencyOf } from '../conditions/condition-severity.ts';
-import type { Pulse } from '../pulse.ts';
+import { bySeverity, urgencyOf } from '../conditions/condition-severity.ts';
+import type { Notifier } from '../notifier.ts';
 import { BACKOFF } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Next, retryUntil, runLoop } from '../time/run-loop.ts';
@@ -14,34 +14,40 @@ export interface AlertModules {
   readonly archiverId: string;
   readonly hook: Pick<AlertHook, 'post'>;
   readonly ledger: AlertLedger;
-  /** What is wrong now. */
+  /** Conditions that hold now. */
   readonly standing: () => readonly Standing[];
-  /** How the archive does, in a sentence. */
+  /** The archive's state in one sentence. */
   readonly summary: () => string;
   readonly conditions: Pick<ConditionBoard, 'set' | 'setError'>;
   readonly clock: Clock;
-  readonly wait: Pulse['wait'];
+  readonly wait: Notifier['wait'];
 }
 
-/** So often what stands is compared with what was told. */
+/** Milliseconds between two comparisons of the current conditions with the delivered ones. */
 const LOOK_MS = 5_000;
-/** What comes and goes within this time is not told; nor is what a start has not found out yet. Danger is told at once. */
+/**
+ * Conditions that come and go within this time are not sent, nor those that a start has yet to check. Danger is sent at
+ * once.
+ */
 const SETTLED_MS = 60_000;
-/** While one of these stands, nobody can look at the chain: what a start has not found again is not known to be over. */
+/**
+ * While one of these holds, the chain is unreadable: a condition that a start has not raised again is not known to be
+ * over.
+ */
 const BLIND: readonly Subject[] = ['node', 'chain:behind'];
-/** What cannot be delivered is not told to whoever it cannot be delivered to. */
+/** A failed delivery is not reported to the receiver that could not be reached. */
 const OWN = 'alert';
 
 interface Change {
   readonly event: 'raised' | 'worsened' | 'cleared';
   readonly subject: string;
-  /** Of what was cleared null. */
+  /** null when the condition was cleared. */
   readonly now: Standing | null;
   readonly told: ToldCondition | null;
 }
 
 interface Pending {
-  /** What the change is: another one is another document. */
+  /** Identifies the change: another change is another document. */
   readonly key: string;
   readonly isOver: boolean;
   /** Since when something is to be told, whatever it is by now: what fails in another way each time is told too. */
@@ -51,13 +57,13 @@ interface Pending {
 }
 
 /**
- * Tells somebody outside what is raised, worsens and clears. What was delivered is kept in the catalog and compared with
- * what stands: the difference is what is still to be told, at most one document a subject, also after a restart.
+ * Sends what is raised, worsens and clears to an outside receiver. The catalog keeps what was delivered; the difference
+ * to the current conditions is still to be sent, at most one document per subject, also after a restart.
  */
 export class Alerts {
   readonly #modules: AlertModules;
   #pending: ReadonlyMap<string, Pending> = new Map();
-  /** What was delivered, as the ledger has it; null: not read yet. */
+  /** Delivered conditions, as the ledger holds them; null before the first read. */
   #told: Map<string, ToldCondition> | null = null;
   /** Subjects of which the ledger is behind: where nothing can be written, all is told all the same, and once. */
   readonly #unwritten = new Set<string>();
@@ -82,7 +88,8 @@ export class Alerts {
           this.#record(told, change);
           this.#write(told, faults);
         } catch (error) {
-          // Whoever does not answer gets none of the others either; whoever refuses one may take the next.
+          // A receiver that does not answer gets none of the other documents in this pass; one that refuses a document
+          // may take the next.
           if (!isRefusal(error)) throw error;
           faults.push(error);
         }
@@ -102,10 +109,10 @@ export class Alerts {
 
   #policy(signal: AbortSignal) {
     const { conditions, wait } = this.#modules;
-    return { signal, backoff: BACKOFF.alert, wake: { rings: 0, wait }, conditions, blocksReadiness: false };
+    return { signal, backoff: BACKOFF.alert, wake: { notifications: 0, wait }, conditions, blocksReadiness: false };
   }
 
-  /** What has to be told now, the most severe first. */
+  /** Documents to send now, the most severe first. */
   #due(told: Map<string, ToldCondition>) {
     const { standing, clock } = this.#modules;
     const now = new Map<string, Standing>(standing().map((one) => [one.subject, one]));
@@ -187,7 +194,7 @@ export class Alerts {
       };
     }
     const { code, severity, since } = told ?? { code: '', severity: 'warning' as const, since: at };
-    // What a start has not found out again is not known to be over.
+    // A condition that a start has not checked yet is not known to be over.
     const over = this.#seen.has(subject) ? 'is over' : 'has not been found again since the archiver started';
     return {
       ...base,
@@ -207,7 +214,7 @@ export class Alerts {
   }
 
   #base(id: string, at: string) {
-    const standing = mostSevereFirst(this.#modules.standing().filter(({ code: which }) => which !== NOT_DELIVERED))
+    const standing = bySeverity(this.#modules.standing().filter(({ code: which }) => which !== NOT_DELIVERED))
       .slice(0, MAX_STANDING)
       .map(({ code, severity, message, hint, since }) => ({ code, severity, message, hint, since }));
     return { version: ALERT_VERSION, id, at, archiver: this.#modules.archiverId, standing } as const;

@@ -1,9 +1,9 @@
 import { HoldfastError, messageOf } from '../blob/errors.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Condition } from './condition.ts';
-import { eachOnce, mostSevereFirst, severityOf } from './condition-severity.ts';
+import { bySeverity, eachOnce, severityOf } from './condition-severity.ts';
 
-/** What a condition is about. One subject has one condition at a time; `null` clears it. */
+/** Subject of a condition. A subject has one condition at a time; `null` clears it. */
 export type Subject =
   | 'node'
   | 'list'
@@ -60,7 +60,7 @@ export function notAskedYet(since: string): Standing {
   };
 }
 
-/** What keeps the archive from its work, as of now: shown by readiness and status, logged when it changes. */
+/** Conditions that hold now. Readiness and status show them, and a change is logged. */
 export class ConditionBoard {
   readonly #conditions = new Map<Subject, Condition>();
   readonly #log: Logger;
@@ -88,7 +88,10 @@ export class ConditionBoard {
     this.#log[level]({ subject, code: raised.code, severity, hint: raised.hint }, raised.message);
   }
 
-  /** Raises what an error says. Only errors of ours have a code and a hint; anything else is a bug of ours. */
+  /**
+   * Raises an error as a condition. Only Holdfast's errors have a code and a hint; any other error is a bug in
+   * Holdfast.
+   */
   setError(subject: Subject, error: unknown, blocksReadiness = true): void {
     if (error instanceof HoldfastError) {
       const { code, message, hint } = error;
@@ -104,7 +107,10 @@ export class ConditionBoard {
     });
   }
 
-  /** Raises what keeps nobody from being ready, unless `teller` says the same: one cause is told once. Was it raised? */
+  /**
+   * Raises a condition that does not block readiness, unless `teller` shows the same message. Returns whether it was
+   * raised.
+   */
   setErrorBeside(subject: Subject, error: unknown, teller: Subject): boolean {
     const isTold = error instanceof HoldfastError && this.#conditions.get(teller)?.code === error.code;
     if (isTold) this.set(subject, null);
@@ -112,7 +118,7 @@ export class ConditionBoard {
     return !isTold;
   }
 
-  /** Something that happened once, and that somebody may want to read later. */
+  /** Records an event that an operator may read later. */
   note(subject: Subject, message: string): void {
     this.#log.warn({ subject }, message);
   }
@@ -123,11 +129,11 @@ export class ConditionBoard {
 
   /** The most severe first, each cause once. */
   all(): Condition[] {
-    return eachOnce(mostSevereFirst([...this.#conditions.values()]));
+    return eachOnce(bySeverity([...this.#conditions.values()]));
   }
 
   /** All of them, each with its subject, in the same order. */
   standing(): Standing[] {
-    return mostSevereFirst([...this.#conditions].map(([subject, condition]) => ({ subject, ...condition })));
+    return bySeverity([...this.#conditions].map(([subject, condition]) => ({ subject, ...condition })));
   }
 }

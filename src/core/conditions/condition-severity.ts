@@ -18,7 +18,7 @@ export function severityOf({ code, blocksReadiness }: Pick<Condition, 'code' | '
 }
 
 /** The one order of conditions, wherever they are shown: the most severe first, of equals the oldest. */
-export function mostSevereFirst<T extends Condition>(conditions: readonly T[]): T[] {
+export function bySeverity<T extends Condition>(conditions: readonly T[]): T[] {
   return conditions.toSorted((a, b) => urgencyOf(a) - urgencyOf(b) || a.since.localeCompare(b.since));
 }
 

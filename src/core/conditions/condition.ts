@@ -1,7 +1,7 @@
 /** `critical`: bytes or claims are in danger. `error`: the archive cannot do its work. `warning`: worth a look. */
 export type Severity = 'critical' | 'error' | 'warning';
 
-/** Something that keeps the archive from doing its job now, or that somebody has to look at. */
+/** A fault that keeps the archive from its work now, or that an operator must look at. */
 export interface Condition {
   /** Stable, for scripts: `node/unreachable`, `storage/full`, … */
   readonly code: string;
@@ -11,6 +11,6 @@ export interface Condition {
   readonly severity: Severity;
   /** false: worth telling, but the archive can do its work (and is ready). */
   readonly blocksReadiness: boolean;
-  /** How much of it there is, where more of it is worse and has to be told again: blobs that are lost. */
+  /** Amount, where a larger one is worse and is sent again: lost blobs. */
   readonly amount?: number;
 }

@@ -1,6 +1,6 @@
 import type { MetricsRegistry } from './metrics.ts';
 
-/** What runs here. */
+/** Declares the metric of the running release and command. */
 export function declareBuild(metrics: MetricsRegistry, build: { version: string; command: 'run' | 'serve' }): void {
   metrics.gauge({
     name: 'holdfast_build_info',

@@ -1,31 +1,31 @@
 import { EnvHttpProxyAgent, request } from 'undici';
-import type { Pulse } from '../pulse.ts';
+import type { Notifier } from '../notifier.ts';
 import { BACKOFF } from '../time/backoff.ts';
 import { type Next, runLoop } from '../time/run-loop.ts';
 import { messageOfChain } from './message-of-chain.ts';
 
 export interface HeartbeatOptions {
-  /** Somebody who raises an alarm when it is not asked for a while. May carry a token: never shown. */
+  /** Address of the service that raises an alarm when the pings stop. May contain a token: never shown. */
   readonly url: string;
   readonly everyMs: number;
 }
 
 const ANSWER_MS = 10_000;
 
-/** Says "alive, and getting on" to somebody outside, who notices when it stops: a dead machine raises no alarm itself. */
+/** Pings an outside service, which notices when the pings stop: a dead machine raises no alarm itself. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  /** Is everything as it should be? Otherwise nothing is sent, and whoever listens raises the alarm. */
+  /** Reports whether the archive is healthy. Otherwise nothing is sent, and the outside service raises the alarm. */
   readonly #isHealthy: () => boolean;
-  /** Told of each try: null where it was taken. The sentence names no address. */
+  /** Receives the result of each ping: null when it arrived, else a sentence without the address. */
   readonly #told: (failure: string | null) => void;
-  readonly #wait: Pulse['wait'];
+  readonly #wait: Notifier['wait'];
 
   constructor(
     options: HeartbeatOptions,
     isHealthy: () => boolean,
     told: (failure: string | null) => void,
-    wait: Pulse['wait'],
+    wait: Notifier['wait'],
   ) {
     this.#options = options;
     this.#isHealthy = isHealthy;
@@ -46,7 +46,12 @@ export class Heartbeat {
       const tell = (error: unknown) => {
         if (error !== null) this.#told(messageOfChain(error, this.#options.url));
       };
-      await runLoop('heartbeat', step, { signal, backoff: BACKOFF.remote, wake: { rings: 0, wait: this.#wait }, tell });
+      await runLoop('heartbeat', step, {
+        signal,
+        backoff: BACKOFF.remote,
+        wake: { notifications: 0, wait: this.#wait },
+        tell,
+      });
     } finally {
       await dispatcher.destroy();
     }

@@ -1,6 +1,6 @@
 import { type LevelWithSilent, pino } from 'pino';
 
-/** Which lines are written, of a logger and all its children, as of now: it can be changed while they write. */
+/** Level of a logger and of all its children. It can change while they write. */
 export class LevelSwitch {
   #level: LevelWithSilent;
   #least: number;

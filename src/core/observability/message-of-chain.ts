@@ -1,4 +1,4 @@
-/** What the deepest cause says, in one line, without the address that was asked: that may carry a token. */
+/** The message of the deepest cause in one line, without the address, which may contain a token. */
 export function messageOfChain(error: unknown, address: string): string {
   let deepest = error;
   while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause;

@@ -16,11 +16,11 @@ export interface FamilyDeclaration {
 }
 
 export interface ReadFamilyDeclaration extends FamilyDeclaration {
-  /** Asked at each scrape: has to be cheap. */
+  /** Runs at each scrape and must be cheap. */
   read(): readonly Sample[];
 }
 
-/** How a family is told in the table of metrics. */
+/** Description of a family in the table of metrics. */
 export interface DescribedFamily {
   readonly name: string;
   readonly type: string;
@@ -31,7 +31,7 @@ export interface DescribedFamily {
 /** Seconds, from what a cache answers to what a large blob on a slow line takes. */
 const DURATION_BUCKETS = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** What one process tells Prometheus. Each room declares its own families here; the composition root owns it. */
+/** Metrics of one process. Each room declares its own families here; the composition root owns the registry. */
 export class MetricsRegistry {
   readonly contentType: string;
   readonly #registry = new Registry();
@@ -69,7 +69,7 @@ export class MetricsRegistry {
     });
   }
 
-  /** What is counted elsewhere, since the start of the process. */
+  /** Declares counters that another object counts from the start of the process. */
   countedElsewhere({ name, help, labels = [], read }: ReadFamilyDeclaration): void {
     const samples = () => this.#samples(name, read);
     new Counter({
@@ -88,7 +88,7 @@ export class MetricsRegistry {
     return new Counter({ name, help, labelNames: [...labels], registers: [this.#registry] });
   }
 
-  /** Of durations in seconds. */
+  /** Declares a histogram of durations in seconds. */
   histogram({ name, help, labels = [] }: FamilyDeclaration): Histogram {
     return new Histogram({
       name,

@@ -1,18 +1,18 @@
-/** Of the time, at most this share goes into reading. */
-const MOST_SHARE = 0.02;
+/** The largest share of the time that reading may take. */
+const MAX_SHARE = 0.02;
 
 /**
- * Keeps what was read for `leastMs`, and for longer where reading takes long: whoever asks often cannot make it cost more
- * than a fiftieth of the time. A read that throws is not kept.
+ * Caches a read for `minMs`, and longer where a read is slow: frequent calls cannot take more than a fiftieth of the
+ * time. A read that throws is not cached.
  */
-export function readRarely<T>(read: () => T, leastMs: number, nowMs: () => number): () => T {
+export function readRarely<T>(read: () => T, minMs: number, nowMs: () => number): () => T {
   let kept: { readonly value: T; readonly untilMs: number } | null = null;
   return () => {
     const begunMs = nowMs();
     if (kept !== null && begunMs < kept.untilMs) return kept.value;
     const value = read();
     const endedMs = nowMs();
-    kept = { value, untilMs: endedMs + Math.max(leastMs, (endedMs - begunMs) / MOST_SHARE) };
+    kept = { value, untilMs: endedMs + Math.max(minMs, (endedMs - begunMs) / MAX_SHARE) };
     return value;
   };
 }

@@ -87,7 +87,7 @@ export class Schedule {
     const tell = (error: unknown) => {
       if (error !== null) ended(task.name, error);
     };
-    const policy = { signal, backoff: BACKOFF.remote, wake: { rings: 0, wait }, tell };
+    const policy = { signal, backoff: BACKOFF.remote, wake: { notifications: 0, wait }, tell };
     await runLoop(`task:${task.name}`, step, policy);
     await time.close();
   }

@@ -1,4 +1,4 @@
-/** How long a failed step rests: twice as long after each failure in a row, up to a cap. */
+/** Pause after a failed step: it doubles with each failure in a row, up to a cap. */
 export interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;
@@ -14,11 +14,11 @@ export const BACKOFF = {
   copy: { firstMs: 1_000, maxMs: 300_000 },
   /** The data folder or the catalog: a full disk, a lock that another process holds. */
   local: { firstMs: 1_000, maxMs: 2_000 },
-  /** What takes the whole disk, or reads all of it, when it fails: salvaging, indexing anew. */
+  /** Work that reads or fills the whole disk and failed: salvaging, rebuilding the index. */
   whole: { firstMs: 5_000, maxMs: 300_000 },
-  /** A backend as a whole, and whatever else waits for somebody outside. */
+  /** A whole backend, and any other wait for an outside service. */
   remote: { firstMs: 1_000, maxMs: 30_000 },
-  /** Whoever takes alerts: nobody else tells that the archive is in danger, and services that chat limit how often. */
+  /** The receiver of alerts: the only voice when the archive is in danger, and chat services limit the rate. */
   alert: { firstMs: 2_000, maxMs: 60_000 },
   /** One object that a backend refuses while it takes others. */
   refused: { firstMs: 15_000, maxMs: 300_000 },

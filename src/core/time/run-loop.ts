@@ -1,5 +1,5 @@
 import type { ConditionBoard, Subject } from '../conditions/condition-board.ts';
-import { Pulse } from '../pulse.ts';
+import { Notifier } from '../notifier.ts';
 import { type Backoff, backoffMs } from './backoff.ts';
 
 /** Milliseconds until the next step, 0 for at once; `done` ends the loop. */
@@ -13,15 +13,18 @@ interface Pace {
   /** The pauses after failed steps. */
   readonly backoff: Backoff;
   /** Ends a pause early. A ring during a step that succeeded begins the next step at once. */
-  readonly wake?: Pick<Pulse, 'rings' | 'wait'>;
-  /** These errors end the loop, which rejects with them. Without this every failed step is told and repeated. */
+  readonly wake?: Pick<Notifier, 'notifications' | 'wait'>;
+  /**
+   * The caller's test for errors that end the loop, which rejects with them. By default every failed step is reported
+   * and repeated.
+   */
   readonly isFinal?: (error: unknown) => boolean;
 }
 
 /** Raises the condition of the loop's name while its steps fail, and clears it when one succeeds. */
 interface OnBoard {
   readonly conditions: Pick<ConditionBoard, 'set' | 'setError'>;
-  /** Is the archive not ready while the steps fail? True if left out. */
+  /** Whether the archive is not ready while the steps fail. Default: true. */
   readonly blocksReadiness?: boolean;
 }
 
@@ -37,10 +40,10 @@ export type LoopPolicy = Pace & (OnBoard | ByCaller);
  * repeated after its backoff, whatever it threw. Resolves when the signal aborts or the step says `done`.
  */
 export async function runLoop(name: Subject, step: Step, policy: LoopPolicy): Promise<void> {
-  const { signal, backoff, wake = new Pulse(), isFinal = () => false } = policy;
+  const { signal, backoff, wake = new Notifier(), isFinal = () => false } = policy;
   let failures = 0;
   while (!signal.aborted) {
-    const { rings } = wake;
+    const { notifications } = wake;
     let next: Next;
     try {
       next = await step(signal);
@@ -54,7 +57,7 @@ export async function runLoop(name: Subject, step: Step, policy: LoopPolicy): Pr
       tell(name, policy, error);
     }
     if (next === 'done') return;
-    if (next > 0 && (failures > 0 || wake.rings === rings)) await wake.wait(next, signal);
+    if (next > 0 && (failures > 0 || wake.notifications === notifications)) await wake.wait(next, signal);
   }
 }
 
@@ -82,7 +85,7 @@ export async function pollUntil<T>(look: () => T | null, pauseMs: () => number, 
 
 /** Resolves after so long. Rejects when the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await new Pulse().wait(ms, signal);
+  await new Notifier().wait(ms, signal);
   signal.throwIfAborted();
 }
 

@@ -11,7 +11,7 @@ const STATUS = z.looseObject({ id: z.string(), kind: z.string(), state: z.string
 const LIST = z.object({ kinds: z.array(z.string()), jobs: z.array(STATUS) });
 const EVENTS = { mediaType: 'application/x-ndjson', schema: null };
 /** Names, heights, addresses: what a job is told. */
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
 /** Begin, watch, list and cancel the long operations of the daemon. */
 export function jobRoutes(jobs: AdminView['jobs'], isLocal: boolean): Route[] {
@@ -24,7 +24,7 @@ export function jobRoutes(jobs: AdminView['jobs'], isLocal: boolean): Route[] {
       problems: ['jobs/unknown-kind', 'jobs/local-only', 'jobs/bad-parameters', 'jobs/busy', 'jobs/stopping'],
       parameters: JOB,
       query: NOTHING,
-      mostBytes: MOST_BYTES,
+      maxBytes: MAX_BYTES,
       describedBody: z.looseObject({}),
       answer({ parameters, body, signal }) {
         if (!isLocal && jobs.isLocalOnly(parameters.job)) throw localOnly(parameters.job);

@@ -14,7 +14,7 @@ const DRAIN = z.object({
   runningJobs: z.int(),
   queued: z.record(z.string(), z.int()),
 });
-const MOST_BYTES = 1_024;
+const MAX_BYTES = 1_024;
 const plain = { access: 'admin' as const, parameters: NOTHING, query: NOTHING };
 
 /** How much is logged, until the process ends. */
@@ -34,7 +34,7 @@ export function levelRoutes(levels: NonNullable<AdminView['levels']>): Route[] {
       path: '/admin/log-level',
       says: 'Sets the least level that is logged, until the process ends.',
       body: LEVEL,
-      mostBytes: MOST_BYTES,
+      maxBytes: MAX_BYTES,
       answer({ body }) {
         levels.set(body.level);
         return jsonAnswer({ level: levels.level });
@@ -60,7 +60,7 @@ export function drainRoutes(drain: AdminView['drain']): Route[] {
       path: '/admin/drain',
       says: 'Takes no new work, and finishes what there is; readiness is refused meanwhile.',
       body: z.strictObject({}),
-      mostBytes: MOST_BYTES,
+      maxBytes: MAX_BYTES,
       answer() {
         drain.begin();
         return jsonAnswer(drain.status);

@@ -16,7 +16,7 @@ const WITHHELD = z.object({
   purge: z.boolean(),
 });
 const REPORT = z.looseObject({ undelivered: z.record(z.string(), z.string()) });
-const MOST_BYTES = 16_384;
+const MAX_BYTES = 16_384;
 
 /** Take a blob down, see what is, and take that back. */
 export function takeDownRoutes(takeDowns: TakeDownView): Route[] {
@@ -40,7 +40,7 @@ export function takeDownRoutes(takeDowns: TakeDownView): Route[] {
       parameters: NOTHING,
       query: NOTHING,
       body: WITHHOLDING,
-      mostBytes: MOST_BYTES,
+      maxBytes: MAX_BYTES,
       async answer({ body: { hash, ...how }, signal }) {
         const { withheld, ...report } = await takeDowns.withhold(hash, how, signal);
         return jsonAnswer({ withheld: withheld.map(onWire), ...report });

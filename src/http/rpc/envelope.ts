@@ -15,11 +15,11 @@ export interface RpcCall {
 export type Perform = (call: RpcCall) => Promise<readonly ReplyPart[]>;
 
 /** Whole batches of a window's names fit; each call costs a look into the catalog at least. */
-export const MOST_CALLS = 1_024;
+export const MAX_CALLS = 1_024;
 /** Answers of a batch besides the data of blobs: two lists of a full window. What comes behind them is refused. */
-const MOST_BATCH_CHARS = 2 * 1_048_576;
+const MAX_BATCH_CHARS = 2 * 1_048_576;
 /** A full batch has twelve values and names a call. Parsing this many takes some milliseconds. */
-export const MAX_TOKENS = 16 * MOST_CALLS;
+export const MAX_TOKENS = 16 * MAX_CALLS;
 /** No call of a node nests deeper than its options do. */
 const MAX_DEPTH = 32;
 /** The archive works in this process too: a long batch lets others have their turn. */
@@ -68,8 +68,8 @@ export async function answerRpc(body: Uint8Array, perform: Perform, signal: Abor
 }
 
 async function answerBatch(requests: readonly unknown[], perform: Perform, signal: AbortSignal): Promise<Answer> {
-  if (requests.length > MOST_CALLS) {
-    return failure(new RpcError('invalidRequest', `A batch has at most ${MOST_CALLS} calls here`), 'null');
+  if (requests.length > MAX_CALLS) {
+    return failure(new RpcError('invalidRequest', `A batch has at most ${MAX_CALLS} calls here`), 'null');
   }
   const parts: ReplyPart[] = [];
   let chars = 0;
@@ -84,7 +84,7 @@ async function answerBatch(requests: readonly unknown[], perform: Perform, signa
     const id = isWireObject(request) ? idText(request['id']) : 'null';
     try {
       if (!isWireObject(request)) throw new RpcError('invalidRequest', 'Invalid Request object');
-      if (chars > MOST_BATCH_CHARS) throw rpcFault('The answer would be too large; send fewer calls at a time', 1);
+      if (chars > MAX_BATCH_CHARS) throw rpcFault('The answer would be too large; send fewer calls at a time', 1);
       const answer = member(await perform(callOf(request)), id);
       chars += answer.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0);
       parts.push(...answer);

@@ -71,10 +71,10 @@ export class RpcParams {
 }
 
 /** A node repeats all of it; here nobody is to be answered with what another one sent. */
-const MOST_SHOWN = 200;
+const MAX_SHOWN = 200;
 
 function shown(text: string): string {
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
 function positional(spec: readonly RpcParam[], sent: unknown): unknown[] {

@@ -94,7 +94,7 @@ export class ArchiverUpstream {
   }
 
   /** Status 0: it did not answer. */
-  async #get(path: string, mostBytes: number, signal: AbortSignal): Promise<Answered> {
+  async #get(path: string, maxBytes: number, signal: AbortSignal): Promise<Answered> {
     try {
       const answer = await this.#pool.request({
         method: 'GET',
@@ -108,7 +108,7 @@ export class ArchiverUpstream {
       for await (const part of answer.body) {
         const chunk = z.instanceof(Uint8Array).parse(part);
         bytes += chunk.length;
-        if (bytes > mostBytes) throw new RangeError(`the archiver sent more than ${mostBytes} bytes`);
+        if (bytes > maxBytes) throw new RangeError(`the archiver sent more than ${maxBytes} bytes`);
         parts.push(chunk);
       }
       this.isAway = false;

@@ -13,7 +13,7 @@ import type { ArchiverUpstream } from './archiver-upstream.ts';
 /** A backend that has not answered by then gets company. */
 const HEDGE_MS = 500;
 /** Names under way to the backends at a time: anybody can make names up. */
-const MOST_UNDER_WAY = 256;
+const MAX_UNDER_WAY = 256;
 /** That every backend answered no is good for so long. */
 const MISS_MS = 2_000;
 const MISSES = 10_000;
@@ -76,7 +76,7 @@ export class BackendBytes implements BytesSource {
       return { blob: null, isDamaged: false, fault: null };
     let search = this.#underWay.get(key);
     if (search === undefined) {
-      if (this.#underWay.size >= MOST_UNDER_WAY) return null;
+      if (this.#underWay.size >= MAX_UNDER_WAY) return null;
       // Not the signal of the one who came first: others may be waiting. Every store has a deadline of its own.
       search = this.#search(name, new AbortController().signal).finally(() => this.#underWay.delete(key));
       this.#underWay.set(key, search);

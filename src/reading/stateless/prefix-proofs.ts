@@ -8,9 +8,9 @@ import { type OccurrenceRecord, occurrenceKey, occurrencePrefix } from '../../ve
 import { verifyOccurrence } from '../../verify/verify-occurrence.ts';
 
 /** Of one content at most, as archivers write them. */
-const MOST_RECORDS = 16;
+const MAX_RECORDS = 16;
 /** Names that are looked at: records, and a tombstone beside each. */
-const MOST_NAMES = 1_024;
+const MAX_NAMES = 1_024;
 const TOMBSTONE = z.looseObject({ withdrawn: z.literal(true), blockHash: z.string() });
 const NO_BYTES = new Uint8Array();
 
@@ -27,11 +27,11 @@ export async function proofsByPrefix(
   const paths = new Set<RecordPath>();
   for await (const { path } of listDocuments(store, occurrencePrefix(name), signal)) {
     paths.add(path);
-    if (paths.size >= MOST_NAMES) break;
+    if (paths.size >= MAX_NAMES) break;
   }
   const records: OccurrenceRecord[] = [];
   for (const path of [...paths].filter((one) => !isTombstone(one)).toSorted((a, b) => heightIn(a) - heightIn(b))) {
-    if (records.length >= MOST_RECORDS) break;
+    if (records.length >= MAX_RECORDS) break;
     const record = goodRecord(await readText(store, path, signal), name, sizeBytes, path);
     if (record === null) continue;
     const beside = parseRecordPath(path.replace(/\.json$/, '.withdrawn.json'));

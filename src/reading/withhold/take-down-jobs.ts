@@ -13,14 +13,14 @@ export const WITHHELD_NAME = z.string().transform((text, context): NamedHash => 
     return z.NEVER;
   }
 });
-const MOST_REASON_CHARS = 2_000;
+const MAX_REASON_CHARS = 2_000;
 export const WITHHOLDING = z.strictObject({
   hash: WITHHELD_NAME,
   reason: z
     .string('must be text')
     .trim()
     .min(1, 'must say why')
-    .max(MOST_REASON_CHARS, `must have at most ${MOST_REASON_CHARS} characters`),
+    .max(MAX_REASON_CHARS, `must have at most ${MAX_REASON_CHARS} characters`),
   publicReason: z
     .string('must be text')
     .trim()

@@ -14,7 +14,7 @@ export type WithheldRecordStore = ObjectReader;
 
 const PATH = /^audit\/([^/]+)\/(withheld\/([^/]+)\/([0-9a-f]{64})\.json)$/;
 /** Names that are remembered at most: more are an attack on the bucket, not take-downs. */
-const MOST_NAMES = 100_000;
+const MAX_NAMES = 100_000;
 const READS_AT_ONCE = 8;
 
 /**
@@ -25,7 +25,7 @@ export async function withheldRecordsIn(store: WithheldRecordStore, signal: Abor
   const paths: RecordPath[] = [];
   for await (const { path } of listDocuments(store, 'audit/', signal)) {
     if (PATH.test(path)) paths.push(path);
-    if (paths.length > MOST_NAMES) throw unreadable(store.id, `it withholds more than ${MOST_NAMES} names`);
+    if (paths.length > MAX_NAMES) throw unreadable(store.id, `it withholds more than ${MAX_NAMES} names`);
   }
   const records: WithheldRecord[] = [];
   let next = 0;

@@ -2,7 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { COPIED } from '../../catalog/copy-table.ts';
 import type { KeptCustom } from '../../catalog/custom-ledger.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
-import { Pulse } from '../../core/pulse.ts';
+import { Notifier } from '../../core/notifier.ts';
 import { customPath } from '../../storage/object-store.ts';
 import type { CopyFound, CopyKind, Move } from '../copy-worker.ts';
 import type { CustomPlace } from './custom-place.ts';
@@ -32,7 +32,7 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   readonly copied = [COPIED.custom];
   readonly places: readonly CustomPlace[];
   readonly idleMs = 5_000;
-  readonly news = new Pulse();
+  readonly changes = new Notifier();
   readonly #modules: CustomCopiesModules;
   readonly #rounds = new Map<string, number>();
 

@@ -11,7 +11,7 @@ export interface CustomModules {
   readonly catalog: Catalog;
   readonly hasher: BlobHasher;
   readonly places: CustomPlaces;
-  readonly copies: Pick<CustomCopies, 'news'>;
+  readonly copies: Pick<CustomCopies, 'changes'>;
 }
 
 /** Contents of which is remembered what came last. */
@@ -43,7 +43,7 @@ export class CustomKeeper {
     this.#lastSeen.set(versionHash, keccak);
     if (!isSame || !(await places.folder.bring(name, bytes, signal))) return false;
     catalog.custom.record(name, bytes.length, places.folder.id);
-    copies.news.ring();
+    copies.changes.notify();
     return true;
   }
 }

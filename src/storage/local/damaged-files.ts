@@ -5,7 +5,7 @@ import { codeOf } from '../../core/blob/errors.ts';
 import { makeDurableFolder, syncFolder } from './durable-file.ts';
 
 /** A disk that goes bad as a whole must not fill itself with what it spoilt. */
-const MOST_BYTES = 268_435_456;
+const MAX_BYTES = 268_435_456;
 
 /** What lay under the name of a blob and was not it, kept for a closer look, below a folder that follows from its name. */
 export class DamagedFiles {
@@ -35,7 +35,7 @@ export class DamagedFiles {
       return kept;
     }
     this.#bytes ??= await bytesBelow(this.#root);
-    if (this.#bytes + Number(found.size) > MOST_BYTES) return null;
+    if (this.#bytes + Number(found.size) > MAX_BYTES) return null;
     await makeDurableFolder(folder);
     try {
       await linkOrCopy(path, kept);

@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS damaged (
 ) STRICT;
 `;
 /** A disk that goes bad as a whole must not fill itself with what it spoilt. */
-const MOST_DAMAGED = 4_096;
+const MAX_DAMAGED = 4_096;
 
 /** Pages that are given back in one go: as much log as SQLite lets grow anyway. */
 const RECLAIMED_PAGES = 1_000;
@@ -87,7 +87,7 @@ export class RowShelf {
     this.#keepDamaged = this.#database.prepare(
       `INSERT INTO damaged (version_hash, hash_type, bytes, replaced_ms)
        SELECT version_hash, hash_type, bytes, unixepoch() * 1000 FROM blob
-       WHERE version_hash = ? AND hash_type = ? AND bytes <> ? AND (SELECT COUNT(*) FROM damaged) < ${MOST_DAMAGED}`,
+       WHERE version_hash = ? AND hash_type = ? AND bytes <> ? AND (SELECT COUNT(*) FROM damaged) < ${MAX_DAMAGED}`,
     );
     this.#takeOver = this.#database.prepare(
       'INSERT INTO blob (version_hash, hash_type, bytes) VALUES (@versionHash, @hashType, @bytes) ON CONFLICT DO NOTHING',

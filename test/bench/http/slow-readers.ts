@@ -6,7 +6,7 @@ const READERS = 1_000;
 const AT_ONCE = 100;
 const MIB = 1_048_576;
 /** Of the 2,000 MiB that they ask for: the memory for what is asked for often, and a little for each. */
-const MOST_MORE_MIB = 200;
+const MAX_MORE_MIB = 200;
 
 /** What readers that ask and do not read add to the resident memory of a daemon. */
 export async function benchSlowReaders(url: string, paths: readonly string[]): Promise<Figure[]> {
@@ -28,7 +28,7 @@ export async function benchSlowReaders(url: string, paths: readonly string[]): P
       name: `${READERS.toLocaleString('en')} readers of 2 MiB that do not read: memory more`,
       value: Math.max(...most) - before,
       unit: 'MiB',
-      most: MOST_MORE_MIB,
+      most: MAX_MORE_MIB,
     },
     { name: '  of that with the first hundred', value: (most[0] ?? before) - before, unit: 'MiB' },
   ];

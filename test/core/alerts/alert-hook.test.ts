@@ -32,7 +32,7 @@ interface Got {
   readonly body: string;
 }
 
-/** Somebody who listens, and answers so. */
+/** Starts a receiver that answers with this status. */
 async function listener(status: number, headers: Record<string, string> = {}) {
   const got: Got[] = [];
   const server = createServer(async (request, response) => {
@@ -92,7 +92,7 @@ describe('an alert hook', () => {
     expect(other.got).toEqual([]);
   });
 
-  test('that nobody takes is an error that does not name the address', async () => {
+  test('a document that no receiver takes is an error that does not name the address', async () => {
     await expect(post(`http://127.0.0.1:9/${TOKEN}`)).rejects.toMatchObject({
       code: 'alert/not-delivered',
       details: {},

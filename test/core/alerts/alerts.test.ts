@@ -133,7 +133,7 @@ describe('alerts', () => {
     expect(told()).toEqual(['raised chain/lost', 'worsened chain/lost', 'worsened chain/lost']);
   });
 
-  test('that are not delivered are a condition, are tried again under one id, and are told when somebody listens', async () => {
+  test('an undelivered document raises a condition, keeps its id while retried, and is sent when the receiver listens', async () => {
     const { conditions, pass, receiver, told, tried } = archiver();
     receiver.refuses = () => ({});
     conditions.set('chain:lost', lost(1));
@@ -150,7 +150,7 @@ describe('alerts', () => {
     expect(conditions.has('alert')).toBe(false);
   });
 
-  test('that one receiver refuses hold up none of the others', async () => {
+  test('a document that one receiver refuses does not delay any other', async () => {
     const { conditions, pass, receiver, told } = archiver();
     receiver.refuses = ({ code }) => (code === 'chain/at-risk-50' ? { status: 400 } : null);
     conditions.set('chain:late', LATE);
@@ -206,7 +206,7 @@ describe('alerts', () => {
     expect(before.sent.at(-1)).toMatchObject({ event: 'cleared', message: expect.stringContaining('is over') });
   });
 
-  test('do not call over after a restart what nobody can look for yet', async () => {
+  test('do not clear after a restart what cannot be checked yet', async () => {
     const before = archiver();
     before.conditions.set('chain:late', LATE);
     before.conditions.set('node', AWAY);
@@ -220,7 +220,7 @@ describe('alerts', () => {
     expect(after.told().toSorted()).toEqual(['cleared chain/at-risk-50', 'cleared node/unreachable']);
   });
 
-  test('keep one document a subject, however long nobody listens', async () => {
+  test('keep one document per subject, however long the receiver is down', async () => {
     const { conditions, pass, receiver, sent } = archiver();
     receiver.refuses = () => ({});
     for (let amount = 1; amount <= 200; amount += 1) {

@@ -9,7 +9,7 @@ function board() {
   return { conditions, clock };
 }
 
-test('what several subjects tell in the same words is told once, since the first of them', () => {
+test('a message that several subjects share is shown once, since the first of them', () => {
   const { conditions, clock } = board();
   for (const subject of ['backend:s3', 'chain:records:s3', 'chain:evidence:s3'] as const) {
     conditions.setError(subject, refusal('s3', 'storage/no-bucket'), false);

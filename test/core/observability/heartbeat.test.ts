@@ -5,7 +5,7 @@ import { Heartbeat } from '../../../src/core/observability/heartbeat.ts';
 
 const TOKEN = 'hb-token-never-to-be-seen';
 
-/** Somebody who listens, and answers with this status. */
+/** Starts a receiver that answers with this status. */
 async function listener(status: number) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -38,7 +38,7 @@ async function beat(url: string, healthy: readonly boolean[]): Promise<(string |
 }
 
 describe('the heartbeat', () => {
-  test('asks the address while all is well, and keeps silent while it is not', async () => {
+  test('asks the address while the archive is healthy, and stays silent while it is not', async () => {
     const { url, asked } = await listener(200);
     expect(await beat(url, [true, false, true])).toEqual([null, null]);
     expect(asked).toEqual([`GET /ping/${TOKEN}`, `GET /ping/${TOKEN}`]);
@@ -49,7 +49,7 @@ describe('the heartbeat', () => {
     expect(await beat(url, [true])).toEqual(['it answered 503']);
   });
 
-  test('nobody there is told, and does not name the address either', async () => {
+  test('an unreachable address is reported without naming it', async () => {
     const told = await beat(`http://127.0.0.1:9/${TOKEN}`, [true]);
     expect(told).toHaveLength(1);
     expect(told[0]).toContain('ECONNREFUSED');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConditionBoard } from '../../../src/core/conditions/condition-board.ts';
+import { Notifier } from '../../../src/core/notifier.ts';
 import { createLogger } from '../../../src/core/observability/logger.ts';
-import { Pulse } from '../../../src/core/pulse.ts';
 import { BACKOFF, backoffMs, longestBackoffMs } from '../../../src/core/time/backoff.ts';
 import { type Next, pause, pollUntil, retryUntil, runLoop } from '../../../src/core/time/run-loop.ts';
 
@@ -12,7 +12,7 @@ function board(): ConditionBoard {
 }
 
 /** Notes every pause and ends it at once. */
-class NotedPauses extends Pulse {
+class NotedPauses extends Notifier {
   readonly pauses: number[] = [];
 
   override async wait(ms: number): Promise<void> {
@@ -39,7 +39,7 @@ describe('backoffMs', () => {
 });
 
 describe('runLoop', () => {
-  test('tells of a step that throws what nobody expected, and goes on', async () => {
+  test('reports a step that throws an unexpected error, and goes on', async () => {
     const conditions = board();
     const raised: (string | undefined)[] = [];
     let steps = 0;
@@ -54,7 +54,7 @@ describe('runLoop', () => {
     expect(conditions.all()).toEqual([]);
   });
 
-  test('rests longer after each failure in a row, and begins anew after a success', async () => {
+  test('pauses longer after each failure in a row, and starts over after a success', async () => {
     const wake = new NotedPauses();
     const fates = ['fail', 'fail', 'fail', 'well', 'fail', 'end'];
     const step = (): Next => {
@@ -80,7 +80,7 @@ describe('runLoop', () => {
     let steps = 0;
     const step = (): Next => {
       steps += 1;
-      if (steps === 1) wake.ring();
+      if (steps === 1) wake.notify();
       return steps === 3 ? 'done' : 60_000;
     };
     await runLoop('fetch', step, { signal: new AbortController().signal, backoff: AT_ONCE, wake, tell: () => {} });
@@ -92,7 +92,7 @@ describe('runLoop', () => {
     let steps = 0;
     const step = (): Next => {
       steps += 1;
-      wake.ring();
+      wake.notify();
       if (steps === 1) throw new Error('it failed');
       return 'done';
     };

@@ -12,7 +12,7 @@ const SIZE_BYTES = 300_000;
 const GROUP = 200;
 const IDLE = 3_000;
 /** Resident memory that each may cost, with all that Node keeps for it. */
-const MOST_BYTES_EACH = 48 * 1_024;
+const MAX_BYTES_EACH = 48 * 1_024;
 
 async function archive(openFiles?: number) {
   const node = await startNode();
@@ -65,7 +65,7 @@ testOnLinux(
     const idle = await openMany(daemon, IDLE);
     const added = residentBytes(daemon) - before;
     process.stdout.write(`${IDLE} idle connections: ${Math.round(added / 1_024)} KiB more\n`);
-    expect(added).toBeLessThan(IDLE * MOST_BYTES_EACH);
+    expect(added).toBeLessThan(IDLE * MAX_BYTES_EACH);
     expect(await isRight()).toBe(true);
     // Who never says a word is told so after ten seconds, and let go.
     await eventually(() => expect(idle.every(({ destroyed }) => destroyed)).toBe(true), 60_000);

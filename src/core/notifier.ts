@@ -1,21 +1,21 @@
-/** A bell: whoever waits wakes when somebody rings, when the time is up, or when the signal aborts. */
-export class Pulse {
+/** Wakes waiting tasks when a change is announced, when the time is up, or when the signal aborts. */
+export class Notifier {
   #wake: (() => void)[] = [];
-  #rings = 0;
+  #notifications = 0;
 
-  /** How often it rang: tells news from a mere nudge. */
-  get rings(): number {
-    return this.#rings;
+  /** Number of announced changes: tells a change from a mere wake-up. */
+  get notifications(): number {
+    return this.#notifications;
   }
 
-  /** There is news. */
-  ring(): void {
-    this.#rings += 1;
-    this.nudge();
+  /** Announces a change and wakes every waiting task. */
+  notify(): void {
+    this.#notifications += 1;
+    this.wakeUp();
   }
 
-  /** Wakes whoever waits, without news. */
-  nudge(): void {
+  /** Wakes every waiting task without announcing a change. */
+  wakeUp(): void {
     const waiting = this.#wake;
     this.#wake = [];
     for (const wake of waiting) wake();

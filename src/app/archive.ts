@@ -230,7 +230,9 @@ export class Archive implements ArchiveView {
     const stores = recordStores([store], sites);
     const sources = bytesSources(store, sites);
     catalog.copies.useBackends(stores.map(({ id }) => id));
-    this.#evidence = new EvidenceCopies({ archiverId, catalog, records: stores, conditions });
+    const { signer } = modules;
+    const ownKeys = () => [...signer.keys.map(({ statement }) => statement.key), signer.publicKey];
+    this.#evidence = new EvidenceCopies({ archiverId, ownKeys, catalog, records: stores, conditions });
     const evidence = new CopyWorker(this.#evidence, { catalog, conditions });
     const recordCopies = new RecordCopies({ catalog, records: stores, chain, node });
     this.#copies = [evidence, new CopyWorker(recordCopies, { catalog, conditions })];
@@ -307,7 +309,7 @@ export class Archive implements ArchiveView {
     this.windowView = new WindowPictures(catalog, chain, nowMs);
     const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain);
     this.inventory = inventories;
-    this.attestor = new Attestor({ archiverId, signer: modules.signer, inventories, catalog, clock });
+    this.attestor = new Attestor({ archiverId, signer, inventories, catalog, clock });
     const statements = new PeerStatements({ catalog, conditions, clock });
     this.comparer = new PeerComparer({
       ...{ peers, catalog, inventories, statements, hasher, spooler, conditions, clock },

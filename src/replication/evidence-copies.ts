@@ -8,10 +8,13 @@ import { listDocuments, type ObjectStore, readText } from '../storage/object-sto
 import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import type { ArchiveStatus } from '../view/archive-view.ts';
 import { type CopyFound, type CopyKind, isOfOneObject, type Move, refusing } from './copy-worker.ts';
+import { whyNotOwn } from './own-evidence.ts';
 
 interface EvidenceModules {
   /** Evidence lies below `audit/<archiver id>/`, apart from that of every other archiver on the same backend. */
   readonly archiverId: string;
+  /** Every key that this archiver has signed with: no other signs a statement of it. */
+  readonly ownKeys: () => readonly string[];
   readonly catalog: Catalog;
   /** Every backend with names, the data folder first. Each gets all of it, whenever it came to be one. */
   readonly records: readonly ObjectStore[];
@@ -52,18 +55,29 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
     return { archiverId, waiting };
   }
 
-  /** What a catalog that is no more had written to the data folder is this archiver's own, and what is recorded since is later. */
+  /**
+   * What a catalog that is no more had written to the data folder is this archiver's own, and what is recorded since is later.
+   * A document that is not what its path says, or not signed as it has to be, is told, left where it is, and given to nobody.
+   */
   async prepare(signal: AbortSignal): Promise<void> {
     const { catalog, conditions } = this.#modules;
     const [folder] = this.places;
     if (folder === undefined || catalog.evidence.hasGiven(folder.id)) return;
     const prefix = this.#placeOf('');
     let group: Pick<EvidenceDocument, 'path' | 'document'>[] = [];
-    let unread = 0;
+    const owner = { archiverId: this.#modules.archiverId, keys: this.#modules.ownKeys() };
+    let [unread, refused] = [0, 0];
     for await (const { path } of listDocuments(folder, prefix, signal)) {
       try {
         const document = await readText(folder, path, signal);
-        if (document !== null) group.push({ path: path.slice(prefix.length), document });
+        if (document === null) continue;
+        const below = path.slice(prefix.length);
+        const why = await whyNotOwn(below, document, owner);
+        if (why === null) group.push({ path: below, document });
+        else {
+          refused += 1;
+          conditions.set(`chain:refused-own-evidence:${folder.id}`, notTakenOver(folder, refused, path, why));
+        }
       } catch (error) {
         signal.throwIfAborted();
         // A file that the disk does not give is told, and keeps none of the others.
@@ -111,6 +125,15 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   #placeOf(path: string): string {
     return `audit/${this.#modules.archiverId}/${path}`;
   }
+}
+
+function notTakenOver({ id }: ObjectStore, count: number, path: string, why: string) {
+  return {
+    code: 'archive/refused-evidence',
+    message: `${count} documents below audit/ in the ${id} store were not taken over into the new catalog. One of them: ${path}: ${why}`,
+    hint: 'They lie where they lay, and count for nothing. Look who can write there; an own statement needs the archiver-key that it was signed with.',
+    blocksReadiness: false,
+  };
 }
 
 /** As it lies on backends. */

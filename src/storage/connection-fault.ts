@@ -1,7 +1,7 @@
 import { codeOf } from '../core/blob/errors.ts';
 import type { FaultMeaning } from './remote-call.ts';
 
-/** What went wrong below HTTP; null when the connection was not the problem. */
+/** Meaning of a failure below HTTP; null when the connection was not the problem. */
 export function connectionFault(cause: unknown): FaultMeaning | null {
   for (let error: unknown = cause; error instanceof Error; error = error.cause) {
     // Several addresses of one name: Node gives one error for each, all of one kind.

@@ -14,7 +14,7 @@ export type StorageErrorCode =
   | 'storage/fault'
   /** SQLite says that the file of small blobs is damaged. */
   | 'storage/damaged-database'
-  // Of backends behind a network:
+  // Backends behind a network:
   | 'storage/unreachable'
   | 'storage/timeout'
   | 'storage/tls'
@@ -38,7 +38,10 @@ export type StorageErrorCode =
 /** Details carry `backend`, `operation` and the system's own code. */
 export class StorageError extends HoldfastError<StorageErrorCode> {}
 
-/** Of the local disk: one file or row that it has and does not give. A disk that is unwell as a whole has them of all. */
+/**
+ * Reports whether one file or row may be the cause on the local disk. A disk that fails as a whole gives this error for
+ * all of them.
+ */
 export function mayBeOneFile(error: unknown): error is StorageError {
   return mayBeOneObject(error) || (error instanceof StorageError && OF_ONE_FILE.has(error.code));
 }
@@ -77,7 +80,7 @@ const OF_THE_STORE: ReadonlySet<StorageErrorCode> = new Set([
   'storage/closed',
 ]);
 
-/** Does it keep every object from being put and read? A cut connection may be what one object causes. */
+/** Reports whether the failure affects every put and read of the store. A cut connection may come from one object. */
 export function isOfTheStore(error: StorageError): boolean {
   return OF_THE_STORE.has(error.code) && !CUT_CODES.has(error.details['systemCode']);
 }

@@ -35,7 +35,7 @@ export function declareBackendMetrics(metrics: MetricsRegistry): BackendWatch {
   };
 }
 
-/** What a question is counted as, behind its operation. */
+/** Label that counts calls for a kind of object, after the operation. */
 const COUNTED_AS: Readonly<Record<ObjectKind, string>> = {
   blob: '',
   custom: 'Custom',

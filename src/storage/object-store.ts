@@ -10,8 +10,8 @@ import type { ProbeFinding } from './probe.ts';
 import type { RecordPath } from './record-path.ts';
 
 /**
- * What an object is, and by that how its bytes are verified: the caller does that, never the store. `binding` says which
- * chain a store belongs to; a `mark` lies there for as long as it takes to tell two addresses of one place from two places.
+ * Kind of an object, which decides how the caller verifies its bytes; a store never does. `binding` names the chain of
+ * a store. A `mark` exists only while two addresses are compared to see whether they name one place.
  */
 export type ObjectKind = 'blob' | 'custom' | 'record' | 'evidence' | 'binding' | 'mark';
 
@@ -30,7 +30,7 @@ export interface Document {
 /** Names one object: a blob, custom bytes, or a document. */
 export type ObjectKey = ContentName | CustomName | DocumentPath;
 
-/** What may be put, each with the key that it lies under. Bytes of a blob were hashed, or they are no `VerifiedBlob`. */
+/** An object that may be put, with its key. Bytes of a blob were hashed, or they are no `VerifiedBlob`. */
 export type NewObject = VerifiedBlob | CustomBytes | Document;
 
 /** The custom bytes of one version hash, or of all (null). */
@@ -45,7 +45,7 @@ export interface DocumentRange {
 
 export type ObjectRange = 'blobs' | CustomRange | DocumentRange;
 
-/** What a store says it holds; nothing is proven until the bytes are fetched and hashed. */
+/** A store's claim to hold a blob. It proves nothing until the bytes are fetched and hashed. */
 export interface ListedBlob extends ContentName {
   /** null: the listing has no sizes, and each would cost a question of its own (Kubo). */
   readonly sizeBytes: number | null;
@@ -68,21 +68,21 @@ export type ListedObject = ListedBlob | ListedCustom | ListedDocument;
 export type PurgeTarget = ContentName | { readonly customOf: VersionHash };
 
 /**
- * `create` writes where nothing is, and leaves alone what lies there, right or wrong: the read-back tells. `replace` makes
- * sure that these bytes lie there. Of other bytes of a blob or custom bytes it keeps a copy aside where the store has names
- * to do so, and the key is never absent meanwhile.
+ * `create` writes only where no object exists and leaves an existing one alone, right or wrong: the read-back tells.
+ * `replace` makes sure that these bytes are stored. Other bytes of a blob or custom object are copied aside where the
+ * store has names for that. The key is never absent meanwhile.
  */
 export type PutMode = 'create' | 'replace';
 
-/** How one store differs from the others. Callers ask these, and never which store it is. */
+/** Differences between stores. Callers ask for these properties and never for the kind of store. */
 export interface StoreProperties {
   /** Kinds that the store takes. It is never asked for another kind. */
   readonly holds: ReadonlySet<ObjectKind>;
   /** An object can be there without being kept for good (Kubo: not pinned). `stat` has null for it then. */
   readonly pins: boolean;
-  /** How blobs are named and written, as `holdfast.json` says it. */
+  /** Naming and encoding of blobs, as `holdfast.json` records them. */
   readonly layout: Layout;
-  /** Where the store is, for messages: never has credentials. */
+  /** Address of the store for messages, without credentials. */
   readonly where: string;
 }
 
@@ -147,7 +147,7 @@ export function isMark(path: DocumentPath): path is MarkPath {
 
 const CUSTOM_PATH = /^custom\/([0-9a-f]{64})\/([0-9a-f]{64})$/;
 
-/** Where custom bytes lie below the root of a folder or a bucket. */
+/** Path of custom bytes below the root of a folder or a bucket. */
 export function customPath({ versionHash, keccak }: CustomName): string {
   return `custom/${versionHash}/${keccak}`;
 }

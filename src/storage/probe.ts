@@ -1,6 +1,6 @@
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 
-/** What looking at a backend at start found: one sentence for the operator each. */
+/** Finding of the check of a backend at start: one sentence for the operator. */
 export interface ProbeFinding {
   /** Stable name of what was looked at: `reachable`, `writable`, `conditional-put`. */
   readonly check: string;
@@ -13,7 +13,7 @@ export interface ProbeFinding {
 /** Something new was written, and read back. */
 const READ_BACK: ReadonlySet<string> = new Set(['readable', 'large-block']);
 
-/** Does a backend take something new, and give it back? */
+/** Reports whether a backend accepts a new object and gives it back. */
 export function takesAndGives(findings: readonly ProbeFinding[]): boolean {
   return findings.some(({ check, grade }) => READ_BACK.has(check) && grade === 'good');
 }

@@ -1,7 +1,7 @@
 import { HoldfastError } from '../core/blob/errors.ts';
 
 declare const brand: unique symbol;
-/** Where a record lies below the root of a backend, like `occurrences/keccak256/…/12-….json`. */
+/** Path of a record below the root of a backend, such as `occurrences/keccak256/…/12-….json`. */
 export type RecordPath = string & { readonly [brand]: 'RecordPath' };
 
 export class RecordPathError extends HoldfastError<'malformed/record-path'> {}

@@ -1,7 +1,7 @@
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import { StorageError, type StorageErrorCode } from './errors.ts';
 
-/** What a failure of a backend means to the operator. */
+/** Meaning of a backend's failure for the operator. */
 export interface FaultMeaning {
   readonly code: StorageErrorCode;
   /** Continues "The <backend> store at <where> …". */

@@ -7,7 +7,7 @@ const NAMED = /'(?:s3|ipfs)'|\b(?:S3|Ipfs|Kubo)[A-Z]\w*|storage\/(?:s3|ipfs)\//;
 
 const COMMENT = /\/\*[\s\S]*?\*\/|(?<!:)\/\/[^\n]*/g;
 
-/** Not backends: a backfill can read a foreign bucket, whose words are its own (`s3:<bucket>`). */
+/** Names that are not backends: a backfill can read a foreign bucket under its own syntax (`s3:<bucket>`). */
 const SOURCES_OF_BACKFILL = [
   'src/app/open-sources.ts',
   'src/backfill/source/source-syntax.ts',

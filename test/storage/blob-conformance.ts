@@ -14,7 +14,7 @@ async function entriesOf(store: ObjectStore): Promise<ListedBlob[]> {
   return entries.sort((a, b) => (a.versionHash < b.versionHash ? -1 : 1));
 }
 
-/** What every place for blobs must do, whatever it is made of. */
+/** The contract of every store for blobs. */
 export function describeBlobs(open: () => Promise<StoreUnderTest>): void {
   describe('for blobs', () => {
     for (const hashType of HASH_TYPES) {
@@ -63,7 +63,7 @@ export function describeBlobs(open: () => Promise<StoreUnderTest>): void {
       expect(Buffer.compare(found ?? new Uint8Array(), blob.bytes)).toBe(0);
     });
 
-    test('a put that creates leaves alone what lies there, and writes where nothing is', async () => {
+    test('a put that creates leaves an existing object alone, and writes where there is none', async () => {
       const { store } = await open();
       const blob = sampleBlob('created', 100);
       for (let times = 0; times < 2; times += 1) await store.put(blob, 'create', NEVER);
@@ -79,7 +79,7 @@ export function describeBlobs(open: () => Promise<StoreUnderTest>): void {
         await store.put(blob, 'replace', NEVER);
         expect(await store.purge(nameOf(blob), NEVER)).toBe(true);
         expect(await store.get(nameOf(blob), NEVER)).toBeNull();
-        // What was set aside is gone as well: nothing is left that a second purge could find.
+        // Copies set aside are gone as well: a second purge finds nothing.
         expect(await store.purge(nameOf(blob), NEVER)).toBe(false);
       }
     });

@@ -18,7 +18,7 @@ function custom(versionHash: CustomName['versionHash'], bytes: Uint8Array): Cust
   return { ...customName(versionHash, bytes), bytes };
 }
 
-/** What every place for custom bytes must do. */
+/** The contract of every store for custom bytes. */
 export function describeCustom(open: () => Promise<StoreUnderTest>): void {
   const listed = async (store: ObjectStore, versionHash: CustomName['versionHash'] | null) =>
     await Array.fromAsync(listCustom(store, versionHash, NEVER));
@@ -83,7 +83,7 @@ export function describeCustom(open: () => Promise<StoreUnderTest>): void {
       await store.put({ ...one, bytes: BYTES }, 'replace', NEVER);
       expect(await store.purge({ customOf: FIRST }, NEVER)).toBe(true);
       expect(await listed(store, FIRST)).toEqual([]);
-      // What was set aside is gone as well: nothing is left that a second purge could find.
+      // Copies set aside are gone as well: a second purge finds nothing.
       expect(await store.purge({ customOf: FIRST }, NEVER)).toBe(false);
       expect(await listed(store, null)).toEqual([{ ...other, sizeBytes: BYTES.length }]);
     });

@@ -15,7 +15,7 @@ const occurrence = (height: number) =>
   parseRecordPath(`occurrences/keccak256/${HASH}/${height}-${'d'.repeat(64)}-0.json`);
 const AUDIT = parseRecordPath('audit/archiver-1/lost/1.json');
 
-/** What every place for records and evidence must do. */
+/** The contract of every store for records and evidence. */
 export function describeDocuments(open: () => Promise<StoreUnderTest>): void {
   describe('for documents', () => {
     test('gives back a document as it was put, and null for what it has not got', async () => {
@@ -33,7 +33,7 @@ export function describeDocuments(open: () => Promise<StoreUnderTest>): void {
       }
     });
 
-    test('a put that creates leaves alone what lies there already', async () => {
+    test('a put that creates leaves an existing document alone', async () => {
       const { store } = await open();
       for (const text of ['{"a":1}', '{"a":22}']) await store.put({ path: AUDIT, text }, 'create', NEVER);
       expect(await readText(store, AUDIT, NEVER)).toBe('{"a":1}');
@@ -80,7 +80,7 @@ export function describeDocuments(open: () => Promise<StoreUnderTest>): void {
   });
 }
 
-/** What every place must do in which two addresses of one place can be told from two places. */
+/** The contract of every store whose addresses can be told apart by marks. */
 export function describeMarks(open: () => Promise<StoreUnderTest>): void {
   test('a mark is there until it is deleted, and is no blob', async () => {
     const { store } = await open();

@@ -13,7 +13,10 @@ export interface StoreUnderTest {
   overwrite(key: ObjectKey, bytes: Uint8Array): Promise<void>;
 }
 
-/** What every backend must do, for each kind that it holds. `create` gives an empty store; the test closes it. */
+/**
+ * The contract of every backend, for each kind of object that it holds. `create` gives an empty store; the test closes
+ * it.
+ */
 export function describeObjectStore(
   name: string,
   holds: readonly ObjectKind[],
@@ -24,7 +27,7 @@ export function describeObjectStore(
     onTestFinished(() => made.store.close());
     return made;
   };
-  describe(`${name} as an object store`, () => {
+  describe(`conformance of ${name}`, () => {
     test('says which kinds it holds', async () => {
       expect([...(await open()).store.properties.holds].toSorted()).toEqual(holds.toSorted());
     });

@@ -8,8 +8,8 @@ interface Waiting<Item, Answer> {
 export type AskTogether<Item, Answer> = (items: readonly Item[]) => Promise<readonly Answer[]>;
 
 /**
- * While one request is under way, the next one gathers: nobody waits for company when there is none, and many questions
- * at a time cost few requests.
+ * Gathers the next items while a request is under way. A lone item is sent at once, and many concurrent items cost few
+ * requests.
  */
 export class GatheredQuestion<Item, Answer> {
   readonly #ask: AskTogether<Item, Answer>;

@@ -9,7 +9,7 @@ import { hashWith, nobleHasher } from '../../verify/hasher.ts';
 import { fault, faultOf, good, type ProbeFinding, warning } from '../probe.ts';
 import type { KuboApi } from './kubo-api.ts';
 
-/** Below this much room, somebody should look. */
+/** Free space below which the operator gets a warning. */
 const LOW_SPACE_BYTES = 10 * 2 ** 30;
 
 /** Looks at a Kubo as an archiver will use it: the largest block, read back offline, a miss, and how durable it is. */
@@ -79,7 +79,7 @@ async function missingBlock(kubo: KuboApi, signal: AbortSignal): Promise<ProbeFi
   if (size === null && bytes === null) return good('missing-block', 'A missing block is answered as missing.');
   return fault(
     'missing-block',
-    `The ${kubo.id} store shows a block under a name that nobody ever wrote.`,
+    `The ${kubo.id} store shows a block under a name that was never written.`,
     'Check that nothing else answers in its place.',
   );
 }

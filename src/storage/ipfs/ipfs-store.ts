@@ -27,8 +27,8 @@ import { KuboApi } from './kubo-api.ts';
 const HOLDS: ReadonlySet<ObjectKind> = new Set(['blob', 'mark']);
 
 /**
- * One pinned raw block per blob, under the CID that its version hash makes. Answers are of the local repository alone:
- * what other nodes of the network have is not held here. A mark is a block that nobody pins.
+ * Stores each blob as one pinned raw block, under the CID of its version hash. Answers cover the local repository
+ * alone: a block that only the network holds is absent. A mark is a block without a pin.
  */
 export class IpfsStore implements ObjectStore {
   readonly id: string;

@@ -88,7 +88,7 @@ export class KuboApi {
     });
   }
 
-  /** What is not pinned is collected one day. */
+  /** Reports whether a block is pinned: Kubo's garbage collection deletes the others. */
   async isPinned(cid: CID, signal: AbortSignal): Promise<boolean> {
     return await this.#pinned.ask(cid, signal);
   }
@@ -162,7 +162,7 @@ export class KuboApi {
     });
   }
 
-  /** How Kubo keeps its blocks, as its configuration says. */
+  /** Format in which Kubo keeps its blocks, from its configuration. */
   async datastoreSpec(signal: AbortSignal): Promise<unknown> {
     return await this.#call('probe', signal, async (inner) => {
       return settingAnswer.parse(await this.#stream.json('config', { arg: 'Datastore.Spec' }, inner)).Value;

@@ -3,7 +3,7 @@ import { codeOf } from '../../core/blob/errors.ts';
 import { connectionFault } from '../connection-fault.ts';
 import type { FaultMeaning } from '../remote-call.ts';
 
-/** What Kubo said against a request. */
+/** An error that Kubo answered to a request. */
 export class KuboRefusal extends Error {
   readonly status: number;
 

@@ -6,9 +6,9 @@ import { proxyIsNamed } from '../proxy-environment.ts';
 import type { IpfsOptions, KuboEndpoint } from './ipfs-options.ts';
 import { KuboRefusal, NotKuboAnswer } from './kubo-error.ts';
 
-/** Idle sockets are let go before Kubo closes them. */
+/** Idle sockets are closed before Kubo closes them. */
 const KEEP_ALIVE_MS = 4_000;
-/** What Kubo says against a request, and one line of a listing. */
+/** Limit of an error message from Kubo, and of one line in a listing. */
 const MAX_MESSAGE_BYTES = 65_536;
 
 /**
@@ -82,7 +82,10 @@ export class KuboStream {
     throwStreamError(trailers);
   }
 
-  /** Does this address serve IPFS paths, as a gateway does and the API does not? The empty block needs no network. */
+  /**
+   * Reports whether this address serves IPFS paths, which a gateway does and the API does not. The empty block needs no
+   * network.
+   */
   async isGateway(signal: AbortSignal): Promise<boolean> {
     const { origin } = this.#endpoint.base;
     const path = '/ipfs/bafkqaaa';
@@ -129,7 +132,7 @@ function throwStreamError(trailers: Readonly<Record<string, string>>): void {
   if (broken !== undefined && broken !== '') throw new KuboRefusal(500, broken);
 }
 
-/** By events: `for await` takes half as long again over a body of 2 MiB. What comes beyond the limit is not read. */
+/** Reads by events: `for await` takes half as long again for a body of 2 MiB. Bytes beyond the limit are not read. */
 async function readUpTo(body: Readable, limitBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let read = 0;
@@ -161,7 +164,7 @@ function messageIn(body: Uint8Array): string {
     const said: unknown = JSON.parse(text);
     if (typeof said === 'object' && said !== null && 'Message' in said) return String(said.Message);
   } catch {
-    // Not Kubo's own error: a page of some other server.
+    // The body is not Kubo's error format: another server wrote this page.
   }
   return text;
 }

@@ -15,7 +15,7 @@ const keyFile = z.strictObject({
   format: z.literal(1),
   /** PKCS#8 in hex. */
   privateKey: z.string().regex(/^[0-9a-f]+$/),
-  /** Of the statement that was last begun. */
+  /** Number of the latest statement that was begun. */
   number: z.int().nonnegative(),
   keys: z.array(
     z.strictObject({
@@ -64,7 +64,7 @@ export class ArchiverKey {
     try {
       return new ArchiverKey(folder, keyFile.parse(JSON.parse(text)));
     } catch (cause) {
-      // Not the cause's own words: they may show a part of the key.
+      // The message leaves out the cause, which may quote a part of the key.
       throw unreadable(path, codeOf(cause));
     }
   }
@@ -74,14 +74,14 @@ export class ArchiverKey {
     return publicKeyOf(this.#private);
   }
 
-  /** How the key came here from earlier ones. */
+  /** Successions from earlier keys to this one. */
   get keys(): readonly Succession[] {
     return this.#file.keys;
   }
 
   /**
-   * A number that no statement had before: never below the second of the time that is given, so that a key out of a backup
-   * does not give again what it gave since.
+   * Takes a number that no earlier statement had. It is at least the given time in seconds. A key restored from a
+   * backup therefore repeats no number that it gave since the backup.
    */
   takeNumber(atMs: number): Promise<number> {
     return this.#inTurn(async () => {
@@ -152,6 +152,6 @@ function unreadable(file: string, systemCode: string | null): StorageError {
   return new StorageError('storage/unknown-format', `${file} does not hold the key of an archiver.`, {
     details: { file, systemCode },
     retryable: false,
-    hint: 'Take it from a backup. Without one, move it away: a new key is made, which nobody knows yet.',
+    hint: 'Restore it from a backup. Without one, move it away: Holdfast makes a new key, which no peer trusts yet.',
   });
 }

@@ -26,7 +26,7 @@ export class CustomFolder {
     signal.throwIfAborted();
     const file = this.#fileOf(custom);
     await this.#doing('put custom', file, signal, async () => {
-      // What the disk does not give is not the same, and is replaced.
+      // An unreadable file counts as different, and is replaced.
       const there = await nullWhenAbsent(readRegularFile(file, MAX_BLOB_BYTES + 1)).catch(() => 'unreadable' as const);
       if (there !== null && mode === 'create') return;
       if (there instanceof Uint8Array && Buffer.compare(there, custom.bytes) === 0) return;
@@ -83,7 +83,7 @@ export class CustomFolder {
     return join(this.#root, customPath(name));
   }
 
-  /** What else lies there is not ours. */
+  /** Other files in this folder are not Holdfast's. */
   async #hashesIn(folder: string, signal: AbortSignal): Promise<VersionHash[]> {
     const read = () => nullWhenAbsent(readdir(folder));
     const names = (await this.#doing('list custom', folder, signal, read)) ?? [];

@@ -7,7 +7,10 @@ import { makeDurableFolder, syncFolder } from './durable-file.ts';
 /** A disk that goes bad as a whole must not fill itself with what it spoilt. */
 const MAX_BYTES = 268_435_456;
 
-/** What lay under the name of a blob and was not it, kept for a closer look, below a folder that follows from its name. */
+/**
+ * Keeps wrong bytes that were found under the name of a blob, for a closer look. The folder follows from the blob's
+ * name.
+ */
 export class DamagedFiles {
   readonly #root: string;
   #bytes: number | null = null;

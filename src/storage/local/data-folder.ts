@@ -17,7 +17,7 @@ export type LocalMode = (typeof LOCAL_MODES)[number];
 const MARKER = 'holdfast.json';
 const ADDRESS = 'daemon.json';
 const LOCK = 'lock.sqlite';
-/** Its small files are hundreds of bytes. */
+/** The largest size of a small file, which normally has hundreds of bytes. */
 const MAX_FILE_BYTES = 65_536;
 
 const marker = z.object({
@@ -37,7 +37,7 @@ const address = z.object({
   /** The socket through which other commands on this machine work with it; null: it has none. Absent before there were any. */
   adminSocket: z.string().nullable().default(null),
 });
-/** Where the daemon that holds a folder can be reached, for the other commands. */
+/** Address at which other commands reach the daemon that holds a folder. */
 export type DaemonAddress = z.infer<typeof address>;
 
 /** A data folder that this process, and no other, may write. */
@@ -45,7 +45,7 @@ export class DataFolder {
   readonly path: string;
   readonly #lock: { close(): void };
   #mode: LocalMode = 'keep';
-  /** What other users of this machine can open, and this one cannot close to them. */
+  /** Paths that other users of this machine can open, and that this user cannot close to them. */
   readonly openToOthers: readonly string[];
 
   private constructor(path: string, lock: { close(): void }, openToOthers: readonly string[]) {
@@ -55,9 +55,9 @@ export class DataFolder {
   }
 
   /**
-   * Takes the folder for this process. The lock is one that the operating system drops with the process (SQLite's, on a
-   * file of its own), so that `kill -9` leaves nothing to clean up. From then on what this process makes is its user's
-   * alone, and what was made before is made so.
+   * Takes the folder for this process. The lock is SQLite's, on a file of its own: the operating system drops it with
+   * the process, so `kill -9` leaves nothing to clean up. Afterwards every file of this process, old or new, is
+   * accessible to its user alone.
    */
   static async claim(path: string): Promise<DataFolder> {
     try {
@@ -171,8 +171,8 @@ export class DataFolder {
 }
 
 /**
- * Where the daemon on this folder said it answers; null when none runs there. What a killed one left behind is not
- * believed: another archive may answer at that address now.
+ * Reads the address that the daemon on this folder announced; null when no daemon runs. The address of a killed daemon
+ * is ignored: another archive may answer there now.
  */
 export async function announcedDaemon(path: string): Promise<DaemonAddress | null> {
   try {
@@ -200,7 +200,10 @@ function makeWritableFolder(path: string): void {
   accessSync(path, writable);
 }
 
-/** One at a time: where nobody can make one (`/proc`), the recursive call never returns, and no signal reaches it. */
+/**
+ * Creates the folders one by one: where none can be made (`/proc`), the recursive call never returns and ignores
+ * signals.
+ */
 function makeEachFolder(path: string): void {
   const missing: string[] = [];
   for (let at = path; !existsSync(at); at = dirname(at)) missing.unshift(at);
@@ -208,7 +211,7 @@ function makeEachFolder(path: string): void {
     try {
       mkdirSync(folder);
     } catch (cause) {
-      // Somebody else made it in this very moment.
+      // Another process created the folder in this moment.
       if (codeOf(cause) !== 'EEXIST') throw cause;
     }
   }

@@ -88,7 +88,7 @@ export async function writeDurably(path: string, bytes: Uint8Array, temporaryFol
       await handle.close();
     }
   } catch (error) {
-    // What was meant to be told is why it could not be written, not why the rest of it could not be deleted.
+    // The caller needs the error of the write, not the error of the clean-up.
     await rm(temporary, { force: true }).catch(() => {});
     throw error;
   }

@@ -18,7 +18,7 @@ import {
 import { faultOf, good, type ProbeFinding, takesAndGives } from '../probe.ts';
 import { type RecordPath, recordPathOrNull } from '../record-path.ts';
 import { CustomFolder } from './custom-folder.ts';
-import { FileShelf } from './file-shelf.ts';
+import { FileBlobStore } from './file-blob-store.ts';
 import type { OpenBlobFile } from './open-blob-file.ts';
 import { RecordFolder } from './record-folder.ts';
 import { type SalvagedRows, SmallRows } from './small-rows.ts';
@@ -26,7 +26,7 @@ import { type SalvagedRows, SmallRows } from './small-rows.ts';
 /** Up to this size a blob is a row; above, a file. A file costs two syncs, a row a share of one. */
 export const ROW_LIMIT_BYTES = 65_536;
 
-/** How long an answer of the disk is good for. */
+/** Milliseconds for which an answer of the disk is reused. */
 const PROBE_MS = 1_000;
 const UNSTOPPED = new AbortController().signal;
 
@@ -61,13 +61,13 @@ export class LocalStore implements ObjectStore {
   readonly properties: StoreProperties;
   /** Files have the clock of this machine. */
   readonly clockOffsetMs = null;
-  readonly #files: FileShelf;
+  readonly #files: FileBlobStore;
   readonly #rows: SmallRows;
   readonly #custom: CustomFolder;
   readonly #records: RecordFolder;
   #probe: { readonly atMs: number; readonly findings: Promise<readonly ProbeFinding[]> } | null = null;
 
-  private constructor(dataDir: string, files: FileShelf, rows: SmallRows, records: RecordFolder) {
+  private constructor(dataDir: string, files: FileBlobStore, rows: SmallRows, records: RecordFolder) {
     this.properties = { holds: HOLDS, pins: false, layout: 'holdfast', where: dataDir };
     this.#files = files;
     this.#rows = rows;
@@ -78,7 +78,7 @@ export class LocalStore implements ObjectStore {
   static async open(dataDir: string): Promise<LocalStore> {
     try {
       const root = join(dataDir, 'blobs');
-      const files = await FileShelf.open(root);
+      const files = await FileBlobStore.open(root);
       const records = await RecordFolder.open(dataDir);
       return new LocalStore(dataDir, files, new SmallRows(join(root, 'small.sqlite')), records);
     } catch (cause) {
@@ -164,22 +164,24 @@ export class LocalStore implements ObjectStore {
     return await this.#probe.findings;
   }
 
-  /** Does the disk do its work? Then what it does not give is a damaged file or row, and no fault of the whole. */
+  /**
+   * Reports whether the disk works. Then an unreadable file or row is damaged, and the disk as a whole is not at fault.
+   */
   async isServing(): Promise<boolean> {
     return takesAndGives(await this.probe(UNSTOPPED));
   }
 
-  /** Why small blobs are kept as files now; null: their rows are well, as far as SQLite has said. */
+  /** The reason why small blobs are kept as files now; null while SQLite has reported no damage to their rows. */
   get damagedRows(): StorageError | null {
     return this.#rows.damage;
   }
 
-  /** Damaged files of rows that were set aside and that nobody has deleted yet. */
+  /** Damaged row files that were set aside and still exist. */
   get rowsSetAside(): readonly string[] {
     return this.#rows.aside;
   }
 
-  /** Makes the file of rows anew out of what can be read of it. */
+  /** Rebuilds the row file from its readable rows. */
   async salvageRows(signal: AbortSignal): Promise<SalvagedRows> {
     return await this.#doing('salvage rows', signal, () => this.#rows.salvage(signal));
   }
@@ -257,7 +259,7 @@ export class LocalStore implements ObjectStore {
   }
 }
 
-/** @throws where the path is no record's: what else lies in the data folder is not this store's. */
+/** @throws for a path that is not a record's: other files in the data folder do not belong to this store. */
 function pathOf(path: DocumentPath): RecordPath {
   const known = recordPathOrNull(path);
   if (known === null) throw new TypeError(`the local store holds no ${path}`);

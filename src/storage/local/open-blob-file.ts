@@ -39,19 +39,19 @@ export class OpenBlobFile {
     }
   }
 
-  /** Of an open file the system has this in memory: no disk is waited for. */
+  /** Identity of an open file. The system has it in memory, so the disk is not accessed. */
   identity(): FileIdentity {
     const { dev, ino, size, mtimeNs, ctimeNs }: BigIntStats = fstatSync(this.#descriptor, { bigint: true });
     return { device: dev, inode: ino, sizeBytes: size, mtimeNs, ctimeNs };
   }
 
-  /** How many bytes were read; fewer than wanted at the end. */
+  /** Reads into a buffer and returns the number of bytes, smaller than the buffer at the end of the file. */
   read(into: Uint8Array, position: number): Promise<number> {
     this.#reading += 1;
     return new Promise((resolve, reject) => {
       read(this.#descriptor, into, 0, into.length, position, (error, bytesRead) => {
         this.#reading -= 1;
-        if (this.#isClosed) this.#letGo();
+        if (this.#isClosed) this.#release();
         if (error === null) resolve(bytesRead);
         else reject(error);
       });
@@ -62,11 +62,11 @@ export class OpenBlobFile {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#letGo();
+    this.#release();
   }
 
-  #letGo(): void {
-    // Of a file that was only read, closing has nothing to report.
+  #release(): void {
+    // Closing a file that was only read has no error to report.
     if (this.#reading === 0) close(this.#descriptor, () => undefined);
   }
 }

@@ -2,15 +2,14 @@ import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../../core/blob/errors.ts';
 
-/** What the process makes from now on, SQLite's files included, is its user's alone. */
+/** Mask under which every new file of the process, SQLite's included, belongs to its user alone. */
 export const OWNER_UMASK = 0o077;
 const OTHERS = 0o077;
 
 /**
- * Takes from everybody else what the data folder gives them: a lock that another user holds on a file stops the archive,
- * and to lock it he only has to be able to open it. The folder, what lies in it, and the rows of small blobs; what lies
- * deeper is behind folders that nobody else can enter. Gives what is another user's, as a mounted volume's root is, and
- * stays as it is.
+ * Closes the data folder to other users: a user who can open a file can lock it, and so stop the archive. Changes the
+ * folder, its entries, and the rows of small blobs; deeper paths are behind closed folders. Returns the paths that stay
+ * open because another user owns them, such as the root of a mounted volume.
  */
 export function closeToOthers(folder: string): string[] {
   const left: string[] = [];
@@ -25,12 +24,12 @@ export function closeToOthers(folder: string): string[] {
   return left;
 }
 
-/** Its mode where it is open to others and cannot be closed; null: it is closed. */
+/** Closes one path to others. Returns its mode when that fails; null when it is closed. */
 function closeOne(path: string): string | null {
   try {
     const found = lstatSync(path);
     const { mode } = found;
-    // What a link points to is none of ours, and a link itself has no mode.
+    // The target of a link is not Holdfast's, and a link itself has no mode.
     if ((mode & OTHERS) === 0 || !(found.isFile() || found.isDirectory())) return null;
     try {
       chmodSync(path, mode & ~OTHERS & 0o777);

@@ -21,7 +21,7 @@ export class RecordFolder {
     const temporary = join(dataDir, '.record-tmp');
     try {
       await makeDurableFolder(temporary);
-      // What a crash left half-written was never acknowledged.
+      // A file that a crash left half-written was never acknowledged.
       for (const name of await readdir(temporary)) await rm(join(temporary, name), { force: true });
     } catch (cause) {
       throw storageFault('local', 'open', cause, dataDir);

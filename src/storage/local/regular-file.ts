@@ -7,7 +7,7 @@ import { type FileHandle, open } from 'node:fs/promises';
  */
 export const READ_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** @throws where what was opened is a folder, a FIFO, a socket or a device: only files are read. */
+/** @throws for a folder, a FIFO, a socket or a device: only regular files are read. */
 export function assertRegular(found: Pick<Stats, 'isFile'> & { readonly mode: number | bigint }, path: string): void {
   if (found.isFile()) return;
   throw Object.assign(new Error(`${path} is ${kindOf(Number(found.mode))}, not a file`), { code: 'ENOTREG' });

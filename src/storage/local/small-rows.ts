@@ -8,13 +8,13 @@ import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import { StorageError } from '../errors.ts';
 import type { ListedBlob } from '../object-store.ts';
 import { syncFolder } from './durable-file.ts';
-import { type RawRow, RowShelf, readableRows } from './row-shelf.ts';
+import { type RawRow, readableRows, SqliteBlobStore } from './sqlite-blob-store.ts';
 
-/** What came of making a damaged file of rows anew. */
+/** Result of rebuilding a damaged row file. */
 export interface SalvagedRows {
   /** Rows that could be read, and lie in the new file. */
   readonly taken: number;
-  /** Where the damaged file lies now. */
+  /** Path of the damaged file now. */
   readonly aside: string;
 }
 
@@ -31,18 +31,18 @@ const DAMAGED = '.damaged-';
  */
 export class SmallRows {
   readonly path: string;
-  #shelf: RowShelf | null = null;
+  #rows: SqliteBlobStore | null = null;
   #damage: StorageError | null = null;
   /** Deleted while rows are taken over: they must not come back with the new file. null: none are taken over now. */
   #deleted: ContentName[] | null = null;
 
   constructor(path: string) {
     this.path = path;
-    // A crash while rows were taken over: the damaged file is still there, and is begun anew.
+    // A crash interrupted the salvage: the damaged file is still there, and the salvage starts over.
     removeDatabase(this.#newPath);
     try {
       finishSalvage(path);
-      this.#shelf = new RowShelf(path);
+      this.#rows = new SqliteBlobStore(path);
     } catch (error) {
       if (!isDamagedDatabase(error)) throw error;
       this.#damage = damaged(path, error);
@@ -54,7 +54,7 @@ export class SmallRows {
     return this.#damage;
   }
 
-  /** Damaged files of before, which nobody has deleted yet. */
+  /** Damaged files of earlier salvages that still exist. */
   get aside(): string[] {
     return filesBeside(this.path, DAMAGED);
   }
@@ -69,11 +69,11 @@ export class SmallRows {
   }
 
   get(name: ContentName): Uint8Array | null {
-    return this.#doing((shelf) => shelf.get(name));
+    return this.#doing((rows) => rows.get(name));
   }
 
   stat(name: ContentName): { readonly sizeBytes: number } | null {
-    return this.#doing((shelf) => shelf.stat(name));
+    return this.#doing((rows) => rows.stat(name));
   }
 
   *list(): Iterable<ListedBlob> {
@@ -88,16 +88,19 @@ export class SmallRows {
   delete(name: ContentName): void {
     this.#deleted?.push(name);
     try {
-      this.#doing((shelf) => shelf.delete(name));
+      this.#doing((rows) => rows.delete(name));
     } catch (error) {
       if (this.#damage === null) throw error;
     }
   }
 
-  /** @throws where the bytes may still lie in a damaged file. false: there was nothing. */
+  /**
+   * Deletes a blob. Returns false when there was nothing.
+   * @throws when a damaged file may still hold the bytes
+   */
   purge(name: ContentName): boolean {
     this.#deleted?.push(name);
-    const hadRow = this.#doing((shelf) => shelf.purge(name));
+    const hadRow = this.#doing((rows) => rows.purge(name));
     // Free pages and the log of a damaged file are never given back, and the file is about to be set aside as it is.
     if (this.#damage !== null) throw this.#damage;
     const [aside] = this.aside;
@@ -107,7 +110,7 @@ export class SmallRows {
 
   /** Gives all free pages back to the disk, and empties the log. */
   async reclaim(signal: AbortSignal): Promise<void> {
-    while (this.#damage === null && this.#doing((shelf) => shelf.reclaim())) {
+    while (this.#damage === null && this.#doing((rows) => rows.reclaim())) {
       await nextTurn();
       signal.throwIfAborted();
     }
@@ -118,16 +121,16 @@ export class SmallRows {
     this.#deleted = [];
     try {
       if (salvagedFileOf(this.path) === null) await this.#takeOver(signal);
-      this.#shelf?.close();
-      this.#shelf = null;
+      this.#rows?.close();
+      this.#rows = null;
       const aside = finishSalvage(this.path) ?? this.path;
-      const shelf = new RowShelf(this.path);
-      this.#shelf = shelf;
-      for (const name of this.#deleted) shelf.delete(name);
+      const rows = new SqliteBlobStore(this.path);
+      this.#rows = rows;
+      for (const name of this.#deleted) rows.delete(name);
       // Readers find the rows from now on; nothing is written there before no power failure can take the file back.
       await syncFolder(dirname(this.path));
       this.#damage = null;
-      return { taken: shelf.count(), aside };
+      return { taken: rows.count(), aside };
     } finally {
       this.#deleted = null;
     }
@@ -136,7 +139,7 @@ export class SmallRows {
   /** Leaves a file that has all that can be read. Until it has this name, the damaged file stays where it is. */
   async #takeOver(signal: AbortSignal): Promise<void> {
     removeDatabase(this.#newPath);
-    const fresh = new RowShelf(this.#newPath);
+    const fresh = new SqliteBlobStore(this.#newPath);
     try {
       let group: RawRow[] = [];
       for (const row of readableRows(this.path)) {
@@ -156,19 +159,19 @@ export class SmallRows {
   }
 
   close(): void {
-    this.#shelf?.close();
+    this.#rows?.close();
   }
 
   get #newPath(): string {
     return `${this.path}.new`;
   }
 
-  #open(): RowShelf {
-    if (this.#shelf !== null) return this.#shelf;
-    throw this.#damage ?? damaged(this.path, new Error('it is being made anew'));
+  #open(): SqliteBlobStore {
+    if (this.#rows !== null) return this.#rows;
+    throw this.#damage ?? damaged(this.path, new Error('it is being rebuilt'));
   }
 
-  #doing<T>(work: (shelf: RowShelf) => T): T {
+  #doing<T>(work: (rows: SqliteBlobStore) => T): T {
     try {
       return work(this.#open());
     } catch (error) {
@@ -197,9 +200,9 @@ function salvagedFileOf(path: string): string | null {
 }
 
 /**
- * Puts a new file that is whole in the place of the damaged one, which is set aside. Begun anew after a crash at any point:
- * the new file keeps its name until the damaged one, and the log that belongs to it, are out of the way. Gives the name of
- * the damaged file; null: there was no new one.
+ * Puts a complete new file in the place of the damaged one, which is set aside. The function can start over after a
+ * crash at any point: the new file keeps its name until the damaged file and its log are out of the way. Returns the
+ * name of the damaged file; null when there was no new one.
  */
 function finishSalvage(path: string): string | null {
   const salvaged = salvagedFileOf(path);

@@ -4,7 +4,7 @@ import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { StorageError } from '../errors.ts';
 import type { ListedBlob } from '../object-store.ts';
 
-/** How blobs are named and written in a bucket. */
+/** Naming and encoding of blobs in a bucket. */
 export interface BlobLayout {
   readonly contentType: string;
   /** Below which all blobs lie: what is listed. */
@@ -15,7 +15,7 @@ export interface BlobLayout {
   /** null: the key is no blob's. */
   entryOf(key: string, bodyBytes: number): ListedBlob | null;
   encode(bytes: Uint8Array): Uint8Array;
-  /** What does not decode comes back as it is: it fails its hash then, as damaged bytes do. */
+  /** Decodes a body. An undecodable body is returned unchanged and then fails its hash, as damaged bytes do. */
   decode(body: Uint8Array): Uint8Array;
   sizeOf(bodyBytes: number): number;
 }
@@ -64,8 +64,8 @@ function partsOf(template: string): [string, string, string] {
 const HEX_SLACK_CHARS = 16;
 
 /**
- * What Sentinel wrote and its readers read: key = version hash, body = hex text
- *. The key does not say which hash; keccak256 is by far the likely one.
+ * The layout of Sentinel: key = version hash, body = hex text. The key does not name the hash function; keccak256 is by
+ * far the likelier one.
  */
 export const sentinelLayout: BlobLayout = {
   contentType: 'text/plain; charset=utf-8',

@@ -8,8 +8,8 @@ const anyClass = z.custom<StorageClass>((value) => typeof value === 'string');
 const DAY_MS = 86_400_000;
 
 /**
- * What the operator wants of every object that is written, in the words of PutObject. `lockFromMs`: the retention begins
- * then; null: the object is not retained.
+ * The operator's options for every written object, as PutObject parameters.
+ * @param lockFromMs beginning of the retention; null: the object is not retained
  */
 export function putOptions(
   options: S3Options,

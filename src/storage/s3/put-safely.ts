@@ -5,9 +5,9 @@ export interface SafePut {
   readonly name: string;
   readonly body: Uint8Array;
   readonly contentType: string;
-  /** Is what lies there the same content? It may be written in another way (hex in capitals). */
+  /** Reports whether an existing object has the same content. The encoding may differ (hex in capitals). */
   readonly isSame: (body: Uint8Array) => boolean;
-  /** More than this is never read of what lies there. */
+  /** Limit of the bytes that are read of an existing object. */
   readonly limitBytes: number;
   /** Retained for as long as the operator gave, if at all. */
   readonly lock: boolean;
@@ -30,7 +30,7 @@ export async function putSafely(bucket: S3Bucket, put: SafePut, signal: AbortSig
     if (first === 'written') return;
     const there = await lookAt(bucket, put, signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      // What began as a cut put, and cannot even be looked at, is still that put's fault.
+      // The original failure was the cut put, even when the existing object cannot be read.
       throw first instanceof StorageError ? first : error;
     });
     const found = there === 'unreadable' ? null : there;
@@ -38,7 +38,8 @@ export async function putSafely(bucket: S3Bucket, put: SafePut, signal: AbortSig
     if (first instanceof StorageError && there === null) throw first;
     if (first === 'condition failed' && there === null) continue;
     if (put.aside !== null) await setAside(bucket, put.name, `damaged/${put.aside}`, found, signal);
-    // Nothing to name, or a server that knows no conditions: our bytes are proven, so that replacing can only mend.
+    // The object is unnamed, or the server supports no conditions: Holdfast's bytes are proven, so replacing can only
+    // repair.
     const condition = first === 'condition refused' || found === null ? null : { etag: found.etag };
     const second = await bucket.put(put.name, put.body, { ...about, condition }, signal);
     if (second === 'written') return;
@@ -70,7 +71,7 @@ async function lookAt(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Prom
   return 'unreadable';
 }
 
-/** Copies what lies there, before it is replaced. The same damage again is the same copy. */
+/** Copies an existing object aside before it is replaced. The same damage again makes the same copy. */
 async function setAside(
   bucket: S3Bucket,
   name: string,
@@ -79,16 +80,16 @@ async function setAside(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    // What the server gives a part of, it may still be able to copy.
+    // A server that returns a part of an object may still be able to copy it.
     const found = seen ?? (await bucket.get(name, 1, signal));
     if (found !== null) await bucket.copy(name, `${folder}/${found.etag.replace(/[^0-9A-Za-z-]/g, '')}`, signal);
   } catch (error) {
-    // What the server has and does not give, it cannot copy either.
+    // A server that has an object and cannot return it cannot copy it either.
     if (!mayBeOneObject(error)) throw error;
   }
 }
 
-/** Writes where nothing is; what lies there, right or wrong, stays as it is. */
+/** Writes where no object exists; an existing object, right or wrong, stays unchanged. */
 export async function putWhereNothingIs(bucket: S3Bucket, put: SafePut, signal: AbortSignal): Promise<void> {
   const outcome = await putIfAbsent(bucket, put, signal);
   if (outcome === 'written' || outcome === 'condition failed') return;

@@ -94,7 +94,7 @@ export class S3Bucket {
     });
   }
 
-  /** Nobody can take a retention back: it is counted on the clock of the server, which enforces it. */
+  /** No client can shorten a retention: it counts on the clock of the server, which enforces it. */
   async #lockFromMs(signal: AbortSignal): Promise<number> {
     const clock = this.#clock;
     // Any answer tells its time, a refusal too.
@@ -207,7 +207,8 @@ export class S3Bucket {
     while (next !== null) {
       const page: Page = await next;
       next = page.more === null ? null : this.#page(below, page.more, signal);
-      // Nobody may be waiting when it fails: the next turn of the loop is, or the listing was left early.
+      // The promise may fail without a waiting caller: between two turns of the loop, or after the listing was left
+      // early.
       next?.catch(() => {});
       for (const object of page.objects) {
         signal.throwIfAborted();
@@ -264,7 +265,7 @@ export class S3Bucket {
   }
 }
 
-/** Where a listing of versions goes on; empty at its beginning. */
+/** Position in a listing of versions; empty at its beginning. */
 interface VersionCursor {
   readonly KeyMarker?: string;
   readonly VersionIdMarker?: string;

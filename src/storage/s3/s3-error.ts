@@ -2,7 +2,7 @@ import { messageOf } from '../../core/blob/errors.ts';
 import { connectionFault } from '../connection-fault.ts';
 import type { FaultMeaning } from '../remote-call.ts';
 
-/** What the server said: its own code (`NoSuchKey`), and the status. */
+/** The server's answer to a failed request: its own code (`NoSuchKey`) and the status. */
 export interface S3Answer {
   readonly name: string;
   readonly status: number | null;
@@ -35,7 +35,7 @@ export function explainS3(cause: unknown): FaultMeaning {
 /** AWS says the first, MinIO the second; the words say what of. */
 const LOCK_CODES: ReadonlySet<string> = new Set(['AccessDenied', 'InvalidRequest']);
 const LOCK_WORDS = /object.?lock|retention|worm|legal hold/i;
-/** Of a put with a retention into a bucket that was made without object lock. */
+/** Answer to a put with a retention into a bucket that was made without object lock. */
 const NO_LOCK_WORDS = /missing object ?lock ?configuration/i;
 
 function saidOfLock(words: string): FaultMeaning | null {
@@ -83,7 +83,7 @@ const UNREADABLE: FaultMeaning = {
   code: 'storage/unreadable',
   says: 'has it and cannot read it from its own disks',
   retryable: true,
-  hint: 'Disks of that server are away or have lost part of it: look at its log. What stays unreadable is written anew.',
+  hint: 'Disks of that server are missing or have lost part of it: read its log. Holdfast rewrites an object that stays unreadable.',
 };
 const FAILED: FaultMeaning = {
   code: 'storage/fault',
@@ -107,7 +107,7 @@ const LOCKED: FaultMeaning = {
   code: 'storage/locked',
   says: 'holds it under object lock',
   retryable: false,
-  hint: 'It stays until its retention has passed; nobody can delete it before.',
+  hint: 'The object stays until its retention has passed; no one can delete it before.',
 };
 export const NO_LOCK: FaultMeaning = {
   code: 'storage/refused',
@@ -147,7 +147,7 @@ const SKEW: FaultMeaning = {
 };
 export const CLOCKS_APART: FaultMeaning = {
   code: 'storage/clock-skew',
-  says: 'tells a time that is more than a day ahead of this machine, so that nobody knows how long a retention would last',
+  says: 'tells a time that is more than a day ahead of this machine, so that the length of a retention is unknown',
   retryable: true,
   hint: 'Set both clocks (NTP). Nothing is written there meanwhile: a retention can never be shortened.',
 };

@@ -6,7 +6,9 @@ export interface S3Credentials {
   readonly sessionToken?: string;
 }
 
-/** How long what is written may not be deleted, by anybody. The bucket must have been made with object lock. */
+/**
+ * Retention of written objects, during which no user can delete them. The bucket must have been made with object lock.
+ */
 export interface ObjectLock {
   readonly mode: 'GOVERNANCE' | 'COMPLIANCE';
   readonly days: number;
@@ -40,7 +42,7 @@ export interface S3Options {
 
 export const DEFAULT_KEY_TEMPLATE = 'blobs/{hashType}/{versionHash}';
 
-/** What is left to say for most backends. */
+/** Fills in the options that most backends leave at their default. */
 export function s3Options(given: Pick<S3Options, 'bucket'> & Partial<S3Options>): S3Options {
   return {
     id: 's3',
@@ -61,7 +63,10 @@ export function s3Options(given: Pick<S3Options, 'bucket'> & Partial<S3Options>)
   };
 }
 
-/** Where everything lies: the server, the bucket, and the path in it. Names of buckets are AWS's own over all regions. */
+/**
+ * Identifies the place of all objects: the server, the bucket and the path in it. AWS bucket names are unique over all
+ * regions.
+ */
 export function s3Place({ endpoint, bucket, prefix }: S3Options): string {
   const server = endpoint === null ? 'aws' : new URL(endpoint).href.replace(/\/+$/, '');
   return [server, bucket, ...(prefix === '' ? [] : [prefix])].join('/');

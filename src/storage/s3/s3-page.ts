@@ -2,14 +2,14 @@ import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
 import { NotS3Answer } from './s3-error.ts';
 
 export interface ListedObject {
-  /** Without the prefix that everything of ours has. */
+  /** Key without the prefix that every object of Holdfast has. */
   readonly key: string;
   readonly sizeBytes: number;
 }
 
 export interface Page {
   readonly objects: readonly ListedObject[];
-  /** Where it goes on; null: it was the last. */
+  /** Token of the next page; null on the last one. */
   readonly more: string | null;
 }
 

@@ -4,7 +4,7 @@ import { fault, faultOf, good, type ProbeFinding, warning } from '../probe.ts';
 import type { S3Bucket } from './s3-bucket.ts';
 import { NO_LOCK } from './s3-error.ts';
 
-/** S3 refuses what is 15 minutes off; well before that, somebody should look. */
+/** S3 refuses a request whose clock is 15 minutes off; the operator gets a warning well before that. */
 const CLOCK_WARNING_MS = 120_000;
 const PROBE_BYTES = 1_024;
 const ABOUT = { contentType: 'application/octet-stream', lock: false } as const;
@@ -70,7 +70,7 @@ async function missingKey(bucket: S3Bucket, signal: AbortSignal): Promise<ProbeF
     if (found === null) return good('missing-key', 'A missing key is answered as missing.');
     return fault(
       'missing-key',
-      `The ${bucket.id} store hands out an object under a name that nobody ever wrote.`,
+      `The ${bucket.id} store returns an object under a name that was never written.`,
       'Check that no web page or cache answers in its place.',
     );
   } catch (error) {

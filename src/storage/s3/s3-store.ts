@@ -57,7 +57,7 @@ export class S3Store implements ObjectStore {
     if ('path' in object) {
       const body = Buffer.from(object.text);
       const kind = kindOf(object.path);
-      // Nobody may be kept from deleting what lies there for a moment, nor from binding a bucket anew.
+      // A binding and a mark are never retained: a mark is deleted soon, and a bucket may be bound again.
       const lock = kind === 'record' || kind === 'evidence';
       return { ...rawPut(object.path, body), contentType: 'application/json', lock };
     }

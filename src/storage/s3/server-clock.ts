@@ -1,7 +1,7 @@
 /** A server that is further ahead than this is not believed where its time decides for good. */
 const MAX_AHEAD_MS = 86_400_000;
 
-/** What the `Date` of the last answer said, of a refusal as well. */
+/** Clock of a server, from the `Date` header of its latest answer, refusals included. */
 export class ServerClock {
   offsetMs: number | null = null;
   /** The time at the server when our clock that never steps told 0. */

@@ -27,7 +27,7 @@ test('the first is asked at once, what comes meanwhile is asked together, up to 
   expect(requests.map(({ items }) => items)).toEqual([[1], [2, 3], [4]]);
 });
 
-test('a failure is everybody’s of that request, and nobody else’s', async () => {
+test('a failure reaches every caller of that request and no other caller', async () => {
   const { question, requests, answerNext } = heldBack(8);
   const asked = [1, 2, 3].map((item) => question.ask(item, NEVER));
   answerNext(0);
@@ -39,7 +39,7 @@ test('a failure is everybody’s of that request, and nobody else’s', async ()
   expect(await later).toBe('4');
 });
 
-test('who aborts leaves alone, with the reason; too few answers are an error, not an answer', async () => {
+test('a caller that aborts leaves alone, with the reason; too few answers are an error, not an answer', async () => {
   const { question, requests } = heldBack(8);
   const leaving = new AbortController();
   const asked = [question.ask(1, leaving.signal), question.ask(2, NEVER)];

@@ -158,7 +158,7 @@ describeWithServers('two Kubo nodes', () => {
     },
   );
 
-  test('what only the network has is not held here', async () => {
+  test('a block that only the network has is absent', async () => {
     const store = await emptyStore(ours);
     const other = await emptyStore(theirs);
     onTestFinished(() => Promise.all([store.close(), other.close()]).then(() => {}));
@@ -176,7 +176,7 @@ describeWithServers('a Kubo that looks at what it hands out (HashOnRead) and syn
   }, SERVER_START_MS);
   afterAll(() => server?.stop());
 
-  test('its refusal of a damaged block is damage, not absence: a put mends it', async () => {
+  test('a refused read of a damaged block is damage, not absence: a put repairs it', async () => {
     const store = await emptyStore(server);
     onTestFinished(() => store.close());
     const blob = sampleBlob('damaged', 1_000);

@@ -7,14 +7,14 @@ import { listBlobs } from '../../../src/storage/object-store.ts';
 import { NEVER } from '../../sample-blobs.ts';
 import type { KuboServer } from '../../servers/kubo-server.ts';
 
-/** A store on this server, with nothing of ours in it. */
+/** An empty store on this server. */
 export async function emptyStore(server: KuboServer, given: Partial<IpfsOptions> = {}): Promise<IpfsStore> {
   const store = await IpfsStore.open(ipfsOptions({ apiUrl: server.apiUrl, ...given }));
   for (const name of await Array.fromAsync(listBlobs(store, NEVER))) await store.delete(name, NEVER);
   return store;
 }
 
-/** Where flatfs keeps a block as `ipfs init` configures it (`next-to-last/2`). */
+/** Path of a block under flatfs as `ipfs init` configures it (`next-to-last/2`). */
 export function blockFile(name: ContentName): string {
   const key = base32upper.baseEncode(blobCid(name).multihash.bytes);
   return `blocks/${key.slice(-3, -1)}/${key}.data`;

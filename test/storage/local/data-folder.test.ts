@@ -49,7 +49,7 @@ test('a second claim is refused while the first stands, and says who holds the f
   });
 });
 
-test('after a release the folder can be claimed, and nobody is announced any more', async () => {
+test('after a release the folder can be claimed, and no daemon is announced any more', async () => {
   const path = temporaryFolder();
   const first = await DataFolder.claim(path);
   await first.announce({ url: 'http://127.0.0.1:1234', emulatedNode: null, adminSocket: null });

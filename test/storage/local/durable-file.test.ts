@@ -9,14 +9,14 @@ import { NEVER } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type WatchedSync, watchSyncs } from './watched-syncs.ts';
 
-/** What lies above is synced once a process: of that, the order of the tests decides. */
+/** Folders above are synced once per process, so the order of the tests decides about those syncs. */
 function pathsBelow(folder: string, syncs: readonly WatchedSync[]): string[] {
   return syncs.map(({ path }) => path).filter((path) => path.startsWith(folder));
 }
 
 const describeWithDescriptors = describeWhere(existsSync('/proc/self/fd'), 'there is no /proc/self/fd');
 
-describeWithDescriptors('what is synced, and when', () => {
+describeWithDescriptors('syncs of files and folders', () => {
   test('a file is synced under its temporary name, renamed, and then its folder is synced', async () => {
     const folder = temporaryFolder();
     const path = join(folder, 'final');
@@ -36,7 +36,7 @@ describeWithDescriptors('what is synced, and when', () => {
     expect(pathsBelow(folder, syncs)).toEqual([folder, join(folder, 'a'), join(folder, 'a', 'b')]);
   });
 
-  test('a folder that was there is synced once, and whoever comes at the same time waits for it', async () => {
+  test('an existing folder is synced once, and concurrent callers wait for that sync', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'a', 'b'), { recursive: true });
     const syncs = await watchSyncs(folder);
@@ -57,7 +57,7 @@ describeWithDescriptors('what is synced, and when', () => {
     expect(pathsBelow(folder, syncs)).toEqual([folder]);
   });
 
-  test('of a record that is deleted its folder is synced, also where a crash came after the deletion', async () => {
+  test("a deleted record's folder is synced, also where a crash came after the deletion", async () => {
     const folder = temporaryFolder();
     const store = await LocalStore.open(folder);
     const path = parseRecordPath('audit/abc/audits/1.json');

@@ -45,7 +45,7 @@ describe('bytes of a small blob that is purged', () => {
   });
 });
 
-test('what deleted rows took goes back to the disk', async () => {
+test('the space of deleted rows goes back to the disk', async () => {
   const { store, sizeBytes } = await opened();
   const blobs = Array.from({ length: 200 }, (_, index) => sampleBlob(`row ${index}`, 60_000 + index));
   for (const blob of blobs) await store.put(blob, 'replace', NEVER);
@@ -82,7 +82,7 @@ describe('a file of rows that another program made, and that keeps its free page
     await store.reclaim(AbortSignal.timeout(2_000));
   });
 
-  test('is written anew by a purge, after which the bytes are in no file', async () => {
+  test('is rewritten by a purge, after which the bytes are in no file', async () => {
     const { store, filesWith } = await dumped();
     expect(filesWith(secret.bytes)).not.toEqual([]);
     await store.purge(nameOf(secret), AbortSignal.timeout(2_000));

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { pathOf as keyPath } from '../memory-store.ts';
 import { describeObjectStore } from '../object-store-conformance.ts';
 
-/** Changes what lies on the disk as a failing disk does: behind the store's back. */
+/** Changes bytes on the disk as a failing disk does: behind the store's back. */
 function spoil(folder: string, { hashType, versionHash }: ContentName, bytes: Uint8Array): void {
   const database = new Database(join(folder, 'blobs', 'small.sqlite'));
   const changed = database
@@ -79,7 +79,7 @@ test('a put that was under way when the store closed is durable, not lost', asyn
   expect(await (await open(folder)).get(nameOf(blob), NEVER)).not.toBeNull();
 });
 
-test('what a crash left half-written is cleaned away at the next start, and is never listed', async () => {
+test('a file that a crash left half-written is cleaned away at the next start, and is never listed', async () => {
   const folder = temporaryFolder();
   await (await LocalStore.open(folder)).close();
   writeFileSync(join(folder, 'blobs', '.tmp', 'half'), 'not a whole blob');
@@ -130,7 +130,7 @@ test('a copy of a file carries what tells that the file has changed, a row does 
   expect((await store.copy(nameOf(file), NEVER))?.identity).not.toEqual(before);
 });
 
-test('of a file that is larger than any blob no more is read than shows it', async () => {
+test('a file larger than any blob is read only as far as shows that', async () => {
   const folder = temporaryFolder();
   const store = await open(folder);
   const blob = sampleBlob('grown', 100_000);
@@ -139,7 +139,7 @@ test('of a file that is larger than any blob no more is read than shows it', asy
   expect((await store.get(nameOf(blob), NEVER))?.length).toBe(2_097_153);
 });
 
-describe('what lies under the name of a blob and is not it', () => {
+describe('wrong bytes under the name of a blob', () => {
   test('a file is kept aside and replaced; the same bytes again are nothing new', async () => {
     const folder = temporaryFolder();
     const store = await open(folder);
@@ -158,7 +158,7 @@ describe('what lies under the name of a blob and is not it', () => {
     expect(listed).toEqual([blob.versionHash]);
   });
 
-  test('what the whole disk spoils does not fill it: 256 MiB are kept, and everything is replaced', async () => {
+  test('damage to the whole disk does not fill it: 256 MiB are kept, and every blob is replaced', async () => {
     const folder = temporaryFolder();
     const store = await open(folder);
     const kept = join(folder, 'blobs', 'damaged', 'kept');

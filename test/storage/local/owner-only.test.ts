@@ -37,7 +37,7 @@ async function used(folder: string): Promise<DataFolder> {
   return claimed;
 }
 
-/** What anybody but the owner may do with anything in the folder. */
+/** Permissions of every user but the owner on any path in the folder. */
 function openTo(folder: string): string[] {
   return [
     folder,

@@ -35,7 +35,7 @@ async function written(options: { steadyMs?: () => number } = {}) {
   return { path, admitted };
 }
 
-test('a file that this process wrote and nobody touched leaves without being hashed again', async () => {
+test('a file that this process wrote and that has not changed is sent without being hashed again', async () => {
   const { admitted } = await written();
   const { blob, wasHashed } = await admitted();
   expect(Buffer.from(blob?.bytes ?? []).equals(BLOB.bytes)).toBe(true);

@@ -122,7 +122,7 @@ describe('a damaged file of small blobs', () => {
   });
 });
 
-test('a salvage that a crash cut short is begun anew, and leaves nothing behind', async () => {
+test('a salvage that a crash cut short starts over, and leaves nothing behind', async () => {
   const folder = await folderOfRows();
   const half = new Database(join(folder, 'blobs', 'small.sqlite.new'));
   half.exec('CREATE TABLE blob (half)');
@@ -132,7 +132,9 @@ test('a salvage that a crash cut short is begun anew, and leaves nothing behind'
   expect(readdirSync(join(folder, 'blobs')).filter((name) => name.includes('new'))).toEqual([]);
 });
 
-/** The names that lie there when a crash comes between two of the steps that put a whole new file in place of the damaged one. */
+/**
+ * Crashes between two steps that put a complete new file in place of the damaged one, and the names that exist then.
+ */
 const MOMENTS = ['before the damaged file moved', 'after its log moved', 'after the damaged file moved'] as const;
 
 test.each(MOMENTS)('a crash %s loses no row that was taken over', async (moment) => {
@@ -156,7 +158,7 @@ test('a salvage whose last steps failed goes on with the rows that it had taken 
   rotPage(path, 'table');
   const store = await open(folder);
   const before = await readable(store);
-  // Where the damaged file is to go lies a folder that is not empty: it cannot be moved there.
+  // The target of the damaged file is a folder that is not empty: the file cannot be moved there.
   vi.useFakeTimers({ toFake: ['Date'], now: 1_000 });
   onTestFinished(() => void vi.useRealTimers());
   mkdirSync(`${path}.damaged-1000/in-the-way`, { recursive: true });

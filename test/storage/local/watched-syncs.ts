@@ -5,7 +5,7 @@ import { onTestFinished, vi } from 'vitest';
 /** One call of `sync`, as the file system stood at that moment. */
 export interface WatchedSync {
   readonly path: string;
-  /** Had the watched file its final name already? */
+  /** Whether the watched file had its final name already. */
   readonly isNamed: boolean;
 }
 

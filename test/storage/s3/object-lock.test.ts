@@ -21,7 +21,7 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
   }, SERVER_START_MS);
   afterAll(() => server?.stop());
 
-  test('what it writes is retained for the days that the operator gave, and written once', async () => {
+  test('an object is retained for the days that the operator gave, and written once', async () => {
     const options = await newBucket(server, { objectLock: { mode: 'GOVERNANCE', days: 30 } });
     const store = await S3Store.open(options);
     const client = bareClient(server);

@@ -255,7 +255,7 @@ describe('an S3 store before a server that', () => {
     expect(asked.map(({ method, headers }) => [method, headers['if-none-match'], headers['if-match']])).toEqual([
       ['PUT', '*', undefined],
       ['GET', undefined, undefined],
-      // What is wrong is copied aside before it is replaced.
+      // The wrong object is copied aside before it is replaced.
       ['PUT', undefined, undefined],
       ['PUT', undefined, '"wrong"'],
     ]);
@@ -284,7 +284,7 @@ describe('an S3 store before a server that', () => {
     { fault: 'refuses to give', answer: (_, r) => s3Error(r, 503, 'SlowDownRead') },
     { fault: 'fails to give', answer: (_, r) => s3Error(r, 500, 'InternalError') },
     { fault: 'gives half of', answer: (_, r) => cutShort(r) },
-  ])('says 412 over what it $fault: it is written anew', async ({ answer }) => {
+  ])('says 412 over an object that it $fault: it is rewritten', async ({ answer }) => {
     let there: Uint8Array | null = null;
     const { store } = await against((one, r) => {
       if (one.method === 'GET') return there === null ? answer(one, r) : object(r, there);
@@ -350,7 +350,7 @@ describe('an S3 store before a server that', () => {
       refuse: (r: ServerResponse) => s3Error(r, 501, 'NotImplemented'),
       ofNothing: { error: null, isWritten: true },
     },
-  ])('refuses a put $how: without a look, what lies there stays as it is', async ({ refuse, ofNothing }) => {
+  ])('refuses a put $how: without a look, the existing object stays as it is', async ({ refuse, ofNothing }) => {
     let there: Uint8Array | null = sampleBytes('wrong', 50_000);
     const { store } = await against((one, r) => {
       if (one.method === 'PUT' && one.headers['if-none-match'] === '*') return refuse(r);
@@ -363,7 +363,7 @@ describe('an S3 store before a server that', () => {
     expect(there).toEqual(sampleBytes('wrong', 50_000));
     there = null;
     const error = await store.put(BLOB, 'create', NEVER).then(() => null, codeOf);
-    // That nothing is there after a 412, the read-back finds out.
+    // The read-back finds out that nothing is there after a 412.
     expect({ error, isWritten: there !== null }).toEqual(ofNothing);
   });
 
@@ -426,7 +426,7 @@ describe('the probe of a bucket says in a sentence that', () => {
     return new Map((await store.probe(NEVER)).map((finding) => [finding.check, finding]));
   }
 
-  test('all is well', async () => {
+  test('the bucket is healthy', async () => {
     const findings = await findingsOf(honest());
     expect([...findings.values()].every(({ grade }) => grade === 'good')).toBe(true);
     expect(findings.size).toBe(7);
@@ -451,7 +451,7 @@ describe('the probe of a bucket says in a sentence that', () => {
     expect(findings.get('readable')?.grade).toBe('good');
   });
 
-  test('it may not be written', async () => {
+  test('the bucket refuses writes', async () => {
     const well = honest();
     const findings = await findingsOf((one, r) =>
       one.method === 'PUT' ? s3Error(r, 403, 'AccessDenied') : well(one, r),
@@ -473,7 +473,7 @@ describe('the probe of a bucket says in a sentence that', () => {
     expect(unknown.get('conditional-put')).toMatchObject({ sentence: expect.stringContaining('does not know') });
   });
 
-  test('what it acknowledges is not there afterwards', async () => {
+  test('the bucket loses an object that it acknowledged', async () => {
     const well = honest();
     const findings = await findingsOf((one, r) =>
       one.method === 'PUT' ? void r.writeHead(200, { etag: '"e"' }).end() : well(one, r),
@@ -496,7 +496,7 @@ describe('the probe of a bucket says in a sentence that', () => {
     });
   });
 
-  test('it does not tell whether it has object lock', async () => {
+  test('the bucket does not tell whether it has object lock', async () => {
     const well = honest();
     const findings = await findingsOf(
       (one, r) => (one.key.startsWith('?object-lock') ? s3Error(r, 403, 'AccessDenied') : well(one, r)),
@@ -517,7 +517,7 @@ describe('the probe of a bucket says in a sentence that', () => {
     expect(findings.get('deletable')?.grade).toBe('warning');
   });
 
-  test('nobody listens there, or the name does not resolve', async () => {
+  test('the address has no listener, or its name does not resolve', async () => {
     const closed = createServer();
     closed.listen(0, '127.0.0.1');
     await once(closed, 'listening');

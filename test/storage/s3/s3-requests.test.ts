@@ -42,7 +42,7 @@ async function putAndGet(store: S3Store, blob = FIRST): Promise<void> {
   expect(await store.get(nameOf(blob), NEVER)).toEqual(Buffer.from(blob.bytes));
 }
 
-describe('a question to S3', () => {
+describe('requests to S3', () => {
   test('names the object below the prefix, with its options, whatever signs the prefix has', async () => {
     const { store, asked } = await scene({
       prefix: 'a prefix (with "signs") & more',
@@ -81,7 +81,7 @@ describe('a question to S3', () => {
     const puts = asked.filter(({ method }) => method === 'PUT');
     expect(new Set(puts.map(({ headers }) => headers['content-md5'])).size).toBe(2);
   });
-  test('that finds the clocks apart is asked again by the right one', async () => {
+  test('a request that finds the clocks apart is repeated with the right one', async () => {
     const { store, asked, turn } = await scene();
     await putAndGet(store);
     const aheadMs = 3_600_000;
@@ -97,13 +97,13 @@ describe('a question to S3', () => {
     // The second try had the right time, and so has the next question.
     expect(asked).toHaveLength(5);
   });
-  test('of an object that is not there says so, after one question', async () => {
+  test('a get of an absent object says so, after one request', async () => {
     const { store, asked } = await scene();
     await putAndGet(store);
     expect(await store.get(nameOf(SECOND), NEVER)).toBeNull();
     expect(asked).toHaveLength(3);
   });
-  test('that meets another object where it is to put one replaces it on its condition', async () => {
+  test('a put that meets another object under its name replaces it on its condition', async () => {
     const { store, asked, turn } = await scene();
     await putAndGet(store);
     turn((one, response) => {

@@ -72,7 +72,7 @@ describeWithServers('an S3 store on a real server', () => {
     }
   });
 
-  test('what rots on its disk never counts as good, and a put mends it', async () => {
+  test('damage on its disk never counts as good, and a put repairs it', async () => {
     const { store, options } = await open();
     for (const atByte of [100_000, 1_500_000]) {
       const blob = sampleBlob(`rots at ${atByte}`, 2_097_152);
@@ -207,7 +207,7 @@ describeWithServers('an S3 store on a real server', () => {
       await bindTo(elsewhere, OTHER_GENESIS, NEVER);
     });
 
-    test('of two chains that bind it at one moment, exactly one gets it', async () => {
+    test('exactly one of two chains that bind it at one moment gets it', async () => {
       const { store } = await open();
       const outcomes = await Promise.allSettled(
         [GENESIS, OTHER_GENESIS].map((genesis) => bindTo(store, genesis, NEVER)),

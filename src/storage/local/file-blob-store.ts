@@ -21,7 +21,7 @@ export interface ReadFile {
 const PROBE_BYTES = 8_192;
 
 /** Large blobs, a file each: `blobs/<hash type>/<first two hex>/<version hash>`. */
-export class FileShelf {
+export class FileBlobStore {
   readonly #root: string;
   readonly #temporary: string;
   readonly #madeFolders = new Set<string>();
@@ -33,21 +33,21 @@ export class FileShelf {
     this.#damaged = new DamagedFiles(join(root, 'damaged'));
   }
 
-  static async open(root: string): Promise<FileShelf> {
-    const shelf = new FileShelf(root);
-    await makeDurableFolder(shelf.#temporary);
-    // What a crash left half-written was never acknowledged.
-    for (const name of await readdir(shelf.#temporary)) {
-      await rm(join(shelf.#temporary, name), { force: true, recursive: true });
+  static async open(root: string): Promise<FileBlobStore> {
+    const store = new FileBlobStore(root);
+    await makeDurableFolder(store.#temporary);
+    // A file that a crash left half-written was never acknowledged.
+    for (const name of await readdir(store.#temporary)) {
+      await rm(join(store.#temporary, name), { force: true, recursive: true });
     }
-    return shelf;
+    return store;
   }
 
   #path(name: ContentName): string {
     return join(this.#root, name.hashType, name.versionHash.slice(0, 2), name.versionHash);
   }
 
-  /** What lies there and is not this blob is kept aside, and replaced in place. */
+  /** Puts a blob. Other bytes under its name are kept aside and replaced in place. */
   async put(blob: VerifiedBlob): Promise<FileIdentity> {
     const path = this.#path(blob);
     const folder = dirname(path);
@@ -56,7 +56,7 @@ export class FileShelf {
       this.#madeFolders.add(folder);
     }
     if (!(await this.#isSame(blob))) {
-      // What the disk does not give cannot be kept, and is replaced all the same.
+      // Unreadable bytes cannot be kept aside, and are replaced all the same.
       await this.#damaged.keep(path, below(blob)).catch(() => null);
     }
     return await writeDurably(path, blob.bytes, this.#temporary);
@@ -86,7 +86,7 @@ export class FileShelf {
       const there = await this.get(blob, new AbortController().signal);
       return there === null || Buffer.compare(there.bytes, blob.bytes) === 0;
     } catch {
-      // What the disk does not give is not the same.
+      // An unreadable file counts as different.
       return false;
     }
   }
@@ -119,7 +119,7 @@ export class FileShelf {
     }
   }
 
-  /** For whoever sends it in parts; the caller closes it. */
+  /** Opens a blob's file for sending it in parts; the caller closes the file. */
   openFile(name: ContentName): Promise<OpenBlobFile | null> {
     return OpenBlobFile.open(this.#path(name));
   }
@@ -154,7 +154,7 @@ export class FileShelf {
     if (failure !== null) throw failure.error;
   }
 
-  /** One whose size the disk does not give is listed without one: whoever reads it is told what is wrong with it. */
+  /** A file whose size is unreadable is listed without a size; reading it then gives the reason. */
   async #listed({ hashType, versionHash }: ContentName): Promise<ListedBlob | null> {
     try {
       const found = await this.stat({ hashType, versionHash });
@@ -168,7 +168,7 @@ export class FileShelf {
     await rm(this.#path(name), { force: true });
   }
 
-  /** What was kept aside as well. false: there was nothing. */
+  /** Deletes the blob and its copies kept aside. Returns false when there was nothing. */
   async purge(name: ContentName): Promise<boolean> {
     const isThere = (await this.stat(name)) !== null;
     await removeDurably(this.#path(name));
@@ -186,7 +186,7 @@ function below({ hashType, versionHash }: ContentName): string {
   return join(hashType, versionHash);
 }
 
-/** What else lies there (a desktop's own files, `lost+found`) is not ours. */
+/** Other files in this folder (a desktop's own files, `lost+found`) are not Holdfast's. */
 async function prefixFoldersIn(folder: string): Promise<string[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });

@@ -46,10 +46,10 @@ const bytesRow = z.instanceof(Buffer);
 const entryRow = z.object({ version_hash: z.instanceof(Buffer), hash_type: z.number(), size_bytes: z.number() });
 
 /**
- * Small blobs, rows of an SQLite file apart from the catalog. What arrives in the same turn of the event loop shares one
- * synced commit, so that a small blob does not cost a sync of its own.
+ * Small blobs, as rows of an SQLite file apart from the catalog. Blobs that arrive in the same turn of the event loop
+ * share one synced commit, which saves a sync per blob.
  */
-export class RowShelf {
+export class SqliteBlobStore {
   readonly #database: Database.Database;
   readonly #insert: Database.Statement;
   readonly #replace: Database.Statement;
@@ -66,7 +66,8 @@ export class RowShelf {
     this.#database = openDurableDatabase(path);
     try {
       this.#database.exec(SCHEMA);
-      // What a deleted row leaves inside of a page is overwritten; whole pages are when they are purged or given back.
+      // The remains of a deleted row inside a page are overwritten at once, whole pages when they are purged or given
+      // back.
       this.#database.pragma('secure_delete = FAST');
     } catch (error) {
       this.#database.close();
@@ -95,7 +96,7 @@ export class RowShelf {
     const putAll = this.#database.transaction((blobs: readonly VerifiedBlob[]) => {
       for (const blob of blobs) {
         const name = [key(blob), hashTypeCode(blob.hashType)] as const;
-        // Mostly it is new: only of what lies there already it matters whether it is damaged.
+        // Most blobs are new. Only an existing row may be damaged.
         if (this.#insert.run(...name, blob.bytes).changes === 1) continue;
         this.#keepDamaged.run(...name, blob.bytes);
         this.#replace.run(blob.bytes, ...name);
@@ -144,15 +145,15 @@ export class RowShelf {
   }
 
   /**
-   * What was kept aside as well; the pages are overwritten. Bytes that an earlier write left in the log or in free pages
-   * are gone when `reclaim` has nothing left to do. false: there was nothing.
+   * Deletes the blob and its copies kept aside, and overwrites the pages. Bytes of an earlier write may stay in the log
+   * or in free pages until `reclaim` has nothing left to do. Returns false when there was nothing.
    */
   purge(name: ContentName): boolean {
     const row = [key(name), hashTypeCode(name.hashType)] as const;
     this.#database.pragma('secure_delete = ON');
     try {
       const removed = [this.#remove, this.#removeDamaged].map((statement) => statement.run(...row).changes);
-      // A file that another program made (a dump that was read in again) keeps its free pages: it is written anew once.
+      // A file of another program (a restored dump) keeps its free pages, so it is rewritten once.
       if (!this.#givesPagesBack) this.#database.exec('VACUUM');
       return removed.some((rows) => rows > 0);
     } finally {
@@ -251,7 +252,7 @@ function* untilUnreadableIds(database: Database.Database, sql: string): Iterable
   try {
     for (const id of database.prepare(sql).pluck().iterate()) if (typeof id === 'number') found.push(id);
   } catch {
-    // As above.
+    // The same check as above.
   }
   yield* found;
 }

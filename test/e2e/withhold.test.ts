@@ -117,6 +117,8 @@ describe('a blob that was taken down', () => {
     const env = environmentOf(setup);
     const daemon = await startArchiveHere(setup);
     await untilStored(daemon, 2);
+    // Stored from the list, it can be without a block that was walked, and which blob a transaction has is then unknown.
+    await eventually(async () => expect(await codes(daemon, [`/v1/transactions/${txid}`])).toEqual([200]));
     const words = ['withhold', taken, '--reason', 'sealed order 17', '--public-reason', 'Removed by a court in X.'];
     const done = await holdfastHere(words, { env });
     expect([done.code, done.stdout]).toEqual([

@@ -1,31 +1,28 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { listBlobs } from '../../../src/storage/object-store.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER, nameOf } from '../../sample-blobs.ts';
-import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
-import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
-import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
+import { describeWithServers } from '../../servers/availability.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
-import { expectAll, ipfsEnvironment, publish, s3Environment, untilDrained } from './real-backends.ts';
+import {
+  expectAll,
+  ipfsEnvironment,
+  kuboOfTest,
+  publish,
+  s3Environment,
+  s3OfTest,
+  untilDrained,
+} from './real-backends.ts';
 
 const TEST_MS = 120_000;
 
 describeWithServers('backends that come and go', () => {
-  let s3: S3Server;
-  let kubo: KuboServer;
-  beforeAll(async () => {
-    [s3, kubo] = await Promise.all([startS3Server(), startKubo()]);
-  }, SERVER_START_MS);
-  afterAll(async () => {
-    await Promise.all([s3.stop(), kubo.stop()]);
-  });
-
   test(
     'one is killed in the middle and comes back: nothing is lost, its queue drains, the other went on',
     async () => {
-      const node = await startNode();
+      const [node, s3, kubo] = await Promise.all([startNode(), s3OfTest(), kuboOfTest()]);
       const { options, env } = await s3Environment(s3);
       const dataDir = temporaryFolder();
       const daemon = await startArchiveHere({ dataDir, node, env: { ...env, ...ipfsEnvironment(kubo) } });
@@ -58,7 +55,7 @@ describeWithServers('backends that come and go', () => {
   test(
     'stored needs as many as are required, configured now: more required, it is spooled; a new backend is filled',
     async () => {
-      const node = await startNode();
+      const [node, s3, kubo] = await Promise.all([startNode(), s3OfTest(), kuboOfTest()]);
       const { env } = await s3Environment(s3);
       const dataDir = temporaryFolder();
       const first = await startArchiveHere({ dataDir, node, env });
@@ -91,7 +88,7 @@ describeWithServers('backends that come and go', () => {
   test(
     'a cache of one MiB, two required, one dead: it gives way, and ingest never stops',
     async () => {
-      const node = await startNode();
+      const [node, s3, kubo] = await Promise.all([startNode(), s3OfTest(), kuboOfTest()]);
       const { env } = await s3Environment(s3);
       const limits = { HOLDFAST_REPLICAS_REQUIRED: '2', HOLDFAST_LOCAL_MODE: 'cache', HOLDFAST_LOCAL_BYTES: '1048576' };
       await kubo.kill();
@@ -101,8 +98,11 @@ describeWithServers('backends that come and go', () => {
         env: { ...env, ...ipfsEnvironment(kubo), ...limits },
       });
       const published = publish(node, 'no room', 60);
+      // Before the list is read, nothing is queued either.
+      await eventually(async () => {
+        expect(await daemon.client.status()).toMatchObject({ content: { seen: 0, spooled: 60, stored: 0 } });
+      }, 60_000);
       await untilDrained(daemon, ['s3']);
-      expect(await daemon.client.status()).toMatchObject({ content: { seen: 0, spooled: 60, stored: 0 } });
       await expectAll(daemon, published);
       await kubo.resume();
       await untilStored(daemon, 60, 90_000);

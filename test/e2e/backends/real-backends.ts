@@ -1,8 +1,9 @@
 import type { Devnode } from '../../../src/devnode/index.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
+import { atEndOfTest } from '../../cleanup.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
-import type { KuboServer } from '../../servers/kubo-server.ts';
-import type { S3Server } from '../../servers/s3-server.ts';
+import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
+import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { newBucket } from '../../storage/s3/s3-fixture.ts';
 import type { RunningArchive } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
@@ -23,6 +24,20 @@ export function publish(node: Devnode, prefix: string, count: number): Published
   });
   node.mine(1);
   return published;
+}
+
+/** An S3 server that one test alone kills and resumes. */
+export async function s3OfTest(): Promise<S3Server> {
+  const server = await startS3Server();
+  atEndOfTest(() => server.stop());
+  return server;
+}
+
+/** A Kubo has one set of pins, and an archiver adopts all of them: of two tests with one Kubo each sees the other's blobs. */
+export async function kuboOfTest(): Promise<KuboServer> {
+  const server = await startKubo();
+  atEndOfTest(() => server.stop());
+  return server;
 }
 
 /** A new bucket, and what the daemon is told of it. */

@@ -1,19 +1,25 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { listBlobs } from '../../../src/storage/object-store.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER } from '../../sample-blobs.ts';
-import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
-import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
-import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
+import { describeWithServers } from '../../servers/availability.ts';
 import { damage, newBucket } from '../../storage/s3/s3-fixture.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
 import { eventually } from '../eventually.ts';
 import { holdfastHere } from '../holdfast-here.ts';
-import { expectAll, ipfsEnvironment, publish, s3Environment, untilDrained } from './real-backends.ts';
+import {
+  expectAll,
+  ipfsEnvironment,
+  kuboOfTest,
+  publish,
+  s3Environment,
+  s3OfTest,
+  untilDrained,
+} from './real-backends.ts';
 
 const BLOBS = 40;
 const report = z.object({
@@ -24,17 +30,8 @@ const report = z.object({
 });
 
 describeWithServers('an archive that lost its catalog, a backend, and the rest here and there', () => {
-  let s3: S3Server;
-  let kubo: KuboServer;
-  beforeAll(async () => {
-    [s3, kubo] = await Promise.all([startS3Server(), startKubo()]);
-  }, SERVER_START_MS);
-  afterAll(async () => {
-    await Promise.all([s3.stop(), kubo.stop()]);
-  });
-
   test('of three backends one wiped, one corrupted in every tenth object: all comes back, and check exits 0', async () => {
-    const node = await startNode();
+    const [node, s3, kubo] = await Promise.all([startNode(), s3OfTest(), kuboOfTest()]);
     const { options, env } = await s3Environment(s3);
     const second = await newBucket(s3);
     const dataDir = temporaryFolder();
@@ -111,7 +108,7 @@ describeWithServers('an archive that lost its catalog, a backend, and the rest h
   }, 240_000);
 
   test('what no place has a good copy of is listed as lost, with exit code 3 and the next command', async () => {
-    const node = await startNode();
+    const [node, s3] = await Promise.all([startNode(), s3OfTest()]);
     const { options, env } = await s3Environment(s3);
     const setup = { dataDir: temporaryFolder(), node, env: { ...env, HOLDFAST_LOCAL_MODE: 'cache' } };
     const daemon = await startArchiveHere(setup);

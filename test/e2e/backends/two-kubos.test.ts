@@ -1,27 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { blobCid } from '../../../src/core/blob/cid.ts';
 import { type HashType, parseVersionHash } from '../../../src/core/blob/ids.ts';
 import { sampleBytes } from '../../sample-blobs.ts';
-import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
-import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
+import { describeWithServers } from '../../servers/availability.ts';
+import type { KuboServer } from '../../servers/kubo-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchiveHere, startNode, untilStored } from '../archive-process.ts';
-import { ipfsEnvironment } from './real-backends.ts';
+import { ipfsEnvironment, kuboOfTest } from './real-backends.ts';
 
 const LARGEST = 2_097_152;
 const identity = z.object({ ID: z.string() });
 
 describeWithServers('two Kubo nodes', () => {
-  let ours: KuboServer;
-  let theirs: KuboServer;
-  beforeAll(async () => {
-    [ours, theirs] = await Promise.all([startKubo(), startKubo()]);
-  }, SERVER_START_MS);
-  afterAll(async () => {
-    await Promise.all([ours?.stop(), theirs?.stop()]);
-  });
-
   async function ask(server: KuboServer, command: string): Promise<Buffer> {
     const response = await fetch(`${server.apiUrl}/api/v0/${command}`, { method: 'POST' });
     expect(response.status, command).toBe(200);
@@ -31,7 +22,7 @@ describeWithServers('two Kubo nodes', () => {
   test.each<HashType>(['keccak256', 'blake2s256'])(
     'the largest blob, archived by us, is fetched by the other by the CID that follows from its %s',
     async (hashType) => {
-      const node = await startNode();
+      const [node, ours, theirs] = await Promise.all([startNode(), kuboOfTest(), kuboOfTest()]);
       const daemon = await startArchiveHere({ dataDir: temporaryFolder(), node, env: ipfsEnvironment(ours) });
       const label = `two kubos ${hashType}`;
       const { versionHash } = node.submitLabelled({ label, sizeBytes: LARGEST, hashType });

@@ -130,6 +130,8 @@ CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE ki
 --   start.
 -- `alert/<subject>`: what the receiver of alerts (HOLDFAST_ALERT_URL) was told last of each subject that a condition stood
 --   for. What stands and differs from this is still to be told.
+-- `subscription/<id>`: somebody who is to be told once, by a webhook, when a version hash is final; gone when the webhook took
+--   the notice.
 CREATE TABLE fact (
   name TEXT NOT NULL PRIMARY KEY,
   value TEXT NOT NULL

@@ -65,6 +65,7 @@ import type {
   Reader,
   RecordLookup,
 } from '../view/archive-view.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
 import type { WindowView } from '../view/window-view.ts';
@@ -151,6 +152,8 @@ export class Archive implements ArchiveView {
   readonly takeDowns: TakeDowns;
   /** What readers may ask of the chain. */
   readonly chainView: ChainView;
+  /** What is known of the chain now. */
+  readonly chainState: ChainState;
   readonly figures: ArchiveFigures;
   /** The window, for people to look at. */
   readonly windowView: WindowView;
@@ -184,6 +187,7 @@ export class Archive implements ArchiveView {
     this.#poller = poller;
     const chain = new ChainFollowing(options.chain, { nodes, catalog, poller, conditions, activity, clock });
     this.#chain = chain;
+    this.chainState = chain;
     this.#audit = new ChainAudit(catalog, poller, chain, conditions, clock);
     const boundChain = () => binding.boundChain();
     const lists = new NodeLists(nodes.all, options.pageEntries, boundChain, clock);

@@ -49,6 +49,7 @@ import { backendPlaces, checkReplicas, checkSchedules, openBackends, refuseOther
 import { openPage } from './open-page.ts';
 import { openPassage } from './open-passage.ts';
 import { openPeers, openSource } from './open-sources.ts';
+import { openSubscriptions } from './open-subscriptions.ts';
 import { REAL_TIME, type ScheduleTime, scheduledWork } from './scheduled-work.ts';
 
 export interface DaemonOptions {
@@ -266,6 +267,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const time = options.scheduleTime ?? REAL_TIME;
     const hook = openAlerts(settings, { archive, catalog, conditions, archiverId, wait: time.wait });
     if (hook !== null) closing.push(() => hook.close());
+    const subscriptions = openSubscriptions(settings, { archive, catalog, conditions, archiverId });
+    closing.push(() => subscriptions.close());
     const work = scheduledWork(settings, { archive, catalog, log, alerts: hook?.alerts ?? null }, time);
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
@@ -294,7 +297,13 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       passage,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),
-      admin: { jobs, takeDowns: archive.takeDowns, drain: archive.drainWith(jobs), levels: options.levels ?? null },
+      admin: {
+        jobs,
+        takeDowns: archive.takeDowns,
+        subscriptions: subscriptions.notices,
+        drain: archive.drainWith(jobs),
+        levels: options.levels ?? null,
+      },
       metrics: declareHttpMetrics(metrics),
       onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
     };
@@ -316,7 +325,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     log.info({ url, node: node.name, dataDir: folder.path, emulated }, 'listening');
 
     const stopping = new AbortController();
-    const running = Promise.all([archive.run(stopping.signal), work.run(stopping.signal)]);
+    const parts = [archive, work, subscriptions.notices];
+    const running = Promise.all(parts.map((part) => part.run(stopping.signal)));
     closing.push(async () => {
       stopping.abort();
       await Promise.all([running, jobs.stop()]);

@@ -27,6 +27,7 @@ import { recomputeStates } from './replication-basis.ts';
 import { SettlingClock } from './settling-clock.ts';
 import type { AfterDamage, CatalogTotals, StateTotals } from './state-totals.ts';
 import { StatementTable } from './statement-table.ts';
+import { SubscriptionLedger } from './subscription-ledger.ts';
 import { Tables } from './tables.ts';
 import { TaskRuns } from './task-runs.ts';
 import { ToldAlerts } from './told-alerts.ts';
@@ -72,6 +73,7 @@ export class Catalog {
   readonly window: WindowRows;
   readonly runs: TaskRuns;
   readonly toldAlerts: ToldAlerts;
+  readonly subscriptions: SubscriptionLedger;
   /** Names that stand for other places than when it was last opened. */
   readonly moved: readonly MovedBackend[];
   readonly bounded: BoundedTables;
@@ -105,6 +107,7 @@ export class Catalog {
     this.window = new WindowRows(database, tables.reading);
     this.runs = new TaskRuns(tables);
     this.toldAlerts = new ToldAlerts(tables);
+    this.subscriptions = new SubscriptionLedger(tables);
     this.bounded = new BoundedTables(tables, this.records);
     this.#arrivals = new Arrivals(tables, this.unmined, this.records);
     this.replicas = new ReplicaLedger(tables, this.#arrivals);

@@ -94,6 +94,16 @@ export const PROBLEMS = {
     title: 'Not withheld by this archiver',
     hint: 'GET /admin/withhold lists what is.',
   },
+  'subscriptions/full': {
+    status: 409,
+    title: 'As many subscriptions wait as may',
+    hint: 'GET /admin/subscriptions lists them; DELETE takes one back.',
+  },
+  'subscriptions/unknown': {
+    status: 404,
+    title: 'No such subscription waits',
+    hint: 'GET /admin/subscriptions lists those that wait; a delivered one is gone.',
+  },
   'jobs/unknown-kind': { status: 404, title: 'No such kind of job', hint: 'GET /admin/jobs names the kinds.' },
   'jobs/local-only': {
     status: 403,

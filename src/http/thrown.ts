@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ArchiveError } from '../core/archive-errors.ts';
 import { HoldfastError, MalformedError } from '../core/blob/errors.ts';
 import { JobError } from '../core/jobs/errors.ts';
+import { SubscriptionError } from '../view/subscription-view.ts';
 import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
 import { problemAnswer } from './problem.ts';
@@ -36,6 +37,9 @@ export function meaningOfThrown(error: unknown): ThrownMeaning {
   }
   if (error instanceof ArchiveError && error.code === 'archive/not-withheld') {
     return clientError(problemAnswer(error.code, error.message, { hint: error.hint }));
+  }
+  if (error instanceof SubscriptionError) {
+    return clientError(problemAnswer(error.code, error.message, { hint: error.hint, members: error.details }));
   }
   if (error instanceof HoldfastError && error.retryable) {
     return {

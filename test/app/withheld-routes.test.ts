@@ -71,6 +71,10 @@ const GIVING_NEITHER = [
   'POST /raw/check_vh',
 ];
 
+const unexpected = () => {
+  throw new Error('Nobody subscribes here.');
+};
+
 async function withBoth() {
   const scene = await archiveScene();
   const { archive, catalog, node } = scene;
@@ -83,7 +87,8 @@ async function withBoth() {
   const occurrence = { ...nameOf(BLOB), transactionIndex: 0, txid: TXID, vout: 0, makeRecord: () => '{}' };
   catalog.chain.recordBlocks([{ ...block, occurrences: [occurrence], unclear: [] }], () => false);
   const jobs = new JobTable([], { log: LOG, nowMs: Date.now });
-  const admin = { jobs, takeDowns: archive.takeDowns, drain: archive.drainWith(jobs), levels: null };
+  const subscriptions = { max: 0, list: () => [], subscribe: unexpected, cancel: unexpected };
+  const admin = { jobs, takeDowns: archive.takeDowns, subscriptions, drain: archive.drainWith(jobs), levels: null };
   const options = {
     ...testOptions(),
     metrics: metrics(),

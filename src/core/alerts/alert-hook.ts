@@ -1,9 +1,7 @@
-import { EnvHttpProxyAgent, request } from 'undici';
 import { HoldfastError } from '../blob/errors.ts';
-import { messageOfChain } from '../observability/message-of-chain.ts';
 import type { AlertDocument } from './alert-document.ts';
 import { type AlertFormat, formatAlert } from './alert-formats.ts';
-import { signatureHeaders } from './alert-signature.ts';
+import { type NotTaken, SignedSender } from './signed-sender.ts';
 
 export interface AlertHookOptions {
   /** May carry a token: never shown. */
@@ -15,50 +13,33 @@ export interface AlertHookOptions {
 
 /** A delivered alert disproves this condition, so its receiver never needs to hear of it. */
 export const NOT_DELIVERED = 'alert/not-delivered';
-const ANSWER_MS = 10_000;
 
-/** The address that alerts are posted to. It follows no redirect: what is signed for one receiver is for no other. */
+/** The address that alerts are posted to. */
 export class AlertHook {
   readonly #options: AlertHookOptions;
-  readonly #nowMs: () => number;
-  readonly #dispatcher = new EnvHttpProxyAgent();
+  readonly #sender: SignedSender;
 
   constructor(options: AlertHookOptions, nowMs: () => number) {
     this.#options = options;
-    this.#nowMs = nowMs;
+    this.#sender = new SignedSender(nowMs);
   }
 
   /** @throws HoldfastError `alert/not-delivered`, which names no address. */
   async post(document: AlertDocument, signal: AbortSignal): Promise<void> {
     const { url, secret, format } = this.#options;
-    const { headers, body } = formatAlert(document, format);
-    const signed = signatureHeaders(document.id, Math.floor(this.#nowMs() / 1_000), body, secret);
-    let status: number;
-    try {
-      const answer = await request(url, {
-        method: 'POST',
-        headers: { ...headers, ...signed },
-        body,
-        dispatcher: this.#dispatcher,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
-      });
-      await answer.body.dump();
-      status = answer.statusCode;
-    } catch (error) {
-      signal.throwIfAborted();
-      throw notDelivered(messageOfChain(error, url), {});
-    }
-    if (status < 200 || status >= 300) throw notDelivered(`it answered ${status}`, { status });
+    const post = { url, secret, id: document.id, ...formatAlert(document, format) };
+    const failure = await this.#sender.send(post, signal);
+    if (failure !== null) throw notDelivered(failure);
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher.destroy();
+    await this.#sender.close();
   }
 }
 
-function notDelivered(why: string, details: { readonly status?: number }): HoldfastError {
+function notDelivered({ why, status }: NotTaken): HoldfastError {
   return new HoldfastError(NOT_DELIVERED, `An alert cannot be delivered: ${why}.`, {
-    details,
+    details: status === null ? {} : { status },
     retryable: true,
     hint: 'Alerts do not arrive, so a failure would go unnoticed. Check HOLDFAST_ALERT_URL and its service; `holdfast alert test` sends a test alert.',
   });

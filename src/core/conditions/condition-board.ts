@@ -29,6 +29,7 @@ export type Subject =
   | 'clock'
   | 'heartbeat'
   | 'alert'
+  | 'subscriptions'
   | 'peers'
   | `peer:${string}`
   | `task:${string}`

@@ -2,6 +2,7 @@ import type { JobTable } from '../../core/jobs/job-table.ts';
 import type { LevelSwitch } from '../../core/observability/logger.ts';
 import type { TakeDowns } from '../../reading/withhold/take-downs.ts';
 import type { DrainStatus } from '../../view/drain-status.ts';
+import type { SubscriptionView } from '../../view/subscription-view.ts';
 
 /** Take-downs, as the archive does them. */
 export type TakeDownView = Pick<TakeDowns, 'list' | 'withhold' | 'revoke'>;
@@ -19,5 +20,6 @@ export interface AdminView {
   readonly levels: Pick<LevelSwitch, 'level' | 'set'> | null;
   readonly drain: DrainSwitch;
   readonly takeDowns: TakeDownView;
+  readonly subscriptions: SubscriptionView;
   readonly jobs: Pick<JobTable, 'kinds' | 'isLocalOnly' | 'start' | 'list' | 'find' | 'follow' | 'cancel'>;
 }

@@ -320,7 +320,7 @@ export class Archive implements ArchiveView {
     });
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, peers, activity, clock },
-      attestations: this.attestor,
+      attestor: this.attestor,
       standing: () => this.standing(),
     });
   }
@@ -441,6 +441,7 @@ export class Archive implements ArchiveView {
       local: this.#replication.room.status,
       backends: this.#replication.status(),
       peers: this.#peers.map(({ status }) => status),
+      attested: this.attestor.summary,
       withheld: this.takeDowns.status,
       smallestSlackSeconds: slack,
       conditions: eachOnce(this.standing().map(({ subject: _, ...condition }) => condition)),

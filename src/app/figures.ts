@@ -7,8 +7,7 @@ import type { Poller } from '../ingest/poller.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
 import type { Replication } from '../replication/replication.ts';
 import type { Activity } from '../view/activity.ts';
-import type { PeerStatus } from '../view/archive-view.ts';
-import type { AttestationView } from '../view/attestation-view.ts';
+import type { ArchiveStatus, PeerStatus } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { Routine } from './routine.ts';
 
@@ -26,7 +25,7 @@ export interface FigureModules {
   readonly standing: () => readonly Condition[];
   readonly routine: Routine;
   readonly peers: readonly { readonly status: PeerStatus }[];
-  readonly attestations: AttestationView;
+  readonly attestor: { readonly summary: ArchiveStatus['attested'] };
   readonly activity: Activity;
   readonly clock: Clock;
 }
@@ -71,8 +70,8 @@ export class ArchiveFigures {
   }
 
   #attestedSeconds(): number | null {
-    const last = this.#modules.attestations.attestation({ month: null, range: null });
-    return secondsOf(last === null ? null : Date.parse(last.statement.at));
+    const last = this.#modules.attestor.summary;
+    return secondsOf(last === null ? null : Date.parse(last.at));
   }
 
   #node() {

@@ -8,6 +8,7 @@ import {
   type Signed,
   type Succession,
 } from '../verify/attestation.ts';
+import type { ArchiveStatus } from '../view/archive-view.ts';
 import type { AskedAttestation, AttestationView } from '../view/attestation-view.ts';
 import type { Inventories } from './inventories.ts';
 
@@ -88,6 +89,14 @@ export class Attestor implements AttestationView {
   /** Statements are signed by another key from now on. */
   async rotateKey(): Promise<void> {
     await this.#modules.signer.rotate(this.#now());
+  }
+
+  /** Of the latest of everything, what fits on a line; null: there is none. */
+  get summary(): ArchiveStatus['attested'] {
+    const last = this.attestation({ month: null, range: null });
+    if (last === null) return null;
+    const { at, number, from, to, root, counts, key } = last.statement;
+    return { at, number, from, to, root, counts, key };
   }
 
   attestation({ month, range }: AskedAttestation): Attestation | null {

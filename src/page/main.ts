@@ -12,6 +12,7 @@ import { decodeConditions } from './model/status.ts';
 import { judge, type Verdict } from './model/verdict.ts';
 import type { PageBlock, PageWindow } from './model/window.ts';
 import { clock, counted } from './model/words.ts';
+import { showPeers } from './peers-view.ts';
 import { legend, Picture } from './picture.ts';
 import { offerThemes } from './theme.ts';
 import { showTable, tableHead } from './window-table.ts';
@@ -85,6 +86,7 @@ function startPage(): void {
     showAlarms(part('alarms', HTMLDivElement), window.status.conditions);
     showBackends(part('backends-body', HTMLTableSectionElement), window);
     showArchive(part('archive', HTMLDListElement), window);
+    showPeers(window.status);
     showRates(part('rates', HTMLDListElement), rates.measure(window));
     if (isFirst) listing.start();
   }

@@ -9,6 +9,7 @@ import type {
   VersionHash,
 } from '../core/blob/ids.ts';
 import type { Condition } from '../core/conditions/condition.ts';
+import type { AttestationStatement } from '../verify/attestation.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { OutageReport } from './outage-report.ts';
 
@@ -248,6 +249,8 @@ export interface ArchiveStatus {
   };
   readonly backends: readonly BackendStatus[];
   readonly peers: readonly PeerStatus[];
+  /** The latest signed statement of everything, of which `/v1/attestation` is the whole; null: there is none. */
+  readonly attested: Pick<AttestationStatement, 'at' | 'number' | 'from' | 'to' | 'root' | 'counts' | 'key'> | null;
   /** What was taken down, by whomever. */
   readonly withheld: {
     readonly count: number;

@@ -94,6 +94,7 @@ export const HEALTHY: ArchiveStatus = {
   list: { sweptAt: null, entries: 2 },
   content: { seen: 1, spooled: 0, stored: 2, storedBytes: 2_000, failing: 0, atRisk: 0 },
   peers: [],
+  attested: null,
   local: { mode: 'keep', bytes: 2_000, budgetBytes: null, freeBytes: 40 * 2 ** 30 },
   backends: [{ id: 's3', state: 'good', queued: 0, oldestQueuedSeconds: null, damaged: 0 }],
   withheld: { count: 0, others: [], readAt: null },

@@ -1,4 +1,5 @@
 import { Fields } from './fields.ts';
+import { decodeAttested, decodePeer, type PageAttested, type PagePeer } from './peers.ts';
 
 export interface PageCondition {
   readonly code: string;
@@ -43,6 +44,9 @@ export interface PageStatus {
     readonly failing: number;
   };
   readonly backends: readonly BackendState[];
+  readonly peers: readonly PagePeer[];
+  /** null: the archive has signed no statement yet. */
+  readonly attested: PageAttested | null;
   readonly smallestSlackSeconds: number | null;
   readonly conditions: readonly PageCondition[];
 }
@@ -88,6 +92,8 @@ export function decodeStatus(status: Fields): PageStatus {
         queued: backend.number('queued'),
       };
     }),
+    peers: status.list('peers', decodePeer),
+    attested: decodeAttested(status.innerOrNull('attested')),
     smallestSlackSeconds: status.numberOrNull('smallestSlackSeconds'),
     conditions: decodeConditions(status),
   };

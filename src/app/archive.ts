@@ -88,6 +88,8 @@ export interface ArchiveOptions extends PollerOptions {
   readonly scrub: ScrubOptions;
   /** A list of names that may not be served, besides what backends say; null: none. */
   readonly withheldFile?: string | null;
+  /** Does the chain's dialect know custom commitments? Not given: it does not. */
+  readonly allowsCustom?: boolean;
   /** Memory for bytes that are asked for often; 0, or not given: none. */
   readonly cacheBytes?: number;
   /** The data folder belonged to no chain yet: there is no catalog that could have been lost. */
@@ -205,7 +207,10 @@ export class Archive implements ArchiveView {
     });
     const replication = this.#replication;
     const { home, copies, cacheFill, sites } = replication;
-    const custom = new CustomUpkeep({ catalog, hasher, store, sites, conditions });
+    const custom = new CustomUpkeep({
+      ...{ catalog, hasher, store, sites, conditions },
+      isAllowed: options.allowsCustom ?? false,
+    });
     this.#customWorker = custom.worker;
     this.custom = new CustomKeeper({ catalog, hasher, places: custom.places, copies: custom.copies });
     const adoption = new Adoption({

@@ -177,6 +177,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
         },
       },
       withheldFile: settings.withheldFile,
+      allowsCustom: settings.nodeDialect === 'svc',
       scrub: { days: settings.scrubDays },
       cacheBytes: settings.httpCacheBytes,
     },

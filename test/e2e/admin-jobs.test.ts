@@ -95,7 +95,7 @@ describe('commands beside a daemon', () => {
     expect(JSON.parse(rebuilt.stdout)).toEqual({
       folder: 22,
       backends: {},
-      custom: { local: { adopted: 0, damaged: 0, unread: 0 } },
+      custom: { local: { adopted: 0, damaged: 0, unread: 0, refused: 0 } },
       faults: {},
     });
   });

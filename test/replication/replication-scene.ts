@@ -30,11 +30,14 @@ export interface ReplicationSetup {
   readonly bytesPerSecond?: number | null;
   readonly chain?: BlockHash | null;
   readonly folder?: string;
+  /** Left out: it knows custom commitments. */
+  readonly allowsCustom?: boolean;
 }
 
 /** The replication room on a real folder and catalog, with clocks that a test moves. */
 export async function replicationScene(setup: ReplicationSetup) {
   const { backends, mode = 'cache', budgetBytes = null, bytesPerSecond = null, chain = null } = setup;
+  const { allowsCustom: isAllowed = true } = setup;
   const clock = { wallMs: 1_790_000_000_000, steadyMs: 1_000_000 };
   const nowMs = () => clock.wallMs;
   const time: Clock = { wallMs: nowMs, steadyMs: () => clock.steadyMs };
@@ -81,7 +84,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     },
   );
   const { sites } = replication;
-  const custom = new CustomUpkeep({ catalog, hasher: nobleHasher, store, sites, conditions });
+  const custom = new CustomUpkeep({ catalog, hasher: nobleHasher, store, sites, conditions, isAllowed });
   catalog.copies.useBackends(custom.places.all.map(({ id }) => id));
   /** As the fetcher does: durable here, or where it was written through, and then in the catalog. */
   const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {

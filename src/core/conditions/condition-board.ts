@@ -35,6 +35,7 @@ export type Subject =
   | `task:${string}`
   | `backend:${string}`
   | `copies:${string}`
+  | `refused-custom:${string}`
   | `place:${string}`
   | `probe:${string}`
   | `batches:${string}`

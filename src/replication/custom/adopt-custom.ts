@@ -8,6 +8,8 @@ import type { CustomPlace } from './custom-place.ts';
 export interface AdoptingCustomModules {
   readonly catalog: Catalog;
   readonly hasher: BlobHasher;
+  /** Does the chain's dialect know custom commitments? In every other one such bytes are corruption, whoever has them. */
+  readonly isAllowed: boolean;
 }
 
 export interface AdoptedCustom {
@@ -16,6 +18,8 @@ export interface AdoptedCustom {
   readonly damaged: number;
   /** Listed there, and not given when they were asked for. */
   readonly unread: number;
+  /** Listed there, and unknown here, where the dialect knows no custom commitments: as if they were not there. */
+  readonly refused: number;
 }
 
 /**
@@ -25,14 +29,18 @@ export interface AdoptedCustom {
 export async function adoptCustom(
   place: CustomPlace,
   versionHash: VersionHash | null,
-  { catalog: { custom, withheld }, hasher }: AdoptingCustomModules,
+  { catalog: { custom, withheld }, hasher, isAllowed }: AdoptingCustomModules,
   signal: AbortSignal,
 ): Promise<AdoptedCustom> {
-  const counts = { adopted: 0, damaged: 0, unread: 0 };
+  const counts = { adopted: 0, damaged: 0, unread: 0, refused: 0 };
   for await (const entry of place.list(versionHash, signal)) {
     signal.throwIfAborted();
     const isWithheld = withheld.has({ versionHash: entry.versionHash, hashType: null });
     if (isWithheld || custom.isGoodAt(place.id, entry)) continue;
+    if (!isAllowed && !custom.isKnown(entry)) {
+      counts.refused += 1;
+      continue;
+    }
     try {
       const found = await place.look(entry, signal);
       if (found.kind === 'damaged') counts.damaged += 1;

@@ -12,6 +12,8 @@ import { type CustomFindings, CustomScrub, nothingFound } from './custom-scrub.t
 
 export interface CustomUpkeepModules extends CustomPlacesModules {
   readonly conditions: ConditionBoard;
+  /** Does the chain's dialect know custom commitments? */
+  readonly isAllowed: boolean;
 }
 
 export interface CustomCheck {
@@ -92,6 +94,7 @@ export class CustomUpkeep {
       try {
         const adopted = await adoptCustom(place, versionHash, this.#modules, signal);
         found[place.id] = adopted;
+        this.#tellRefused(place.id, adopted.refused);
         if (adopted.unread > 0) fault(place.id, `${adopted.unread} custom commitments there could not be read.`);
       } catch (error) {
         signal.throwIfAborted();
@@ -100,6 +103,16 @@ export class CustomUpkeep {
       }
     }
     return found;
+  }
+
+  #tellRefused(place: string, count: number): void {
+    const refused = {
+      code: 'archive/refused-custom',
+      message: `${count} custom commitments in the ${place} store were not taken over: only dialect svc knows such.`,
+      hint: 'They lie where they lay, and count for nothing. With a node of that dialect, set HOLDFAST_NODE_DIALECT to svc. Otherwise look who can write there.',
+      blocksReadiness: false,
+    };
+    this.#modules.conditions.set(`refused-custom:${place}`, count === 0 ? null : refused);
   }
 
   #chosen(backend: string | null) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { encodeHex } from '../../../src/core/blob/hex.ts';
@@ -148,6 +148,27 @@ test(
     expect((await ask(scene, `/v1/custom/${versionHash}/${keccak}`)).status).toBe(404);
     const report = await scene.archive.auditChain({ from: 121, to: null }, new AbortController().signal);
     expect(report.occurrences).toMatchObject({ custom: 0, pending: 1 });
+  },
+  TEST_MS,
+);
+
+test(
+  'what somebody lays below custom/ is not taken over by a new catalog in any other dialect, and hides no missing blob',
+  async () => {
+    const scene = await sceneWith('syscoin-5');
+    await scene.stop();
+    for (const name of ['catalog.sqlite', 'catalog.sqlite-wal', 'catalog.sqlite-shm'])
+      rmSync(join(scene.dataDir, name), { force: true });
+    const folder = join(scene.dataDir, 'custom', versionHash);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, keccak), bytes);
+    await scene.start();
+    await scene.until('told', () => scene.conditions().includes('archive/refused-custom'));
+    await scene.until('walked', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
+    expect((await ask(scene, `/v1/custom/${versionHash}/${keccak}`)).status).not.toBe(200);
+    const report = await scene.archive.auditChain({ from: 121, to: null }, new AbortController().signal);
+    expect(report.occurrences).toMatchObject({ custom: 0, pending: 1 });
+    expect(readFileSync(join(folder, keccak)).equals(bytes)).toBe(true);
   },
   TEST_MS,
 );

@@ -202,8 +202,8 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     await rm(join(folder, customPath(at(9))));
     const again = await scene({ folder, options });
     expect(await again.custom.adopt(null, null, NEVER)).toEqual({
-      local: { adopted: COUNT - 1, damaged: 0, unread: 0 },
-      s3: { adopted: COUNT - 1, damaged: 1, unread: 0 },
+      local: { adopted: COUNT - 1, damaged: 0, unread: 0, refused: 0 },
+      s3: { adopted: COUNT - 1, damaged: 1, unread: 0, refused: 0 },
     });
     expect(again.catalog.custom.isKnown(proven)).toBe(false);
     expect(again.catalog.custom.has(at(8).versionHash)).toBe(true);

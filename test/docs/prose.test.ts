@@ -58,7 +58,7 @@ test('the linter leaves code alone: names that are used, code in backticks, exam
  * @example
  * whoever(of(ours));
  */
-export const bytes = maxBytes('whoever');
+export const bytes = mostBytes('whoever');
 `;
   expect(await checkText(source, 'src/a.ts')).toEqual([]);
   expect(await checkText("export const data = 'nobody is the third';", 'test/a.ts')).toEqual([]);

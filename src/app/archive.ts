@@ -24,8 +24,8 @@ import { PeerComparer } from '../federation/peer-comparison.ts';
 import { PeerRescue } from '../federation/peer-rescue.ts';
 import { PeerStatements } from '../federation/peer-statements.ts';
 import { Fetcher } from '../ingest/fetcher.ts';
-import { LeftOver } from '../ingest/left-over.ts';
 import { NodeLists } from '../ingest/node-lists.ts';
+import { OrphanFinder } from '../ingest/orphan-finder.ts';
 import { type ChainBinding, Poller, type PollerOptions } from '../ingest/poller.ts';
 import { Spooler } from '../ingest/spooler.ts';
 import type { ArchiveNode } from '../node/chain-node.ts';
@@ -223,9 +223,9 @@ export class Archive implements ArchiveView {
     // The way of new bytes.
     const spooler = new Spooler(home, catalog, conditions, activity);
     activity.on('spooled', () => replication.changes.notify());
-    const leftOver = new LeftOver(store, hasher, catalog.openedMs, adoption);
+    const orphans = new OrphanFinder(store, hasher, catalog.openedMs, adoption);
     this.#fetcher = new Fetcher(options.requests, {
-      ...{ node, catalog, poller, spooler, leftOver, verifier, conditions, activity, clock },
+      ...{ node, catalog, poller, spooler, orphans, verifier, conditions, activity, clock },
       custom: this.custom,
     });
     const { peers = [] } = modules;

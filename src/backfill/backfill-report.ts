@@ -1,23 +1,23 @@
 import type { ContentName, TxId } from '../core/blob/ids.ts';
 
-/** What a source answered: it was asked, and gave nothing that counts. */
+/** The source was asked, and gave nothing that counts. */
 export type EmptyAnswer = 'absent' | 'withheld' | 'wrong-bytes';
 
 export interface SourceAnswered {
   readonly source: string;
   readonly answered: EmptyAnswer | 'no-answer';
-  /** Of `no-answer`: why. */
+  /** Reason of `no-answer`. */
   readonly why: string | null;
 }
 
-/** Content that nobody gave. */
+/** Content that no source gave. */
 export interface NotFetched extends ContentName {
   readonly height: number;
   readonly txid: TxId;
   readonly answers: readonly SourceAnswered[];
 }
 
-/** How one source did. */
+/** Result of one source. */
 export interface SourceTally {
   readonly source: string;
   readonly gave: number;
@@ -36,7 +36,7 @@ export interface BackfillReport {
   readonly range: { readonly from: number; readonly to: number };
   /** Contents of the range that were not held when it began. */
   readonly wanted: number;
-  /** Of these, with their window still open. */
+  /** Missing contents whose window is still open. */
   readonly atRisk: number;
   readonly fetched: number;
   readonly fetchedBytes: number;
@@ -44,10 +44,10 @@ export interface BackfillReport {
   readonly foundHere: number;
   /** Came another way meanwhile. */
   readonly cameMeanwhile: number;
-  /** All who were named answered, and nobody gave it: of very many, the first. */
+  /** Contents that every named source answered not to have; the first ones of a long list. */
   readonly missing: readonly NotFetched[];
   readonly missingCount: number;
-  /** Somebody who may have it could not be asked: of very many, the first. */
+  /** Contents that a source which could not be asked may have; the first ones of a long list. */
   readonly unasked: readonly NotFetched[];
   readonly unaskedCount: number;
   /** Durable here, and not yet on as many backends as are required. */
@@ -61,7 +61,7 @@ export interface BackfillReport {
   readonly sources: readonly SourceTally[];
 }
 
-/** What each step of a backfill tells. Sizes are bytes; heights are of blocks. */
+/** Progress of a backfill. Sizes are bytes; heights are block heights. */
 export type BackfillEvent =
   | { readonly event: 'walking'; readonly height: number; readonly target: number }
   | {
@@ -91,7 +91,7 @@ export type BackfillEvent =
   | { readonly event: 'placing'; readonly notStored: number; readonly recordsWaiting: number };
 
 export interface BackfillProgress {
-  /** Of `wanted`: fetched, found, or asked for in vain. */
+  /** Contents of `wanted` that were fetched, found, or asked for in vain. */
   readonly done: number;
   readonly wanted: number;
   readonly fetched: number;

@@ -21,8 +21,8 @@ import { OwnPlaces } from './own-places.ts';
 import { type BackfillParameters, DEFAULT_SOURCES } from './parameters.ts';
 import { planOnly } from './plan-only.ts';
 import type { ByteSource } from './source/byte-source.ts';
-import { SourceDesk } from './source-desk.ts';
 import { untilPlaced } from './until-placed.ts';
+import { VerifiedSource } from './verified-source.ts';
 import { walkRange } from './walk-range.ts';
 
 export interface BackfillModules {
@@ -38,9 +38,9 @@ export interface BackfillModules {
   readonly poller: Poller;
   readonly chain: ChainFollowing;
   readonly conditions: ConditionBoard;
-  /** What a run records as lost goes to every backend before the run ends. */
+  /** Records of losses reach every backend before the run ends. */
   readonly evidence: { deliverNow(signal: AbortSignal): Promise<unknown>; readonly waiting: number };
-  /** Asked before anything is recorded as lost, also where they are no source of the run. */
+  /** Peers to ask before a loss is recorded, also those that are no source of the run. */
   readonly peers: readonly BytesSource[];
   readonly activity: Activity;
   readonly clock: Clock;
@@ -58,9 +58,9 @@ export interface BackfillContext {
 export type BackfillResult = BackfillReport & { readonly exitCode: 0 | 1 | 3 };
 
 /**
- * Everything that is on chain in a range of heights and not held here is fetched from whoever is named, proven, and put
- * where everything else is. It runs beside the archive's other work; what it did so far is kept however it ends, and the
- * next run goes on there.
+ * Fetches the missing content of a range of blocks from the named sources, verifies it and stores it on the usual
+ * backends. It runs beside the archive's other work. However it ends, its progress is kept, and the next run continues
+ * there.
  */
 export class Backfill {
   readonly #modules: BackfillModules;
@@ -74,29 +74,29 @@ export class Backfill {
    * @throws SourceError, ArchiveError, ChainError, CatalogError
    */
   async run(parameters: BackfillParameters, context: BackfillContext): Promise<BackfillResult> {
-    const desks = await this.#open(parameters, context);
+    const sources = await this.#open(parameters, context);
     try {
       const { catalog, chain, conditions } = this.#modules;
       const range = await walkRange(parameters, catalog, chain, conditions, context.report, context.signal);
-      // By now the chain is known. What the archive's own backends hold is asked of them before it is fetched from others.
+      // The chain is known by now. The archive's own backends are searched before any source is asked.
       if (!parameters.dryRun) await this.#modules.replication.admit(context.signal);
-      return await this.#fill(parameters, range, desks, context);
+      return await this.#fill(parameters, range, sources, context);
     } finally {
-      await Promise.all(desks.map((desk) => desk.close()));
+      await Promise.all(sources.map((verifiedSource) => verifiedSource.close()));
     }
   }
 
-  async #open({ sources }: BackfillParameters, context: BackfillContext): Promise<SourceDesk[]> {
-    const desks: SourceDesk[] = [];
+  async #open(parameters: BackfillParameters, context: BackfillContext): Promise<VerifiedSource[]> {
+    const sources: VerifiedSource[] = [];
     try {
-      for (const text of sources.length === 0 ? DEFAULT_SOURCES : sources) {
+      for (const text of parameters.sources.length === 0 ? DEFAULT_SOURCES : parameters.sources) {
         const { nodes, poller, catalog, verifier, clock } = this.#modules;
         const source = (await context.openSource(text)) ?? new NodeSource(nodes, poller, catalog);
-        desks.push(new SourceDesk(source, verifier, context.report, clock));
+        sources.push(new VerifiedSource(source, verifier, context.report, clock));
       }
-      return desks;
+      return sources;
     } catch (error) {
-      await Promise.all(desks.map((desk) => desk.close()));
+      await Promise.all(sources.map((verifiedSource) => verifiedSource.close()));
       throw error;
     }
   }
@@ -104,7 +104,7 @@ export class Backfill {
   async #fill(
     parameters: BackfillParameters,
     { from, to }: HeightRange,
-    desks: readonly SourceDesk[],
+    sources: readonly VerifiedSource[],
     { report, signal }: BackfillContext,
   ): Promise<BackfillResult> {
     const range = new MissingInRange({ from, to }, this.#modules.catalog);
@@ -112,15 +112,15 @@ export class Backfill {
     report({ event: 'planned', from, to, wanted, atRisk });
     const about = { dryRun: parameters.dryRun, range: { from, to }, wanted, atRisk };
     if (parameters.dryRun) {
-      const plan = await planOnly(range, desks, parameters.requests, report, signal);
-      return this.#result({ ...about, ...plan, ...NOTHING_DONE }, desks);
+      const plan = await planOnly(range, sources, parameters.requests, report, signal);
+      return this.#result({ ...about, ...plan, ...NOTHING_DONE }, sources);
     }
-    const fetching = this.#fetching({ ...parameters, wanted, atRisk }, range, desks, report);
+    const fetching = this.#fetching({ ...parameters, wanted, atRisk }, range, sources, report);
     await fetching.run(signal);
     const { catalog, chain } = this.#modules;
     const placed = await untilPlaced({ from, to }, catalog, chain, report, signal);
     const evidenceWaiting = await this.#deliverEvidence(signal);
-    return this.#result({ ...about, ...fetching.outcome, ...placed, evidenceWaiting }, desks);
+    return this.#result({ ...about, ...fetching.outcome, ...placed, evidenceWaiting }, sources);
   }
 
   /** A command that runs once has no later. Gives the most documents that any one place has still to get. */
@@ -133,7 +133,7 @@ export class Backfill {
   #fetching(
     options: BackfillParameters & { wanted: number; atRisk: number },
     range: MissingInRange,
-    desks: readonly SourceDesk[],
+    sources: readonly VerifiedSource[],
     report: (event: BackfillEvent) => void,
   ): FetchMissing {
     const own = new OwnPlaces(this.#modules);
@@ -142,15 +142,15 @@ export class Backfill {
     return new FetchMissing(options, {
       ...this.#modules,
       own,
-      desks,
+      sources,
       losses,
       range,
       report,
     });
   }
 
-  #result(report: Omit<BackfillReport, 'sources'>, desks: readonly SourceDesk[]): BackfillResult {
-    return { exitCode: exitCodeOf(report), ...report, sources: desks.map(({ tally }) => tally) };
+  #result(report: Omit<BackfillReport, 'sources'>, sources: readonly VerifiedSource[]): BackfillResult {
+    return { exitCode: exitCodeOf(report), ...report, sources: sources.map(({ tally }) => tally) };
   }
 }
 

@@ -9,11 +9,11 @@ import type { Spooler } from '../ingest/spooler.ts';
 import { Bandwidth } from '../replication/bandwidth.ts';
 import { forgetBytes, type VerifiedBlob } from '../verify/verified-blob.ts';
 import type { BackfillEvent, BackfillProgress, NotFetched, SourceAnswered } from './backfill-report.ts';
+import { forEachConcurrent } from './for-each-concurrent.ts';
 import type { LossRecord } from './loss-record.ts';
 import type { MissingInRange } from './missing-in-range.ts';
 import type { OwnPlaces } from './own-places.ts';
-import { soManyAtATime } from './so-many-at-a-time.ts';
-import type { SourceDesk } from './source-desk.ts';
+import type { VerifiedSource } from './verified-source.ts';
 
 export interface FetchOptions {
   /** Blobs under way at a time. */
@@ -26,8 +26,8 @@ export interface FetchOptions {
 export interface FetchModules {
   readonly catalog: Catalog;
   readonly own: OwnPlaces;
-  /** Asked in this order. */
-  readonly desks: readonly SourceDesk[];
+  /** Sources in the order in which they are asked. */
+  readonly sources: readonly VerifiedSource[];
   readonly spooler: Pick<Spooler, 'spool'>;
   /** null: not everybody who is configured is asked, so that nothing can be said to be lost. */
   readonly losses: LossRecord | null;
@@ -36,7 +36,7 @@ export interface FetchModules {
   readonly clock: Clock;
 }
 
-/** What is asked again though somebody did not answer: so many at most, and so often. */
+/** Limits of second attempts for content that a source did not answer for. */
 const MAX_AGAIN = 10_000;
 const ROUNDS = 3;
 const LONGEST_REST_MS = 5_000;
@@ -47,7 +47,7 @@ const AFTER_ALL_SECONDS = 2 ** 40;
 
 interface Asked {
   readonly content: MissingContent;
-  /** Of those who have answered already; nobody is asked twice who did. */
+  /** Answers so far. A source that answered is not asked twice. */
   readonly answers: Map<string, SourceAnswered>;
 }
 
@@ -86,7 +86,7 @@ export class FetchMissing {
       for await (const content of all) yield { content, answers: new Map() };
     };
     const round = (items: Iterable<Asked> | AsyncIterable<Asked>, isLast: boolean) =>
-      soManyAtATime(items, this.#options.requests, (asked, ending) => this.#one(asked, isLast, ending), signal);
+      forEachConcurrent(items, this.#options.requests, (asked, ending) => this.#one(asked, isLast, ending), signal);
     await round(fresh(this.#modules.range.all(signal)), false);
     for (let index = 2; index <= ROUNDS && this.#again.length > 0; index += 1) {
       await pause(this.#restMs(), signal);
@@ -105,22 +105,22 @@ export class FetchMissing {
     }
     const own = await this.#modules.own.find(content, this.#rowOf(content), signal);
     if (own.kind !== 'none') {
-      if (own.kind === 'left-over') await this.#keep(own.blob, content, signal);
+      if (own.kind === 'orphan') await this.#keep(own.blob, content, signal);
       this.#count.foundHere += 1;
       this.#settled(content);
       return;
     }
     for (const answer of own.answers) asked.answers.set(answer.source, answer);
-    for (const desk of this.#modules.desks) {
-      if ((asked.answers.get(desk.name)?.answered ?? 'no-answer') !== 'no-answer') continue;
-      const answer = await desk.ask(content, signal);
+    for (const verifiedSource of this.#modules.sources) {
+      if ((asked.answers.get(verifiedSource.name)?.answered ?? 'no-answer') !== 'no-answer') continue;
+      const answer = await verifiedSource.ask(content, signal);
       if (answer.kind === 'found') {
-        const why = await this.#fetched(answer.blob, content, desk.name, signal);
+        const why = await this.#fetched(answer.blob, content, verifiedSource.name, signal);
         if (why === null) return;
-        asked.answers.set(desk.name, { source: desk.name, answered: 'no-answer', why });
+        asked.answers.set(verifiedSource.name, { source: verifiedSource.name, answered: 'no-answer', why });
         break;
       }
-      const source = desk.name;
+      const source = verifiedSource.name;
       if (answer.kind === 'empty') asked.answers.set(source, { source, answered: answer.answered, why: null });
       else asked.answers.set(source, { source, answered: 'no-answer', why: answer.why });
     }
@@ -167,7 +167,8 @@ export class FetchMissing {
     if (silent.length > 0) {
       this.#count.unasked += 1;
       if (this.#unasked.length < MAX_LISTED) this.#unasked.push(notFetched);
-      for (const desk of this.#modules.desks) if (silent.some(({ source }) => source === desk.name)) desk.gaveUp();
+      for (const verifiedSource of this.#modules.sources)
+        if (silent.some(({ source }) => source === verifiedSource.name)) verifiedSource.gaveUp();
     } else {
       await this.#modules.losses?.judge(content, answers, signal);
       this.#count.missing += 1;
@@ -180,7 +181,7 @@ export class FetchMissing {
   #rowOf(content: MissingContent): Omit<SpooledContent, 'sizeBytes'> {
     const { hashType, versionHash, txid, medianTimeSeconds } = content;
     const name = { hashType, versionHash, txid, firstSeenMs: this.#modules.clock.wallMs() };
-    // Its time is over: it is not late, and nothing that has a deadline waits for it.
+    // The window is over: the content is not late, and no content with a deadline waits for it.
     if (!this.#modules.range.isAtRisk(content)) {
       return { ...name, medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + content.height };
     }
@@ -193,7 +194,7 @@ export class FetchMissing {
   }
 
   #restMs(): number {
-    return Math.min(LONGEST_REST_MS, Math.max(0, ...this.#modules.desks.map(({ restMs }) => restMs)));
+    return Math.min(LONGEST_REST_MS, Math.max(0, ...this.#modules.sources.map(({ restMs }) => restMs)));
   }
 
   #settled(content: MissingContent): void {
@@ -207,7 +208,7 @@ export class FetchMissing {
     this.#toldMs = nowMs;
     const { fetched, fetchedBytes, foundHere, cameMeanwhile, missing, unasked, saved } = this.#count;
     const done = fetched + foundHere + cameMeanwhile + missing + unasked;
-    // What came on chain meanwhile is fetched as well.
+    // Content that came on chain meanwhile is fetched as well.
     const wanted = Math.max(this.#options.wanted, done);
     const atRisk = Math.max(0, this.#options.atRisk - saved);
     const progress: BackfillProgress = { done, wanted, fetched, fetchedBytes, missing, unasked, atRisk };

@@ -25,8 +25,8 @@ export interface LossRecordModules {
 const GROUP_LIMIT = 64;
 
 /**
- * Content that nobody gave is lost only by the rule: its deadline is over, and every node, backend and peer that is
- * configured has answered as well. Who asked peers alone has learned nothing about that.
+ * Records content as lost by the rule alone: its deadline is over, and every configured node, backend and peer answered
+ * that it lacks the bytes. Answers of peers alone prove nothing about that.
  */
 export class LossRecord {
   readonly #modules: LossRecordModules;
@@ -45,7 +45,7 @@ export class LossRecord {
   /** `answers`: of all the sources; the nodes are among them. */
   async judge(content: MissingContent, answers: readonly SourceAnswered[], signal: AbortSignal): Promise<void> {
     const { catalog, own, clock } = this.#modules;
-    // Who withholds it, or did not answer, has not said that it has not got it.
+    // A source that withholds the content, or did not answer, has not denied having it.
     if (answers.some(({ answered }) => answered !== 'absent' && answered !== 'wrong-bytes')) return;
     const deadlineSeconds = this.#overdue(content);
     const upToHeight = catalog.chain.lastHeight(content);

@@ -15,7 +15,10 @@ const PAGE = 256;
 /** Blocks that are looked through in one go, though nothing is missing there: everybody else is served between. */
 const SLICE_BLOCKS = 500;
 
-/** What is on chain in a range and not held: first what the node may prune next, then history, each content once. */
+/**
+ * Content on chain in a range that is not held, each once: first the content that the node may prune next, then
+ * history.
+ */
 export class MissingInRange {
   readonly #catalog: RangeCatalog;
   readonly #window: MissingRange | null;
@@ -32,7 +35,7 @@ export class MissingInRange {
     this.#history = since <= from ? null : { from, to: since - 1, elsewhere: since > to ? null : { from: since, to } };
   }
 
-  /** Is its window still open, as far as this range goes? */
+  /** Reports whether the window of the content is still open, within this range. */
   isAtRisk({ height }: MissingContent): boolean {
     return this.#window !== null && height >= this.#window.from;
   }
@@ -42,7 +45,7 @@ export class MissingInRange {
     return { wanted: atRisk + (await this.#countIn(this.#history, signal)), atRisk };
   }
 
-  /** As it is when it is come to: what was fetched meanwhile is not among them. */
+  /** Reads rows when they are needed: content that was fetched meanwhile is left out. */
   async *all(signal: AbortSignal): AsyncGenerator<MissingContent> {
     for (const range of [this.#window, this.#history]) {
       if (range === null) continue;

@@ -34,7 +34,7 @@ export class NodeSource implements ByteSource {
     return turn;
   }
 
-  /** Its list names what it has, with the size. Of several nodes one alone is asked for its list. */
+  /** Reads the size from the node's list. Of several nodes one alone is asked for its list. */
   async size({ versionHash }: ContentName): Promise<ToldSize> {
     const isAlone = this.#nodes.all.length === 1;
     if (!this.#poller.isListed(versionHash)) return this.#poller.isListCurrent() && isAlone ? null : 'untold';

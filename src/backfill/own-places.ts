@@ -20,7 +20,7 @@ export interface OwnPlacesModules {
 
 export type OwnFinding =
   /** In the data folder without a row, where a crash left it, or in the memory of this process. */
-  | { readonly kind: 'left-over'; readonly blob: VerifiedBlob }
+  | { readonly kind: 'orphan'; readonly blob: VerifiedBlob }
   /** A backend gave it back whole, and has its row now. */
   | { readonly kind: 'recorded' }
   | { readonly kind: 'none'; readonly answers: readonly SourceAnswered[] };
@@ -39,7 +39,7 @@ export class OwnPlaces {
   /** `content`: as its row is to be, where it is found on a backend. */
   async find(name: ContentName, content: Omit<SpooledContent, 'sizeBytes'>, signal: AbortSignal): Promise<OwnFinding> {
     const blob = await this.#here(name, signal);
-    if (blob !== null) return { kind: 'left-over', blob };
+    if (blob !== null) return { kind: 'orphan', blob };
     if (this.#modules.adoption.isDone) return { kind: 'none', answers: [] };
     const answers: SourceAnswered[] = [];
     for (const site of this.#modules.sites) {
@@ -50,7 +50,10 @@ export class OwnPlaces {
     return { kind: 'none', answers };
   }
 
-  /** Everybody of ours answers for a content that nobody else gave; null: somebody has it, or did not answer. */
+  /**
+   * Asks the archive's own nodes, backends and peers for content that no source gave. Returns their answers; null when
+   * one of them has it or did not answer.
+   */
   async absence(name: ContentName, signal: AbortSignal): Promise<SourceAnswered[] | null> {
     const { store, sites, held } = this.#modules;
     if (held.copyOf(name) !== null) return null;

@@ -6,13 +6,13 @@ const MAX_SOURCES = 16;
 
 const height = z.int().min(0).max(0x7fffffff);
 
-/** What a backfill is asked for. */
+/** Parameters of a backfill job. */
 export const BACKFILL_PARAMETERS = z.strictObject({
   /** null: where the walk began. */
   fromHeight: height.nullable().default(null),
   /** null: the tip. */
   toHeight: height.nullable().default(null),
-  /** As `--source` takes them, asked in this order. */
+  /** Sources in the syntax of `--source`, asked in this order. */
   sources: z.array(z.string().max(2_048)).max(MAX_SOURCES).default([]),
   /** Only says what would be fetched, and from where. */
   dryRun: z.boolean().default(false),
@@ -21,5 +21,5 @@ export const BACKFILL_PARAMETERS = z.strictObject({
 });
 export type BackfillParameters = z.output<typeof BACKFILL_PARAMETERS>;
 
-/** Asked where none is named. */
+/** Sources when none is named. */
 export const DEFAULT_SOURCES: readonly string[] = ['node'];

@@ -1,13 +1,13 @@
 import type { MissingContent } from '../catalog/missing-contents.ts';
 import type { BackfillEvent, NotFetched, SourceAnswered } from './backfill-report.ts';
+import { forEachConcurrent } from './for-each-concurrent.ts';
 import type { MissingInRange } from './missing-in-range.ts';
-import { soManyAtATime } from './so-many-at-a-time.ts';
-import type { SourceDesk } from './source-desk.ts';
+import type { VerifiedSource } from './verified-source.ts';
 
 export interface PlanOutcome {
-  /** Somebody says that it has them. */
+  /** Contents that a source claims to have. */
   readonly fetched: number;
-  /** As far as sizes were told. */
+  /** Known sizes only. */
   readonly fetchedBytes: number;
   readonly missing: readonly NotFetched[];
   readonly missingCount: number;
@@ -18,13 +18,12 @@ export interface PlanOutcome {
 const MAX_LISTED = 1_000;
 
 /**
- * What would be fetched, and from where, as the sources say it themselves: for each content the first source in turn
- * that says it has it. What a source does not tell without being asked for the bytes is promised to nobody. Nothing is
- * fetched, nothing is proven.
+ * Estimates a run from the sources' own claims: each content counts for the first source in order that claims to have
+ * it. Content without a claimed source is counted as unavailable. Nothing is fetched or verified.
  */
 export async function planOnly(
   range: MissingInRange,
-  desks: readonly SourceDesk[],
+  sources: readonly VerifiedSource[],
   requests: number,
   report: (event: BackfillEvent) => void,
   signal: AbortSignal,
@@ -36,9 +35,9 @@ export async function planOnly(
     const { hashType, versionHash, height, txid } = content;
     const name = { hashType, versionHash };
     const answers: NotFetched['answers'][number][] = [];
-    for (const desk of desks) {
-      const source = desk.name;
-      const told = await desk.size(name, ending);
+    for (const verifiedSource of sources) {
+      const source = verifiedSource.name;
+      const told = await verifiedSource.size(name, ending);
       if (typeof told === 'number' || told === 'unknown') {
         const known = told === 'unknown' ? null : told;
         count.fetched += 1;
@@ -55,7 +54,7 @@ export async function planOnly(
     count[isUnasked ? 'unasked' : 'missing'] += 1;
     report({ event: isUnasked ? 'unasked' : 'missing', ...notFetched });
   };
-  await soManyAtATime(range.all(signal), requests, one, signal);
+  await forEachConcurrent(range.all(signal), requests, one, signal);
   const { fetched, fetchedBytes } = count;
   return { fetched, fetchedBytes, missing, missingCount: count.missing, unasked, unaskedCount: count.unasked };
 }

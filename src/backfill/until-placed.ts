@@ -62,6 +62,6 @@ export async function untilNothingMoves<Waiting>(
     lookMs = performance.now() - begunMs;
     return null;
   };
-  // Where very many wait, a look takes long, and nobody else is served meanwhile.
+  // With very many rows a look takes long and blocks other work meanwhile.
   return (await pollUntil(look, () => Math.max(LOOK_MS, lookMs * REST_FACTOR), signal)).waiting;
 }

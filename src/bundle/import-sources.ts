@@ -1,4 +1,4 @@
-import { soManyAtATime } from '../backfill/so-many-at-a-time.ts';
+import { forEachConcurrent } from '../backfill/for-each-concurrent.ts';
 import { untilNothingMoves } from '../backfill/until-placed.ts';
 import { exitCodeOf, type ImportEvent, type ImportReport } from './import-report.ts';
 import { Importer, type ImporterModules } from './importer.ts';
@@ -36,7 +36,7 @@ export async function importSources(
     importer.beginSource(source);
     const options = { judge: importer, recordsOnly: false };
     const parts = recordsFirst(sourceParts(source, options, signal), importer, signal);
-    await soManyAtATime(parts, AT_A_TIME, (part, ending) => importer.take(part, ending), signal);
+    await forEachConcurrent(parts, AT_A_TIME, (part, ending) => importer.take(part, ending), signal);
   }
   const untilMs = clock.wallMs();
   const notStored = await untilNothingMoves(

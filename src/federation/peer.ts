@@ -1,6 +1,6 @@
 import type { EmptyAnswer } from '../backfill/backfill-report.ts';
 import type { ByteSource } from '../backfill/source/byte-source.ts';
-import { type DeskAnswer, SourceDesk } from '../backfill/source-desk.ts';
+import { type VerifiedAnswer, VerifiedSource } from '../backfill/verified-source.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -23,7 +23,7 @@ const MAX_DOUBLINGS = 20;
 
 /** Another archive, a bucket or a folder that the operator names, and that is not trusted: its bytes count by their hash. */
 export class Peer {
-  readonly #desk: SourceDesk;
+  readonly #verifiedSource: VerifiedSource;
   readonly #modules: PeerModules;
   /** The last comparison with it that came to its end. */
   compared: PeerComparison | null = null;
@@ -39,16 +39,16 @@ export class Peer {
 
   constructor(source: ByteSource, modules: PeerModules) {
     this.#modules = modules;
-    this.#desk = new SourceDesk(source, modules.verifier, () => undefined, modules.clock);
+    this.#verifiedSource = new VerifiedSource(source, modules.verifier, () => undefined, modules.clock);
   }
 
   /** Without credentials: `peer https://archive.example`. */
   get name(): string {
-    return this.#desk.name;
+    return this.#verifiedSource.name;
   }
 
   get status(): PeerStatus {
-    const { gave, gaveBytes, absent, withheld, wrongBytes } = this.#desk.tally;
+    const { gave, gaveBytes, absent, withheld, wrongBytes } = this.#verifiedSource.tally;
     return {
       name: this.name,
       state: this.#state,
@@ -95,7 +95,7 @@ export class Peer {
     if (this.isResting) return null;
     await this.#waitForTurn(signal);
     try {
-      const answer = await this.#desk.question(path, signal);
+      const answer = await this.#verifiedSource.question(path, signal);
       // null may have come without a question: a bucket or folder answers none.
       if (answer !== null) this.#heard();
       return answer;
@@ -106,7 +106,7 @@ export class Peer {
   }
 
   async close(): Promise<void> {
-    await this.#desk.close();
+    await this.#verifiedSource.close();
   }
 
   /** It gave wrong bytes, and is asked for nothing that somebody else may answer. */
@@ -120,9 +120,9 @@ export class Peer {
     return this.#answered ? 'good' : 'silent';
   }
 
-  async #ask(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
+  async #ask(name: ContentName, signal: AbortSignal): Promise<VerifiedAnswer> {
     await this.#waitForTurn(signal);
-    const answer = await this.#desk.ask(name, signal);
+    const answer = await this.#verifiedSource.ask(name, signal);
     this.#answered = answer.kind !== 'no-answer';
     if (answer.kind === 'no-answer') this.#tellSilent(answer.why);
     else if (answer.kind === 'empty' && answer.answered === 'wrong-bytes') this.#lied(name);

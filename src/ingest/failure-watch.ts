@@ -1,10 +1,10 @@
 import type { VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 
-/** Which blobs are remembered as failing; of more, only the number would be wrong. */
+/** Blobs that are remembered as failing; beyond this, only their number would be wrong. */
 const MAX_REMEMBERED = 10_000;
 
-/** Keeps somebody told of blobs that do not come as they should, until each came or is given up. */
+/** Reports blobs that cannot be fetched, until each one arrives or is given up. */
 export class FailureWatch {
   readonly #conditions: ConditionBoard;
   readonly #failing = new Set<VersionHash>();
@@ -18,7 +18,7 @@ export class FailureWatch {
     this.#tell(`the last one, ${versionHash}: ${reason}`);
   }
 
-  /** It came, or nothing more can be done. */
+  /** The blob arrived, or no further attempt can help. */
   settled(versionHash: VersionHash): void {
     if (!this.#failing.delete(versionHash)) return;
     if (this.#failing.size === 0) this.#conditions.set('blobs', null);

@@ -6,7 +6,7 @@ import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 /** A blob that did not come, and why. */
 export type FailedFetch = readonly [wanted: WantedBlob, error: Error];
 
-/** As the catalog keeps it. */
+/** A failed fetch as the catalog records it. */
 export function failureRecord([wanted, error]: FailedFetch, nextAttemptMs: number | null): FetchFailure {
   const code = codeOf(error) ?? 'archive/unexpected';
   return { versionHash: wanted.versionHash, code, message: messageOf(error), nextAttemptMs };

@@ -36,7 +36,7 @@ function isSizeAllowed(sizeBytes: number): boolean {
   return sizeBytes >= MIN_BLOB_BYTES && sizeBytes <= MAX_BLOB_BYTES;
 }
 
-/** So much of the time that is left may pass before the next try. */
+/** Share of the remaining time that may pass before the next attempt. */
 const SHARE_OF_WINDOW = 0.1;
 
 /**

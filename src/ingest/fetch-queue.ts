@@ -6,8 +6,8 @@ import { BATCH_LIMITS, takeBatch } from './fetch-plan.ts';
 const LOOK_AHEAD = 512;
 
 /**
- * What to ask for next, nearest deadline first. Blobs that failed before may hang again: while others wait, only one
- * request is for them, and one is always left for those that come.
+ * Chooses the next blobs to request, nearest deadline first. Blobs that failed before may hang again: while others
+ * wait, only one request is for failed ones, and one is always left for new ones.
  */
 export class FetchQueue {
   readonly #catalog: Catalog;
@@ -45,7 +45,7 @@ export class FetchQueue {
   }
 }
 
-/** What is on chain comes first, then the deadline counts: as the catalog orders them. */
+/** Orders as the catalog does: blobs on chain first, then by deadline. */
 function isMoreUrgent(one: WantedBlob, other: WantedBlob): boolean {
   if ((one.hashType === null) !== (other.hashType === null)) return one.hashType !== null;
   return one.medianTimeSeconds < other.medianTimeSeconds;

@@ -16,7 +16,7 @@ import { FailureWatch } from './failure-watch.ts';
 import { absentAtNode, type FailedFetch, failureRecord, isAbsentAtNode, wrongBytes } from './fetch-failure.ts';
 import { nextAttemptMs } from './fetch-plan.ts';
 import { FetchQueue } from './fetch-queue.ts';
-import type { LeftOver } from './left-over.ts';
+import type { OrphanFinder } from './orphan-finder.ts';
 import type { Poller } from './poller.ts';
 import { SlowRequests } from './slow-requests.ts';
 import type { Spooler } from './spooler.ts';
@@ -32,7 +32,7 @@ export interface FetcherModules {
   readonly catalog: Catalog;
   readonly poller: Poller;
   readonly spooler: Spooler;
-  readonly leftOver: LeftOver;
+  readonly orphans: OrphanFinder;
   readonly verifier: Verifier;
   readonly custom: MismatchKeeper;
   readonly conditions: ConditionBoard;
@@ -45,11 +45,11 @@ export interface FetcherModules {
  * disk's sync do not wait for each other; beyond this (or this many under way), fetching waits.
  */
 const UNSPOOLED = { bytes: 8 * 1_048_576, blobs: 1_024 } as const;
-/** So many requests broken one after the other are the node's fault; of fewer, some blob may be the cause. */
+/** This many broken requests in a row are the node's fault; of fewer, a blob may be the cause. */
 const BROKEN_IN_A_ROW = 3;
-/** How long nothing is asked for after a request failed as a whole. */
+/** Milliseconds without requests after a request failed as a whole. */
 const REQUEST_RETRY_MS = 1_000;
-/** The queue is looked at again after this though nobody rang: for attempts that are due. */
+/** Milliseconds after which the queue is read again without a notification: for attempts that are due. */
 const IDLE_MS = 1_000;
 
 /** Fetches what the catalog wants, nearest deadline first, each blob once, and hands verified bytes to the spooler. */
@@ -59,14 +59,14 @@ export class Fetcher {
   readonly #inFlight = new Set<VersionHash>();
   readonly #running = new Set<Promise<void>>();
   #requestsUnderWay = 0;
-  /** Of these, for blobs that failed before. */
+  /** The requests under way for blobs that failed before. */
   #retriesUnderWay = 0;
   #unspooledBytes = 0;
   readonly #wake: Notifier;
   readonly #failures: FailureWatch;
   readonly #slow: SlowRequests;
   readonly #queue: FetchQueue;
-  /** Of requests that failed as a whole since one went well: the first blob of each. */
+  /** First blob of each request that failed as a whole since the last success. */
   readonly #broken = new Set<VersionHash>();
   #changesSeen = -1;
   #restUntilMs = 0;
@@ -89,7 +89,7 @@ export class Fetcher {
       this.#start(batch, signal);
       return 0;
     };
-    // What failed is told where requests end: only a request that went well clears the condition.
+    // Failures are reported at the end of each request: only a successful request clears the condition.
     const tell = (error: unknown) => {
       if (error !== null) this.#rest(error);
     };
@@ -161,7 +161,7 @@ export class Fetcher {
     const isRetry = batch.some(({ attempts }) => attempts > 0);
     if (isRetry) this.#retriesUnderWay += 1;
     try {
-      const asked = await this.#withoutLeftOvers(batch, signal);
+      const asked = await this.#withoutOrphans(batch, signal);
       const outcomes = asked.length === 0 ? null : await this.#fetch(asked, signal);
       return outcomes === null ? { asked: [], outcomes: [] } : { asked, outcomes };
     } finally {
@@ -204,10 +204,10 @@ export class Fetcher {
     }
   }
 
-  /** What a crash left in the store without a row is proven and taken over, not fetched again. */
-  async #withoutLeftOvers(batch: readonly WantedBlob[], signal: AbortSignal): Promise<readonly WantedBlob[]> {
-    const { leftOver } = this.#modules;
-    const suspected = new Set(batch.filter((wanted) => leftOver.mayHave(wanted)));
+  /** An orphan of a crash, stored without a row, is verified and indexed instead of fetched again. */
+  async #withoutOrphans(batch: readonly WantedBlob[], signal: AbortSignal): Promise<readonly WantedBlob[]> {
+    const { orphans } = this.#modules;
+    const suspected = new Set(batch.filter((wanted) => orphans.mayHave(wanted)));
     if (suspected.size === 0) return batch;
     const missing: WantedBlob[] = [];
     for (const wanted of batch) {
@@ -224,7 +224,7 @@ export class Fetcher {
   /** A disk that does not give them, or not these, is no reason not to fetch them. */
   async #findLeftOver(wanted: WantedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
     try {
-      return await this.#modules.leftOver.find(wanted, signal);
+      return await this.#modules.orphans.find(wanted, signal);
     } catch (error) {
       signal.throwIfAborted();
       this.#modules.conditions.setError('disk', error, false);
@@ -248,7 +248,7 @@ export class Fetcher {
 
   async #verified(outcome: FetchOutcome & { kind: 'bytes' }, wanted: WantedBlob, signal: AbortSignal) {
     const { verifier, custom } = this.#modules;
-    // Of what is in no block nothing is kept apart: anybody can make it up. Verifying may take the bytes away.
+    // Custom bytes of an unmined blob are not kept: any client can make them up. Verification may detach the bytes.
     const isSuspect = outcome.mayBeCustom === true && wanted.hashType !== null;
     const copy = isSuspect ? new Uint8Array(outcome.blob.bytes) : null;
     const verified = await verifier.verify(namedByChain(outcome.blob, wanted));
@@ -265,7 +265,8 @@ export class Fetcher {
     for (const record of records) activity.emit('failed', record);
     for (const [wanted, error] of failures) {
       const { versionHash, hashType } = wanted;
-      // What the node lists no more, and no block has, was dropped or replaced before it was mined: nobody has to look.
+      // A blob that the node lists no more and no block contains was dropped or replaced before it was mined: no alarm
+      // is due.
       if (isAbsentAtNode(error) && !poller.isListed(versionHash) && (hashType === null || this.#isPast(wanted)))
         this.#failures.settled(versionHash);
       else this.#failures.failed(versionHash, messageOf(error));
@@ -281,19 +282,19 @@ export class Fetcher {
     return nextAttemptMs(wanted.attempts, clock.wallMs(), leftMs, Math.random);
   }
 
-  /** Is its deadline over, by the chain's clock? */
+  /** Reports whether the deadline is over, by the chain's clock. */
   #isPast({ medianTimeSeconds }: WantedBlob): boolean {
     const { tip } = this.#modules.poller.state;
     return tip !== null && tip.medianTimeSeconds > medianTimeSeconds + RETENTION_SECONDS;
   }
 }
 
-/** Where the chain has said which hash it is, no other counts. */
+/** The hash type that the chain names excludes the other one. */
 function namedByChain(blob: UnverifiedBlob, { hashType }: WantedBlob): UnverifiedBlob {
   return hashType === null ? blob : { ...blob, hashType };
 }
 
-/** Who answers next may be another. */
+/** The next request may reach another node. */
 function isConnectionLost(error: Error): boolean {
   const code = codeOf(error);
   return code === 'node/connection-lost' || code === 'node/unreachable';

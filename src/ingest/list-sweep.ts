@@ -5,7 +5,7 @@ import type { BlobNode, ListedBlob } from '../node/blob-node.ts';
 /** More entries than six hours of full blocks and a full mempool: a list beyond this is not believed to end. */
 export const MAX_LISTED = 1_000_000;
 
-/** What one reading of the whole list found. */
+/** Result of one reading of the whole list. */
 export interface Sweep {
   /** Every entry by its name, with its median time. */
   readonly found: Map<VersionHash, number | null>;
@@ -59,7 +59,7 @@ export async function sweepList(
   return { found, unreadable, isEnded: false };
 }
 
-/** Why a sweep does not tell what is not listed; null: it does. */
+/** The condition that explains why a sweep cannot prove absence; null when it can. */
 export function sweepCondition({ found, unreadable, isEnded }: Sweep): Raised | null {
   if (!isEnded) {
     return {

@@ -5,17 +5,17 @@ import { MAX_LISTED, sweepCondition, sweepList } from './list-sweep.ts';
 
 type ListingNode = Pick<BlobNode, 'name' | 'genesisHash' | 'listBlobs'>;
 
-/** What all configured nodes listed, in one reading of each list. */
+/** The lists of all configured nodes, each read once. */
 export interface AllListed {
   readonly byHash: ReadonlyMap<VersionHash, ListedBlob>;
   readonly transactions: ReadonlySet<TxId>;
-  /** These did not say everything that they list. While there is one, what was not named may be listed all the same. */
+  /** Nodes whose list was not read completely. While there is one, an unnamed blob may be listed all the same. */
   readonly silent: readonly string[];
 }
 
 /** At most one reading begins in this time, however many names clients make up. */
 const READ_AGAIN_MS = 500;
-/** A node that hangs keeps nobody for longer: clients give up on an answer after five seconds. */
+/** The longest wait for a node that hangs: clients give up on an answer after five seconds. */
 const PATIENCE_MS = 3_000;
 
 /**
@@ -45,7 +45,7 @@ export class NodeLists {
     this.#clock = clock;
   }
 
-  /** With one node alone, its list is read by whoever follows it. */
+  /** Reports whether several nodes are configured. The follower reads the list of a lone node. */
   get isOfSeveral(): boolean {
     return this.#nodes.length > 1;
   }
@@ -95,7 +95,7 @@ export class NodeLists {
       const limits = { pageEntries: this.#pageEntries, maxEntries: MAX_LISTED, isThorough: true };
       return sweepCondition(await sweepList(node, limits, note, signal)) === null;
     } catch {
-      // It is told elsewhere that a node does not answer. Here its silence only keeps absence from being said.
+      // Another condition reports that a node does not answer. Here its silence only prevents a claim of absence.
       return this.#strangers.has(node.name);
     }
   }

@@ -12,16 +12,16 @@ import type { BlobNode, ChainTip, ListedBlob } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
 import { MAX_LISTED, type Sweep, type SweepLimits, sweepCondition, sweepList } from './list-sweep.ts';
 
-/** Which chain the bytes on this machine belong to. */
+/** The chain that the bytes on this machine belong to. */
 export interface ChainBinding {
   boundChain(): Promise<BlockHash | null>;
   bindTo(genesis: BlockHash): Promise<void>;
 }
 
 export interface PollerOptions {
-  /** How often the tip is asked for. */
+  /** Milliseconds between two requests for the tip. */
   readonly pollMs: number;
-  /** How often the list is read though no block came: for unconfirmed blobs. */
+  /** Milliseconds between two readings of the list without a new block: for unconfirmed blobs. */
   readonly sweepMs: number;
   /** Entries of one page of the list. */
   readonly pageEntries: number;
@@ -40,7 +40,7 @@ export interface PollerModules {
 
 /** The genesis block is asked for with every new tip, and after this, in case another node answers at the address. */
 const CHAIN_CHECK_MS = 600_000;
-/** Questions for names that nobody knows are answered together, by at most one reading of the list in this time. */
+/** Questions about unknown names share one reading of the list in this time. */
 const READ_AGAIN_MS = 500;
 /** Clients give up on an answer after five seconds. */
 const READ_AGAIN_PATIENCE_MS = 3_000;
@@ -49,12 +49,12 @@ const READ_AGAIN_PATIENCE_MS = 3_000;
 export class Poller {
   readonly #options: PollerOptions;
   readonly #modules: PollerModules;
-  /** Rings when there is something new to fetch, or when the node can be asked again. */
+  /** Notifies when there is a new blob to fetch, or when the node answers again. */
   readonly changes = new Notifier();
   /** Nudged, it makes the next round begin at once: there is a new block. */
   readonly wake = new Notifier();
   #genesis: BlockHash | null = null;
-  /** By the clock that never steps; what is shown is by the wall's. */
+  /** Steady time of the last check; status shows wall time. */
   #chainCheckedMs: number | null = null;
   #sweepEndedMs: number | null = null;
   /** Something happened that may have put another node at the address. */
@@ -63,7 +63,7 @@ export class Poller {
   #lastAnswerMs: number | null = null;
   #sweptMs: number | null = null;
   #listed: Sweep['found'] = new Map();
-  /** Of what is listed, as far as the dialect tells it. */
+  /** Transactions of the listed contents, where the dialect names them. */
   #transactions = new Set<TxId>();
   /** The last sweep saw everything that is listed. */
   #isWhole = false;
@@ -186,12 +186,12 @@ export class Poller {
     return oldest;
   }
 
-  /** Does the last sweep name it? */
+  /** Reports whether the last sweep names this hash. */
   isListed(versionHash: VersionHash): boolean {
     return this.#listed.has(versionHash);
   }
 
-  /** Does the last sweep name content of this transaction? */
+  /** Reports whether the last sweep names content of this transaction. */
   isTransactionListed(txid: TxId): boolean {
     return this.#transactions.has(txid);
   }
@@ -203,7 +203,7 @@ export class Poller {
     this.changes.notify();
   }
 
-  /** The next reading of the list notes it anew, as if it had not been there. */
+  /** The next reading of the list records the content again, as if it had been absent. */
   forget(versionHash: VersionHash): void {
     this.#listed.delete(versionHash);
   }
@@ -307,7 +307,7 @@ function sightingOf(entry: ListedBlob, tip: ChainTip): Sighting {
   return { ...entry, medianTimeSeconds: tip.medianTimeSeconds, isTimeGuessed: true };
 }
 
-/** What is said of a node that follows another chain than the data folder belongs to. */
+/** The error for a node on another chain than the data folder's. */
 export function otherChain(node: string, genesis: BlockHash, bound: BlockHash): ArchiveError {
   return new ArchiveError(
     'archive/other-chain',

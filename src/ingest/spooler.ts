@@ -12,7 +12,7 @@ import type { Activity } from '../view/activity.ts';
 
 const GROUP_LIMIT = 512;
 
-/** Where a blob becomes durable: this machine, or a backend where there is no room here. */
+/** The place where a blob becomes durable: this machine, or a backend while the disk is full. */
 export interface WritePath {
   /** Gives the id of the place that holds the blob durably now. @throws ArchiveError `isForLater` for what has no place. */
   put(blob: VerifiedBlob, signal: AbortSignal, isUnmined: boolean): Promise<string>;
@@ -25,7 +25,7 @@ export class Spooler {
   readonly #conditions: ConditionBoard;
   readonly #activity: Activity;
   readonly #commits: GroupCommit<SpooledContent>;
-  /** Rings when something was spooled. */
+  /** Notifies when blobs were spooled. */
   readonly changes = new Notifier();
 
   constructor(path: WritePath, catalog: Catalog, conditions: ConditionBoard, activity: Activity) {
@@ -46,9 +46,9 @@ export class Spooler {
     // Taken down while it was on its way here.
     if (this.#catalog.withheld.has(blob)) return;
     const isUnmined = seen.isUnmined === true;
-    const where = await this.#insist(() => this.#path.put(blob, signal, isUnmined), signal);
+    const where = await this.#retryUntilWritten(() => this.#path.put(blob, signal, isUnmined), signal);
     const content = { ...seen, hashType, versionHash };
-    await this.#insist(async () => {
+    await this.#retryUntilWritten(async () => {
       if (where === SPOOL) await this.#commits.add(content);
       // There was no room here: a backend took it, and gave it back whole.
       else this.#catalog.replicas.recordFound(where, [content]);
@@ -58,7 +58,7 @@ export class Spooler {
   }
 
   /** A blob that has no place here while others have one (`isForLater`) is given up at once: the others must not wait behind it. */
-  #insist<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  #retryUntilWritten<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const policy = { signal, backoff: BACKOFF.local, isFinal: isForLater, conditions: this.#conditions };
     return retryUntil('store', write, policy);
   }

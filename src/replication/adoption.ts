@@ -77,12 +77,12 @@ export class Adoption {
   }
 
   /** All that lies somewhere and could not be read. */
-  get #leftOver(): readonly ContentName[] {
+  get #orphans(): readonly ContentName[] {
     return [...this.#unread, ...[...this.#unreadAt.values()].flatMap((unread) => [...unread.values()])];
   }
 
   get #hasLeftOver(): boolean {
-    return this.#leftOver.length > 0 || this.#customUnread.size > 0 || this.#folderFault !== null;
+    return this.#orphans.length > 0 || this.#customUnread.size > 0 || this.#folderFault !== null;
   }
 
   /** For as long as the work takes, nothing is called absent: somebody has reason to think that the catalog is not whole. */
@@ -129,7 +129,7 @@ export class Adoption {
     if (!this.#hasLeftOver) return;
     let tries = 0;
     const step = async (): Promise<Next> => {
-      conditions.set('rebuild', unreadCondition(this.#leftOver, this.#customUnread, this.#folderFault));
+      conditions.set('rebuild', unreadCondition(this.#orphans, this.#customUnread, this.#folderFault));
       tries += 1;
       await pause(backoffMs(BACKOFF.whole, tries), signal);
       if (this.#folderFault === null) await this.#adopt(this.#unread.splice(0), signal);

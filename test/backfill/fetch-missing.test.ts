@@ -7,7 +7,7 @@ import { MissingInRange } from '../../src/backfill/missing-in-range.ts';
 import { OwnPlaces } from '../../src/backfill/own-places.ts';
 import type { ByteSource, SourceAnswer } from '../../src/backfill/source/byte-source.ts';
 import { SourceError } from '../../src/backfill/source/errors.ts';
-import { SourceDesk } from '../../src/backfill/source-desk.ts';
+import { VerifiedSource } from '../../src/backfill/verified-source.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
@@ -116,7 +116,7 @@ async function scene(afterEach: () => void = () => {}): Promise<Scene> {
           own: new OwnPlaces({
             ...{ store, catalog, verifier, sites: [], held: new BlobCache(0), adoption: { isDone: true } },
           }),
-          desks: sources.map((source) => new SourceDesk(source, verifier, report, SYSTEM_CLOCK)),
+          sources: sources.map((source) => new VerifiedSource(source, verifier, report, SYSTEM_CLOCK)),
         },
       );
       await fetching.run(signal);
@@ -131,7 +131,7 @@ const answering = fc.array(fc.constantFrom(...MANNERS.filter((manner) => manner 
   maxLength: BLOBS.length,
 });
 
-describe('what is fetched', () => {
+describe('fetching from sources', () => {
   test('each content once, however often it is on chain, from the first who has it', async () => {
     const asked = new Map<string, number>();
     const { run, stored } = await scene();
@@ -142,7 +142,7 @@ describe('what is fetched', () => {
     expect(stored.size).toBe(BLOBS.length);
   });
 
-  test('whatever sources answer: only proven bytes are kept, and the report is exactly what happened', {
+  test('only proven bytes are kept, whatever sources answer, and the report is exactly what happened', {
     timeout: TEST_MS,
   }, async () => {
     await fc.assert(
@@ -200,7 +200,7 @@ describe('what is fetched', () => {
     expect(outcome.unasked[0]?.answers).toMatchObject([{ answered: 'no-answer' }, { answered: 'absent' }]);
   });
 
-  test('what is withheld is not looked for', async () => {
+  test('withheld content is not looked for', async () => {
     const { run, catalog } = await scene();
     const [first] = BLOBS;
     if (first === undefined) throw new Error('no blob');

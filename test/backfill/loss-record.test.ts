@@ -22,7 +22,7 @@ const answers = (answered: EmptyAnswer): SourceAnswered[] => [
   { source: 'peer two', answered, why: null },
 ];
 
-/** A content on chain, its deadline long over, and everybody of ours without it. */
+/** A content on chain, its deadline long over, with no node, backend or peer that has it. */
 async function scene(peers: readonly BytesSource[] = []) {
   const catalog = openCatalog();
   const block = (height: number, medianTimeSeconds: number) => ({
@@ -62,7 +62,7 @@ async function scene(peers: readonly BytesSource[] = []) {
   return { catalog, losses, content };
 }
 
-describe('what nobody gave', () => {
+describe('a content that no source gave', () => {
   test.each(['absent', 'wrong-bytes'] as const)('is lost when the last of all answered: %s', async (answered) => {
     const { catalog, losses, content } = await scene();
     await losses.judge(content, answers(answered), NEVER);

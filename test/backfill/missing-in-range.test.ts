@@ -38,7 +38,7 @@ function longChain() {
   return catalog;
 }
 
-test('what is missing is told once each, and no look goes over more than some hundred blocks', async () => {
+test('missing content is reported once each, and no look goes over more than some hundred blocks', async () => {
   const catalog = longChain();
   const looks: number[] = [];
   const missing: Pick<typeof catalog.missing, 'page' | 'count'> = {
@@ -59,7 +59,7 @@ test('what is missing is told once each, and no look goes over more than some hu
     found.push(height);
     names.add(versionHash);
   }
-  // Of the window first, and there the one that is on chain again and again.
+  // The window comes first, and in it the content that is on chain repeatedly.
   const again = hex('again');
   const single = Array.from({ length: BLOCKS / 20 }, (_, index) => hex(`at ${index * 20 + 10}`));
   expect(names).toEqual(new Set([...single, again]));

@@ -4,7 +4,7 @@ import type { BackfillEvent } from '../../src/backfill/backfill-report.ts';
 import { MissingInRange } from '../../src/backfill/missing-in-range.ts';
 import { planOnly } from '../../src/backfill/plan-only.ts';
 import type { ToldSize } from '../../src/backfill/source/byte-source.ts';
-import { SourceDesk } from '../../src/backfill/source-desk.ts';
+import { VerifiedSource } from '../../src/backfill/verified-source.ts';
 import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 
@@ -30,17 +30,17 @@ async function planned(...told: readonly ToldSize[]) {
   const verifier = { verify: async () => null };
   const tell = (event: BackfillEvent) => void report.push(event);
   const clock = { wallMs: () => 0, steadyMs: () => 0 };
-  const desks = told.map((size, index) => {
+  const sources = told.map((size, index) => {
     const source = {
       name: `source ${index}`,
       find: async () => ({ kind: 'absent' as const }),
       size: async () => size,
       close: async () => {},
     };
-    return new SourceDesk(source, verifier, tell, clock);
+    return new VerifiedSource(source, verifier, tell, clock);
   });
   const range = new MissingInRange({ from: 5, to: 5 }, catalog);
-  const { fetched, missingCount, unaskedCount, unasked } = await planOnly(range, desks, 1, tell, NEVER);
+  const { fetched, missingCount, unaskedCount, unasked } = await planOnly(range, sources, 1, tell, NEVER);
   return { fetched, missingCount, unaskedCount, why: unasked[0]?.answers.at(-1)?.why };
 }
 

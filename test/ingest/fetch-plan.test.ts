@@ -48,7 +48,7 @@ describe('a batch', () => {
     expect(batches([wanted(1), wanted(2_097_153), wanted(3)])).toEqual([[1], [2_097_153], [3]]);
   });
 
-  test('of nothing is nothing', () => {
+  test('a batch of an empty queue is empty', () => {
     expect(batches([])).toEqual([]);
   });
 });

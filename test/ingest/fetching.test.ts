@@ -51,7 +51,7 @@ describe('fetching', () => {
     }
   });
 
-  test('what is nearest to its deadline is asked for first', async () => {
+  test('the blob nearest to its deadline is requested first', async () => {
     const scene = await archiveScene({ requests: 1 });
     const order = [5, 2, 9, 1, 7];
     for (const urgency of order) scene.node.publish(large(`urgency ${urgency}`), NOW_SECONDS - 100 * urgency);
@@ -99,7 +99,7 @@ describe('fetching', () => {
     const scene = await archiveScene({ requests: 2 });
     const hanging = Array.from({ length: 3 }, (_, index) => large(`hanging ${index}`));
     for (const blob of hanging) scene.node.publish(blob, NOW_SECONDS - 100);
-    // They failed before, and are due.
+    // The hanging blobs failed before, and are due.
     scene.catalog.noteListed(hanging.map((blob) => scene.node.publish(blob, NOW_SECONDS - 100)).map(timely));
     const failed = { code: 'x/hung', message: 'hung', nextAttemptMs: 0 };
     scene.catalog.recordFailures(hanging.map(({ versionHash }) => ({ versionHash, ...failed })));
@@ -149,7 +149,7 @@ describe('fetching', () => {
     },
   );
 
-  test('what the node says against bytes is told only if they do not verify', async () => {
+  test("the node's complaint about bytes is reported only if they do not verify", async () => {
     const scene = await archiveScene();
     const good = scene.node.publish(large('good, and doubted'));
     const bad = scene.node.publish(large('bad, and doubted'));
@@ -166,7 +166,7 @@ describe('fetching', () => {
     expect(scene.catalog.findWanted(good.versionHash)).toBeNull();
   });
 
-  test('what a crash left in the store without a row is taken over, not fetched', async () => {
+  test('an orphan that a crash left in the store is indexed, not fetched', async () => {
     const dataDir = temporaryFolder();
     const node = new FakeBlobNode();
     const blob = large('left over');

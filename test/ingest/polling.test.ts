@@ -231,7 +231,7 @@ describe('a node that is on another chain all at once', () => {
   });
 });
 
-describe('what may be said of a name that nobody knows', () => {
+describe('answers about a name that is unknown', () => {
   const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };
 
   test('nothing before the list was read once', async () => {
@@ -287,7 +287,7 @@ describe('what may be said of a name that nobody knows', () => {
     expect(await readWhole(scene.archive, name, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'cannot-tell' });
   });
 
-  test('of a name that means one hash type, the other type does not count', async () => {
+  test('the other hash type does not count for a name that means one', async () => {
     const scene = await archiveScene();
     const blob = sampleBlob('keccak only', 50, 'keccak256');
     scene.node.publish(blob);

@@ -8,7 +8,7 @@ import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-/** A disk that does not give one blob, until it is mended. */
+/** A disk that does not give one blob, until it is repaired. */
 function faultyDisk({ store }: ArchiveScene, versionHash: string) {
   const copy = store.copy.bind(store);
   let isFaulty = true;
@@ -52,7 +52,7 @@ test('a left-over blob that cannot be read is fetched', async () => {
   expect(scene.node.askedFor(bad.versionHash)).toBe(1);
 });
 
-test('one that cannot be read keeps no other from being indexed, is not called absent, and comes when the disk mends', async () => {
+test('an unreadable orphan keeps no other from being indexed, is not called absent, and is indexed when the disk is repaired', async () => {
   const dataDir = temporaryFolder();
   const before = await archiveScene({ dataDir });
   for (const blob of [bad, ...good]) await before.store.put(blob, 'replace', NEVER);

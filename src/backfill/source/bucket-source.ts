@@ -2,7 +2,7 @@ import type { ContentName } from '../../core/blob/ids.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
 import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
 
-/** A bucket; where its layout is not known, in each of them in turn. What lies there is read, never written. */
+/** A bucket. Without a known layout, each layout is tried in turn. The bucket is only read. */
 export class BucketSource implements ByteSource {
   readonly name: string;
   readonly #stores: readonly ObjectStore[];

@@ -1,12 +1,12 @@
 import type { ContentName } from '../../core/blob/ids.ts';
 
-/** What somebody who may have bytes answered. A fault is no answer: it throws. */
+/** Answer of a source. A fault is not an answer: it throws. */
 export type SourceAnswer =
-  /** What the body can mean, the likeliest first (raw bytes, or hex text of them): the hash decides. */
+  /** Possible meanings of the body, the likeliest first (raw bytes, or hex text of them): the hash decides. */
   | { readonly kind: 'bytes'; readonly candidates: readonly Uint8Array[] }
-  /** Its positive answer that it has not got it. */
+  /** The source's definite answer that it lacks the bytes. */
   | { readonly kind: 'absent' }
-  /** It has been told not to give it out. */
+  /** The source must not give the bytes out. */
   | { readonly kind: 'withheld' };
 
 /**
@@ -15,17 +15,18 @@ export type SourceAnswer =
  */
 export type ToldSize = number | 'unknown' | 'untold' | 'withheld' | null;
 
-/** Somebody who may have bytes, and is not trusted: only hashes are. */
+/** An untrusted source of bytes, which count by their hash alone. */
 export interface ByteSource {
-  /** As it is shown, without credentials: `peer https://archive.example`. */
+  /** Name for messages, without credentials: `peer https://archive.example`. */
   readonly name: string;
   /** @throws SourceError or StorageError when it could not be asked, or did not answer as such a source does. */
   find(name: ContentName, signal: AbortSignal): Promise<SourceAnswer>;
-  /** What it says of the size, without giving the bytes. Nothing is proven by it. */
+  /** The size that the source claims, without the bytes. It proves nothing. */
   size(name: ContentName, signal: AbortSignal): Promise<ToldSize>;
   /**
-   * What another Holdfast answers to a GET of its API, decoded; null: it has nothing there. Absent, and null as well, where
-   * the source is none. @throws as `find` does
+   * GETs a path of another Holdfast's API and decodes the answer; null when nothing is there. Undefined where the
+   * source is no Holdfast.
+   * @throws as `find` does
    */
   question?(path: string, signal: AbortSignal): Promise<unknown>;
   close(): Promise<void>;

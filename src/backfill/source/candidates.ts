@@ -7,8 +7,8 @@ const HEX_SLACK_CHARS = 16;
 export const BODY_LIMIT_BYTES = 2 * MAX_BLOB_BYTES + HEX_SLACK_CHARS;
 
 /**
- * What a body can mean: the bytes as they are, or hex text of them. What reads as hex is taken for it first, for most
- * peers serve that; a blob that is itself hex text is found by its hash all the same.
+ * Possible meanings of a body: hex text first, since most peers serve that, then the bytes themselves. The hash finds a
+ * blob that is itself hex text all the same.
  */
 export function candidatesOf(body: Uint8Array): readonly Uint8Array[] {
   const decoded = hexIn(body);
@@ -31,7 +31,7 @@ function hexIn(body: Uint8Array): Uint8Array | null {
   try {
     return decodeHex(body.subarray(start, end));
   } catch {
-    // Not hex is an answer too: then it is the bytes.
+    // The body is not hex, so it can only be the bytes themselves.
     return null;
   }
 }

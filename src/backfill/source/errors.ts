@@ -5,11 +5,11 @@ export type SourceErrorCode =
   | 'source/bad-syntax'
   | 'source/unreachable'
   | 'source/timeout'
-  /** It does not let us in. */
+  /** The source refuses access. */
   | 'source/denied'
-  /** It says that it cannot answer now. */
+  /** The source reports that it cannot answer now. */
   | 'source/busy'
-  /** What it answered is nothing that such a source answers. */
+  /** The answer is not one that such a source gives. */
   | 'source/bad-answer'
   | 'source/unreadable';
 

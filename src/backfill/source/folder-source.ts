@@ -20,8 +20,9 @@ interface Rows {
 }
 
 /**
- * A folder with blobs in it: a data folder of ours (its files and its small rows), or files named by their version hash,
- * raw or as hex text, in the folder itself or as a bucket is laid out. Nothing is written to it, and no lock is taken.
+ * A folder of blobs: a data folder of Holdfast (its files and its small rows), or files named by version hash. These
+ * hold raw bytes or hex text, in the folder itself or in the layout of a bucket. Nothing is written, and no lock is
+ * taken.
  */
 export class FolderSource implements ByteSource {
   readonly name: string;
@@ -50,7 +51,9 @@ export class FolderSource implements ByteSource {
     }
   }
 
-  /** What one place of the folder does not give is no reason not to look in the others; found nowhere, it is thrown. */
+  /**
+   * A fault in one place of the folder does not stop the search in the others; it is thrown when all lack the content.
+   */
   async find(name: ContentName, signal: AbortSignal): Promise<SourceAnswer> {
     const candidates: Uint8Array[] = [];
     let failure: { readonly error: unknown } | null = null;
@@ -99,11 +102,11 @@ export class FolderSource implements ByteSource {
   }
 
   #files({ hashType, versionHash }: ContentName): string[] {
-    const shelf = versionHash.slice(0, 2);
+    const prefix = versionHash.slice(0, 2);
     return [
-      join(this.#path, 'blobs', hashType, shelf, versionHash),
+      join(this.#path, 'blobs', hashType, prefix, versionHash),
       join(this.#path, 'blobs', hashType, versionHash),
-      join(this.#path, hashType, shelf, versionHash),
+      join(this.#path, hashType, prefix, versionHash),
       join(this.#path, hashType, versionHash),
       join(this.#path, versionHash),
     ];

@@ -17,7 +17,7 @@ export const PEER: PeerOptions = { connections: 8, connectTimeoutMs: 5_000, time
 export interface PeerReply {
   readonly status: number;
   readonly contentType: string;
-  /** As Content-Length says it; null where it does not. */
+  /** The Content-Length; null without one. */
   readonly lengthBytes: number | null;
   readonly body: Uint8Array;
 }

@@ -7,8 +7,8 @@ import { SourceError } from './errors.ts';
 import { PEER, PeerHttp, type PeerOptions, type PeerReply } from './peer-http.ts';
 
 /**
- * How a peer is asked. `holdfast`: `/v1/blobs/<name>`, raw bytes, 404 with a code. `by-hash`: the address with the hash
- * behind it; hex or raw bytes, and 200 with an empty body means absent, as Sentinel answers.
+ * Protocol of a peer. `holdfast`: `/v1/blobs/<name>`, raw bytes, 404 with a code. `by-hash`: the hash is appended to
+ * the address; the body is hex or raw bytes, and 200 with an empty body means absent, as Sentinel answers.
  */
 type Manner = 'holdfast' | 'by-hash';
 
@@ -42,7 +42,7 @@ export class PeerSource implements ByteSource {
     const reply = await this.#http.ask('GET', this.#holdfastUrl(name), RAW, signal);
     const isOurs = codeIn(reply) !== null || (reply.status === 200 && reply.contentType.startsWith(RAW));
     if (this.#manner === null && !isOurs && reply.status < 500) {
-      // No archive of ours; Sentinel, and what speaks like it, serves this path.
+      // The peer is no Holdfast; Sentinel and its imitators serve this path.
       return await this.#byHash(name, this.#where('vh/'), signal);
     }
     if (isOurs) this.#manner = 'holdfast';
@@ -64,7 +64,7 @@ export class PeerSource implements ByteSource {
     if (this.#manner === 'by-hash') return 'untold';
     const reply = await this.#http.ask('HEAD', this.#holdfastUrl(name), RAW, signal);
     if (reply.status === 200) return reply.lengthBytes ?? 'unknown';
-    // A HEAD has no body that says what is missing, or whether that is an archive of ours.
+    // A HEAD has no body that says what is missing, or whether a Holdfast answers.
     const answer = await this.find(name, signal);
     if (answer.kind === 'absent') return null;
     return answer.kind === 'withheld' ? 'withheld' : 'unknown';
@@ -95,7 +95,7 @@ export class PeerSource implements ByteSource {
         return reply.body.length === 0 ? ABSENT : this.#bytesOf(reply);
       case 404:
       case 410:
-        // By its own address only: a path that we guessed may be served by nobody.
+        // Only a configured address can prove absence: a guessed path may not be served at all.
         if (this.#manner === 'by-hash' || isAbsence(codeIn(reply))) return ABSENT;
         throw this.#strange(reply);
       case 451:
@@ -109,7 +109,7 @@ export class PeerSource implements ByteSource {
     return this.#base.endsWith(path) ? this.#base : `${this.#base}${path}`;
   }
 
-  /** It answers there: nothing else is asked of it from now on. */
+  /** The peer answers at this address, which is used from now on. */
   #served(base: string): void {
     this.#base = base;
     this.#manner = 'by-hash';

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { SourceError } from './errors.ts';
 
-/** What `--source` names. */
+/** A source that `--source` names. */
 export type SourceWords =
   | { readonly kind: 'node' }
   | { readonly kind: 'peer'; readonly url: URL }

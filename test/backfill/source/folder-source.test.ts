@@ -34,7 +34,7 @@ test.each([
   expect(await source.find(sampleBlob('other', 5), NEVER)).toEqual({ kind: 'absent' });
 });
 
-test('a data folder of ours: its files and its small rows, while its archive runs', async () => {
+test('a data folder of Holdfast: its files and its small rows, while its archive runs', async () => {
   const folder = temporaryFolder();
   const store = await LocalStore.open(folder);
   onTestFinished(() => store.close());

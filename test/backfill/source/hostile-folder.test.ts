@@ -28,7 +28,7 @@ describe.each(Object.entries(ENTRIES))('%s in a folder that is a source', (kind,
     }
   });
 
-  test('as its file of small blobs is named', async () => {
+  test('a folder under the name of the file of small blobs', async () => {
     if (kind === 'a foreign owner’s file' && process.getuid?.() !== 0) return;
     onTestFinished(() => process.chdir(HERE));
     const folder = temporaryFolder();

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type MisbehavingServer, misbehavingServer } from '../../storage/misbehaving-server.ts';
 
-/** What the archiver of today serves, with its quirks: hex text, 200 with an empty body when missing, HTML elsewhere. */
+/** Imitates Sentinel with its quirks: hex text, 200 with an empty body when missing, HTML elsewhere. */
 export async function fakeSentinel(blobs: ReadonlyMap<string, Uint8Array>): Promise<MisbehavingServer> {
   return await misbehavingServer(({ path }, response) => {
     const [, hash] = /^\/vh\/([0-9a-f]{64})$/.exec(path) ?? [];

@@ -67,7 +67,7 @@ describe('a Sentinel', () => {
   });
 });
 
-describe('what is no answer is a fault, never absence', () => {
+describe('an answer that is no answer is a fault, never absence', () => {
   const quick = { ...PEER, timeoutMs: 300 };
   test.each([
     ['hang', 'source/timeout'],

@@ -7,7 +7,7 @@ import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import type { BackfillEvent, EmptyAnswer, SourceTally } from './backfill-report.ts';
 import type { ByteSource, ToldSize } from './source/byte-source.ts';
 
-export type DeskAnswer =
+export type VerifiedAnswer =
   | { readonly kind: 'found'; readonly blob: VerifiedBlob }
   | { readonly kind: 'empty'; readonly answered: EmptyAnswer }
   | { readonly kind: 'no-answer'; readonly why: string };
@@ -18,7 +18,7 @@ const AGAIN_MS = [250, 1_000] as const;
 const COPIES = 2;
 
 /** One source, as a backfill asks it: what it gives is verified, and how it did is counted. */
-export class SourceDesk {
+export class VerifiedSource {
   readonly #source: ByteSource;
   readonly #verifier: Verifier;
   readonly #report: (event: BackfillEvent) => void;
@@ -49,7 +49,7 @@ export class SourceDesk {
   }
 
   /** Rejects only when the signal aborts. */
-  async ask(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
+  async ask(name: ContentName, signal: AbortSignal): Promise<VerifiedAnswer> {
     const answer = await this.#judged(name, signal);
     switch (answer.kind) {
       case 'found':
@@ -71,7 +71,10 @@ export class SourceDesk {
     return answer;
   }
 
-  /** @throws where it could not be asked; null: it is no Holdfast, or has nothing there. */
+  /**
+   * Returns null when the source is no Holdfast or has nothing there.
+   * @throws when the source could not be asked
+   */
   async question(path: string, signal: AbortSignal): Promise<unknown> {
     return (await this.#source.question?.(path, signal)) ?? null;
   }
@@ -81,7 +84,7 @@ export class SourceDesk {
     this.#count.noAnswer += 1;
   }
 
-  /** What it says of the size, without the bytes; 'no-answer' where it could not be asked. */
+  /** The size that the source claims, without the bytes; 'no-answer' when it could not be asked. */
   async size(name: ContentName, signal: AbortSignal): Promise<ToldSize | 'no-answer'> {
     try {
       return await this.#source.size(name, signal);
@@ -96,7 +99,7 @@ export class SourceDesk {
     await this.#source.close();
   }
 
-  async #judged(name: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
+  async #judged(name: ContentName, signal: AbortSignal): Promise<VerifiedAnswer> {
     const { steadyMs } = this.#clock;
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
@@ -118,7 +121,7 @@ export class SourceDesk {
     }
   }
 
-  async #find({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<DeskAnswer> {
+  async #find({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<VerifiedAnswer> {
     for (let copy = 0; copy < COPIES; copy += 1) {
       const answer = await this.#source.find({ hashType, versionHash }, signal);
       if (answer.kind !== 'bytes') return { kind: 'empty', answered: answer.kind };

@@ -5,26 +5,29 @@ import type { BlobHasher } from '../verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../verify/verified-blob.ts';
 
 /**
- * Bytes that are in the store without a row in the catalog: a crash left them there, durable but never acknowledged, or
- * the catalog was lost. Only blobs that were queued when this process opened the catalog can have any, or all of them
- * while the catalog is made anew.
+ * Finds bytes in the store without a row in the catalog: a crash left them there, durable but never acknowledged, or
+ * the catalog was lost. Only blobs that were queued when this process opened the catalog can have any, or all blobs
+ * while the catalog is rebuilt.
  */
-export class LeftOver {
+export class OrphanFinder {
   readonly #store: ObjectStore;
   readonly #hasher: BlobHasher;
   readonly #openedMs: number;
-  readonly #adoption: { readonly isDone: boolean };
+  readonly #reindexer: { readonly isDone: boolean };
 
-  /** `openedMs`: of the catalog, which sees to it that no row it had then is younger. `adoption`: not done while it is made anew. */
-  constructor(store: ObjectStore, hasher: BlobHasher, openedMs: number, adoption: { readonly isDone: boolean }) {
+  /**
+   * @param openedMs opening time of the catalog, which guarantees that its earlier rows have smaller times
+   * @param reindexer `isDone` is false while the catalog is rebuilt
+   */
+  constructor(store: ObjectStore, hasher: BlobHasher, openedMs: number, reindexer: { readonly isDone: boolean }) {
     this.#store = store;
     this.#hasher = hasher;
     this.#openedMs = openedMs;
-    this.#adoption = adoption;
+    this.#reindexer = reindexer;
   }
 
   mayHave(wanted: WantedBlob): boolean {
-    return wanted.firstSeenMs < this.#openedMs || !this.#adoption.isDone;
+    return wanted.firstSeenMs < this.#openedMs || !this.#reindexer.isDone;
   }
 
   /** null: there is none, or it is not what its name says. */

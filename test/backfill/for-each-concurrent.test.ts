@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { soManyAtATime } from '../../src/backfill/so-many-at-a-time.ts';
+import { forEachConcurrent } from '../../src/backfill/for-each-concurrent.ts';
 import { NEVER } from '../sample-blobs.ts';
 
 function untilAborted(signal: AbortSignal): Promise<void> {
@@ -32,7 +32,7 @@ test('all of it is done, never more at a time than asked for', async () => {
     underWay -= 1;
     done.push(item);
   };
-  await soManyAtATime([1, 2, 3, 4, 5, 6, 7], 3, work, NEVER);
+  await forEachConcurrent([1, 2, 3, 4, 5, 6, 7], 3, work, NEVER);
   expect(done.toSorted()).toEqual([1, 2, 3, 4, 5, 6, 7]);
   expect(Math.max(...most)).toBe(3);
 });
@@ -52,7 +52,7 @@ test('a failure while the next item is waited for is heard, ends the others, and
     if (item === 2) throw new Error('the catalog fails');
     await untilAborted(signal);
   };
-  const running = soManyAtATime(items(), 10, work, NEVER);
+  const running = forEachConcurrent(items(), 10, work, NEVER);
   await aTurnLater();
   next.resolve();
   await expect(running).rejects.toThrow('the catalog fails');
@@ -73,7 +73,7 @@ test('items that break off end what is under way, before it is thrown', async ()
     untilAborted(signal).finally(() => {
       ended += 1;
     });
-  await expect(soManyAtATime(items(), 10, work, NEVER)).rejects.toThrow('there is no more');
+  await expect(forEachConcurrent(items(), 10, work, NEVER)).rejects.toThrow('there is no more');
   expect(ended).toBe(2);
   await aTurnLater();
   expect(unheard).toEqual([]);
@@ -82,7 +82,7 @@ test('items that break off end what is under way, before it is thrown', async ()
 test('a stop ends what is under way, and is what is thrown', async () => {
   const unheard = unheardFailures();
   const stopping = new AbortController();
-  const running = soManyAtATime([1, 2], 10, (_, signal) => untilAborted(signal), stopping.signal);
+  const running = forEachConcurrent([1, 2], 10, (_, signal) => untilAborted(signal), stopping.signal);
   await aTurnLater();
   stopping.abort(new Error('it is stopped'));
   await expect(running).rejects.toThrow('it is stopped');

@@ -1,10 +1,10 @@
 /**
- * Does the work with each of what comes, so many at a time. The first failure, of the work or of what comes, ends the
- * others and is thrown when all have ended. Nobody may be waiting when it happens, for what comes next is waited for.
+ * Runs the work for each item, up to `limit` at a time. The first failure, of the work or of the iterator, ends the
+ * others and is thrown when all have ended. It may happen while the loop waits for the next item.
  */
-export async function soManyAtATime<T>(
+export async function forEachConcurrent<T>(
   items: Iterable<T> | AsyncIterable<T>,
-  most: number,
+  limit: number,
   work: (item: T, signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -18,7 +18,7 @@ export async function soManyAtATime<T>(
         .catch((error: unknown) => ending.abort(error))
         .finally(() => underWay.delete(one));
       underWay.add(one);
-      if (underWay.size >= most) await Promise.race(underWay);
+      if (underWay.size >= limit) await Promise.race(underWay);
     }
     await Promise.all(underWay);
     ending.signal.throwIfAborted();

@@ -21,6 +21,8 @@ export interface BudgetShare {
   giveBack(): void;
   /** From now on the answer waits for its reader alone. `cut` ends that, where others wait and it has had its time. */
   sending(cut: () => void): void;
+  /** The answer was ended short for others by somebody else than the budget. */
+  countCut(): void;
 }
 
 /** What one client holds. */
@@ -174,6 +176,9 @@ export class AnswerBudget {
         if (held === 0 || isOver) return;
         sent = { sinceMs: performance.now(), holder, heldBytes: () => held, cut };
         this.#sending.add(sent);
+      },
+      countCut: () => {
+        this.cut += 1;
       },
     };
   }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Sending } from '../view/archive-view.ts';
 import type { Answer } from './answer.ts';
 import { type BudgetShare, SMALL_BYTES } from './answer-budget.ts';
+import { AnswerUnderWay } from './answer-under-way.ts';
 import { clientGoneSignal } from './client-gone.ts';
 import { clientOf } from './client-limits.ts';
 import { HttpError } from './errors.ts';
@@ -26,7 +27,7 @@ export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, repo
     const share = shareOf(request);
     const asker = { client: clientOf(request), connection: request.socket };
     const pace = new Pace(share, (bytes, begin) => parts.take(asker, bytes, begin));
-    const sending = sendingOf(reply);
+    const sending = new AnswerUnderWay(reply.raw, share);
     const tell = (error: unknown) => {
       // A step that breaks off because its client went away is no fault, and nobody reads the answer.
       if (!signal.aborted) report(error, request.id);
@@ -37,24 +38,8 @@ export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, repo
       if (bytes > SMALL_BYTES) await pace.turn(bytes);
       return sendAnswer(reply, answer, tell, pace);
     } finally {
-      share?.sending(sending.cut);
+      sending.begin();
     }
-  };
-}
-
-function sendingOf({ raw }: FastifyReply): Sending {
-  const after: (() => void)[] = [];
-  return {
-    whenSent(done) {
-      if (raw.destroyed) done();
-      else if (after.push(done) === 1) {
-        raw.once('close', () => {
-          for (const each of after) each();
-        });
-      }
-    },
-    // Its reader has less than was announced, and knows it.
-    cut: () => void raw.destroy(),
   };
 }
 

@@ -62,7 +62,7 @@ export function declareHttpMetrics(metrics: MetricsRegistry): HttpMetrics {
   });
   metrics.countedElsewhere({
     name: 'holdfast_http_answer_memory_cuts_total',
-    help: 'Answers that a slow reader lost to those who waited for that memory.',
+    help: 'Answers that a slow reader lost to those who waited for that memory, or for room in the cache of blobs.',
     labels,
     read: each(({ cut }) => cut),
   });

@@ -10,11 +10,14 @@ const WORTH_IT = 3;
 const REMEMBERED = 20_000;
 /** A small blob is a row, and hashed whenever it is read: it is kept at once. */
 const SMALL_BYTES = 65_536;
-/** How long a reader may keep a blob in memory that has to make room for another one. */
+/** How long a reader may keep a blob in memory that has to make room for another one, from the first byte that it is sent. */
 const LOAN_MS = 10_000;
+/** How long an answer may be prepared with it: a list of blobs that come from far away. */
+const PREPARING_MS = 60_000;
 
 interface Loan {
-  readonly sinceMs: number;
+  /** From then on it can be recalled. */
+  dueMs: number;
   readonly sending: Sending;
 }
 
@@ -79,9 +82,12 @@ export class BlobCache {
   lend(kept: ContentName, sending: Sending): void {
     const key = keyOf(kept);
     const loans = this.#loans.get(key) ?? new Set();
-    const loan = { sinceMs: this.#clock.steadyMs(), sending };
+    const loan: Loan = { dueMs: this.#clock.steadyMs() + PREPARING_MS, sending };
     loans.add(loan);
     this.#loans.set(key, loans);
+    sending.whenBegun(() => {
+      loan.dueMs = this.#clock.steadyMs() + LOAN_MS;
+    });
     sending.whenSent(() => {
       loans.delete(loan);
       if (loans.size === 0 && this.#loans.get(key) === loans) this.#loans.delete(key);
@@ -109,8 +115,8 @@ export class BlobCache {
 
   /** Its readers, if any, all have had their time. */
   #mayLeave(key: string): boolean {
-    const overdueMs = this.#clock.steadyMs() - LOAN_MS;
-    return [...(this.#loans.get(key) ?? [])].every(({ sinceMs }) => sinceMs <= overdueMs);
+    const nowMs = this.#clock.steadyMs();
+    return [...(this.#loans.get(key) ?? [])].every(({ dueMs }) => dueMs <= nowMs);
   }
 }
 

@@ -286,6 +286,8 @@ export interface GivenCustom {
 
 /** The answer that bytes are sent with. */
 export interface Sending {
+  /** Calls back once: the answer is prepared, and begins to go out. Never, where it does not come to that. */
+  whenBegun(begun: () => void): void;
   /** Calls back once: the answer is sent, or its reader is gone. At once, where it is gone already. */
   whenSent(done: () => void): void;
   /** Ends it short. Its reader was told how much to expect, and sees that. */

@@ -60,7 +60,7 @@ describe('a batch', () => {
       client: 'a',
       hold: async () => undefined,
       isTight: () => false,
-      sending: { whenSent: () => undefined, cut: () => undefined },
+      sending: { whenBegun: () => undefined, whenSent: () => undefined, cut: () => undefined },
       letGo: () => undefined,
     });
     setImmediate(() => gone.abort(new Error('gone')));

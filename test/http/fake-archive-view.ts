@@ -2,6 +2,7 @@ import { ArchiveError } from '../../src/core/archive-errors.ts';
 import { encodeHex } from '../../src/core/blob/hex.ts';
 import { type HashType, type NamedHash, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
+import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Gate } from '../../src/reading/gate.ts';
 import { type BlobLookup, type BytesSource, type CustomLookup, ProvenReader } from '../../src/reading/proven-reader.ts';
@@ -120,8 +121,8 @@ export class FakeArchiveView implements ArchiveView, BytesSource, Gate {
   listing: ((query: ListingQuery) => ListingPage) | null = null;
   now: () => ArchiveStatus = () => HEALTHY;
 
-  constructor(cacheBytes = 0) {
-    this.reader = new ProvenReader(this, new BlobCache(cacheBytes), this);
+  constructor(cacheBytes = 0, clock: Pick<Clock, 'steadyMs'> = SYSTEM_CLOCK) {
+    this.reader = new ProvenReader(this, new BlobCache(cacheBytes, clock), this);
   }
 
   add(blob: VerifiedBlob): VerifiedBlob {

@@ -130,3 +130,59 @@ test('readers that do not read hold one copy of what is kept, as bytes, hex or c
   expect(await whole(raw, '198.51.100.1')).toBe(huge.bytes.length);
   expect(reads).toBe(3);
 });
+
+test('a reader that has had its time loses what it was lent to what is to be kept, and the metrics count it', async () => {
+  let nowMs = 0;
+  const huge = hugeBlob();
+  const view = new FakeArchiveView(huge.bytes.length, { steadyMs: () => nowMs });
+  view.add(huge);
+  view.add(BLOB);
+  const registry = new MetricsRegistry();
+  const limits = { answerBytes: 160 * 1_048_576 };
+  const { port, url } = await running(view, limits, undefined, { metrics: declareHttpMetrics(registry) });
+  const readAll = async (path: string) => (await (await fetch(`${url}${path}`)).arrayBuffer()).byteLength;
+  const path = `/v1/blobs/${huge.versionHash}`;
+  for (let time = 0; time < 3; time += 1) expect(await readAll(path)).toBe(huge.bytes.length);
+  const slow = await RawClient.open(port);
+  slow.send(getOf(path));
+  await slow.until((text) => text.includes('\r\n\r\n'));
+  slow.socket.pause();
+  nowMs = 11_000;
+  // It is small, and kept at once: the large one makes room for it.
+  expect(await readAll(PATH)).toBe(BLOB.bytes.length);
+  expect(await registry.scrape()).toMatch(/^holdfast_http_answer_memory_cuts_total\{listener="port"\} 1$/m);
+  slow.socket.resume();
+  expect((await slow.closed()).length).toBeLessThan(huge.bytes.length);
+});
+
+test('an answer that is prepared for longer than a reader may take has what it was lent all the same', async () => {
+  let nowMs = 0;
+  const large = blobOf(bytesOf(1_500_000));
+  const late = blobOf(bytesOf(1_000));
+  const view = new FakeArchiveView(large.bytes.length, { steadyMs: () => nowMs });
+  for (const blob of [large, late, BLOB]) view.add(blob);
+  const { url } = await running(view);
+  const readAll = async (path: string) => (await (await fetch(`${url}${path}`)).arrayBuffer()).byteLength;
+  for (let time = 0; time < 3; time += 1) await readAll(`/v1/blobs/${large.versionHash}`);
+  const asked = Promise.withResolvers<void>();
+  const found = Promise.withResolvers<void>();
+  view.reading = async ({ versionHash }) => {
+    if (versionHash === late.versionHash) {
+      asked.resolve();
+      await found.promise;
+    }
+    const blob = view.blobs.get(versionHash);
+    return blob === undefined ? { kind: 'absent' } : { kind: 'found', blob };
+  };
+  const calls = [large, late].map(({ versionHash }, id) => ({
+    id,
+    method: 'getnevmblobdata',
+    params: [versionHash, true],
+  }));
+  const answer = fetch(url, { method: 'POST', body: JSON.stringify(calls) }).then((response) => response.text());
+  await asked.promise;
+  nowMs = 11_000;
+  expect(await readAll(PATH)).toBe(BLOB.bytes.length);
+  found.resolve();
+  expect((await answer).length).toBeGreaterThan(2 * (large.bytes.length + late.bytes.length));
+});

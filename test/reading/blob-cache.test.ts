@@ -18,14 +18,21 @@ test('a copy of what memory holds has memory of its own: whoever verifies it giv
   expect(bytes.length).toBe(1_000);
 });
 
-/** Answers that are under way until a test says so; those that were cut. */
+/** Answers that are prepared, or under way, until a test says so; those that were cut. */
 function answers() {
   const cut: string[] = [];
-  const sending = (name: string) => {
-    const done: (() => void)[] = [];
-    return { whenSent: (then: () => void) => void done.push(then), cut: () => void cut.push(name), done };
+  const prepared = (name: string) => {
+    const [begun, done]: (() => void)[][] = [[], []];
+    return {
+      whenBegun: (then: () => void) => void begun?.push(then),
+      whenSent: (then: () => void) => void done?.push(then),
+      cut: () => void cut.push(name),
+      begin: () => begun?.[0]?.(),
+      end: () => done?.[0]?.(),
+    };
   };
-  return { cut, sending };
+  const sending = (name: string) => ({ ...prepared(name), whenBegun: (then: () => void) => then() });
+  return { cut, sending, prepared };
 }
 
 function keptIn(cache: BlobCache, label: string, sizeBytes = 100_000) {
@@ -48,9 +55,9 @@ test('what is lent stays until the answer is sent; what is not makes room', () =
   cache.lend(keptIn(cache, 'd').name, sending('four'));
   // All of it is lent: there is never more in memory than the cache may have.
   expect(keptIn(cache, 'e').isKept).toBe(false);
-  toOne.done[0]?.();
+  toOne.end();
   expect(keptIn(cache, 'e').isKept).toBe(false);
-  toTwo.done[0]?.();
+  toTwo.end();
   expect(keptIn(cache, 'e').isKept).toBe(true);
   expect(cache.get(a)).toBe(null);
 });
@@ -69,6 +76,28 @@ test('readers that have had their time lose what they were lent to what is to be
   expect(cut).toEqual(['slow']);
   expect(keptIn(cache, 'd').isKept).toBe(true);
   expect(cut).toEqual(['slow']);
+});
+
+test('an answer that is still prepared keeps what it was lent for a minute; its reader has its time from when it begins', () => {
+  let nowMs = 0;
+  const cache = new BlobCache(200_000, { steadyMs: () => nowMs });
+  const { cut, prepared } = answers();
+  const [long, endless] = [prepared('long'), prepared('endless')];
+  cache.lend(keptIn(cache, 'a').name, long);
+  cache.lend(keptIn(cache, 'b').name, endless);
+  nowMs = 11_000;
+  expect(keptIn(cache, 'c').isKept).toBe(false);
+  nowMs = 55_000;
+  long.begin();
+  nowMs = 61_000;
+  expect(keptIn(cache, 'c').isKept).toBe(true);
+  expect(cut).toEqual(['endless']);
+  expect(keptIn(cache, 'd').isKept).toBe(true);
+  expect(keptIn(cache, 'e').isKept).toBe(true);
+  expect(cut).toEqual(['endless']);
+  nowMs = 65_000;
+  expect(keptIn(cache, 'f', 150_000).isKept).toBe(true);
+  expect(cut).toEqual(['endless', 'long']);
 });
 
 test('no reader loses what it was lent, and nothing is dropped, for what has no room all the same', () => {

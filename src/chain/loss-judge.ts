@@ -32,18 +32,18 @@ export interface BytesSource {
 
 export interface LossModules {
   readonly catalog: Catalog;
-  readonly poller: Poller;
-  readonly chain: ChainState;
+  readonly poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
+  readonly chain: Pick<ChainState, 'isWalked' | 'moved'>;
   readonly nodes: { readonly all: readonly BlobNode[] };
   /** The data folder and every configured backend. */
   readonly sources: readonly BytesSource[];
   /** Every configured peer. Bytes from a peer are recorded as such. */
   readonly peers: readonly BytesSource[];
-  readonly verifier: Verifier;
-  readonly held: HeldBytes;
-  readonly spooler: Spooler;
+  readonly verifier: Pick<Verifier, 'verify'>;
+  readonly held: Pick<HeldBytes, 'copyOf'>;
+  readonly spooler: Pick<Spooler, 'spool'>;
   readonly conditions: ConditionBoard;
-  readonly activity: Activity;
+  readonly activity: Pick<Activity, 'emit'>;
   readonly clock: Clock;
 }
 
@@ -108,9 +108,11 @@ export class LossJudge {
     const step = async (): Promise<Next> => {
       const startedMs = this.#modules.clock.steadyMs();
       await this.#tellRevoked(signal);
-      const judged = (await this.#judgeSome(signal)) || (await this.#askNewcomers(signal));
+      // The sources may take long to answer: until then, what the catalog says would seem to be over after a start.
       this.#tell();
+      const judged = (await this.#judgeSome(signal)) || (await this.#askNewcomers(signal));
       if (judged === 0) return IDLE_MS;
+      this.#tell();
       // The nodes keep this time for other work, however fast blocks come.
       await pause((this.#modules.clock.steadyMs() - startedMs) * REST_FACTOR, signal);
       return 0;

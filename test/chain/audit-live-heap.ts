@@ -1,11 +1,12 @@
 import { join } from 'node:path';
+import { setImmediate as aTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { auditChain } from '../../src/chain/audit.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 
-/** Child process of its test, with a small heap: `<folder> <custom contents>`. */
+/** Child process of its test, with `--expose-gc`: `<folder> <custom contents>`. */
 const [folder = '', contents = '0'] = process.argv.slice(2);
 const path = join(folder, 'catalog.sqlite');
 const catalog = Catalog.open({
@@ -28,8 +29,30 @@ database.exec(
      SELECT 7, sequence, version_hash, 1, randomblob(32), 0 FROM custom`,
 );
 database.close();
+
+/** Turns of the event loop between two looks: the audit takes one for each custom content. */
+const TURNS = 1_000;
+const liveBytes = () => {
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
+};
 const range = { from: null, to: null };
 const signal = new AbortController().signal;
-const { occurrences } = await auditChain(catalog, range, { finalHeight: null, nodeTip: null }, signal);
+const audit = () => auditChain(catalog, range, { finalHeight: null, nodeTip: null }, signal);
+
+const before = liveBytes();
+const underWay = audit();
+let isOver = false;
+underWay.finally(() => {
+  isOver = true;
+});
+let mostBytes = 0;
+let looks = 0;
+while (!isOver) {
+  for (let turn = 0; turn < TURNS && !isOver; turn += 1) await aTurn();
+  mostBytes = Math.max(mostBytes, liveBytes());
+  looks += 1;
+}
+const { occurrences } = await underWay;
 catalog.close();
-process.stdout.write(JSON.stringify(occurrences));
+process.stdout.write(JSON.stringify({ ...occurrences, grownBytes: mostBytes - before, looks }));

@@ -26,10 +26,7 @@ const CHECKS = [
 /** Leaves out the tests that start servers, browsers, containers or whole processes. */
 const QUICK = '--quick';
 const SCRIPTS = {
-  check: [
-    ...CHECKS.slice(0, -1),
-    ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', 'test/architecture.test.ts'],
-  ],
+  check: [...CHECKS.slice(0, -1), [...CHECKS.at(-1), 'test/architecture.test.ts', 'test/promised.test.ts']],
   test: CHECKS,
   bench: [['test/bench/main.ts']],
   simulate: [['test/simulate/main.ts']],

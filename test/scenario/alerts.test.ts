@@ -73,7 +73,8 @@ test('a daemon tells whoever is named of danger once, of what it became while th
   await scene.stop();
 
   await scene.start({ HOLDFAST_ALERT_DIGEST_SCHEDULE: '* * * * *' }, { scheduleTime: fastTime() });
-  await scene.until('the digest', () => got.some(({ event }) => event === 'digest'));
-  expect(got.find(({ event }) => event === 'digest')?.message).toMatch(/\d+ blobs stored, .* at risk, 0 lost/);
+  // The first ones may come before the node has answered since the start: what is at risk cannot be told then.
+  const digest = /\d+ blobs stored, .* at risk, 0 lost/;
+  await scene.until('the digest', () => got.some(({ event, message }) => event === 'digest' && digest.test(message)));
   expect(scene.log.join('')).not.toContain('secret-of-the-hook');
-}, 60_000);
+});

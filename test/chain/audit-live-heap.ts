@@ -46,13 +46,13 @@ let isOver = false;
 underWay.finally(() => {
   isOver = true;
 });
-let mostBytes = 0;
+let maxBytes = 0;
 let looks = 0;
 while (!isOver) {
   for (let turn = 0; turn < TURNS && !isOver; turn += 1) await aTurn();
-  mostBytes = Math.max(mostBytes, liveBytes());
+  maxBytes = Math.max(maxBytes, liveBytes());
   looks += 1;
 }
 const { occurrences } = await underWay;
 catalog.close();
-process.stdout.write(JSON.stringify({ ...occurrences, grownBytes: mostBytes - before, looks }));
+process.stdout.write(JSON.stringify({ ...occurrences, grownBytes: maxBytes - before, looks }));

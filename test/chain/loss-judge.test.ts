@@ -39,7 +39,7 @@ function catalogAfterALoss() {
   return { catalog, hash };
 }
 
-test('what is recorded as lost stands before anybody has answered, so that no start calls it over', async () => {
+test('a recorded loss stands before anybody has answered, so that no start calls it over', async () => {
   const { catalog, hash } = catalogAfterALoss();
   const asked = Promise.withResolvers<void>();
   const silent = Promise.withResolvers<null>();

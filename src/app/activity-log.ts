@@ -2,8 +2,8 @@ import type { Logger } from '../core/observability/logger.ts';
 import type { Activity } from '../view/activity.ts';
 
 /**
- * One line for each step of a blob's way, with its version hash: listed, spooled, proven by a backend, lost; why it could
- * not be fetched. And one for what happens to the chain. Whoever looks for one blob greps for its hash.
+ * Logs one line for each event of the chain and for each step of a blob's way, with its version hash: listed, spooled,
+ * proven by a backend, lost, failed fetch. A search for the hash finds all lines of one blob.
  */
 export function logActivity(activity: Activity, log: Logger): void {
   activity.on('sighted', (versionHashes) => {
@@ -16,7 +16,7 @@ export function logActivity(activity: Activity, log: Logger): void {
     }
   });
   activity.on('failed', ({ versionHash, code, message }) => log.info({ versionHash, code }, `not fetched: ${message}`));
-  activity.on('lost', (blob) => log.error(blob, 'lost: nobody had it when its time was over'));
+  activity.on('lost', (blob) => log.error(blob, 'lost: no source had it when its window was over'));
   activity.on('reorganised', (change) => log.warn(change, 'blocks were taken back'));
   activity.on('tip', ({ height, hash }) => log.debug({ height, hash }, 'new tip'));
   activity.on('final', (height) => log.debug({ height }, 'final up to here'));

@@ -73,8 +73,8 @@ import { ClockWatch } from './clock-watch.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { Drain } from './drain.ts';
 import { ArchiveFigures } from './figures.ts';
+import { LocalVerifier } from './local-verifier.ts';
 import { nodeStatus } from './node-status.ts';
-import { Placer } from './placer.ts';
 import { Routine } from './routine.ts';
 import { standingConditions } from './standing-conditions.ts';
 
@@ -88,7 +88,7 @@ export interface ArchiveOptions extends PollerOptions {
   readonly scrub: ScrubOptions;
   /** A list of names that may not be served, besides what backends say; null: none. */
   readonly withheldFile?: string | null;
-  /** Does the chain's dialect know custom commitments? Not given: it does not. */
+  /** Whether the chain's dialect knows custom commitments. Default: false. */
   readonly allowsCustom?: boolean;
   /** Memory for bytes that are asked for often; 0, or not given: none. */
   readonly cacheBytes?: number;
@@ -98,7 +98,7 @@ export interface ArchiveOptions extends PollerOptions {
 
 export interface ArchiveModules {
   readonly node: ArchiveNode;
-  /** Asked when that one does not answer, or has not got something. */
+  /** Nodes to ask when the followed one does not answer, or lacks the content. */
   readonly otherNodes?: readonly ArchiveNode[];
   readonly catalog: Catalog;
   readonly store: LocalStore;
@@ -110,7 +110,7 @@ export interface ArchiveModules {
   readonly conditions: ConditionBoard;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Asked for what the nodes have not got. */
+  /** Archives to ask for content that the nodes lack. */
   readonly peers?: readonly Peer[];
   /** Signs what this archive states. */
   readonly signer: StatementSigner;
@@ -125,13 +125,13 @@ export class Archive implements ArchiveView {
   readonly #calls = new CountedCalls();
   readonly #poller: Poller;
   readonly #fetcher: Fetcher;
-  readonly #placer: Placer;
+  readonly #localVerifier: LocalVerifier;
   readonly #adoption: Adoption;
   readonly #records: ContentRecords;
   readonly #chain: ChainFollowing;
   readonly #audit: ChainAudit;
   readonly #evidence: EvidenceCopies;
-  /** What brings evidence and records to every backend with names. */
+  /** Workers that bring evidence and records to every backend with names. */
   readonly #copies: readonly { run(signal: AbortSignal): Promise<void> }[];
   readonly #customWorker: CustomUpkeep['worker'];
   readonly #losses: LossJudge;
@@ -141,31 +141,31 @@ export class Archive implements ArchiveView {
   readonly #rescue: PeerRescue;
   /** Bytes that match neither hash. */
   readonly custom: CustomKeeper;
-  /** Fetches from whoever is named what is on chain and not here. */
+  /** Fetches content that is on chain and absent here from named sources. */
   readonly backfill: Backfill;
-  /** What takes blobs from files that somebody has in hand. */
+  /** Takes blobs from files. */
   readonly importing: ImportModules;
-  /** What writes the blobs of some heights into one file. */
+  /** Writes the blobs of a range of heights into one file. */
   readonly exporting: ExportModules;
   /** For commands that work on an archive that does not run. */
   readonly upkeep: Upkeep;
   readonly reader: Reader;
-  /** What may not be served. */
+  /** Names that may not be served. */
   readonly takeDowns: TakeDowns;
-  /** What readers may ask of the chain. */
+  /** The chain as readers may query it. */
   readonly chainView: ChainView;
-  /** What is known of the chain now. */
+  /** State of the chain now. */
   readonly chainState: ChainState;
   readonly figures: ArchiveFigures;
   /** The window, for people to look at. */
   readonly windowView: WindowView;
-  /** What is held of what is final, for other archives. */
+  /** Held final content in numbers, for other archives. */
   readonly inventory: InventoryView;
-  /** What this archive states of itself, signed. */
+  /** Signed statements about this archive. */
   readonly attestor: Attestor;
-  /** What is compared with peers. */
+  /** Comparison with peers. */
   readonly comparer: PeerComparer;
-  /** What is looked after at its times. */
+  /** Regular maintenance. */
   readonly routine: Routine;
 
   /** Puts the parts together, each after those that it needs: none is handed over as a promise of what comes later. */
@@ -194,7 +194,7 @@ export class Archive implements ArchiveView {
     const boundChain = () => binding.boundChain();
     const lists = new NodeLists(nodes.all, options.pageEntries, boundChain, clock);
 
-    // Where bytes live.
+    // Places of bytes.
     const homes = [store.id, ...modules.backends.map(({ id }) => id)];
     const damage = new DamageWatch(catalog, conditions, poller.changes, homes);
     const sayings = new WithheldSayings(archiverId, catalog, damage);
@@ -233,9 +233,19 @@ export class Archive implements ArchiveView {
     this.#rescue = new PeerRescue({ peers, catalog, poller, spooler, conditions, clock });
     const fetcher = this.#fetcher;
     const spooled = spooler.changes;
-    this.#placer = new Placer({ store, catalog, rehash, damage, conditions, activity, spooled, fetcher, clock });
+    this.#localVerifier = new LocalVerifier({
+      store,
+      catalog,
+      rehash,
+      damage,
+      conditions,
+      activity,
+      spooled,
+      fetcher,
+      clock,
+    });
 
-    // What is told to every backend, and what nobody has.
+    // Stores of records, and sources for content that this archive lacks.
     const stores = recordStores([store], sites);
     const sources = bytesSources(store, sites);
     catalog.copies.useBackends(stores.map(({ id }) => id));
@@ -253,7 +263,7 @@ export class Archive implements ArchiveView {
       sources: [...nodes.all.map(({ name }) => `node ${name}`), ...[...sources, ...peers].map(({ name }) => name)],
     });
 
-    // What operators, schedules and commands ask for.
+    // Work that operators, schedules and commands request.
     this.upkeep = new Upkeep({
       ...{ catalog, store, rehash, damage, adoption, replication, custom, archiverId, clock },
     });
@@ -294,7 +304,7 @@ export class Archive implements ArchiveView {
 
     this.importing = { catalog, namer: verifier, spooler, boundChain, clock };
 
-    // What readers see.
+    // The readers' side.
     const bytes = new ArchiveBytes({
       ...{ store, catalog, copies, rehash, cacheFill, sites, damage, poller, lists, adoption, chain },
       custom: custom.places,
@@ -345,7 +355,10 @@ export class Archive implements ArchiveView {
     ]);
   }
 
-  /** As much of it as a backfill needs that runs alone: it follows the chain and fills the backends, and fetches nothing itself. */
+  /**
+   * Runs only the parts that a standalone backfill needs: follows the chain and fills the backends, and fetches nothing
+   * itself.
+   */
   async runForBackfill(signal: AbortSignal): Promise<void> {
     await Promise.all([
       this.#placeFolder(signal),
@@ -355,7 +368,7 @@ export class Archive implements ArchiveView {
     ]);
   }
 
-  /** As much of it as an import needs that runs alone: it fills the backends, and asks no node. */
+  /** Runs only the parts that a standalone import needs: fills the backends, and asks no node. */
   async runForImport(signal: AbortSignal): Promise<void> {
     await Promise.all([
       this.#placeFolder(signal),
@@ -376,7 +389,7 @@ export class Archive implements ArchiveView {
 
   async #placeFolder(signal: AbortSignal): Promise<void> {
     await this.#adoption.adoptFolder(signal);
-    if (!this.#replication.room.isCache) await this.#placer.run(signal);
+    if (!this.#replication.room.isCache) await this.#localVerifier.run(signal);
   }
 
   async #runChain(signal: AbortSignal): Promise<void> {
@@ -393,7 +406,7 @@ export class Archive implements ArchiveView {
     if (!this.#adoption.isDone) await withheldKnown;
     await this.#adoption.adoptFolder(signal);
     const keeps = !this.#replication.room.isCache;
-    await Promise.all([this.#adoption.adoptBackends(signal), ...(keeps ? [this.#placer.run(signal)] : [])]);
+    await Promise.all([this.#adoption.adoptBackends(signal), ...(keeps ? [this.#localVerifier.run(signal)] : [])]);
   }
 
   record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null = null): Promise<RecordLookup> {
@@ -404,7 +417,7 @@ export class Archive implements ArchiveView {
     return this.#records.list(query);
   }
 
-  /** What a planned stop is prepared with. */
+  /** Modules that prepare a planned stop. */
   drainWith(jobs: ConstructorParameters<typeof Drain>[0]): Drain {
     const { catalog, conditions, clock } = this.#modules;
     const [replication, poller, fetcher] = [this.#replication, this.#poller, this.#fetcher];
@@ -415,7 +428,7 @@ export class Archive implements ArchiveView {
     return this.#audit.audit(range, signal);
   }
 
-  /** What nobody had when its deadline passed, with who answered what. */
+  /** Contents that no source had when their deadline passed, with each source's answer. */
   losses(after: ContentName | null = null, limit = 1_000): RecordedLoss[] {
     return this.#modules.catalog.losses.page(after, limit);
   }
@@ -453,7 +466,7 @@ export class Archive implements ArchiveView {
     };
   }
 
-  /** What is wrong now, and about what; the most severe first. */
+  /** Conditions that hold now with their subjects, the most severe first. */
   standing(): readonly Standing[] {
     const { conditions, clock } = this.#modules;
     return standingConditions(conditions, this.#chain, this.#poller.state.sweptMs !== null, clock.wallMs());

@@ -10,7 +10,7 @@ import { createNodeHasher } from '../hashing/index.ts';
 import { verifyBlob } from '../verify/verified-blob.ts';
 
 export interface AuditByUrl {
-  /** What it answers to `/v1/attestation`; null: nothing. */
+  /** The answer to `/v1/attestation`; null without one. */
   attestation(signal: AbortSignal): Promise<unknown>;
   audit(asked: { readonly range: HeightRange; readonly samples: number }, signal: AbortSignal): Promise<ArchiveAudit>;
   close(): Promise<void>;

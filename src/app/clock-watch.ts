@@ -12,8 +12,8 @@ const MAX_SERVER_SECONDS = 120;
 const BLOCKS_IN_A_ROW = 3;
 
 /**
- * Is our clock right? Blocks that are found while we look on, and the Date of answers of S3, say so. Deadlines go by the
- * chain's clock and are right all the same; signatures, schedules and every time in a record are not.
+ * Compares this machine's clock with new blocks and with the `Date` of S3 answers. Deadlines follow the chain's clock
+ * and stay right all the same; signatures, schedules and times in records do not.
  */
 export class ClockWatch {
   readonly #catalog: Catalog;
@@ -45,7 +45,7 @@ export class ClockWatch {
   #look(): void {
     const { tip } = this.#catalog.chain.state;
     if (tip === null || this.#tips < 2) return;
-    // Of several that came at once, all but the last may be old.
+    // Only the last of several blocks that came at once is new for certain.
     const isNext = this.#lastSeenHeight !== null && tip.height === this.#lastSeenHeight + 1;
     this.#lastSeenHeight = tip.height;
     if (!isNext) return;

@@ -2,7 +2,7 @@ import type { BlockHash } from '../core/blob/ids.ts';
 import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from '../node/blob-node.ts';
 import type { ArchiveNode, ChainHeader } from '../node/chain-node.ts';
 
-/** What all nodes together were asked. */
+/** Calls to all nodes together. */
 export class CountedCalls {
   genesis = 0;
   tip = 0;

@@ -47,7 +47,7 @@ import { declareArchiveMetrics } from './metrics.ts';
 import { openAlerts } from './open-alerts.ts';
 import { backendPlaces, checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
 import { openPage } from './open-page.ts';
-import { openPassage } from './open-passage.ts';
+import { openPassThrough } from './open-pass-through.ts';
 import { openPeers, openSource } from './open-sources.ts';
 import { openSubscriptions } from './open-subscriptions.ts';
 import { REAL_TIME, type ScheduleTime, scheduledWork } from './scheduled-work.ts';
@@ -55,16 +55,16 @@ import { REAL_TIME, type ScheduleTime, scheduledWork } from './scheduled-work.ts
 export interface DaemonOptions {
   readonly settings: SettingValues;
   readonly version: string;
-  /** The node is the built-in emulation: said wherever somebody could take it for real. */
+  /** The node is the built-in emulation, which every output names. */
   readonly emulated: boolean;
   readonly log: Logger;
-  /** Of that log, where it can be changed while it runs. */
+  /** Levels of that log, where they can change while it runs. */
   readonly levels?: LevelSwitch;
-  /** A damaged catalog is set aside, and made anew: for the command that fills it again. */
+  /** Whether a damaged catalog is set aside and rebuilt: for the command that fills it again. */
   readonly remakesDamagedCatalog?: boolean;
   /** Claimed already; it is given back with everything else. */
   readonly folder?: DataFolder;
-  /** What its schedule goes by instead of the clock of this machine. */
+  /** Clock of the schedule, instead of this machine's. */
   readonly scheduleTime?: ScheduleTime;
 }
 
@@ -90,7 +90,7 @@ interface Opened {
   readonly node: ReturnType<typeof createBlobNode>;
   /** Addresses of all nodes, without credentials, in their order. */
   readonly nodeNames: readonly string[];
-  /** Of the peers, likewise. */
+  /** Names of the peers, likewise. */
   readonly peerNames: readonly string[];
   readonly backends: readonly Backend[];
   readonly live: LiveSettings;
@@ -237,7 +237,7 @@ async function prepareAlone({ folder, archive, node, backends }: Opened, signal:
 /** Upkeep asks no node: its commands work without one. */
 const NO_NODE = 'http://127.0.0.1:9';
 
-/** The archive standing still, for commands that look after what it holds; nobody else may run on its folder. */
+/** Opens a stopped archive for maintenance commands; no other process may run on its folder. */
 export async function openUpkeep(options: DaemonOptions): Promise<OpenedUpkeep> {
   const closing: Closing = [];
   const close = closer(closing);
@@ -282,8 +282,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       log: log.child({ room: 'jobs' }),
       nowMs: SYSTEM_CLOCK.wallMs,
     });
-    const passage = openPassage(live, settings.httpFacadePassThrough);
-    closing.push(() => passage?.close());
+    const passThrough = openPassThrough(live, settings.httpFacadePassThrough);
+    closing.push(() => passThrough?.close());
     const served: Omit<HttpOptions, 'host' | 'port'> = {
       nowMs: SYSTEM_CLOCK.wallMs,
       words: publicWords([
@@ -295,7 +295,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       window: archive.windowView,
       inventory: archive.inventory,
       attestations: archive.attestor,
-      passage,
+      passThrough,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),
       admin: {

@@ -21,7 +21,7 @@ export interface FigureModules {
   readonly replication: Replication;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
-  /** What is wrong now, as the status says it. */
+  /** Conditions that hold now, as the status shows them. */
   readonly standing: () => readonly Condition[];
   readonly routine: Routine;
   readonly peers: readonly { readonly status: PeerStatus }[];
@@ -32,7 +32,7 @@ export interface FigureModules {
 
 export type Figures = ReturnType<ArchiveFigures['read']>;
 
-/** How the archive does, in numbers: seconds, bytes, blobs; null where there is nothing to tell. */
+/** The archive's state in numbers: seconds, bytes, blobs; null without a value. */
 export class ArchiveFigures {
   readonly #modules: FigureModules;
   #tipSeenMs: number | null = null;

@@ -17,7 +17,7 @@ export class LiveSettings {
     return new LiveSettings(values, await bucketKeys(values));
   }
 
-  /** Of a bucket, by the id of its backend; null: the SDK finds its own. */
+  /** Keys of a bucket, by the id of its backend; null: the SDK finds its own. */
   keysOf(id: string): Keys {
     return this.#keys.get(id) ?? null;
   }
@@ -36,7 +36,7 @@ export class LiveSettings {
     };
   }
 
-  /** Of each node: whom to ask, and as whom, at this moment. */
+  /** Address and credentials of each node at this moment. */
   nodeOptions(): Parameters<typeof createBlobNode>[0][] {
     const { nodeUrl, nodeRequests, nodeDialect: dialect } = this.#values;
     // Beside the fetches: the poller, the list, four blocks ahead in the walk, and one that waits for the next block.

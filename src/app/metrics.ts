@@ -108,7 +108,7 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
   ],
   [
     'holdfast_lost_blobs',
-    'On chain, and nobody had them when their deadline was over.',
+    'Blobs on chain that no source had when their deadline was over.',
     [],
     ({ chain }) => one(chain.lost),
   ],
@@ -140,7 +140,7 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
   ],
   [
     'holdfast_backend_queue_blobs',
-    'What the backend is still to hold or to have mended.',
+    'Objects that the backend still has to hold or to have repaired.',
     ['backend'],
     perBackend(({ queued }) => queued),
   ],
@@ -265,7 +265,7 @@ const COUNTED: readonly (readonly [name: string, help: string, labels: readonly 
   ['holdfast_healed_total', 'Copies that are good again.', ['backend'], perBackend(({ healed }) => healed)],
 ];
 
-/** What an archive and a stateless reader tell alike. */
+/** Figures that an archive and a stateless reader share. */
 export interface Standing {
   readonly backends: readonly { readonly id: string; readonly isUp: boolean }[];
   readonly conditions: readonly Pick<Condition, 'code' | 'severity' | 'blocksReadiness'>[];

@@ -3,7 +3,7 @@ import { isoTime } from '../reading/content-record.ts';
 import type { ArchiveStatus } from '../view/archive-view.ts';
 import type { CountedCalls } from './counted-node.ts';
 
-/** How the node does, as the poller last saw it. */
+/** State of the node, as the poller last saw it. */
 export function nodeStatus(
   name: string,
   { tip, lastAnswerMs }: Poller['state'],

@@ -13,7 +13,7 @@ export interface OpenedAlerts {
   close(): Promise<void>;
 }
 
-/** Who is told of what is wrong, as the settings name them; null: nobody. */
+/** Opens the receiver of alerts that the settings name; null without one. */
 export function openAlerts(
   { alertUrl: url, alertSecret: secret, alertFormat: format }: SettingValues,
   modules: {
@@ -40,7 +40,7 @@ export function openAlerts(
   return { alerts, close: () => hook.close() };
 }
 
-/** How the archive does, in a sentence. */
+/** The archive's state in one sentence. */
 export function summaryOf({ content, chain, withheld, conditions }: ArchiveStatus): string {
   const parts = [
     `${content.stored} blobs stored`,

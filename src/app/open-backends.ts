@@ -28,7 +28,7 @@ export function backendSettings(settings: SettingValues): BackendSettings[] {
   return all;
 }
 
-/** Where the configured backends are, in the spellings of messages, by the ids that the public may read. */
+/** Places of the configured backends, in the wording of messages, by their public ids. */
 export function backendPlaces(
   settings: SettingValues,
 ): { readonly name: string; readonly addresses: readonly string[] }[] {
@@ -43,7 +43,7 @@ function addressesOf(backend: BackendSettings): string[] {
   return [...place, server, ...(endpoint === null ? [] : [bareAddress(endpoint)])];
 }
 
-/** As messages give it: without credentials, and without a slash at its end. */
+/** The address as messages show it: without credentials or a final slash. */
 function bareAddress(url: string): string {
   if (!URL.canParse(url)) return url;
   const { protocol, host, pathname } = new URL(url);
@@ -53,7 +53,7 @@ function bareAddress(url: string): string {
 /** Access key and secret of a bucket; null: the SDK's own chain finds them. */
 export type Keys = S3Credentials | null;
 
-/** Those of now, of each backend by its id. */
+/** Current keys of each backend, by its id. */
 export interface LiveKeys {
   keysOf(id: string): Keys;
 }
@@ -121,7 +121,7 @@ export async function checkSchedules(settings: SettingValues): Promise<void> {
   }
 }
 
-/** How long the start waits to learn that a backend belongs to another chain; later it is a condition. */
+/** Milliseconds for which a start waits to learn that a backend belongs to another chain; later it is a condition. */
 const BINDING_CHECK_MS = 3_000;
 
 /** Throws where it is known already that a backend belongs to another chain than the data folder. */
@@ -131,7 +131,7 @@ export async function refuseOtherChains(backends: readonly Backend[], genesis: B
   await Promise.all(
     backends.map(async ({ id, store }) => {
       const bound = await boundChain(store, deadline).catch((error: unknown) => {
-        // What is decided by settings alone is said now; what a server does is a condition later.
+        // Errors that settings alone decide are thrown now; errors of a server become a condition later.
         if (error instanceof StorageError && error.code === 'storage/other-layout') throw error;
         return null;
       });
@@ -261,7 +261,7 @@ async function apiUrlOf({ id, apiUrl, apiUrlFile }: IpfsBackendSettings): Promis
   if (read.success) return read.data;
   throw invalid(
     `The address of the ${id} store ${read.error.issues[0]?.message}.`,
-    `Mend the file ${apiUrlFile ?? 'of the configuration'}.`,
+    `Repair the file ${apiUrlFile ?? 'of the configuration'}.`,
   );
 }
 

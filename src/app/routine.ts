@@ -16,7 +16,7 @@ export interface RoutineModules {
   readonly log: Logger;
 }
 
-/** What is looked after without anybody asking. When, its caller says. */
+/** Regular maintenance. The caller decides when it runs. */
 export class Routine {
   readonly scrub: DailyScrub;
   readonly canary: Canary;
@@ -32,7 +32,7 @@ export class Routine {
     this.clock = modules.clock;
   }
 
-  /** Of the catalog: what would grow for ever, then its file. */
+  /** Maintains the catalog: trims what grows without end, then the file. */
   maintain(): void {
     const { catalog, log } = this.#modules;
     const rows = catalog.bounded.enforce();
@@ -47,7 +47,7 @@ export class Routine {
     else conditions.setError(`task:${task}`, error, false);
   }
 
-  /** Nobody takes the sign of life, and what they said. */
+  /** Raises the condition that a heartbeat was refused, with the answer. */
   heartbeatTold(failure: string | null): void {
     this.#modules.conditions.set(
       'heartbeat',
@@ -56,7 +56,7 @@ export class Routine {
         : {
             code: 'heartbeat/not-taken',
             message: `The heartbeat does not arrive: ${failure}.`,
-            hint: 'Whoever listens there will raise an alarm though the archive does its work. Look at HOLDFAST_HEARTBEAT_URL and at that service.',
+            hint: 'The service at HOLDFAST_HEARTBEAT_URL will raise an alarm although the archive works. Check that setting and the service.',
             blocksReadiness: false,
           },
     );

@@ -18,17 +18,17 @@ export interface ScheduledModules {
   readonly archive: Archive;
   readonly catalog: Catalog;
   readonly log: Logger;
-  /** null: nobody is told. */
+  /** Receiver of alerts; null without one. */
   readonly alerts: Alerts | null;
 }
 
-/** What a schedule goes by: a clock, and waiting by it. */
+/** Clock and waiting function of a schedule. */
 export type ScheduleTime = Pick<ScheduleModules, 'nowMs' | 'random' | 'wait'>;
 
 const sleep: ScheduleTime['wait'] = (ms, signal) => new Notifier().wait(ms, signal);
 export const REAL_TIME: ScheduleTime = { nowMs: SYSTEM_CLOCK.wallMs, random: Math.random, wait: sleep };
 
-/** What a running archive does at its times: looks after what it holds, and says that it is alive. */
+/** Scheduled work of a running archive: maintenance and the heartbeat. */
 export function scheduledWork(
   settings: SettingValues,
   { archive, catalog, log, alerts }: ScheduledModules,

@@ -2,7 +2,7 @@ import type { ChainFollowing } from '../chain/chain-following.ts';
 import { type ConditionBoard, notAskedYet, type Standing } from '../core/conditions/condition-board.ts';
 import { bySeverity, severityOf } from '../core/conditions/condition-severity.ts';
 
-/** What is wrong now. Before the node first answered, that is said too; then, that the walk is behind. */
+/** Conditions that hold now. They include a node that has never answered; then, a walk that is behind. */
 export function standingConditions(
   board: ConditionBoard,
   chain: Pick<ChainFollowing, 'behindCondition'>,

@@ -154,7 +154,7 @@ export function routesOf(
     inventory,
     attestations,
     admin,
-    passage,
+    passThrough,
     words,
     isLocal,
   }: Pick<
@@ -166,7 +166,7 @@ export function routesOf(
     | 'inventory'
     | 'attestations'
     | 'admin'
-    | 'passage'
+    | 'passThrough'
     | 'words'
     | 'isLocal'
   >,
@@ -183,7 +183,13 @@ export function routesOf(
     ...(inventory === undefined ? [] : inventoryRoutes(inventory)),
     ...(attestations === undefined ? [] : attestationRoutes(attestations)),
     ...compatibilityRoutes(view.reader, chain),
-    ...facadeRoutes(view, chain, facadeDialect ?? 'syscoin-5', passage ?? null, isLocal === true ? ALL_WORDS : words),
+    ...facadeRoutes(
+      view,
+      chain,
+      facadeDialect ?? 'syscoin-5',
+      passThrough ?? null,
+      isLocal === true ? ALL_WORDS : words,
+    ),
     ...(admin === undefined ? [] : adminRoutes(admin, isLocal === true)),
   ];
   return [...routes, ...openapiRoutes(routes)];

@@ -6,7 +6,7 @@ import type { HttpMetrics } from './metrics.ts';
 import type { PageSource } from './page.ts';
 import type { PublicWords } from './public-words.ts';
 import type { FacadeDialect } from './rpc/blob-calls.ts';
-import type { NodePassage } from './rpc/pass-through.ts';
+import type { NodePassThrough } from './rpc/pass-through.ts';
 import type { TokenList } from './token-list.ts';
 
 /** Bounds on what clients can make the server hold. */
@@ -85,7 +85,7 @@ export interface HttpOptions {
   /** Which release the JSON-RPC façade speaks like; release 5 where it is not said. */
   readonly facadeDialect?: FacadeDialect;
   /** What the façade may hand on to the node; without it, nothing. */
-  readonly passage?: NodePassage | null;
+  readonly passThrough?: NodePassThrough | null;
   /** Of those who may do more than read; without any, nobody may over this port. */
   readonly adminTokens?: TokenList | null;
   /** What operators do; without it there is nothing under `/admin`. */

@@ -20,7 +20,7 @@ import {
   networkInfo,
 } from './rpc/chain-calls.ts';
 import { answerRpc, MAX_CALLS, MAX_TOKENS, type RpcCall, sizeOf } from './rpc/envelope.ts';
-import { type NodePassage, passOn } from './rpc/pass-through.ts';
+import { type NodePassThrough, passOn } from './rpc/pass-through.ts';
 import type { ReplyPart } from './rpc/reply-body.ts';
 import { RpcError, rpcFault } from './rpc/rpc-error.ts';
 import { type RpcParam, RpcParams } from './rpc/rpc-params.ts';
@@ -46,7 +46,7 @@ interface CallContext extends BlobCallModules {
   readonly allowance: DataAllowance;
   readonly wait: BlockWait;
   /** null: nothing is handed on. */
-  readonly passage: NodePassage | null;
+  readonly passThrough: NodePassThrough | null;
   readonly signal: AbortSignal;
   readonly client: string;
   /** Of a single call: it holds nothing while it waits. */
@@ -141,7 +141,7 @@ export function facadeRoutes(
   view: ArchiveView,
   chain: ChainView,
   dialect: FacadeDialect,
-  passage: NodePassage | null = null,
+  passThrough: NodePassThrough | null = null,
   words: PublicWords = ALL_WORDS,
 ): Route[] {
   const wait = new BlockWait();
@@ -161,7 +161,7 @@ export function facadeRoutes(
         const allowance = { bytesLeft: MAX_DATA_BYTES };
         const isBatch = body.find((byte) => byte > SPACE) !== OPENING_BRACE;
         const context = {
-          ...{ view, chain, dialect, allowance, wait, passage, signal, client },
+          ...{ view, chain, dialect, allowance, wait, passThrough, signal, client },
           asking: { signal, hold: holdForCall(hold), isTight, sending },
           letGo: isBatch ? () => undefined : letGo,
         };
@@ -185,11 +185,11 @@ export function facadeRoutes(
 
 async function perform(call: RpcCall, context: CallContext): Promise<readonly ReplyPart[]> {
   const { method, params } = call;
-  const { passage, signal } = context;
+  const { passThrough, signal } = context;
   // Before those of our own: who names `getblockheader` wants the node's whole answer. Never of blobs: those are ours.
-  if (passage?.methods.has(method) === true) {
+  if (passThrough?.methods.has(method) === true) {
     await context.asking.hold(PASSED_WEIGHT_BYTES);
-    return [await passOn(call, passage, signal)];
+    return [await passOn(call, passThrough, signal)];
   }
   if (context.dialect === 'svc' && method === PROBED) {
     throw new RpcError('misc', 'This is an archive: submit blobs to a node.');

@@ -30,7 +30,7 @@ export interface ArchiveBytesModules {
   readonly sites: readonly Site[];
   readonly damage: DamageWatch;
   readonly poller: Poller;
-  /** Of every configured node. */
+  /** Lists of every configured node. */
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
   readonly adoption: Adoption;
   readonly chain: Pick<ChainState, 'isCurrent' | 'hasConflict'>;
@@ -38,9 +38,9 @@ export interface ArchiveBytesModules {
   readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
-/** Questions to backends for names that nobody knows, at a time: anybody can make names up. */
+/** Concurrent searches on the backends for unknown names, which any client can make up. */
 const MAX_ABSENCE_QUESTIONS = 16;
-/** What every backend answered is good for this long. */
+/** Milliseconds for which the answer of all backends is reused. */
 const ABSENCE_MS = 5_000;
 const ABSENCE_ENTRIES = 10_000;
 
@@ -130,16 +130,16 @@ export class ArchiveBytes implements BytesSource {
     if (this.#isOnChain(name)) {
       return unavailable(
         'cannot-tell',
-        'It is on chain and not held here; nobody was asked lately who may have it.',
+        'The blob is on chain and not held here; its possible sources have not been asked recently.',
         600,
       );
     }
-    // Its node may still give it; here was no room for it while no block has it.
+    // The node may still give the bytes, which had no room here while unmined.
     const isLetGo = catalog.unmined.letGo(name.versionHash).some(({ returnedMs }) => returnedMs === null);
     if (isLetGo && poller.isListed(name.versionHash)) {
       return unavailable(
         'not-fetched-yet',
-        'It is in no block, and was let go; it is fetched again when it is mined.',
+        'The blob is in no block, and its bytes were evicted; it is fetched again when it is mined.',
         60,
       );
     }
@@ -183,7 +183,10 @@ export class ArchiveBytes implements BytesSource {
     return whyListed ?? { kind: 'absent' };
   }
 
-  /** What a node lists that is not followed is fetched from it, as what the followed one lists; null: none lists it. */
+  /**
+   * Content that another node lists is fetched from that node like content of the followed one. Returns null when none
+   * lists it.
+   */
   async #whyListed({ versionHash }: NamedHash): Promise<Unavailable | null> {
     const { lists, poller } = this.#modules;
     if (!lists.isOfSeveral) return null;
@@ -197,7 +200,7 @@ export class ArchiveBytes implements BytesSource {
     return unavailable('cannot-tell', `${silent.join(', ')} was asked for its list just now, and has not answered.`, 5);
   }
 
-  /** Of what everybody answered not to have, the recorded loss speaks; anything else on chain may be somewhere. */
+  /** A recorded loss means that every source denied having the content; any other content on chain may be somewhere. */
   #isOnChain(name: NamedHash): boolean {
     const { chain, losses } = this.#modules.catalog;
     return HASH_TYPES.some((hashType) => {

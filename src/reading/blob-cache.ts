@@ -10,21 +10,21 @@ const WORTH_IT = 3;
 const REMEMBERED = 20_000;
 /** A small blob is a row, and hashed whenever it is read: it is kept at once. */
 const SMALL_BYTES = 65_536;
-/** How long a reader may keep a blob in memory that has to make room for another one, from the first byte that it is sent. */
+/** Milliseconds from the first sent byte for which a reader may keep an evicted blob in memory. */
 const LOAN_MS = 10_000;
-/** How long an answer may be prepared with it: a list of blobs that come from far away. */
+/** Milliseconds for which an answer with a lent blob may be prepared: a list of blobs from a remote backend. */
 const PREPARING_MS = 60_000;
 
 interface Loan {
-  /** From then on it can be recalled. */
+  /** Time from which the loan can be recalled. */
   dueMs: number;
   readonly sending: Sending;
 }
 
 /**
- * Bytes that this process has hashed, in memory of its own, up to a number of bytes; the one asked for least lately goes
- * first. They need no hashing again: nobody else can change them. Answers are lent them, so that a thousand readers of one
- * blob hold it once; what is lent does not make room, so that it never is in memory without being counted.
+ * Hashed blobs in this process's own memory, up to a number of bytes; the least recently used one is evicted first. No
+ * other code can change these bytes, so they are never hashed again. Answers borrow them: a thousand readers of one
+ * blob hold it once. A borrowed blob is not evicted, so that all memory in use is counted.
  */
 export class BlobCache {
   readonly #blobs: LRUCache<string, VerifiedBlob> | null;
@@ -34,8 +34,8 @@ export class BlobCache {
   readonly #clock: Pick<Clock, 'steadyMs'>;
 
   /** 0: nothing is kept. No more is kept than the memory of the process allows. */
-  constructor(wantedBytes: number, clock: Pick<Clock, 'steadyMs'> = SYSTEM_CLOCK) {
-    this.#maxBytes = withinMemory(wantedBytes);
+  constructor(expectedBytes: number, clock: Pick<Clock, 'steadyMs'> = SYSTEM_CLOCK) {
+    this.#maxBytes = withinMemory(expectedBytes);
     this.#clock = clock;
     this.#blobs = this.#maxBytes === 0 ? null : new LRUCache({ maxSize: this.#maxBytes, sizeCalculation: sizeOf });
   }
@@ -49,7 +49,10 @@ export class BlobCache {
     return null;
   }
 
-  /** Is it asked for often? Once is not: whoever copies the whole archive would push everything else out. */
+  /**
+   * Reports whether the blob is requested often. One request is not enough: a client that copies the whole archive
+   * would evict every other blob.
+   */
   wants(name: ContentName, sizeBytes: number): boolean {
     if (this.#blobs === null) return false;
     if (sizeBytes <= SMALL_BYTES) return true;
@@ -63,7 +66,7 @@ export class BlobCache {
   copyOf(name: ContentName): UnverifiedBlob | null {
     const { hashType, versionHash } = name;
     const found = this.#blobs?.peek(keyOf(name));
-    // `slice` of a Buffer copies nothing, and whoever verifies the copy gives its memory away.
+    // `slice` of a Buffer copies nothing, and verification detaches the memory of its copy.
     return found === undefined ? null : { hashType, versionHash, bytes: new Uint8Array(found.bytes) };
   }
 
@@ -78,7 +81,7 @@ export class BlobCache {
     return blob;
   }
 
-  /** What is kept stays until the answer is sent. */
+  /** A lent blob stays until the answer is sent. */
   lend(kept: ContentName, sending: Sending): void {
     const key = keyOf(kept);
     const loans = this.#loans.get(key) ?? new Set();
@@ -94,7 +97,7 @@ export class BlobCache {
     });
   }
 
-  /** All of it or none: nobody loses anything for what has no room in the end. */
+  /** Makes all of the room or none: no blob is evicted in vain. */
   #makeRoom(blobs: LRUCache<string, VerifiedBlob>, bytes: number): boolean {
     const leaving: string[] = [];
     let held = blobs.calculatedSize + bytes;
@@ -113,7 +116,7 @@ export class BlobCache {
     return true;
   }
 
-  /** Its readers, if any, all have had their time. */
+  /** Every reader of the blob has had its time. */
   #mayLeave(key: string): boolean {
     const nowMs = this.#clock.steadyMs();
     return [...(this.#loans.get(key) ?? [])].every(({ dueMs }) => dueMs <= nowMs);

@@ -41,7 +41,7 @@ export interface ChainQuestionModules {
   readonly adoption: { readonly isDone: boolean };
   readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
   readonly clock: Pick<Clock, 'steadyMs'>;
-  /** Of `lastBlock`: what may be looked up in one go. */
+  /** Limit of the look-ups of one `lastBlock` call. */
   readonly maxLookUps?: number;
 }
 
@@ -96,11 +96,11 @@ export class ChainQuestions implements ChainView {
     if (isListed) return unavailable('walk-behind', 'A node lists it, and no block that was walked has it yet.', 5);
     if (silent.length > 0)
       return unavailable('walk-behind', `${silent.join(', ')} was asked for its list, and has not answered.`, 5);
-    // It can have been walked meanwhile, and what keeps absence from being said can have begun.
+    // The transaction may have been walked meanwhile, and a reason against absence may have arisen.
     return this.transaction(txid);
   }
 
-  /** Of several nodes, another one than the followed one may also have a block that is not walked yet. */
+  /** Another node than the followed one may have a block that is not walked yet. */
   async #whoLists(txid: TxId, isListRead: boolean, signal: AbortSignal) {
     const { lists, poller } = this.#modules;
     if (lists.isOfSeveral) {
@@ -146,7 +146,7 @@ export class ChainQuestions implements ChainView {
     const safe = hashes.map((versionHash) => this.#isSafe(versionHash));
     const isWithheld = (versionHash: VersionHash) =>
       this.#modules.gate.refusal({ versionHash, hashType: null })?.kind === 'withheld';
-    // Of what is withheld, `false` is the truth whatever goes on.
+    // `false` is always true of withheld content.
     const doubtful = hashes.filter((versionHash, index) => safe[index] === false && !isWithheld(versionHash));
     if (doubtful.length === 0) return { kind: 'told', safe };
     const why = this.#whyNotAbsent() ?? this.#whyNotPlaced(doubtful) ?? this.#whyHistory(doubtful);
@@ -276,7 +276,7 @@ export class ChainQuestions implements ChainView {
       if (recordedLoss(catalog, { versionHash, hashType: null }) !== null) continue;
       const known = catalog.find(versionHash);
       if (known.some(({ state }) => state === 'stored') || catalog.custom.has(versionHash)) continue;
-      // It goes nowhere else before a block has it: `false` is right, for the walk is current.
+      // The blob stays out of every other place until a block has it: `false` is right, for the walk is current.
       if (known.length > 0 && known.every(({ state, isUnmined }) => isUnmined && state !== 'seen')) continue;
       if (known.length > 0 || catalog.findWanted(versionHash) !== null) {
         return unavailable('not-placed', `The blob ${versionHash} is known, and not stored yet.`, 10);

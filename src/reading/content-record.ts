@@ -1,7 +1,7 @@
 import type { WantedBlob } from '../catalog/wanted-table.ts';
 import type { ContentRecord } from '../view/archive-view.ts';
 
-/** What a queue entry says of its content; where it is on chain is told by others. */
+/** The record of a queue entry, without its occurrences. */
 export function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurrences' | 'nextOccurrences'> {
   return {
     versionHash: wanted.versionHash,

@@ -10,7 +10,7 @@ import { describeWanted, failureOf, isoTime } from './content-record.ts';
 import type { Gate } from './gate.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 
-/** What is known of contents, one of them or page by page: everything but the bytes. */
+/** Records of contents without their bytes, one at a time or page by page. */
 export class ContentRecords {
   readonly #catalog: Catalog;
   readonly #gate: Gate;

@@ -2,13 +2,13 @@ import type { WithheldLedger } from '../catalog/withheld-ledger.ts';
 import type { NamedHash } from '../core/blob/ids.ts';
 import type { Unavailable, Withheld } from '../view/archive-view.ts';
 
-/** Asked before anything of a name is given out, whatever it is and wherever it lies. */
+/** Decides whether a name may be served. Every reader asks it first. */
 export interface Gate {
-  /** null: nobody forbids it to be given out. */
+  /** Returns null when the name may be served. */
   refusal(name: NamedHash): Withheld | Unavailable | null;
 }
 
-/** What the catalog knows of take-downs; from memory. */
+/** A gate over the catalog's take-downs, in memory. */
 export class CatalogGate implements Gate {
   readonly #withheld: Pick<WithheldLedger, 'find' | 'publicReason'>;
 

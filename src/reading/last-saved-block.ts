@@ -6,14 +6,14 @@ import type { Clock } from '../core/time/clock.ts';
 export type LastSaved =
   /** From the start up to this height everything is saved; below the start: nothing is. */
   | { readonly kind: 'saved'; readonly upTo: number }
-  /** It is being looked for, in steps between which everything else goes on. */
+  /** The block is being searched for, in steps between which other work goes on. */
   | { readonly kind: 'searching' };
 
 interface Remembered {
   readonly upTo: number;
-  /** Of the block there; null: nothing is saved. Another one there now: nothing is known of that. */
+  /** Hash of that block; null when no block is saved. If another block is at its height now, the result is void. */
   readonly hash: BlockHash | null;
-  /** What it was asked for; null: it was searched for, and holds whatever came on top since. */
+  /** The question that it answers; null for a search, whose result also holds for blocks that came on top since. */
   readonly asked: { readonly finalHeight: number; readonly tip: BlockHash } | null;
   readonly atMs: number;
   readonly lastsMs: number;
@@ -30,7 +30,7 @@ const MIN_MS = 500;
 export class LastSavedBlock {
   readonly #catalog: Catalog;
   readonly #clock: Pick<Clock, 'steadyMs'>;
-  /** What may be looked up in one go; more is searched for in steps. */
+  /** Limit of the look-ups in one go; a longer search runs in steps. */
   readonly #maxLookUps: number | undefined;
   #known: Remembered | null = null;
   #search: Promise<void> | null = null;
@@ -58,7 +58,7 @@ export class LastSavedBlock {
     return known === null ? { kind: 'searching' } : { kind: 'saved', upTo: Math.min(known.upTo, finalHeight) };
   }
 
-  /** What is known and still holds: of a search for as long as the next one takes, of the rest for its moment. */
+  /** The result that still holds: of a search for as long as the next one takes, else for a moment. */
   #standing(finalHeight: number): Remembered | null {
     const known = this.#known;
     if (known === null) return null;
@@ -103,7 +103,7 @@ export class LastSavedBlock {
       const lastsMs = Math.max(MIN_MS, (this.#clock.steadyMs() - begun) / SHARE);
       if (found !== null) this.#known = { ...found, asked: null, atMs: this.#clock.steadyMs(), lastsMs };
     } catch (error) {
-      // Whoever asks next is told.
+      // The next caller gets the failure.
       this.#failure = error;
     } finally {
       this.#search = null;

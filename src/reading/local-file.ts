@@ -24,11 +24,11 @@ export class LocalFile implements ProvenFile {
     this.#refuseChanged(into.length, await this.#file.read(into, position));
   }
 
-  /** Behind the reading: a writer sets the times before it writes, so that whoever read any of it sees them. */
-  #refuseChanged(wantedBytes: number, readBytes: number): void {
+  /** Runs after the read: a writer sets the times before it writes, so that every reader of changed bytes sees them. */
+  #refuseChanged(expectedBytes: number, readBytes: number): void {
     const now = this.#file.identity();
     const same =
-      readBytes === wantedBytes &&
+      readBytes === expectedBytes &&
       now.sizeBytes === this.#proven.sizeBytes &&
       now.mtimeNs === this.#proven.mtimeNs &&
       now.ctimeNs === this.#proven.ctimeNs;

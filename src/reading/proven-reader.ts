@@ -8,9 +8,9 @@ import type { Gate } from './gate.ts';
 export type BlobLookup = { readonly kind: 'found'; readonly blob: VerifiedBlob } | NotGiven;
 export type CustomLookup = { readonly kind: 'found'; readonly blob: CustomBytes } | NotGiven;
 
-/** Where bytes come from that memory does not hold. */
+/** Source of the bytes that memory does not hold. */
 export interface BytesSource {
-  /** A file that is proven already, and has not changed since; null: there is none. Whoever gets one closes it. */
+  /** Opens a file that is proven and unchanged since; null when there is none. The caller closes it. */
   provenFile(name: NamedHash, signal: AbortSignal): Promise<ProvenFile | null>;
   /** Looks everywhere, and proves what it finds. */
   find(name: NamedHash, asking: Asking): Promise<BlobLookup>;
@@ -42,7 +42,7 @@ export class ProvenReader implements Reader {
     const refusal = this.#gate.refusal(guarded);
     if (refusal !== null) return refusal;
     const found = await ('keccak' in name ? this.#custom(name, asking) : this.#blob(name, asking));
-    // It may have been taken down while it was looked for.
+    // The name may have been withheld during the search.
     const late = this.#gate.refusal(guarded);
     if (late === null) return found;
     if (found.kind === 'file') found.file.close();
@@ -60,7 +60,7 @@ export class ProvenReader implements Reader {
     return (await this.#fileOf(name, asking)) ?? (await this.#read(name, asking));
   }
 
-  /** It costs the answer nothing. Whoever has the bytes for itself may have them longer than they are kept. */
+  /** The blob costs the answer no memory. A caller that owns the bytes may keep them longer than the cache. */
   #lent(kept: VerifiedBlob, { sending }: Asking): GivenBlob {
     if (sending === null) return inMemory(kept);
     this.#cache.lend(kept, sending);

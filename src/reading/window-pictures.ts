@@ -16,33 +16,33 @@ import type {
 
 /** Two windows of a main network; where blocks come faster, the newest are drawn. */
 const MAX_BLOCKS = 320;
-/** So far behind its deadline is a block still drawn. */
+/** Seconds past its deadline for which a block is still drawn. */
 const BEHIND_SECONDS = 1_800;
 /** A block carries 32; no release takes more. */
 const MAX_BLOBS = 64;
-/** What waits for a block is looked for among so many latest arrivals. */
+/** Latest arrivals among which unmined blobs are searched for. */
 const LATEST_ARRIVALS = 500;
 /**
- * Blocks of which the rows are read again at a look. A full window takes 80 ms to read, in which nobody else is answered;
- * so many take 12 ms, and all of a window has its turn within seven looks.
+ * Blocks whose rows are read again per look. A full window takes 80 ms to read, during which all other requests wait.
+ * These take 12 ms, and the whole window has its turn within seven looks.
  */
 const BLOCKS_A_LOOK = 24;
-/** Of them, so many are the newest: there most of it happens. */
+/** Newest blocks among them: most changes happen there. */
 const NEWEST_A_LOOK = 6;
 
-/** Who looks on looks every second. What was read for somebody who looked earlier is not shown to who comes now. */
+/** A viewer looks every second. Rows that were read for an earlier viewer are not shown to a new one. */
 const FORGET_MS = 3_000;
 
-/** What the catalog said of a block. */
+/** Rows of a block as the catalog gave them. */
 interface ReadBlock {
-  /** Of the catalog, when it was read. */
+  /** Change counter of the catalog at the time of reading. */
   readonly changes: number;
   readonly rows: readonly WindowRow[];
   readonly copies: ReadonlyMap<number, number>;
   readonly tallies: readonly BackendTally[];
 }
 
-/** What was drawn of it, for as long as that is still right. */
+/** Drawing of a block, while it is up to date. */
 interface DrawnBlock {
   readonly read: ReadBlock;
   readonly essence: string;
@@ -54,7 +54,7 @@ export class WindowPictures implements WindowView {
   readonly #catalog: Catalog;
   readonly #chain: Pick<ChainState, 'finalHeight'>;
   readonly #nowMs: () => number;
-  /** By block hash. */
+  /** Drawings by block hash. */
   #drawn = new Map<string, DrawnBlock>();
   #askedMs = 0;
   #last: { readonly key: string; readonly picture: WindowPicture } | null = null;
@@ -103,7 +103,7 @@ export class WindowPictures implements WindowView {
     };
   }
 
-  /** Which of these are to be read: all that never were, and of the others those that were read longest ago. */
+  /** Blocks to read: all that were never read, and the others that were read longest ago. */
   #due(found: readonly BlockRow[], changes: number): Set<string> {
     const readAt = (block: BlockRow) => this.#drawn.get(block.hash)?.read.changes ?? -1;
     const isStale = (block: BlockRow) => readAt(block) < changes;
@@ -145,7 +145,7 @@ export class WindowPictures implements WindowView {
   }
 }
 
-/** What has not come within this time after its block is at risk. */
+/** A blob that is not durable within this time after its block is at risk. */
 function stateIn(row: WindowRow, blockSeconds: number, nowSeconds: number): WindowBlobState {
   if (row.state !== 'seen') return row.state;
   if (row.isCustom) return 'custom';

@@ -2,11 +2,11 @@ import { EventEmitter } from 'node:events';
 import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 
-/** What happens, for whoever shows it to a person. Nothing depends on anybody listening. */
+/** Events of the archive for display. No other code depends on a listener. */
 export interface ActivityEvents {
   tip: [tip: ChainTip];
   listed: [count: number];
-  /** What a list named that the last one did not. */
+  /** Names that the list has and the last one had not. */
   sighted: [versionHashes: readonly VersionHash[]];
   /** A backend is proven to hold these. */
   proven: [backend: string, blobs: readonly ContentName[]];
@@ -16,7 +16,7 @@ export interface ActivityEvents {
   walked: [walk: { height: number }];
   /** Up to this height the branch is final now. */
   final: [height: number];
-  /** Nobody has the bytes of this one. */
+  /** No source has the bytes of this blob. */
   lost: [blob: { versionHash: VersionHash; hashType: HashType }];
   reorganised: [change: { blocks: number; lastCommonHeight: number; withdrawn: number }];
   failed: [failure: { versionHash: VersionHash; code: string; message: string }];

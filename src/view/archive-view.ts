@@ -14,12 +14,12 @@ import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { OutageReport } from './outage-report.ts';
 
 /**
- * `seen`: listed or on chain, bytes not ours yet. `spooled`: verified and durable. `stored`: also fetched back and
- * re-hashed on as many backends as are required. `withheld`: taken down by an operator, and nobody looks what is held.
+ * `seen`: listed or on chain, and not fetched yet. `spooled`: verified and durable. `stored`: also fetched back and
+ * re-hashed on as many backends as are required. `withheld`: taken down by an operator, whatever is held.
  */
 export type ContentState = 'seen' | 'spooled' | 'stored' | 'withheld';
 
-/** What a backend is known to hold of one content. */
+/** State of one content on a backend. */
 export interface ReplicaRecord {
   readonly backend: string;
   readonly state: 'wanted' | 'good' | 'damaged';
@@ -41,7 +41,7 @@ export interface OccurrenceStatus {
 
 export interface OccurrencePage {
   readonly occurrences: readonly OccurrenceStatus[];
-  /** Where the next page begins; null at the end. */
+  /** Cursor of the next page; null at the end. */
   readonly next: string | null;
 }
 
@@ -50,7 +50,7 @@ export interface ContentRecord extends OccurrencePageOfRecord {
   /** null: only listed so far, and a list does not say which hash it is. */
   readonly hashType: HashType | null;
   readonly state: ContentState;
-  /** Of what is withheld: what its operator gave for publication. */
+  /** Reason that the operator published for a withheld content. */
   readonly publicReason: string | null;
   readonly sizeBytes: number;
   /** The transaction that the node's list named. */
@@ -60,10 +60,10 @@ export interface ContentRecord extends OccurrencePageOfRecord {
   readonly seenAt: string;
   readonly spooledAt: string | null;
   readonly storedAt: string | null;
-  /** The peer that gave the bytes, because the node had not got them; null: a node, or a backend of ours. */
+  /** The peer that gave the bytes because the nodes lacked them; null for a node, or for a backend of this archive. */
   readonly givenBy: string | null;
   readonly replicas: readonly ReplicaRecord[];
-  /** Why the bytes are not here yet, and how often they were asked for. */
+  /** Reason why the bytes are not here yet, and the number of attempts. */
   readonly lastFailure: { readonly code: string; readonly message: string; readonly attempts: number } | null;
 }
 
@@ -73,7 +73,7 @@ interface OccurrencePageOfRecord {
   readonly nextOccurrences: string | null;
 }
 
-/** Why a question cannot be answered now. None of them means that something is absent. */
+/** Reason why a question cannot be answered now. None of them means that the content is absent. */
 export type UnavailableReason = 'not-fetched-yet' | 'damaged' | 'store-fault' | 'cannot-tell';
 
 export interface Unavailable {
@@ -83,22 +83,22 @@ export interface Unavailable {
   readonly retryAfterSeconds: number;
 }
 
-/** Taken down by an operator: nobody gives it out. */
+/** Taken down by an operator: the content is not served. */
 export interface Withheld {
   readonly kind: 'withheld';
   /** Since when; null: only the name is known. */
   readonly at: string | null;
-  /** What its operator gave for publication; null: nothing. */
+  /** Reason that the operator published; null without one. */
   readonly publicReason: string | null;
 }
 
 export interface RecordedAbsence {
   readonly recordedAt: string;
-  /** Who answered that it has not got the bytes. */
+  /** Sources that answered that they lack the bytes. */
   readonly sources: readonly string[];
 }
 
-/** Nobody had it when its deadline passed, and that is recorded. */
+/** No source had the bytes when their deadline passed, and that is recorded. */
 export interface Lost {
   readonly kind: 'lost';
   readonly loss: RecordedAbsence;
@@ -112,7 +112,7 @@ export type RecordLookup = { readonly kind: 'found'; readonly record: ContentRec
 /** Opaque to clients; stable while the catalog lives. */
 export interface ListingPage {
   readonly records: readonly ContentRecord[];
-  /** Where the next page begins; null at the end. */
+  /** Cursor of the next page; null at the end. */
   readonly next: string | null;
 }
 
@@ -124,12 +124,12 @@ export interface ListingQuery {
   readonly order: 'oldest' | 'newest';
 }
 
-/** How replication to one backend does. */
+/** State of replication to one backend. */
 export interface BackendStatus {
   readonly id: string;
   /** `not-admitted`: not reached or not bound yet; `left-alone`: it failed, and is tried again after a pause. */
   readonly state: 'good' | 'not-admitted' | 'left-alone';
-  /** Blobs that it is still to hold or to have mended. */
+  /** Blobs that the backend still has to hold or to have repaired. */
   readonly queued: number;
   /** Seconds on the chain's clock since the block of the oldest queued blob; null: none is queued, or no tip is known. */
   readonly oldestQueuedSeconds: number | null;
@@ -137,7 +137,7 @@ export interface BackendStatus {
   readonly damaged: number;
 }
 
-/** How a peer does: another archive, a bucket or a folder that is asked for what the node has not got. */
+/** State of a peer: another archive, a bucket or a folder that is asked for content that the nodes lack. */
 export interface PeerStatus {
   readonly name: string;
   /**
@@ -161,7 +161,7 @@ export interface PeerStatus {
 }
 
 export interface PeerAudits {
-  /** Of the last time. */
+  /** Time of the last comparison. */
   readonly at: string;
   readonly samples: number;
   readonly outcomes: Readonly<
@@ -169,7 +169,7 @@ export interface PeerAudits {
   >;
 }
 
-/** What came of comparing what a peer holds with what is held here. */
+/** Result of comparing a peer's holdings with this archive's. */
 export interface PeerComparison {
   readonly at: string;
   /** Heights that both archives have; null: there were none. */
@@ -178,11 +178,11 @@ export interface PeerComparison {
   /** Occurrences that only one of the two holds. */
   readonly onlyThere: number;
   readonly onlyHere: number;
-  /** Of those that only the peer holds: came from it, and hash to their names. */
+  /** Contents that only the peer held: they came from it and hash to their names. */
   readonly fetched: number;
-  /** Of those: it then said that it has not got them. */
+  /** Contents among them that the peer then denied having. */
   readonly notGiven: number;
-  /** What its inventory says against the chain; null: nothing. */
+  /** Contradiction of its inventory with the chain; null without one. */
   readonly contradiction: string | null;
 }
 
@@ -202,11 +202,11 @@ export interface ArchiveStatus {
   };
   readonly chain: {
     readonly genesis: BlockHash | null;
-    /** As the node names it: `main`, `test`, `regtest`; null: no node has answered yet. */
+    /** Network as the node names it: `main`, `test`, `regtest`; null before a node has answered. */
     readonly network: string | null;
-    /** Where the walk began, for good; null: it has not begun. */
+    /** Height at which the walk began, for good; null before it begins. */
     readonly startHeight: number | null;
-    /** How far every block is examined. */
+    /** Height up to which every block is examined. */
     readonly height: number | null;
     /** Blocks that the node has and the walk has not. */
     readonly lagBlocks: number | null;
@@ -214,11 +214,11 @@ export interface ArchiveStatus {
     readonly finality: string;
     /** Up to here everything on our branch is final. */
     readonly finalHeight: number | null;
-    /** Contents on chain that nobody had when their deadline passed. */
+    /** Contents on chain that no source had when their deadline passed. */
     readonly lost: number;
     /** Transactions of version 137 that carry no blob, or several. */
     readonly unclearTransactions: number;
-    /** What exists nowhere else, under `audit/<archiver id>/` on every backend with names. */
+    /** Documents that exist nowhere else, under `audit/<archiver id>/` on every backend with names. */
     readonly evidence: {
       readonly archiverId: string;
       /** Documents that each of them has still to get. */
@@ -242,7 +242,7 @@ export interface ArchiveStatus {
     readonly mode: 'keep' | 'cache';
     /** Bytes of blobs there, by the catalog. */
     readonly bytes: number;
-    /** What a cache may hold at most; null: as much as the disk leaves. */
+    /** Limit of a cache in bytes; null: as much as the disk leaves. */
     readonly budgetBytes: number | null;
     /** Free on its volume; null: the system does not say. */
     readonly freeBytes: number | null;
@@ -251,10 +251,10 @@ export interface ArchiveStatus {
   readonly peers: readonly PeerStatus[];
   /** The latest signed statement of everything, of which `/v1/attestation` is the whole; null: there is none. */
   readonly attested: Pick<AttestationStatement, 'at' | 'number' | 'from' | 'to' | 'root' | 'counts' | 'key'> | null;
-  /** What was taken down, by whomever. */
+  /** Take-downs of every author. */
   readonly withheld: {
     readonly count: number;
-    /** Whose records are in force besides this archiver's own: archiver ids, or `file`. */
+    /** Authors whose records are in force besides this archiver's own: archiver ids, or `file`. */
     readonly others: readonly string[];
     /** When the records of all backends were last read; null: not since the start. */
     readonly readAt: string | null;
@@ -265,16 +265,16 @@ export interface ArchiveStatus {
   readonly conditions: readonly Condition[];
 }
 
-/** Bytes that are proven where they lie, and need not be held in memory. Whoever gets one closes it. */
+/** A file whose bytes are proven in place and need not be held in memory. The caller closes it. */
 export interface ProvenFile extends ContentName {
   readonly sizeBytes: number;
-  /** Fills all of `into`; rejects when what lies there is not what was proven any more. */
+  /** Fills all of `into`; rejects when the file is no longer the one that was proven. */
   read(into: Uint8Array, position: number): Promise<void>;
   /** A second call does nothing. */
   close(): void;
 }
 
-/** `isLent`: the archive keeps the bytes in memory whoever reads them, until the answer is sent. */
+/** `isLent`: the archive keeps the bytes in memory for all readers until the answer is sent. */
 export type GivenBlob =
   | { readonly kind: 'memory'; readonly blob: VerifiedBlob; readonly isLent: boolean }
   | { readonly kind: 'file'; readonly file: ProvenFile };
@@ -294,18 +294,18 @@ export interface Sending {
   cut(): void;
 }
 
-/** Who asks for bytes, and what memory they may take. */
+/** Purpose of a request for bytes, and the memory that it may take. */
 export interface Asking {
   readonly signal: AbortSignal;
   /** Waits until so many bytes may be taken into memory, before they are. Rejects when they cannot be had. */
   readonly hold: (bytes: number) => Promise<void>;
   /** Slow readers hold so much that large blobs are better read in parts. */
   readonly isTight: () => boolean;
-  /** The answer that is lent what is in memory anyway, and needs no room for it. null: whoever asks has the bytes for itself. */
+  /** The answer that borrows bytes already in memory, without room of its own. null: the caller owns the bytes. */
   readonly sending: Sending | null;
 }
 
-/** Of whoever has made room for the bytes already, or holds them only while it looks at them. */
+/** Request of a caller that has made room for the bytes already, or holds them only for a look. */
 export const ROOM_IS_MADE: Omit<Asking, 'signal'> = {
   hold: async () => undefined,
   isTight: () => false,
@@ -318,7 +318,7 @@ export interface Reader {
   open(name: CustomName, asking: Asking): Promise<GivenCustom | NotGiven>;
 }
 
-/** What the HTTP room may ask of the archive. */
+/** Queries of the room `http` to the archive. */
 export interface ArchiveView {
   readonly reader: Reader;
   /** `occurrencesAfter`: a `nextOccurrences` of this content. */

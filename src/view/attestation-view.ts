@@ -1,6 +1,6 @@
 import type { Attestation } from '../verify/attestation.ts';
 
-/** Which statement is meant; all null: the latest of everything. */
+/** Selects a statement; all null: the latest one about everything. */
 export interface AskedAttestation {
   /** Like `2026-11`: the latest of everything that was signed in it. */
   readonly month: string | null;
@@ -8,7 +8,7 @@ export interface AskedAttestation {
   readonly range: { readonly from: number; readonly to: number } | null;
 }
 
-/** What this archive has stated, signed. */
+/** Signed statements of this archive. */
 export interface AttestationView {
   /** null: there is none. */
   attestation(asked: AskedAttestation): Attestation | null;

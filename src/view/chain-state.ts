@@ -1,12 +1,12 @@
 import type { Notifier } from '../core/notifier.ts';
 import type { WalkedTip } from './chain-view.ts';
 
-/** Why nothing may be called absent, or not final, now. */
+/** Reason why no content may be called absent, or not final, now. */
 export type NotCurrent = 'walk-behind' | 'finality-unknown' | 'not-compared';
 
 /**
- * What is known of the chain at this moment, published by whoever follows it. Everybody else depends on this alone: each
- * property is read anew, and none is kept over an await.
+ * State of the chain at this moment, published by the follower. All other rooms depend on this interface alone. Each
+ * property is read on every use, and none is kept over an await.
  */
 export interface ChainState {
   /** The last block that the walk recorded durably. */
@@ -26,6 +26,6 @@ export interface ChainState {
   readonly hasLookedForFinal: boolean;
   /** Blocks that the node has and the walk has not; null: that is not known. */
   readonly lagBlocks: number | null;
-  /** Rings when any of it may have changed. */
+  /** Notifies when any of it may have changed. */
   readonly moved: Notifier;
 }

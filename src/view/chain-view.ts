@@ -3,7 +3,7 @@ import type { HeaderMembers } from '../node/chain-node.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
 import type { Withheld } from './archive-view.ts';
 
-/** Why the chain cannot be asked now. None of them means that something is absent, or not final. */
+/** Reason why the chain cannot be asked now. None of them means that a thing is absent, or not final. */
 export type ChainUnavailableReason =
   /** The walk has not begun, or began above what was asked for. */
   | 'not-walked'
@@ -11,7 +11,7 @@ export type ChainUnavailableReason =
   | 'walk-behind'
   /** The node fails when it is asked what is final. */
   | 'finality-unknown'
-  /** Not every configured node was asked yet whether it follows the walked branch. */
+  /** Some configured node was not asked yet whether it follows the walked branch. */
   | 'not-compared'
   | 'rebuilding'
   /** Nodes that are asked name different blocks at one height. */
@@ -35,7 +35,7 @@ export interface MinedOccurrence extends ContentName {
   readonly vout: number;
   readonly height: number;
   readonly blockHash: BlockHash;
-  /** Of its block. */
+  /** Mediantime of its block. */
   readonly medianTimeSeconds: number;
   readonly final: boolean;
   /** Final by a real ChainLock: never for mere depth. */
@@ -88,7 +88,7 @@ export type LockLookup = Found<{ readonly block: BlockPlace }> | Absent;
 export type PlaceLookup = Found<{ readonly newest: MinedOccurrence }> | Absent | ChainUnavailable;
 export type WindowLookup = Found<{ readonly entries: readonly WindowEntry[] }> | ChainUnavailable;
 
-/** What the HTTP room may ask of the chain as the archive walked it. */
+/** Queries of the room `http` to the walked chain. */
 export interface ChainView {
   /** `absent`: no block from the start height on holds such a transaction with a blob. */
   transaction(txid: TxId): TransactionLookup;
@@ -106,12 +106,12 @@ export interface ChainView {
   lastBlock(): LastBlock;
   /** The walked tip, while the walk is current. */
   tip(): TipLookup;
-  /** What only the node knows of a block's header. null: no node can be asked now. */
+  /** Members of a block's header that only the node knows. null: no node answers now. */
   headerMembers(hash: BlockHash, signal: AbortSignal): Promise<HeaderMembers | null>;
   chainLock(): LockLookup;
-  /** Where the content was mined last. `absent`: in no block, while the walk is current. */
+  /** Latest occurrence of the content. `absent`: in no block, while the walk is current. */
   newestOccurrence(name: ContentName): PlaceLookup;
-  /** What can be given out of what a node lists now, oldest first. */
+  /** Contents that a node lists now and that can be served, oldest first. */
   window(): WindowLookup;
 }
 

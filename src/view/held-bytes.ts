@@ -7,5 +7,5 @@ export interface HeldBytes {
   copyOf(name: ContentName): UnverifiedBlob | null;
 }
 
-/** How memory is named among places. */
+/** Name of memory among places. */
 export const MEMORY = 'memory';

@@ -19,13 +19,13 @@ export interface Inventory extends InventoryPart {
   readonly blockHash: BlockHash;
   /** The range in at most 256 aligned parts, without those that have no occurrence; null where `held` says it all. */
   readonly parts: readonly InventoryPart[] | null;
-  /** Of few occurrences: what is held of each, in the order of the chain, as run lengths (`12s1m`). */
+  /** Held occurrences of a small range in chain order, as run lengths (`12s1m`). */
   readonly held: string | null;
 }
 
 export type InventoryLookup = { readonly kind: 'found'; readonly inventory: Inventory } | ChainUnavailable;
 
-/** What the archive holds of what is final, for whoever compares it with an archive of theirs. */
+/** Held final content in numbers, for comparison with another archive. */
 export interface InventoryView {
   /**
    * null: from where the walk began, up to the highest final block.

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const stretch = z.object({ blobs: z.int(), from: z.int(), to: z.int() });
 const timed = stretch.extend({ deadlineSeconds: z.int(), slackSeconds: z.int() });
 
-/** What a gap has cost, or may have: kept as evidence, so that it is gone on with after a stop. */
+/** Possible losses of a gap, kept as evidence so that the search continues after a stop. */
 export const outageReport = z.object({
   format: z.literal(1),
   /** `walk`: blocks came while we, or the node, were away. `node`: the node has blocks, and not the bytes of their blobs. */
@@ -15,13 +15,16 @@ export const outageReport = z.object({
   /** From the median time before them, on the chain's clock. */
   sinceSeconds: z.int(),
   missedSeconds: z.int(),
-  /** Not here, and their time is over: nobody may have them any more. */
+  /** Absent contents whose window is over: they may be lost everywhere. */
   mayBeLost: stretch.nullable(),
-  /** Not here, and to be had from a node; by the nearest deadline of them. */
+  /** Absent contents that a node can still give, by their nearest deadline. */
   savable: timed.nullable(),
-  /** Not here, not pruned yet, and the nodes answered that they have not got them: to be had elsewhere, or lost then. */
+  /**
+   * Absent contents, not pruned yet, that the nodes answered not to have: another source has them, or they are lost at
+   * the deadline.
+   */
   lacking: timed.nullable(),
-  /** Who is asked for them. */
+  /** Sources that are asked for them. */
   sources: z.array(z.string()),
   /** When nothing of it was open any more. */
   endedAt: z.iso.datetime().nullable(),
@@ -42,7 +45,7 @@ export function describeOutage(report: OutageReport): string {
   const blocks = to - from + 1;
   const what =
     kind === 'walk'
-      ? `${blocks} blocks came while nobody looked (heights ${from} to ${to}, ${hours(missedSeconds)}).`
+      ? `${blocks} blocks came while Holdfast was down (heights ${from} to ${to}, ${hours(missedSeconds)}).`
       : `The node has blocks without the bytes of their blobs, as after an outage of its own (heights ${from} to ${to}).`;
   const parts = [what];
   if (mayBeLost !== null) parts.push(`May already be lost: ${placed(mayBeLost)}.`);

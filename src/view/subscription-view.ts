@@ -1,17 +1,20 @@
 import { HoldfastError } from '../core/blob/errors.ts';
 import type { NamedHash } from '../core/blob/ids.ts';
 
-/** Somebody who waits until a version hash is final. */
+/** A wait for a version hash to become final. */
 export interface SubscriptionEntry extends NamedHash {
   readonly id: string;
   /** Scheme, host and port of the receiver: its path may carry a token. */
   readonly receiver: string;
   readonly createdAt: string;
-  /** Why the receiver did not take the notice, and how often it was tried since the start; null: it was not tried. */
+  /**
+   * Reason why the receiver refused the notice, and the number of attempts since the start; null before the first
+   * attempt.
+   */
   readonly undelivered: { readonly tries: number; readonly why: string } | null;
 }
 
-/** What is said to whoever subscribes. */
+/** Answer to a new subscriber. */
 export interface NewSubscription extends SubscriptionEntry {
   /** Signs the notice, as Standard Webhooks do. The list of subscriptions does not show it. */
   readonly secret: string;
@@ -19,7 +22,7 @@ export interface NewSubscription extends SubscriptionEntry {
 
 /** The notices of finality that are still to be delivered. */
 export interface SubscriptionView {
-  /** So many subscriptions may wait at a time. */
+  /** Limit of the waiting subscriptions. */
   readonly max: number;
   list(): readonly SubscriptionEntry[];
   /**

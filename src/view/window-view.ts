@@ -1,9 +1,9 @@
 import type { BlockHash, HashType, TxId, VersionHash } from '../core/blob/ids.ts';
 
 /**
- * `at-risk`: on chain, not durable here, and the alarm's share of its window is over. `lost`: nobody had the bytes when
- * their deadline passed. `withheld`: taken down by an operator; nobody looks for it. `custom`: all that a node gave matches
- * neither hash; it is kept apart, and proves nothing.
+ * `at-risk`: on chain, not durable here, and past the alarm's share of its window. `lost`: no source had the bytes when
+ * their deadline passed. `withheld`: taken down by an operator, and not fetched. `custom`: the bytes of every node
+ * match neither hash; they are kept apart and prove nothing.
  */
 export type WindowBlobState = 'seen' | 'at-risk' | 'spooled' | 'stored' | 'lost' | 'withheld' | 'custom';
 
@@ -35,10 +35,10 @@ export interface WindowBlock extends BlobColumn {
   readonly isFinal: boolean;
 }
 
-/** What a backend holds of the blobs that are drawn; what is in several blocks counts in each. */
+/** Holdings of a backend among the drawn blobs; a blob in several blocks counts in each. */
 export interface BackendTally {
   readonly backend: string;
-  /** Do its copies count towards `stored`? */
+  /** Whether its copies count towards `stored`. */
   readonly counts: boolean;
   readonly good: number;
   readonly wanted: number;
@@ -55,12 +55,12 @@ export interface WindowPicture {
   readonly blocksNotDrawn: number;
   /** Listed, and in no block yet. */
   readonly waiting: BlobColumn;
-  /** Of all blobs on chain that can still be saved, drawn or not. */
+  /** Blobs on chain that can still be saved, drawn or not. */
   readonly atRisk: number;
   readonly backends: readonly BackendTally[];
 }
 
-/** What the HTTP room may ask for the page. */
+/** Queries of the room `http` for the page. */
 export interface WindowView {
   /**
    * Cheap when nothing changed: then it is the same object as before, and each block that did not change is. What became

@@ -33,10 +33,13 @@ export interface SceneSetup {
   readonly requests?: number;
   readonly pageEntries?: number;
   readonly maxEntries?: number;
-  /** How often the list is read though no block came. */
+  /** Milliseconds between two readings of the list without a new block. */
   readonly sweepMs?: number;
   readonly nowMs?: () => number;
-  /** Where the walk begins. Left out: higher than the fake node ever gets, for tests of the list and of what it names. */
+  /**
+   * First height of the walk. Default: above every height of the fake node, for tests of the list and of the content
+   * that it names.
+   */
   readonly startHeight?: number;
 }
 

@@ -19,7 +19,7 @@ export class FakeBlobNode implements ArchiveNode {
   readonly name: string = 'http://fake';
   readonly blobs = new Map<string, { listed: ListedBlob; bytes: Uint8Array }>();
   readonly pages: { count: number; from: number }[] = [];
-  /** What was asked for, a list a request. */
+  /** Requests so far, each as its list of blobs. */
   readonly requests: (readonly ListedBlob[])[] = [];
   genesis: () => Promise<BlockHash> = async () => GENESIS;
   tipNow: () => Promise<ChainTip> = async () => this.tipValue;
@@ -44,7 +44,7 @@ export class FakeBlobNode implements ArchiveNode {
     return listed;
   }
 
-  /** A new block: whoever watches the tip reads the list again. */
+  /** Adds a block: every watcher of the tip reads the list again. */
   mine(): void {
     this.#mined += 1;
     const hash = parseBlockHash(this.#mined.toString(16).padStart(64, '0'));
@@ -57,7 +57,7 @@ export class FakeBlobNode implements ArchiveNode {
     return { kind: 'bytes', blob: { versionHash, hashType: null, bytes: Uint8Array.from(found.bytes) } };
   }
 
-  /** How often a blob was asked for. */
+  /** Number of requests for a blob. */
   askedFor(versionHash: string): number {
     return this.requests.flat().filter((one) => one.versionHash === versionHash).length;
   }

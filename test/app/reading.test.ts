@@ -65,7 +65,7 @@ test('memory is asked for as much as the blob has, and for nothing where nothing
   expect(held).toEqual([1_024, 700]);
 });
 
-test('what was damaged since it was given is not given again, however often it was proven before', async () => {
+test('a blob that was damaged after an answer is not given again, however often it was proven before', async () => {
   const scene = await stored();
   const [blob] = small;
   if (blob === undefined) throw new Error('no blob');
@@ -98,7 +98,7 @@ test('a file that was cut short, or replaced by one of the same bytes, is not th
   const file = await fileOf(scene);
   writeFileSync(`${scene.path}.new`, large.bytes);
   renameSync(`${scene.path}.new`, scene.path);
-  // It lies under no name any more, which is a change too.
+  // A file without a name has changed too.
   await expect(file.read(Buffer.alloc(10), 0)).rejects.toThrow(StorageError);
   // The other one is hashed first, and is what is given then.
   expect(await readWhole(scene.archive, nameOf(large), NEVER)).toMatchObject({ kind: 'found' });
@@ -107,7 +107,7 @@ test('a file that was cut short, or replaced by one of the same bytes, is not th
   await expect(again.read(Buffer.alloc(10), 0)).rejects.toThrow(StorageError);
 });
 
-test('what is withheld is not given from the moment that it is', async () => {
+test('withheld content is not given from the moment that it is withheld', async () => {
   const scene = await stored();
   const [blob, other] = small;
   if (blob === undefined || other === undefined) throw new Error('no blob');

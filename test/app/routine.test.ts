@@ -104,7 +104,7 @@ describe('the canary', () => {
     expect(conditions.all()).toEqual([]);
   });
 
-  test('a copy that is not what it should be is told, and queued to be mended; a good run clears it', async () => {
+  test('a wrong copy is reported and queued for repair; a good run clears the condition', async () => {
     const catalog = catalogWith(['only']);
     let kind: 'good' | 'damaged' = 'damaged';
     const { canary, conditions } = canaryOn(catalog, async () => kind);

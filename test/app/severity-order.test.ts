@@ -31,7 +31,7 @@ const RAISED: readonly (readonly [Subject, string, boolean])[] = [
   ['node', 'node/unreachable', true],
   ['backend:a', 'storage/unreachable', true],
   ['canary', 'canary/failed', false],
-  // The same code of another backend, which keeps nobody from anything.
+  // The same code for another backend, which blocks no work.
   ['backend:b', 'storage/unreachable', false],
   ['damage', 'archive/no-good-copy', false],
   ['chain:late', 'chain/at-risk-50', false],

@@ -44,7 +44,7 @@ describe('a cursor', () => {
   });
 
   test.each(['', 'x', 'b2xkZXN0OjE6', Buffer.from('oldest:-1').toString('base64url'), encodeCursor(1, 'newest')])(
-    'that no listing in this order gave out is refused: %j',
+    'a cursor that no listing in this order gave is refused: %j',
     (cursor) => {
       expect(() => decodeCursor(cursor, 'oldest')).toThrow(expect.objectContaining({ code: 'archive/bad-cursor' }));
     },
@@ -124,7 +124,7 @@ describe('the board of conditions', () => {
     expect(lines.map((line) => JSON.parse(line)).at(-1)).toMatchObject({ level: 'error', severity: 'critical' });
   });
 
-  test('an error of ours is told as it is, any other as a bug, with its stack in the log', () => {
+  test('an error of Holdfast is reported as it is, any other as a bug, with its stack in the log', () => {
     const { conditions, lines } = board();
     conditions.setError('store', new HoldfastError('storage/full', 'Full.', { retryable: true, hint: 'Free space.' }));
     conditions.setError('node', new TypeError('x is not a function'));

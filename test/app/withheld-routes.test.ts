@@ -35,7 +35,7 @@ const CUSTOM_BYTES = Buffer.from('bytes of no hash');
 const CUSTOM_HASH = parseVersionHash('c'.repeat(64));
 const KECCAK = encodeHex(nobleHasher.keccak256(CUSTOM_BYTES));
 
-/** What routes say of a name that is withheld. They give its bytes or its record, and here is what they do instead. */
+/** Answers of the routes for a withheld name. They would give its bytes or its record otherwise. */
 const SAID: Readonly<Record<string, readonly [path: string, said: unknown]>> = {
   'GET /v1/blobs/:versionHash': [`/v1/blobs/${HASH}`, 451],
   'GET /v1/blobs/:versionHash/proof': [`/v1/blobs/${HASH}/proof`, 451],
@@ -44,7 +44,7 @@ const SAID: Readonly<Record<string, readonly [path: string, said: unknown]>> = {
   'GET /vh/:versionHash': [`/vh/${HASH}`, 451],
   'GET /raw/vh/:versionHash': [`/raw/vh/${HASH}`, 451],
   'GET /get/:commitment': [`/get/0x00${HASH}`, 451],
-  // That it is withheld stands in its record, which says no more than the chain does.
+  // The record says that the name is withheld, and no more than the chain does.
   'GET /v1/blobs/:versionHash/record': [`/v1/blobs/${HASH}/record`, 'withheld'],
   'GET /v1/blobs': ['/v1/blobs', 'withheld'],
   'POST /': ['/', -32_603],
@@ -110,7 +110,7 @@ test('no route of an archive gives bytes or records of what is withheld, and non
   const routes = routesOf(archive, archive.chainView, options);
   const open = routes.filter(({ access }) => access !== 'admin');
   expect(patterns(open)).toEqual([...Object.keys(SAID), ...GIVING_NEITHER].toSorted());
-  // What operators do is done to names, and gives no bytes.
+  // Operator routes change names, and give no bytes.
   for (const { path, answers } of routes.filter(({ access }) => access === 'admin')) {
     expect([path, answers.map(({ mediaType }) => mediaType)]).not.toEqual([
       path,
@@ -144,7 +144,7 @@ test('no route of an archive gives bytes or records of what is withheld, and non
   );
   const body = (await inject(`/v1/blobs/${HASH}`)).body;
   expect([body.includes('an order'), body.includes(HASH)]).toEqual([false, true]);
-  // By HEAD, in parts, and to whom has it already.
+  // The name is withheld by HEAD, in parts, and from a client that has the bytes already.
   expect((await inject({ method: 'HEAD', url: `/v1/blobs/${HASH}` })).statusCode).toBe(451);
   for (const headers of [{ range: 'bytes=0-9' }, { 'if-none-match': '*' }]) {
     expect((await inject({ url: `/v1/blobs/${HASH}`, headers })).statusCode).toBe(451);

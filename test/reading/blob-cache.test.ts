@@ -4,7 +4,7 @@ import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
 import { nameOf, sampleBlob } from '../sample-blobs.ts';
 
-test('a copy of what memory holds has memory of its own: whoever verifies it gives that away', () => {
+test('a copy of a cached blob has memory of its own, which its verification detaches', () => {
   const sample = sampleBlob('held', 1_000);
   const bytes = Buffer.from(sample.bytes);
   const blob = verifyBlob({ ...nameOf(sample), bytes }, nobleHasher);
@@ -41,7 +41,7 @@ function keptIn(cache: BlobCache, label: string, sizeBytes = 100_000) {
   return { name: nameOf(blob), isKept: cache.keep(blob) === blob };
 }
 
-test('what is lent stays until the answer is sent; what is not makes room', () => {
+test('a lent blob stays until the answer is sent; any other makes room', () => {
   const cache = new BlobCache(300_000);
   const { sending } = answers();
   const [a, b, c] = ['a', 'b', 'c'].map((label) => keptIn(cache, label).name);
@@ -114,7 +114,7 @@ test('no reader loses what it was lent, and nothing is dropped, for what has no 
   expect([a, b, c].map((name) => cache.get(name) !== null)).toEqual([true, true, true]);
 });
 
-test('what is kept already stays as it is, so that nothing is in memory twice', () => {
+test('a cached blob stays as it is, so that it is never in memory twice', () => {
   const cache = new BlobCache(300_000);
   expect(keptIn(cache, 'a').isKept).toBe(true);
   expect(keptIn(cache, 'a').isKept).toBe(false);

@@ -159,7 +159,7 @@ describe('stored and final', () => {
     }
   });
 
-  test('what is lost is a plain no', () => {
+  test('lost content is a plain no', () => {
     const { catalog, questions, mine } = scene();
     mine(100, 'a');
     catalog.losses.record([{ ...nameOf('a'), upToHeight: 100, deadlineSeconds: 1, answers: [] }]);

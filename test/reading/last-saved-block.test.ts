@@ -49,7 +49,7 @@ function scene() {
 
 const heights = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
-test('what takes too long in one go is searched for in steps, and answered when it is found', async () => {
+test('a long search runs in steps, and is answered when it ends', async () => {
   const { store, find, look } = scene();
   store(...heights(START, START + 49));
   expect(find()).toBe('searching');
@@ -60,7 +60,7 @@ test('what takes too long in one go is searched for in steps, and answered when 
   expect(find(START + 20)).toBe(START + 20);
 });
 
-test('what was found holds over new blocks, until its time is up and the next search has ended', async () => {
+test('a found block holds over new blocks, until its time is up and the next search has ended', async () => {
   const { store, searched, find, walk, look, clock, catalog } = scene();
   store(...heights(START, START + 49));
   expect(await searched()).toBe(START + 49);
@@ -82,7 +82,7 @@ test('a reorganisation of the block that it named voids it', async () => {
   expect(find()).toBe('searching');
 });
 
-test('what begins with something open, or has nothing open, is found at once', () => {
+test('a range that begins with an open blob, or has none, is decided at once', () => {
   expect(scene().find()).toBe(START - 1);
   const { find, store } = scene();
   store(...heights(START, START + BLOCKS - 1));

@@ -94,7 +94,7 @@ describe('the picture of the window', () => {
     expect([states().at(0), states().at(-1)]).toEqual([['seen'], ['seen']]);
   });
 
-  test('what is recorded as lost is shown so, and what turns up again is not', () => {
+  test('lost content is shown as lost until it turns up again', () => {
     const { catalog, mine, spool, states } = scene();
     mine('gone');
     const loss = { ...nameOf('gone'), upToHeight: START, deadlineSeconds: 0, answers: [] };
@@ -104,7 +104,7 @@ describe('the picture of the window', () => {
     expect(states()).toEqual([['spooled']]);
   });
 
-  test('what has bytes that match neither hash is shown so, until the right ones are here', () => {
+  test('content whose bytes match neither hash is shown as custom until the right bytes are here', () => {
     const { catalog, mine, spool, states } = scene();
     mine('odd');
     catalog.custom.record(
@@ -117,7 +117,7 @@ describe('the picture of the window', () => {
     expect(states()).toEqual([['spooled']]);
   });
 
-  test('what is withheld is shown so, and is not at risk however long it is not here', () => {
+  test('withheld content is shown as withheld, and is not at risk however long it is absent', () => {
     const { catalog, pictures, mine, spool, states } = scene();
     mine('down', 'other');
     spool('other');
@@ -144,7 +144,7 @@ describe('the picture of the window', () => {
     expect(blocks.map(({ blobs }) => blobs.map(({ copies }) => copies))).toEqual([[2, 2, 1], [2]]);
   });
 
-  test('what is listed and in no block stands apart', () => {
+  test('a listed blob that is in no block stands apart', () => {
     const { catalog, pictures, mine, prove } = scene();
     mine('a');
     const time = GENESIS_SECONDS + START * BLOCK_SECONDS;
@@ -205,7 +205,7 @@ describe('the picture of the window', () => {
     expect(pictures.picture()).toBe(pictures.picture());
   });
 
-  test('who comes after nobody looked gets nothing of what was read before', () => {
+  test('a viewer after a pause gets no rows that were read before', () => {
     const { clock, mine, spool, states } = scene();
     for (let block = 0; block < 100; block += 1) mine(`blob ${block}`);
     expect(states().flat()).not.toContain('spooled');
@@ -218,7 +218,7 @@ describe('the picture of the window', () => {
     ).toBe(100);
   });
 
-  test('it is drawn again only when something was written or became final', () => {
+  test('a block is drawn again only when a row was written or it became final', () => {
     const { chain, pictures, mine, spool } = scene();
     mine('a');
     const first = pictures.picture();

@@ -2,7 +2,7 @@ import { RpcError, rpcFault } from './rpc-error.ts';
 import { wireText } from './wire-json.ts';
 
 /** The node behind the façade, for what the operator allows by name. */
-export interface NodePassage {
+export interface NodePassThrough {
   readonly methods: ReadonlySet<string>;
   /** Rejects when the node does not answer; its own refusal is an answer. */
   call(
@@ -18,12 +18,12 @@ export interface NodePassage {
  */
 export async function passOn(
   { method, params }: { readonly method: string; readonly params: unknown },
-  passage: NodePassage,
+  passThrough: NodePassThrough,
   signal: AbortSignal,
 ): Promise<string> {
-  let reply: Awaited<ReturnType<NodePassage['call']>>;
+  let reply: Awaited<ReturnType<NodePassThrough['call']>>;
   try {
-    reply = await passage.call(method, wireText(params), signal);
+    reply = await passThrough.call(method, wireText(params), signal);
   } catch {
     signal.throwIfAborted();
     throw rpcFault('The node cannot be asked now', 5);

@@ -14,9 +14,9 @@ import type { ProofLookup } from '../../view/chain-view.ts';
 import type { BlobLookup } from '../proven-reader.ts';
 
 export interface UpstreamOptions {
-  /** Where the archiver's API is; a path in front of it is kept. */
+  /** Address of the archiver's API; a path in it is kept. */
   readonly url: string;
-  /** Where it takes one for reading. */
+  /** Token for an archiver that requires one for reading. */
   readonly token: string | null;
 }
 
@@ -33,7 +33,7 @@ const PROBLEM = z.looseObject({
 });
 const PROOFS = z.object({ records: z.array(z.unknown()).max(64) });
 
-/** What an archiver says of a blob, not decoded: the room of HTTP knows its form. */
+/** An archiver's record of a blob, not decoded: the room `http` knows its format. */
 export type RecordAnswer = { readonly kind: 'found'; readonly json: unknown } | NotGiven;
 
 interface Answered {

@@ -10,11 +10,11 @@ import type { Asking, NotGiven, Unavailable, UnavailableReason } from '../../vie
 import type { BlobLookup, BytesSource } from '../proven-reader.ts';
 import type { ArchiverUpstream } from './archiver-upstream.ts';
 
-/** A backend that has not answered by then gets company. */
+/** Milliseconds after which the next backend is asked in parallel. */
 const HEDGE_MS = 500;
 /** Names under way to the backends at a time: anybody can make names up. */
 const MAX_UNDER_WAY = 256;
-/** That every backend answered no is good for so long. */
+/** Milliseconds for which the absence on every backend is reused. */
 const MISS_MS = 2_000;
 const MISSES = 10_000;
 
@@ -27,7 +27,7 @@ interface Search {
 /** Bytes by derived key, of backends alone; what they have not got, an archiver may have. */
 export class BackendBytes implements BytesSource {
   readonly #sites: readonly Site[];
-  /** Asked for what no backend has; null: none is configured. */
+  /** Archiver to ask for content that no backend has; null when none is configured. */
   readonly #archiver: ArchiverUpstream | null;
   readonly #missedUntilMs = new LRUCache<string, number>({ max: MISSES });
   readonly #clock: Pick<Clock, 'steadyMs'>;
@@ -56,7 +56,7 @@ export class BackendBytes implements BytesSource {
       fault ??= search.fault;
     }
     const upstream = (await this.#archiver?.read(name, signal)) ?? null;
-    // A backend that did not answer, or has a damaged copy under that name, contradicts "absent", whoever says it.
+    // A backend that did not answer, or has a damaged copy, contradicts every claim of absence.
     const isDoubtful = upstream?.kind === 'absent' && (fault !== null || isDamaged);
     if (upstream !== null && !isDoubtful) return upstream;
     if (fault !== null) return unavailable('store-fault', 'A backend does not answer, and no other has it.', 10);
@@ -64,12 +64,12 @@ export class BackendBytes implements BytesSource {
     return unavailable('cannot-tell', 'No backend has it here, and this reader has no archiver to ask.', 30);
   }
 
-  /** Which keccak256 belongs to a version hash, a catalog knows. */
+  /** Only a catalog knows the keccak256 hashes of a version hash. */
   async findCustom(): Promise<NotGiven> {
     return unavailable('cannot-tell', 'This reader has no catalog; ask the archiver.', 60);
   }
 
-  /** Who asks for what is being fetched already waits for the same; null: too much is under way. */
+  /** Joins the fetch of the same content that is under way. Returns null when too many are under way. */
   async #shared(name: ContentName, signal: AbortSignal): Promise<Search | null> {
     const key = `${name.hashType}/${name.versionHash}`;
     if ((this.#missedUntilMs.get(key) ?? 0) > this.#clock.steadyMs())
@@ -77,7 +77,8 @@ export class BackendBytes implements BytesSource {
     let search = this.#underWay.get(key);
     if (search === undefined) {
       if (this.#underWay.size >= MAX_UNDER_WAY) return null;
-      // Not the signal of the one who came first: others may be waiting. Every store has a deadline of its own.
+      // The first caller's signal must not end the search: other callers may wait for it. Every store has its own
+      // timeout.
       search = this.#search(name, new AbortController().signal).finally(() => this.#underWay.delete(key));
       this.#underWay.set(key, search);
     }

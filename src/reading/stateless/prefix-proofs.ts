@@ -7,7 +7,7 @@ import { VerifyError } from '../../verify/errors.ts';
 import { type OccurrenceRecord, occurrenceKey, occurrencePrefix } from '../../verify/occurrence-record.ts';
 import { verifyOccurrence } from '../../verify/verify-occurrence.ts';
 
-/** Of one content at most, as archivers write them. */
+/** Limit of the records of one content, as archivers write them. */
 const MAX_RECORDS = 16;
 /** Names that are looked at: records, and a tombstone beside each. */
 const MAX_NAMES = 1_024;

@@ -13,7 +13,7 @@ interface SizedContent extends ContentName {
   readonly sizeBytes: number;
 }
 
-/** What a reader answers out of backends alone: no catalog, no data folder, nothing written. */
+/** Reader over backends alone: without a catalog or a data folder, it writes nothing. */
 export class StatelessReader {
   readonly #gate: Gate;
   readonly #reader: Reader;
@@ -53,7 +53,7 @@ export class StatelessReader {
     return notProven('not-final', 'No backend has a record of it; it may not be final yet.', 60);
   }
 
-  /** What the archiver says of it; null: there is none to ask. */
+  /** Asks the archiver for its record; null when no archiver is configured. */
   async record(name: NamedHash, after: string | undefined, signal: AbortSignal): Promise<RecordAnswer | null> {
     const refusal = this.#gate.refusal(name);
     if (refusal !== null) return refusal;
@@ -67,7 +67,7 @@ export class StatelessReader {
     return { kind: 'unavailable', reason: 'cannot-tell', message, retryAfterSeconds: 30 };
   }
 
-  /** The content that a name means, and how large it is: whoever says so has its bytes. */
+  /** Resolves a name to its content and size, proven by the bytes of a backend. */
   async #sized(name: NamedHash, signal: AbortSignal): Promise<SizedContent | NotGiven> {
     const given = await this.#reader.open(name, { ...ROOM_IS_MADE, signal });
     switch (given.kind) {

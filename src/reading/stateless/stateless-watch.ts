@@ -11,9 +11,9 @@ import type { WithheldNames } from './withheld-names.ts';
 
 const EVERY_MS = 10_000;
 const ASK_MS = 8_000;
-/** How long a start waits for backends, to refuse what belongs to another chain; later that is a condition. */
+/** Milliseconds for which a start waits for backends to refuse one of another chain; later that is a condition. */
 const FIRST_LOOK_MS = 3_000;
-/** Nobody's name: whether a store without a marker answers at all. */
+/** A name without content, to see whether a store without a marker answers at all. */
 const NOBODY = { hashType: 'keccak256', versionHash: parseVersionHash('0'.repeat(64)) } as const;
 
 /** Whether the backends answer, belong to one chain, and what they withhold: asked again and again. */
@@ -80,7 +80,7 @@ export class StatelessWatch {
       Promise.all(sites.map((site) => this.#ask(site, deadline))),
       this.#readWithheld(this.#withheld, deadline),
     ]);
-    // Whoever stops gets no answers, and that says nothing about the backends.
+    // A stopped check has no answers, which proves nothing about the backends.
     if (signal.aborted) return;
     // One that answers is enough to be of use; without any, others should be asked instead.
     const none = asked.every((answer) => answer instanceof StorageError);

@@ -5,11 +5,11 @@ import type { Gate } from '../gate.ts';
 import { namesListedIn } from '../withhold/withheld-file.ts';
 import { type WithheldRecordStore, withheldRecordsIn } from '../withhold/withheld-records.ts';
 
-/** What an operator took down, as the records on a backend say it. */
+/** A name that an operator withheld, from the records on a backend. */
 export interface WithheldName {
   /** null: a list of names says no more than the name. */
   readonly at: string | null;
-  /** What that operator gave for publication. */
+  /** Reason that the operator published. */
   readonly publicReason: string | null;
 }
 
@@ -20,7 +20,9 @@ export interface WithheldOptions {
   readonly file: string | null;
 }
 
-/** Which names may not be served, of every store as it was last read. Until all were read once, none may. */
+/**
+ * Names that may not be served, from every store's latest records. Until every store was read once, no name is served.
+ */
 export class WithheldNames implements Gate {
   readonly #options: WithheldOptions;
   readonly #bySource = new Map<string, ReadonlyMap<string, WithheldName>>();
@@ -29,7 +31,7 @@ export class WithheldNames implements Gate {
     this.#options = options;
   }
 
-  /** Sources that were never read: until they are, nobody knows what they withhold. */
+  /** Sources that were never read: the names that they withhold are unknown. */
   get unread(): string[] {
     const { stores, file } = this.#options;
     const sources = [...stores.map(({ id }) => id), ...(file === null ? [] : [file])];
@@ -48,7 +50,7 @@ export class WithheldNames implements Gate {
     return { kind: 'unavailable', reason: 'cannot-tell', message, retryAfterSeconds: 5 };
   }
 
-  /** Reads all sources anew; what one of them fails with is given back, and its last known names go on counting. */
+  /** Reads all sources again. Returns the failure of each; the last known names of a failed source stay in force. */
   async refresh(signal: AbortSignal): Promise<ReadonlyMap<string, StorageError>> {
     const faults = new Map<string, StorageError>();
     const { stores, file } = this.#options;
@@ -78,7 +80,7 @@ async function namesIn(store: WithheldRecordStore, signal: AbortSignal): Promise
   const names = new Map<string, WithheldName>();
   for (const { hashType, versionHash, at, publicReason } of inForce) {
     const name = `${hashType}/${versionHash}`;
-    // Of several archivers, one that says something.
+    // A record with a published reason goes before one without.
     if ((names.get(name)?.publicReason ?? null) === null) names.set(name, { at, publicReason });
   }
   return names;

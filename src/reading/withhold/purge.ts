@@ -4,15 +4,15 @@ import type { CustomPlace } from '../../replication/custom/custom-place.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
 
-/** What became of the bytes of one content at one place. */
+/** Result of purging one content at one place. */
 export interface PurgeOutcome {
   readonly versionHash: VersionHash;
   /** `custom`: all that was kept as custom commitments to this version hash. */
   readonly hashType: HashType | 'custom';
   readonly place: string;
-  /** `locked`: nobody may delete it before its retention is over. */
+  /** `locked`: the object cannot be deleted before the end of its retention. */
   readonly outcome: 'deleted' | 'not-there' | 'locked' | 'failed';
-  /** Why it was not deleted, or what is left. */
+  /** Reason why it was not deleted, or what remains. */
   readonly message: string | null;
 }
 
@@ -22,8 +22,8 @@ export interface PurgePlaces {
 }
 
 /**
- * Deletes the bytes of this content wherever they lie, with all that was kept as custom commitments to its version hash,
- * and looks whether they are gone. A fault of one place stops no other. Of custom bytes only what was there is told.
+ * Deletes the bytes of this content in every place, with all custom commitments to its version hash, and checks that
+ * they are gone. A fault in one place does not stop the others. Custom bytes are reported only where some were found.
  */
 export async function purgeEverywhere(
   { hashType, versionHash }: ContentName,

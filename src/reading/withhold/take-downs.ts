@@ -40,13 +40,13 @@ export interface TakeDownModules {
   readonly clock: Clock;
 }
 
-/** What the operator says of a take-down. */
+/** The operator's input for a take-down. */
 export type TakeDownStatement = Pick<WithheldEntry, 'reason' | 'publicReason' | 'purge'>;
 
 export interface TakeDownReport {
-  /** As recorded, in force. */
+  /** Recorded entries in force. */
   readonly withheld: readonly WithheldEntry[];
-  /** Of a purge: what became of the bytes, place by place. */
+  /** Result of a purge for each place. */
   readonly purged: readonly PurgeOutcome[];
   /** Backends that have not got the record yet, and why; it goes there as soon as it can. */
   readonly undelivered: Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export interface RevocationReport {
 
 export interface TakeDownStatus {
   readonly count: number;
-  /** Whose records are in force, besides this archiver's own. */
+  /** Archivers whose records are in force besides this archiver's own. */
   readonly others: readonly string[];
   /** When all backends were last asked; null: not since the start. */
   readonly readAt: string | null;
@@ -74,10 +74,10 @@ const REFRESH_MS = 300_000;
 const UNREAD_MS = 15_000;
 /** Nothing is so urgent that it could not wait for this: a window is hours long. */
 const FIRST_READING_MS = 5_000;
-/** Whose take-downs the configured list holds. */
+/** Author of the take-downs in the configured list. */
 const FILE = 'file';
 
-/** What an operator took down: recorded, told to every backend, honoured whoever recorded it, and reversible. */
+/** Take-downs: recorded, published to every backend, honoured from every author, and reversible. */
 export class TakeDowns {
   readonly #modules: TakeDownModules;
   #readAtMs: number | null = null;
@@ -103,7 +103,7 @@ export class TakeDowns {
     return this.#modules.catalog.withheld.list();
   }
 
-  /** Nothing of it is served, fetched, mended or replicated from the moment this is recorded. */
+  /** From this record on, the content is not served, fetched, repaired or replicated. */
   async withhold(name: NamedHash, how: TakeDownStatement, signal: AbortSignal): Promise<TakeDownReport> {
     const { catalog, sayings, clock, evidence, replication, log } = this.#modules;
     const archiver = sayings.archiverId;
@@ -138,7 +138,7 @@ export class TakeDowns {
     const found: string[] = [];
     for (const one of left) {
       poller.forget(one.versionHash);
-      found.push(...(await this.#findAgain(one, signal)));
+      found.push(...(await this.#locate(one, signal)));
     }
     const undelivered = Object.fromEntries(await evidence.deliverNow(signal));
     return {
@@ -200,7 +200,7 @@ export class TakeDowns {
     );
     for (const name of catalog.withheld.revoke(ended, false, clock.wallMs())) {
       this.#modules.poller.forget(name.versionHash);
-      await this.#findAgain(name, signal);
+      await this.#locate(name, signal);
     }
     this.#readAtMs = clock.wallMs();
     return true;
@@ -232,7 +232,7 @@ export class TakeDowns {
     const places = { blobs: [store, ...replication.sites.map((site) => site.store)], custom: custom.places.all };
     const outcomes: PurgeOutcome[] = [];
     for (const entry of entries) {
-      // It may have been revoked since the list was made.
+      // The take-down may have been revoked since the list was made.
       const isToBe = () => catalog.withheld.find(entry).some(({ purge }) => purge);
       const purge = async () => (isToBe() ? await purgeEverywhere(entry, places, signal) : []);
       outcomes.push(...(await this.#inTurn(purge)));
@@ -245,10 +245,10 @@ export class TakeDowns {
   }
 
   /**
-   * What was withheld and not purged is still where it was: it is looked for, and proven, before it counts. Gives where it
-   * was found. A place that does not answer has it queued, and its replicator finds out.
+   * Searches for bytes that a revoked take-down left in place, and verifies them before they count. Returns the places
+   * where they were found. A place that does not answer has the content queued, and its replicator finds out.
    */
-  async #findAgain(name: ContentName, signal: AbortSignal): Promise<string[]> {
+  async #locate(name: ContentName, signal: AbortSignal): Promise<string[]> {
     const { catalog, store, replication, rehash, custom, clock } = this.#modules;
     const { sites } = replication;
     const entry = catalog.find(name.versionHash).find(({ hashType }) => hashType === name.hashType);
@@ -285,14 +285,14 @@ export class TakeDowns {
         if (!(error instanceof StorageError)) throw error;
       }
     }
-    // What is still withheld by another hash type is passed over.
+    // Content that is still withheld under another hash type is skipped.
     const customs = Object.entries(await custom.adopt(null, name.versionHash, signal));
     return [...found, ...customs.filter(([, { adopted }]) => adopted > 0).map(([id]) => `${id} (custom)`)];
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#turn.then(work);
-    // Whoever asked is told what fails; the next one has its turn all the same.
+    // The caller gets the failure; the next one has its turn all the same.
     this.#turn = turn.catch(() => {});
     return turn;
   }

@@ -5,7 +5,7 @@ import { StorageError } from '../../storage/errors.ts';
 import { listDocuments, type ObjectReader, readText } from '../../storage/object-store.ts';
 import type { RecordPath } from '../../storage/record-path.ts';
 
-/** What one archiver says on a backend that it withholds, or withheld. */
+/** A take-down that an archiver recorded on a backend, in force or revoked. */
 export interface WithheldRecord extends WithheldDocument {
   readonly archiver: string;
 }
@@ -40,7 +40,9 @@ export async function withheldRecordsIn(store: WithheldRecordStore, signal: Abor
   return records;
 }
 
-/** What cannot be read is in force: its path says of which blob, and nobody is to be served for a mistake in a file. */
+/**
+ * An unreadable record is in force: its path names the blob, and a damaged file must not cause the blob to be served.
+ */
 function decode(path: string, text: string): WithheldRecord | null {
   const [, archiver = '', below = '', type, versionHash = ''] = PATH.exec(path) ?? [];
   const hashType = HASH_TYPES.find((one) => one === type);

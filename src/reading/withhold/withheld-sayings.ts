@@ -6,7 +6,7 @@ import type { DamageWatch } from '../../replication/damage-watch.ts';
 import type { Site } from '../../replication/site.ts';
 import { type WithheldRecordStore, withheldRecordsIn } from './withheld-records.ts';
 
-/** What archivers say that they withhold, taken over into the catalog: nothing of it is served from then on. */
+/** Takes over other archivers' take-downs into the catalog: from then on the content is not served. */
 export class WithheldSayings {
   readonly archiverId: string;
   readonly #catalog: Catalog;
@@ -46,7 +46,10 @@ export class WithheldSayings {
     for (const entry of entries) this.#damage.forget(entry);
   }
 
-  /** What another archiver says now is what counts; this archiver knows its own words better than any backend. */
+  /**
+   * The latest record of another archiver counts; this archiver's own entries come from the catalog, not from a
+   * backend.
+   */
   #isKnown(entry: WithheldEntry): boolean {
     const known = this.#catalog.withheld.find(entry).find(({ archiver }) => archiver === entry.archiver);
     if (known === undefined || entry.archiver === this.archiverId) return known !== undefined;

@@ -53,7 +53,7 @@ test('a revocation in the middle of a purge never finds what is deleted after it
   expect([backend.blobs.size, state()]).toEqual([0, ['seen']]);
 });
 
-test('what was revoked while another one was purged is left where it is', async () => {
+test('an entry that was revoked while another one was purged is left where it is', async () => {
   const { backend, takeDowns, clock, state } = await scene();
   const other = sampleBlob('another', 100);
   backend.before = (operation) => {
@@ -83,7 +83,7 @@ test('what was revoked while another one was purged is left where it is', async 
   expect([backend.blobs.size, state()]).toEqual([1, ['stored']]);
 });
 
-test('what one source withholds is in force while the next one does not answer', async () => {
+test('names that one source withholds are in force while the next one does not answer', async () => {
   const path = parseRecordPath(`audit/${'bb'.repeat(8)}/withheld/${BLOB.hashType}/${BLOB.versionHash}.json`);
   const document = { format: 1, ...nameOf(BLOB), reason: 'told to', at: '2026-01-01T00:00:00.000Z', revokedAt: null };
   const first: WithheldRecordStore = {
@@ -112,7 +112,7 @@ test('what one source withholds is in force while the next one does not answer',
   await expect(reading).rejects.toThrow();
 });
 
-test('what another archiver gives for publication later is published here too', async () => {
+test('a reason that another archiver publishes later is published here too', async () => {
   const { versionHash } = BLOB;
   const path = parseRecordPath(`audit/${'bb'.repeat(8)}/withheld/keccak256/${versionHash}.json`);
   let publicReason: string | undefined;
@@ -143,7 +143,7 @@ test('what another archiver gives for publication later is published here too', 
   expect(catalog.withheld.publicReason(BLOB)).toBe('A court in X said so.');
 });
 
-test('a copy that was purged while somebody looked for it is not called damaged', async () => {
+test('a copy that was purged during a search is not called damaged', async () => {
   const { takeDowns, damage, conditions } = await scene();
   await takeDowns.withhold(nameOf(BLOB), { reason: 'told to', publicReason: null, purge: true }, NEVER);
   damage.report('s3', BLOB);

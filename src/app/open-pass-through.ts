@@ -2,8 +2,11 @@ import { passedMethods } from '../config/index.ts';
 import { createRawCalls } from '../node/index.ts';
 import type { LiveSettings } from './live-settings.ts';
 
-/** What the façade hands on, to the first node; `methods`: as the operator names them, null: none. */
-export function openPassage(live: LiveSettings, methods: string | null) {
+/**
+ * Opens the façade's pass-through to the first node.
+ * @param methods the operator's list of methods; null: none
+ */
+export function openPassThrough(live: LiveSettings, methods: string | null) {
   const [first] = live.nodeOptions();
   if (methods === null || first === undefined) return null;
   const calls = createRawCalls(first);

@@ -12,14 +12,14 @@ import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 
-export interface PlacerModules {
+export interface LocalVerifierModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
-  /** Rings when something was spooled. */
+  /** Notifies when blobs were spooled. */
   readonly spooled: Notifier;
   /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. */
   readonly fetcher: { readonly idle: boolean };
@@ -33,24 +33,24 @@ const LONGEST_DEFERRAL_MS = 5_000;
 const GROUP_BYTES = 8_388_608;
 const GROUP_ENTRIES = 256;
 
-/** What the disk did not give is read again after this; the others go on. */
+/** Milliseconds until an unreadable blob is read again; the others go on. */
 const FAULT_REST_MS = 30_000;
 
 /** Fetches back what was spooled here and hashes it again: only then does the copy here count. */
-export class Placer {
-  readonly #modules: PlacerModules;
+export class LocalVerifier {
+  readonly #modules: LocalVerifierModules;
   #deferredSinceMs: number | null = null;
   /** Sequences of what the disk did not give when it was asked last. */
   readonly #unread = new Set<number>();
 
-  constructor(modules: PlacerModules) {
+  constructor(modules: LocalVerifierModules) {
     this.#modules = modules;
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { spooled, conditions } = this.#modules;
     const step = async (): Promise<Next> => (this.#mayRead() && (await this.#proveSome(signal)) ? 0 : IDLE_MS);
-    // The disk is well again when everything was read, not when one look failed at nothing.
+    // The disk works again when everything was read, not when one step without a read succeeded.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('disk', error);
     };

@@ -14,13 +14,15 @@ import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { type BlobHasher, hashWith } from '../../src/verify/hasher.ts';
 import { nameElsewhere, RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
-import { DAY_MS, type Plan } from './plan.ts';
+import { HOUR_MS, type Plan } from './plan.ts';
 import { FIRST_HEIGHT } from './simulated-chain.ts';
 import type { SimulatedNode } from './simulated-node.ts';
 import type { SimulatedStore } from './simulated-store.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 export const REQUESTS = 3;
+/** A file whose times are as they were is taken for what it was for so long. */
+export const REHASH_MS = HOUR_MS;
 
 export interface ArchiverModules {
   readonly plan: Plan;
@@ -109,6 +111,12 @@ export class Archiver {
     rmSync(dead, { recursive: true, force: true });
   }
 
+  /** After a kill: the machine is another one, with an empty folder. */
+  loseFolder(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+    mkdirSync(this.folder, { recursive: true });
+  }
+
   async #close(closing: Closing): Promise<void> {
     for (const close of closing.splice(0).reverse()) await close();
   }
@@ -141,7 +149,7 @@ export class Archiver {
         ...{ version: 'simulated', emulated: true, isNewFolder: genesis === null },
         ...{ pollMs: 60_000, sweepMs: 300_000, pageEntries: 5_000, requests: REQUESTS },
         chain: {
-          startHeight: FIRST_HEIGHT,
+          startHeight: plan.startsAtWindow ? null : FIRST_HEIGHT,
           finality: parseFinality(plan.finality),
           archiverId: await archiverIdIn(folder.path),
           silentBlocks: 0,
@@ -171,7 +179,7 @@ export class Archiver {
             })),
         },
         signer: await ArchiverKey.open(folder.path),
-        rehash: new RehashRule(hasher, { entries: 1_000, periodMs: DAY_MS, steadyMs: SYSTEM_CLOCK.steadyMs }),
+        rehash: new RehashRule(hasher, { entries: 1_000, periodMs: REHASH_MS, steadyMs: SYSTEM_CLOCK.steadyMs }),
         clock: SYSTEM_CLOCK,
       },
     );

@@ -13,15 +13,26 @@ export interface GoodCopy {
   readonly counts: boolean;
 }
 
+interface Told {
+  readonly version: number;
+  readonly good: readonly GoodCopy[];
+  /** How many copies of each count, by the number of the content. */
+  readonly counted: ReadonlyMap<number, number>;
+  readonly stored: readonly number[];
+}
+
+const MOST_BACKENDS = 1_000;
 const GOOD = `
-SELECT object, backend.name, backend.counts FROM copy JOIN backend ON backend.id = backend_id
+SELECT object, backend_id, backend.counts FROM copy JOIN backend ON backend.id = backend_id
 WHERE kind = 5 AND state = 1 AND configured = 1`;
 const LOCAL = `
 SELECT object FROM copy JOIN backend ON backend.id = backend_id WHERE kind = 5 AND backend.name = 'local'`;
 const NAME = 'SELECT version_hash, hash_type FROM content WHERE sequence = ?';
 const STORED_SEQUENCES = 'SELECT sequence FROM content WHERE state = 2';
-const STORED = 'SELECT version_hash, hash_type FROM content WHERE state = 2';
+const BACKEND = 'SELECT name FROM backend WHERE id = ?';
 const LOST = 'SELECT version_hash, hash_type FROM lost WHERE revoked_ms IS NULL';
+const ROWS = 'SELECT version_hash, hash_type FROM blob';
+const NAMED = 'SELECT sequence FROM content WHERE version_hash = ? AND hash_type = ?';
 const ROW = 'SELECT bytes FROM blob WHERE version_hash = ? AND hash_type = ?';
 
 /** What the catalog on the disk says, read over a connection of the simulation's own: what is committed, and nothing else. */
@@ -33,11 +44,15 @@ export class Claims {
   readonly #local: Database.Statement;
   readonly #name: Database.Statement;
   readonly #storedSequences: Database.Statement;
-  readonly #stored: Database.Statement;
+  readonly #backend: Database.Statement;
   readonly #lost: Database.Statement;
   readonly #row: Database.Statement;
+  readonly #allRows: Database.Statement;
+  readonly #named: Database.Statement;
   /** By what the catalog numbers them with: a number is never given again. */
-  readonly #copies = new Map<string, GoodCopy>();
+  readonly #copies = new Map<number, GoodCopy>();
+  readonly #names = new Map<number, ContentName>();
+  #read: Told | null = null;
 
   constructor(folder: string) {
     this.#catalog = new Database(join(folder, 'catalog.sqlite'), { readonly: true });
@@ -47,9 +62,11 @@ export class Claims {
     this.#local = this.#catalog.prepare(LOCAL).pluck();
     this.#name = this.#catalog.prepare(NAME).raw();
     this.#storedSequences = this.#catalog.prepare(STORED_SEQUENCES).pluck();
-    this.#stored = this.#catalog.prepare(STORED).raw();
+    this.#backend = this.#catalog.prepare(BACKEND).pluck();
     this.#lost = this.#catalog.prepare(LOST).raw();
     this.#row = this.#rows.prepare(ROW).pluck();
+    this.#allRows = this.#rows.prepare(ROWS).raw();
+    this.#named = this.#catalog.prepare(NAMED).pluck();
   }
 
   /** Another one after each commit of the archiver. */
@@ -57,34 +74,15 @@ export class Claims {
     return Number(this.#version.get());
   }
 
-  good(): GoodCopy[] {
-    const found: GoodCopy[] = [];
-    for (const [sequence, backend, counts] of this.#goodRows()) {
-      const key = `${backend} ${sequence}`;
-      const copy = this.#copies.get(key) ?? this.#copy(sequence, backend, counts === 1);
-      if (copy === null) continue;
-      this.#copies.set(key, copy);
-      found.push(copy);
-    }
-    return found;
-  }
-
-  #goodRows(): [number, string, number][] {
-    return this.#good.all() as [number, string, number][];
-  }
-
-  #copy(sequence: number, backend: string, counts: boolean): GoodCopy | null {
-    const row = this.#name.get(sequence);
-    return row === undefined ? null : { name: nameOf(row), backend, counts };
+  good(): readonly GoodCopy[] {
+    return this.#told.good;
   }
 
   /** One that is called stored with fewer copies than that; null: none is. */
   storedWithFewer(required: number): ContentName | null {
-    const counted = new Map<number, number>();
-    for (const [sequence, , counts] of this.#goodRows()) counted.set(sequence, (counted.get(sequence) ?? 0) + counts);
-    const stored = this.#storedSequences.all() as number[];
+    const { counted, stored } = this.#told;
     const short = stored.find((sequence) => (counted.get(sequence) ?? 0) < required);
-    return short === undefined ? null : nameOf(this.#name.get(short));
+    return short === undefined ? null : this.nameAt(short);
   }
 
   /** Contents that the data folder is said to have, by the numbers that the catalog gives them. */
@@ -92,14 +90,46 @@ export class Claims {
     return new Set(this.#local.all() as number[]);
   }
 
+  /** What is asked after every event is read once after each commit. */
+  get #told(): Told {
+    const version = this.version();
+    if (this.#read !== null && this.#read.version === version) return this.#read;
+    const good: GoodCopy[] = [];
+    const counted = new Map<number, number>();
+    for (const [sequence, backend, counts] of this.#good.all() as [number, number, number][]) {
+      const copy = this.#copy(sequence, backend, counts === 1);
+      if (copy !== null) good.push(copy);
+      counted.set(sequence, (counted.get(sequence) ?? 0) + counts);
+    }
+    this.#read = { version, good, counted, stored: this.#storedSequences.all() as number[] };
+    return this.#read;
+  }
+
+  #copy(sequence: number, backendId: number, counts: boolean): GoodCopy | null {
+    const key = sequence * MOST_BACKENDS + backendId;
+    const known = this.#copies.get(key);
+    if (known !== undefined) return known;
+    const name = this.nameAt(sequence);
+    if (name === null) return null;
+    const copy = { name, backend: z.string().parse(this.#backend.get(backendId)), counts };
+    this.#copies.set(key, copy);
+    return copy;
+  }
+
   /** null: the catalog knows it no more. */
   nameAt(sequence: number): ContentName | null {
+    const known = this.#names.get(sequence);
+    if (known !== undefined) return known;
     const row = this.#name.get(sequence);
-    return row === undefined ? null : nameOf(row);
+    if (row === undefined) return null;
+    const name = nameOf(row);
+    this.#names.set(sequence, name);
+    return name;
   }
 
   stored(): Set<VersionHash> {
-    return new Set(this.#stored.all().map((row) => nameOf(row).versionHash));
+    const names = this.#told.stored.flatMap((sequence) => this.nameAt(sequence) ?? []);
+    return new Set(names.map(({ versionHash }) => versionHash));
   }
 
   lost(): ContentName[] {
@@ -110,6 +140,17 @@ export class Claims {
   row({ versionHash, hashType }: ContentName): Uint8Array | null {
     const found = this.#row.get(Buffer.from(versionHash, 'hex'), hashTypeCode(hashType));
     return found === undefined ? null : z.instanceof(Buffer).parse(found);
+  }
+
+  /** Small blobs that lie in the data folder, whatever the catalog says. */
+  rows(): ContentName[] {
+    return this.#allRows.all().map(nameOf);
+  }
+
+  /** null: the catalog does not know it. */
+  sequenceOf({ versionHash, hashType }: ContentName): number | null {
+    const found = this.#named.get(Buffer.from(versionHash, 'hex'), hashTypeCode(hashType));
+    return found === undefined ? null : z.number().parse(found);
   }
 
   close(): void {

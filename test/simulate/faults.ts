@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import type { VersionHash } from '../../src/core/blob/ids.ts';
 import type { AnswerFault } from '../../src/devnode/faults/fault.ts';
@@ -108,10 +110,24 @@ export class Faults {
       case 'store-wiped':
         store?.wipe();
         return null;
+      case 'store-deleted':
+        store?.wipe();
+        return health(store, 'gone');
+      case 'store-moved':
+        this.#simulation.kill(false);
+        store?.move();
+        this.#startAfter(random);
+        return null;
+      case 'object-poisoned':
+        return store === null ? null : poison(store, random);
+      case 'folder-lost':
+        this.#simulation.loseFolder();
+        this.#startAfter(random);
+        return null;
       case 'crash':
       case 'power-loss':
         this.#simulation.kill(kind === 'power-loss');
-        time.after(random.between(1_000, 1_800_000), 'archiver', () => this.#simulation.start());
+        this.#startAfter(random);
         return null;
       case 'stop':
         this.#simulation.stop(random.between(1_000, 1_800_000));
@@ -125,6 +141,14 @@ export class Faults {
       case 'file-rots':
         this.#rotFile(random);
         return null;
+      case 'row-rots':
+        this.#rotRow(random);
+        return null;
+      case 'file-unreadable':
+        this.#loseSectors(random);
+        return null;
+      case 'disk-refuses-some':
+        return during(disk, 'refused', digits(random), []);
       case 'clock-steps':
         time.stepWall(random.between(-4 * 3_600_000, 4 * 3_600_000));
         return null;
@@ -136,6 +160,9 @@ export class Faults {
         void this.#simulation.life?.archive.routine.scrub
           .slice(this.#simulation.life.signal)
           .catch((error: unknown) => this.#simulation.note(`scrub: ${messageOf(error)}`));
+        return null;
+      case 'audit':
+        void this.#simulation.audit();
         return null;
       default:
         return kind satisfies never;
@@ -177,13 +204,50 @@ export class Faults {
     return null;
   }
 
+  #startAfter(random: SeededRandom): void {
+    this.#simulation.time.after(random.between(1_000, 1_800_000), 'archiver', () => this.#simulation.start());
+  }
+
+  /** A blob of the archiver that is a file of its own; null: it has none. */
+  #anyFile(random: SeededRandom): string | null {
+    const below = `${this.#simulation.archiver.folder}/blobs`;
+    const blobs = filesBelow(below).filter((path) => /\/[0-9a-f]{64}$/.test(path) && !path.includes('/damaged/'));
+    return blobs.length === 0 ? null : random.pick(blobs);
+  }
+
   #rotFile(random: SeededRandom): void {
-    const { archiver, disk, truth } = this.#simulation;
-    const blobs = filesBelow(`${archiver.folder}/blobs`).filter((path) => /\/[0-9a-f]{64}$/.test(path));
-    if (blobs.length === 0) return;
-    const path = random.pick(blobs);
+    const { disk, truth, time } = this.#simulation;
+    const path = this.#anyFile(random);
+    if (path === null) return;
     disk.rot(path, random.between(0, 60_000));
     truth.harmedFiles.add(path.slice(-64));
+    truth.rottenSinceMs.set(path.slice(-64), time.steadyMs);
+  }
+
+  /** Its sectors are bad for good: until somebody writes the file anew. */
+  #loseSectors(random: SeededRandom): void {
+    const { disk, truth } = this.#simulation;
+    const name = this.#anyFile(random)?.slice(-64);
+    if (name === undefined) return;
+    disk.unreadable.add(name);
+    truth.harmedFiles.add(name);
+  }
+
+  #rotRow(random: SeededRandom): void {
+    const { life, truth } = this.#simulation;
+    if (life === null) return;
+    const rows = new Database(join(life.folder, 'blobs', 'small.sqlite'), { fileMustExist: true });
+    try {
+      const ids = rows.prepare('SELECT id FROM blob ORDER BY id').pluck().all();
+      if (ids.length === 0) return;
+      const [hash] = rows
+        .prepare('UPDATE blob SET bytes = zeroblob(length(bytes)) WHERE id = ? RETURNING lower(hex(version_hash))')
+        .pluck()
+        .all(random.pick(ids));
+      truth.harmedFiles.add(String(hash));
+    } finally {
+      rows.close();
+    }
   }
 
   #takeDown(kind: 'withhold' | 'revoke', random: SeededRandom): void {
@@ -193,12 +257,14 @@ export class Faults {
     const versionHash = random.pick(hashes);
     const name = { versionHash, hashType: truth.contents.get(versionHash)?.hashType ?? null };
     const { takeDowns } = life.archive;
+    const purge = random.chance(0.3);
     const done =
       kind === 'revoke'
         ? takeDowns.revoke(name, life.signal).then(() => truth.withheld.delete(versionHash))
-        : takeDowns
-            .withhold(name, { reason: 'simulated', publicReason: null, purge: random.chance(0.3) }, life.signal)
-            .then(() => truth.withheld.add(versionHash));
+        : takeDowns.withhold(name, { reason: 'simulated', publicReason: null, purge }, life.signal).then(() => {
+            truth.withheld.add(versionHash);
+            if (purge) this.#simulation.checkPurged(versionHash);
+          });
     // Until it is done, it may be or not.
     if (kind === 'revoke') truth.withheld.delete(versionHash);
     truth.touched.add(versionHash);
@@ -230,7 +296,20 @@ function health(store: SimulatedStore | null, value: Health): Ending | null {
   return store === null ? null : during(store, 'health', value, 'well');
 }
 
+/** Some of the objects that lie there: its server's own disks have lost part of each. */
+function poison(store: SimulatedStore, random: SeededRandom): Ending {
+  const share = random.pick([0.05, 0.2, 0.5]);
+  for (const path of store.blobs) {
+    if (random.chance(share)) store.poisoned.add(path);
+  }
+  return () => store.poisoned.clear();
+}
+
+function digits(random: SeededRandom): string[] {
+  return [...'0123456789abcdef'].filter(() => random.chance(0.2));
+}
+
 function anyBlob(store: SimulatedStore, random: SeededRandom): string {
-  const blobs = store.paths.filter((path) => /^(keccak|blake)/.test(path));
+  const { blobs } = store;
   return blobs.length === 0 ? '' : random.pick(blobs);
 }

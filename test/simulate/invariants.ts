@@ -1,22 +1,24 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { messageOf } from '../../src/core/blob/errors.ts';
-import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
+import { type ContentName, parseVersionHash, type VersionHash } from '../../src/core/blob/ids.ts';
 import { type GivenBlob, type NotGiven, ROOM_IS_MADE } from '../../src/view/archive-view.ts';
-import { REQUESTS } from './archiver.ts';
+import { REHASH_MS, REQUESTS } from './archiver.ts';
 import { Claims, type GoodCopy } from './claims.ts';
 import { SeededRandom } from './random.ts';
 import { FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
 import { filesBelow } from './simulated-disk.ts';
 import type { SimulatedNode } from './simulated-node.ts';
-import { blobPath, type SimulatedStore } from './simulated-store.ts';
+import { blobPath, isHashType, type SimulatedStore } from './simulated-store.ts';
 import type { Simulation } from './simulation.ts';
 
 /** What changed within this may not be known to the archiver yet, or was answered before it changed. */
 const SLACK_MS = 5 * 60_000;
 /** Commits within this are looked at together. */
-const LOOK_MS = 20_000;
+const LOOK_MS = 60_000;
 /** Files of the archiver are read this often. */
 const LOCAL_MS = 2 * 3_600_000;
+/** What the file of small blobs has besides them, and blobs that are on their way. */
+const BESIDES_BYTES = 400_000;
 /** A blob that could be had for so long, and is nowhere, was missed. */
 const CHANCE_MS = 2 * 3_600_000;
 
@@ -84,7 +86,7 @@ export class Invariants {
     if (life === null || truth.contents.size === 0) return;
     const contents = [...truth.contents.values()];
     this.#askSafety(this.#random.pick(contents));
-    this.#askLastBlock();
+    this.#askLastBlock(life.catalog.chain.state.lowestHeight ?? FIRST_HEIGHT);
     void this.#read(this.#random.pick(contents));
   }
 
@@ -94,9 +96,12 @@ export class Invariants {
       this.#fail('running', 'the archiver does not run, and nothing is wrong any more');
       return;
     }
-    await life.archive.routine.scrub
-      .slice(life.signal)
-      .catch((error: unknown) => this.#simulation.note(`scrub: ${messageOf(error)}`));
+    // One that was interrupted before goes on where it was, up to the end: the second one begins anew.
+    for (const _ of ['rest', 'whole']) {
+      await life.archive.routine.scrub
+        .slice(life.signal)
+        .catch((error: unknown) => this.#simulation.note(`scrub: ${messageOf(error)}`));
+    }
   }
 
   /** After everything has ended well, and long enough. */
@@ -112,11 +117,15 @@ export class Invariants {
     const stored = claims.stored();
     const lost = new Set(claims.lost().map(({ versionHash }) => versionHash));
     const { chain } = truth.main;
+    const files = this.#localFiles();
+    const isGiven = (one: GoodCopy) =>
+      one.backend === 'local' ? this.#isReadable(claims, files, one.name) : this.#isThere(one);
+    const lowest = life.catalog.chain.state.lowestHeight ?? FIRST_HEIGHT;
     for (const [versionHash, height] of truth.mined()) {
       const content = truth.contents.get(versionHash);
       if (content === undefined || truth.touched.has(versionHash)) continue;
       const copies = good.filter((one) => one.name.versionHash === versionHash && one.counts);
-      const whole = copies.filter((one) => this.#isThere(one)).length;
+      const whole = copies.filter(isGiven).length;
       const isListed = nodes.some((node) => node.has(versionHash));
       const isSomewhere = isListed || this.#stores().some((store) => truth.isTrue(content, store.held(content)));
       const what = `${content.hashType} ${versionHash} of block ${height}`;
@@ -126,10 +135,79 @@ export class Invariants {
       if (stored.has(versionHash) && whole < plan.replicasRequired) {
         this.#fail('whole', `${what} is called stored with ${whole} copies after everything was read again`);
       }
+      if (stored.has(versionHash) && height <= (chain.locks.bestBlock?.height ?? -1) && height >= lowest) {
+        const answer = life.archive.chainView.storedAndFinal([versionHash]);
+        const isTold = answer.kind === 'told' && answer.safe[0] === true;
+        if (!isTold) this.#fail('known', `${what} is stored and final, and check_vh says ${JSON.stringify(answer)}`);
+      }
       if (isSomewhere || stored.has(versionHash) || this.#saved.has(versionHash)) continue;
       if ((this.#chanceMs.get(versionHash) ?? 0) > CHANCE_MS) this.#fail('missed', `${what} could be had, and was not`);
       const isOver = (chain.tree.at(height)?.medianTimeSeconds ?? 0) + 24 * 3_600 < chain.tip.medianTimeSeconds;
-      if (isOver && !lost.has(versionHash)) this.#fail('told', `${what} is nowhere, and nobody is told`);
+      if (isOver && height >= lowest && !lost.has(versionHash))
+        this.#fail('told', `${what} is nowhere, and nobody is told`);
+    }
+  }
+
+  /** After a start, and long enough: what lies in the data folder is what the catalog says, and no more than it may be. */
+  checkBooks(): void {
+    const { life, plan, archiver, truth } = this.#simulation;
+    const claims = this.#claims;
+    if (life === null || claims === null) {
+      this.#fail('running', 'the archiver does not run after its last start');
+      return;
+    }
+    const local = claims.local();
+    const named = [...this.#localFiles().keys()].map((path) => path.split('/'));
+    const files = named.flatMap(([hashType, versionHash = '']) =>
+      isHashType(hashType) ? [{ hashType, versionHash: parseVersionHash(versionHash) }] : [],
+    );
+    for (const name of [...files, ...claims.rows()]) {
+      // What was taken down and not purged may lie where it lay.
+      if (truth.touched.has(name.versionHash)) continue;
+      const sequence = claims.sequenceOf(name);
+      if (sequence === null || !local.has(sequence)) {
+        this.#fail('books', `${blobPath(name)} lies in the data folder, and is in no books`);
+      }
+    }
+    if (plan.mode !== 'cache' || plan.budgetBytes === null) return;
+    const sizes = filesBelow(`${archiver.folder}/blobs`)
+      .filter((path) => !path.includes('/damaged/') && !/-(wal|shm)$/.test(path))
+      .map((path) => statSync(path).size);
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    if (total > plan.budgetBytes + BESIDES_BYTES) {
+      this.#fail('room', `${total} bytes lie in the data folder, and ${plan.budgetBytes} may`);
+    }
+  }
+
+  /** Purged bytes are nowhere in the data folder: not in a free page, nor in a log. */
+  checkPurged(versionHash: VersionHash): void {
+    const { truth, archiver } = this.#simulation;
+    const bytes = truth.bytes(versionHash);
+    if (bytes === null || bytes.length < 64) return;
+    // A row is cut into pages: what lies in one of them is enough.
+    const part = bytes.subarray(0, 64);
+    for (const path of filesBelow(`${archiver.folder}/blobs`)) {
+      if (readFileSync(path).includes(part)) this.#fail('purged', `${versionHash} was purged, and lies in ${path}`);
+    }
+  }
+
+  /** What an audit calls complete is complete. */
+  async audit(): Promise<void> {
+    const { life, truth } = this.#simulation;
+    if (life === null) return;
+    try {
+      const report = await life.archive.auditChain({ from: null, to: null }, life.signal);
+      if (this.#claims === null || life.signal.aborted || !report.isComplete) return;
+      const stored = this.#claims.stored();
+      const lowest = life.catalog.chain.state.lowestHeight ?? FIRST_HEIGHT;
+      for (const [versionHash, height] of truth.mined()) {
+        const isWalked = life.catalog.chain.blockAt(height)?.hash === truth.main.chain.tree.at(height)?.hash;
+        if (!isWalked || height < lowest || height > report.range.to) continue;
+        if (stored.has(versionHash) || truth.touched.has(versionHash)) continue;
+        this.#fail('complete', `an audit says that nothing is missing, and ${versionHash} of ${height} is not stored`);
+      }
+    } catch (error) {
+      if (!life.signal.aborted) this.#simulation.note(`audit: ${messageOf(error)}`);
     }
   }
 
@@ -178,8 +256,8 @@ export class Invariants {
   /** Blobs that are files of their own, by their hash type and hash. */
   #localFiles(): ReadonlyMap<string, string> {
     const below = `${this.#simulation.archiver.folder}/blobs/`;
-    const named = filesBelow(below).map((path) => [path.slice(below.length).replace(/\/..\//, '/'), path] as const);
-    return new Map(named);
+    const blobs = filesBelow(below).filter((path) => /^[a-z0-9]+\/..\/[0-9a-f]{64}$/.test(path.slice(below.length)));
+    return new Map(blobs.map((path) => [path.slice(below.length).replace(/\/..\//, '/'), path]));
   }
 
   #isHere(claims: Claims, files: ReadonlyMap<string, string>, name: ContentName): boolean {
@@ -188,6 +266,10 @@ export class Invariants {
     if (row !== null) return truth.isTrue(name, row);
     const file = files.get(blobPath(name));
     return file !== undefined && truth.isTrue(name, readFileSync(file));
+  }
+
+  #isReadable(claims: Claims, files: ReadonlyMap<string, string>, name: ContentName): boolean {
+    return !this.#simulation.disk.unreadable.has(name.versionHash) && this.#isHere(claims, files, name);
   }
 
   #checkStored(claims: Claims): void {
@@ -204,7 +286,10 @@ export class Invariants {
       if (name === null || truth.touched.has(name.versionHash) || !truth.mined().has(name.versionHash)) continue;
       const path = blobPath(name);
       const isElsewhere = this.#stores().some(
-        (store) => truth.isTrue(name, store.held(name)) || time.wallMs - (store.harmed.get(path) ?? 0) < SLACK_MS,
+        (store) =>
+          truth.isTrue(name, store.held(name)) ||
+          store.rotten.has(path) ||
+          time.wallMs - (store.harmed.get(path) ?? 0) < SLACK_MS,
       );
       if (!isElsewhere) this.#fail('evicted', `${path} left the data folder, and lies nowhere else`);
     }
@@ -264,7 +349,7 @@ export class Invariants {
       if (node.isAway) this.#fail('lost', `${blobPath(name)} is lost, and ${node.origin} did not answer`);
       else if (node.has(name.versionHash)) this.#fail('lost', `${blobPath(name)} is lost, and ${node.origin} has it`);
     }
-    if (disk.fails === 'never' && this.#isHere(claims, this.#localFiles(), name)) {
+    if (disk.fails === 'never' && this.#isReadable(claims, this.#localFiles(), name)) {
       this.#fail('lost', `${blobPath(name)} is lost, and the data folder has it`);
     }
   }
@@ -288,7 +373,7 @@ export class Invariants {
     }
   }
 
-  #askLastBlock(): void {
+  #askLastBlock(lowest: number): void {
     const { life, truth, plan } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) return;
@@ -304,7 +389,7 @@ export class Invariants {
     const lost = new Set(claims.lost().map(({ versionHash }) => versionHash));
     for (const [versionHash, at] of truth.mined()) {
       const isAccounted = stored.has(versionHash) || lost.has(versionHash) || truth.touched.has(versionHash);
-      if (at > height || isAccounted) continue;
+      if (at > height || at < lowest || isAccounted) continue;
       this.#fail('lastblock', `everything up to ${height} is said to be saved, and ${versionHash} of ${at} is not`);
     }
   }
@@ -315,10 +400,20 @@ export class Invariants {
     const wasWithheld = truth.withheld.has(content.versionHash);
     const name = { hashType: content.hashType, versionHash: content.versionHash };
     const before = this.#holders(name);
+    const wasLost = life.catalog.losses.find(name) !== null;
+    const listing = this.#listing(name);
     try {
       const given = await life.archive.reader.open(name, { signal: life.signal, ...ROOM_IS_MADE });
       const isWithheld = wasWithheld && truth.withheld.has(content.versionHash);
       await this.#checkGiven(name, given, isWithheld);
+      const isGiven = given.kind === 'memory' || given.kind === 'file';
+      if (isGiven && wasLost && life.catalog.losses.find(name) !== null) {
+        this.#fail('lost', `${blobPath(name)} is recorded as lost, and was served`);
+      }
+      const lister = this.#listing(name).find((node) => listing.includes(node));
+      if (given.kind === 'absent' && lister !== undefined) {
+        this.#fail('read', `${blobPath(name)} is told to be absent, and ${lister.origin} lists it`);
+      }
       const after = this.#holders(name);
       const holder = before.find((store) => after.includes(store));
       if ((given.kind === 'absent' || given.kind === 'lost') && holder !== undefined && !isWithheld) {
@@ -337,8 +432,13 @@ export class Invariants {
     );
   }
 
+  /** Nodes that answer, and have answered, and list it. */
+  #listing({ versionHash }: ContentName): SimulatedNode[] {
+    return this.#simulation.nodes.filter((node) => !node.isAway && !this.#isNew(node) && node.has(versionHash));
+  }
+
   async #checkGiven(name: ContentName, given: GivenBlob | NotGiven, isWithheld: boolean): Promise<void> {
-    const { truth } = this.#simulation;
+    const { truth, time } = this.#simulation;
     if (given.kind === 'withheld' && !truth.touched.has(name.versionHash)) {
       this.#fail('withheld', `${blobPath(name)} is called withheld, and nobody said so`);
     }
@@ -352,19 +452,25 @@ export class Invariants {
         given.file.close();
       }
     }
-    if (!truth.isTrue(name, bytes)) this.#fail('served', `${blobPath(name)} was served with other bytes`);
+    if (truth.isTrue(name, bytes)) return;
+    // The archive reads a file again that it hashed an hour ago; until then its times speak for it.
+    const rottenMs = truth.rottenSinceMs.get(name.versionHash);
+    if (rottenMs !== undefined && time.steadyMs - rottenMs < REHASH_MS) return;
+    this.#fail('served', `${blobPath(name)} was served with other bytes`);
   }
 
   /** Who could have been fetched just now: by an archiver that runs, from a node that serves, to a place that takes. */
   #countChances(seconds: number): void {
     const { life, nodes, disk, truth, time } = this.#simulation;
     if (life === null || time.steadyMs - this.#upSinceMs < SLACK_MS) return;
-    const isHome = (!disk.isFull && disk.fails === 'never') || this.#stores().some((store) => store.health === 'well');
+    const isTaken = this.#stores().some((store) => store.health === 'well');
+    const isHome = (!disk.isFull && disk.fails === 'never') || isTaken;
     const [followed] = nodes;
     if (!isHome || followed === undefined || followed.isAway || followed.fault !== null) return;
     if (followed.branch !== truth.main || this.#isNew(followed) || followed.latencyMs > 1_000) return;
     for (const versionHash of truth.contents.keys()) {
       if (this.#saved.has(versionHash) || !followed.has(versionHash)) continue;
+      if (disk.refuses(versionHash) && !isTaken) continue;
       this.#chanceMs.set(versionHash, (this.#chanceMs.get(versionHash) ?? 0) + seconds * 1_000);
     }
   }

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
-import { DAY_MS, isFault, only, type Plan, planOf, withPlantedLoss } from './plan.ts';
+import { DAY_MS, isFault, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
 import { realMs } from './simulated-time.ts';
 import { type Outcome, Simulation, Violation } from './simulation.ts';
@@ -18,6 +18,8 @@ const { values } = parseArgs({
     events: { type: 'string' },
     /** Only these kinds of events, separated by commas. */
     kinds: { type: 'string' },
+    /** Every seed has this theme. */
+    theme: { type: 'string' },
     /** Each seed again: another digest is a failure. */
     twice: { type: 'boolean', default: false },
     /** Into each seed a loss that must be found. */
@@ -84,8 +86,13 @@ async function main(): Promise<number> {
   const first = Number(values.seed ?? values.from);
   const count = values.seed === undefined ? Number(values.seeds) : 1;
   const trace = values.trace ? say : null;
-  const kinds = values.kinds?.split(',').filter(isFault) ?? null;
-  const chosen = values.kinds === undefined ? '' : ` --kinds ${values.kinds}`;
+  const { theme = null } = values;
+  if (theme !== null && !(theme in THEMES)) throw new Error(`themes: ${Object.keys(THEMES).join(', ')}`);
+  const choice = { kinds: values.kinds?.split(',').filter(isFault) ?? null, theme };
+  const told = { kinds: values.kinds, theme: values.theme };
+  const chosen = Object.entries(told)
+    .map(([name, value]) => (value === undefined ? '' : ` --${name} ${value}`))
+    .join('');
   const begunMs = realMs();
   const begunWith = process.cpuUsage();
   const endMs = values.seconds === undefined ? Number.POSITIVE_INFINITY : begunMs + Number(values.seconds) * 1_000;
@@ -93,7 +100,7 @@ async function main(): Promise<number> {
   let failed = 0;
   let done = 0;
   for (let seed = first; seed < first + count && realMs() < endMs; seed += 1) {
-    const whole = values.plant ? withPlantedLoss(planOf(seed, kinds)) : planOf(seed, kinds);
+    const whole = values.plant ? withPlantedLoss(planOf(seed, choice)) : planOf(seed, choice);
     const plan = values.events === undefined ? whole : only(whole, values.events.split(',').map(Number));
     const outcome = await simulate(plan, trace);
     simulatedMs += outcome.simulatedMs;

@@ -8,61 +8,133 @@ import { parseArgs } from 'node:util';
 interface Mutant {
   readonly name: string;
   readonly file: string;
-  readonly from: string;
-  readonly to: string;
-  /** Events that can show it: with all of them it takes more seeds. */
-  readonly kinds: string;
+  /** Each is found there, and replaced. */
+  readonly edits: readonly { readonly from: string; readonly to: string }[];
+  /** The seeds that can show it soonest; of seeds without a chosen theme, one in twenty has it. */
+  readonly theme: string;
 }
 
 const MUTANTS: readonly Mutant[] = [
   {
     name: 'a conflict is forgotten when a node goes away',
     file: 'src/chain/conflict-watch.ts',
-    from: "stand.kind === 'silent' ? nodeBranches.all.get(name) : stand.kind === 'known' ? stand.branch : null",
-    to: "stand.kind === 'known' ? stand.branch : null",
-    kinds: 'node-parts,node-away',
+    edits: [
+      {
+        from: "stand.kind === 'silent' ? nodeBranches.all.get(name) : stand.kind === 'known' ? stand.branch : null",
+        to: "stand.kind === 'known' ? stand.branch : null",
+      },
+    ],
+    theme: 'conflict',
   },
   {
-    name: 'who does not answer has not got it',
-    file: 'src/chain/loss-judge.ts',
-    from: "return 'no-answer';",
-    to: "return 'absent';",
-    kinds: 'node-forgets,store-gone,store-loses-object',
+    name: 'a file that cannot be read is stored for ever',
+    file: 'src/replication/local-copy.ts',
+    edits: [{ from: 'if (mayBeOneFile(second.error) &&', to: 'if (second.error === null &&' }],
+    theme: 'bad-disk',
+  },
+  {
+    name: 'a scrub ends at the first file that cannot be read',
+    file: 'src/replication/scrub.ts',
+    edits: [{ from: 'unclear.length >= MAX_UNCLEAR', to: 'unclear.length >= 1' }],
+    theme: 'poison',
+  },
+  {
+    name: 'blobs that the disk refuses go to no backend, and hold up the others',
+    file: 'src/replication/home.ts',
+    edits: [
+      { from: 'const written = staysHere ?', to: 'const written = staysHere || refusal !== null ?' },
+      { from: 'if (mayBeOneFile(refusal) &&', to: 'if (refusal === undefined &&' },
+    ],
+    theme: 'bad-folder',
+  },
+  {
+    name: 'a cache lets go on the word of the catalog, and asks nobody',
+    file: 'src/replication/eviction-check.ts',
+    edits: [
+      { from: 'const found = await this.#look(backend, entry, safety, signal);', to: "const found: string = 'good';" },
+    ],
+    theme: 'cache',
   },
   {
     name: 'a backend that does not answer is reason enough to evict',
     file: 'src/replication/eviction-check.ts',
-    from: "return 'silent';\n    }\n  }",
-    to: "return 'good';\n    }\n  }",
-    kinds: 'store-wiped,store-gone',
+    edits: [{ from: "return 'silent';\n    }\n  }", to: "return 'good';\n    }\n  }" }],
+    theme: 'cache',
+  },
+  {
+    name: 'rows that come back into the queue do not say that they are on chain',
+    file: 'migrations/0001_catalog.sql',
+    edits: [{ from: 'WHEN NEW.hash_type IS NULL AND EXISTS', to: 'WHEN NEW.hash_type IS NULL AND 0 AND EXISTS' }],
+    theme: 'moving',
+  },
+  {
+    name: 'an archive that was restored does not walk down to its records',
+    file: 'src/replication/recorded-floor.ts',
+    edits: [{ from: 'if (lowest !== null) catalog', to: 'if (lowest === -1) catalog' }],
+    theme: 'restored',
+  },
+  {
+    name: 'an audit leaves out the history below the start',
+    file: 'src/chain/audit.ts',
+    edits: [{ from: 'branch.lowestHeight ?? Number.POSITIVE_INFINITY', to: 'Number.POSITIVE_INFINITY' }],
+    theme: 'restored',
+  },
+  {
+    name: 'what is only in memory is called lost',
+    file: 'src/chain/loss-judge.ts',
+    edits: [{ from: 'if (await this.#saveHeld({ ...wanted, ...name }, signal)) return null;', to: '' }],
+    theme: 'loss',
+  },
+  {
+    name: 'who does not answer has not got it',
+    file: 'src/chain/loss-judge.ts',
+    edits: [{ from: "return 'no-answer';", to: "return 'absent';" }],
+    theme: 'loss',
+  },
+  {
+    name: 'what a crash left of an eviction lies there for good',
+    file: 'src/replication/orphan-sweep.ts',
+    edits: [{ from: 'if (!room.isCache || !catalog.isRebuilt()) return;', to: 'if (room.isCache) return;' }],
+    theme: 'cache',
+  },
+  {
+    name: 'an eviction of small blobs gives the disk nothing back',
+    file: 'src/replication/local-room.ts',
+    edits: [{ from: 'await this.#modules.store.reclaim(signal);', to: 'await Promise.resolve();' }],
+    theme: 'cache',
+  },
+  {
+    name: 'a purge leaves the bytes in free pages',
+    file: 'src/storage/local/row-shelf.ts',
+    edits: [
+      { from: "pragma('secure_delete = FAST');\n    } catch", to: "pragma('secure_delete = OFF');\n    } catch" },
+      { from: "pragma('secure_delete = ON')", to: "pragma('secure_delete = OFF')" },
+    ],
+    theme: 'take-downs',
   },
   {
     name: 'a file is acknowledged before it is synced',
     file: 'src/storage/local/durable-file.ts',
-    from: '      await handle.sync();\n',
-    to: '',
-    kinds: 'power-loss',
+    edits: [{ from: '      await handle.sync();\n      const written', to: '      const written' }],
+    theme: 'power',
   },
   {
     name: 'a name is acknowledged before its folder is synced',
     file: 'src/storage/local/durable-file.ts',
-    from: '  await syncFolder(dirname(path));\n  return identity;',
-    to: '  return identity;',
-    kinds: 'power-loss',
+    edits: [{ from: '  await syncFolder(dirname(path));\n  return identity;', to: '  return identity;' }],
+    theme: 'power',
   },
   {
     name: 'the gate lets through what is withheld',
     file: 'src/reading/gate.ts',
-    from: 'if (first === undefined) return null;',
-    to: 'if (first !== undefined || first === undefined) return null;',
-    kinds: 'withhold,crash',
+    edits: [{ from: 'if (first === undefined) return null;', to: 'if (first !== null) return null;' }],
+    theme: 'take-downs',
   },
   {
     name: 'a scrub tells nobody what it finds damaged',
     file: 'src/replication/scrub.ts',
-    from: 'damage.report(holding.id, entry)',
-    to: 'entry.sizeBytes < 0',
-    kinds: 'store-rots,store-loses-object',
+    edits: [{ from: 'damage.report(holding.id, entry)', to: 'entry.sizeBytes < 0' }],
+    theme: 'bad-disk',
   },
 ];
 
@@ -77,15 +149,18 @@ const { values } = parseArgs({
 });
 
 /** Each mutant in a folder of its own below this one, where the installed packages are found. */
-for (const { name, file, from, to, kinds } of MUTANTS.filter((one) => one.name.includes(values.only))) {
+for (const { name, file, edits, theme } of MUTANTS.filter((one) => one.name.includes(values.only))) {
   const folder = join(ROOT, '.mutants', String(process.pid));
   for (const part of ['src', 'test', 'migrations', 'package.json']) {
     cpSync(join(ROOT, part), join(folder, part), { recursive: true });
   }
-  const before = readFileSync(join(folder, file), 'utf8');
-  if (!before.includes(from)) throw new Error(`${file} does not say what the mutant replaces: ${name}`);
-  writeFileSync(join(folder, file), before.replace(from, to));
-  const words = ['--from', values.from, '--seeds', values.seeds, '--kinds', kinds, '--as-it-is', '--first'];
+  let text = readFileSync(join(folder, file), 'utf8');
+  for (const { from, to } of edits) {
+    if (!text.includes(from)) throw new Error(`${file} does not say what the mutant replaces: ${name}`);
+    text = text.replace(from, to);
+  }
+  writeFileSync(join(folder, file), text);
+  const words = ['--from', values.from, '--seeds', values.seeds, '--theme', theme, '--as-it-is', '--first'];
   const { stdout, stderr } = spawnSync(process.execPath, [join(folder, 'test/simulate/main.ts'), ...words], {
     encoding: 'utf8',
   });

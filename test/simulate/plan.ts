@@ -25,6 +25,9 @@ export const FAULTS = [
   'store-loses-power',
   'store-collects',
   'store-wiped',
+  'store-deleted',
+  'store-moved',
+  'object-poisoned',
   'crash',
   'power-loss',
   'stop',
@@ -32,10 +35,15 @@ export const FAULTS = [
   'disk-reads-fail',
   'disk-writes-fail',
   'file-rots',
+  'row-rots',
+  'file-unreadable',
+  'disk-refuses-some',
+  'folder-lost',
   'clock-steps',
   'withhold',
   'revoke',
   'scrub',
+  'audit',
 ] as const;
 export type FaultKind = (typeof FAULTS)[number] | typeof PLANTED;
 /** A loss that the simulation does not own up to: as if the archiver had claimed what is not so. For the test of the tests. */
@@ -62,6 +70,10 @@ export interface Plan {
   readonly blobsPerBlock: number;
   readonly budgetBytes: number | null;
   readonly cacheBytes: number;
+  /** Of blobs that are larger than a row may be. */
+  readonly shareOfFiles: number;
+  /** Where the walk begins is not said: at the window's begin. */
+  readonly startsAtWindow: boolean;
   /** How long whoever sleeps may sleep on. */
   readonly patienceMs: number;
   /** Nodes answer `waitfornewblock`; some proxies before nodes do not. */
@@ -76,38 +88,136 @@ export function isFault(kind: string): kind is (typeof FAULTS)[number] {
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** `kinds`: what may happen; null: a few kinds that follow from the seed, because two that meet often show more than thirty that never do. */
-export function planOf(seed: number, kinds: readonly FaultKind[] | null = null): Plan {
+/** What often meets, and in which archive: two that never meet by chance show nothing. */
+export interface Theme {
+  readonly kinds: readonly FaultKind[];
+  readonly world: (random: SeededRandom) => Partial<Omit<Plan, 'seed' | 'days' | 'events'>>;
+}
+
+/** Many blobs in few blocks. */
+const DENSE = { blockSeconds: 900, blobsPerBlock: 2 } as const;
+const S3 = { id: 'store-1', kind: 's3' } as const;
+
+export const THEMES: Readonly<Record<string, Theme>> = {
+  conflict: {
+    kinds: ['node-parts', 'node-away', 'node-parts', 'node-restart'],
+    world: (random) => ({ nodes: 2, finality: `depth:${random.between(2, 4)}`, blockSeconds: 900 }),
+  },
+  cache: {
+    kinds: ['store-deleted', 'store-deleted', 'store-wiped', 'store-gone', 'crash', 'stop'],
+    world: (random) => ({
+      ...{ mode: 'cache', stores: [S3], replicasRequired: 1, ...DENSE },
+      budgetBytes: random.between(60_000, 200_000),
+    }),
+  },
+  'bad-disk': {
+    kinds: ['file-unreadable', 'file-rots', 'row-rots', 'disk-reads-fail', 'scrub'],
+    world: (random) => ({
+      ...{ mode: 'keep', stores: random.chance(0.7) ? [S3] : [], replicasRequired: 1, shareOfFiles: 0.6 },
+    }),
+  },
+  'bad-folder': {
+    kinds: ['disk-refuses-some', 'disk-full', 'disk-writes-fail'],
+    world: (random) => ({
+      ...{ mode: random.pick(['keep', 'cache'] as const), stores: [S3], replicasRequired: 1 },
+      ...{ ...DENSE, shareOfFiles: 0.8 },
+    }),
+  },
+  moving: {
+    kinds: ['store-moved', 'store-moved', 'store-deleted', 'crash'],
+    world: (random) => ({
+      mode: 'cache',
+      stores: [S3],
+      replicasRequired: 1,
+      budgetBytes: random.pick([null, 150_000]),
+    }),
+  },
+  restored: {
+    kinds: ['folder-lost', 'locks-withheld', 'store-gone', 'audit', 'audit'],
+    world: (random) => ({
+      ...{ stores: [S3], replicasRequired: 1, finality: 'chainlock', startsAtWindow: random.chance(0.7) },
+    }),
+  },
+  'take-downs': {
+    kinds: ['withhold', 'withhold', 'revoke', 'crash', 'power-loss', 'store-gone'],
+    world: () => ({ shareOfFiles: 0.3 }),
+  },
+  poison: {
+    kinds: ['object-poisoned', 'object-poisoned', 'scrub', 'store-rots'],
+    world: () => ({ mode: 'cache', stores: [S3], replicasRequired: 1, ...DENSE }),
+  },
+  power: {
+    kinds: ['power-loss', 'power-loss', 'crash', 'stop', 'store-loses-power'],
+    world: () => ({ shareOfFiles: 0.5 }),
+  },
+  loss: {
+    kinds: ['node-forgets', 'node-forgets', 'store-gone', 'store-wiped', 'scrub', 'scrub'],
+    world: () => ({ cacheBytes: 1_000_000 }),
+  },
+};
+
+/** What a seed is made of, where it is not the seed that decides. */
+export interface Chosen {
+  /** These kinds alone. */
+  readonly kinds: readonly FaultKind[] | null;
+  /** A name of `THEMES`. */
+  readonly theme: string | null;
+}
+
+/** Half of the seeds have a theme, the others a few kinds: two that meet often show more than forty that never do. */
+export function planOf(seed: number, chosen: Chosen = { kinds: null, theme: null }): Plan {
   const random = new SeededRandom(`plan ${seed}`);
-  const some = kinds ?? Array.from({ length: random.between(2, 6) }, () => random.pick(FAULTS));
-  const count = random.pick([0, 1, 1, 2, 2, 3]);
-  const stores = Array.from({ length: count }, (_, index) => ({
-    id: `store-${index + 1}`,
-    kind: random.chance(0.25) ? ('kubo' as const) : ('s3' as const),
-  }));
-  const mode = count === 0 || random.chance(0.4) ? ('keep' as const) : ('cache' as const);
-  const counting = count + (mode === 'keep' ? 1 : 0);
+  const theme = themeOf(random, chosen);
+  const some = chosen.kinds ?? theme?.kinds ?? Array.from({ length: random.between(2, 6) }, () => random.pick(FAULTS));
   const days = random.pick([0.5, 0.5, 1, 2]);
-  const lengthMs = days * DAY_MS;
-  const events = Array.from({ length: random.between(1, 4 + 4 * days) }, (_, index) => ({
-    number: index + 1,
-    atMs: Math.floor(random.next() * lengthMs),
-    forMs: Math.floor(60_000 * 2 ** (random.next() * 8.5)),
-    kind: random.pick(some),
-  }));
+  const count = random.pick([0, 1, 1, 2, 2, 3]);
+  const given = theme?.world(random) ?? {};
+  const stores =
+    given.stores ??
+    Array.from({ length: count }, (_, index) => ({
+      id: `store-${index + 1}`,
+      kind: random.chance(0.25) ? ('kubo' as const) : ('s3' as const),
+    }));
+  const mode = given.mode ?? (stores.length === 0 || random.chance(0.4) ? ('keep' as const) : ('cache' as const));
+  const counting = stores.length + (mode === 'keep' ? 1 : 0);
   return {
-    ...{ seed, days, stores, mode },
     nodes: random.pick([1, 1, 2]),
     replicasRequired: random.between(1, Math.min(counting, 2)),
     finality: random.chance(0.75) ? 'chainlock' : `depth:${random.between(2, 6)}`,
-    blockSeconds: random.pick([300, 600, 900]),
+    blockSeconds: random.pick([600, 900, 1_800]),
     blobsPerBlock: random.pick([0.3, 1, 2]),
     budgetBytes: mode === 'cache' && random.chance(0.5) ? random.between(200_000, 2_000_000) : null,
-    patienceMs: random.pick([300_000, 900_000, 1_800_000]),
+    shareOfFiles: random.pick([0.1, 0.2, 0.5]),
+    startsAtWindow: random.chance(0.2),
+    patienceMs: random.pick([900_000, 1_800_000, 3_600_000]),
     answersWaits: random.chance(0.4),
     cacheBytes: random.chance(0.5) ? 1_000_000 : 0,
-    events: events.sort((a, b) => a.atMs - b.atMs || a.number - b.number),
+    ...given,
+    ...{ seed, days, stores, mode },
+    events: eventsOf(random, some, days),
   };
+}
+
+function themeOf(random: SeededRandom, { kinds, theme }: Chosen): Theme | null {
+  const isThemed = random.chance(0.5);
+  const picked = random.pick(Object.values(THEMES));
+  if (theme !== null) return THEMES[theme] ?? null;
+  return kinds === null && isThemed ? picked : null;
+}
+
+/** Some begin while the one before is not over. */
+function eventsOf(random: SeededRandom, kinds: readonly FaultKind[], days: number): PlannedEvent[] {
+  const lengthMs = days * DAY_MS;
+  const events: PlannedEvent[] = [];
+  const count = random.between(1, 4 + 4 * days);
+  for (let number = 1; number <= count; number += 1) {
+    const before = events.at(-1);
+    const [isNear, place] = [random.chance(0.4), random.next()];
+    const atMs = before !== undefined && isNear ? before.atMs + place * before.forMs : place * lengthMs;
+    const forMs = Math.floor(60_000 * 2 ** (random.next() * 8.5));
+    events.push({ number, atMs: Math.floor(Math.min(atMs, lengthMs - 1)), forMs, kind: random.pick(kinds) });
+  }
+  return events.sort((a, b) => a.atMs - b.atMs || a.number - b.number);
 }
 
 /** The same with these events alone. */

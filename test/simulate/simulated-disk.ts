@@ -31,8 +31,10 @@ export class SimulatedDisk {
   isFull = false;
   /** No file can be read, or none can be written. */
   fails: 'never' | 'reading' | 'writing' = 'never';
-  /** These files alone, by the end of their names. */
-  readonly failing = new Set<string>();
+  /** Files by their names whose sectors cannot be read: until another file takes the name. */
+  readonly unreadable = new Set<string>();
+  /** Blobs whose files it does not take, by the first digits of their names. */
+  refused: readonly string[] = [];
 
   constructor(time: SimulatedTime, random: SeededRandom) {
     this.#time = time;
@@ -64,10 +66,17 @@ export class SimulatedDisk {
   #refuse(operation: string, path: string): void {
     if (this.isFull && (operation === 'write' || operation === 'create')) throw systemError('ENOSPC', operation, path);
     const isReading = READING.has(operation);
-    const isHit = [...this.failing].some((end) => basename(path) === end);
-    if (isHit || (this.fails === 'reading' && isReading) || (this.fails === 'writing' && !isReading)) {
+    const name = basename(path);
+    const isHit = this.unreadable.has(name) && (operation === 'read' || operation === 'readFile');
+    const isRefused = operation === 'rename' && this.refuses(name);
+    if (isHit || isRefused || (this.fails === 'reading' && isReading) || (this.fails === 'writing' && !isReading)) {
       throw systemError('EIO', operation, path);
     }
+  }
+
+  /** Whether it takes no file of a blob of this name. */
+  refuses(versionHash: string): boolean {
+    return versionHash.length === 64 && this.refused.some((digit) => versionHash.startsWith(digit));
   }
 
   noteWrite(descriptor: number): void {
@@ -93,6 +102,7 @@ export class SimulatedDisk {
   rename(from: string, to: string): void {
     const replaced = contentOf(to);
     real.renameSync(from, to);
+    this.unreadable.delete(basename(to));
     const undo = () => {
       if (real.existsSync(to)) real.renameSync(to, from);
       if (replaced !== null) real.writeFileSync(to, replaced);
@@ -103,6 +113,7 @@ export class SimulatedDisk {
   remove(path: string, options: fs.RmOptions): void {
     const removed = contentOf(path);
     real.rmSync(path, options);
+    this.unreadable.delete(basename(path));
     if (removed === null) return;
     this.#changes.push({ folder: dirname(path), undo: () => real.writeFileSync(path, removed) });
   }

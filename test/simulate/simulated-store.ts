@@ -47,7 +47,12 @@ export class SimulatedStore implements ObjectStore, Backend {
   latencyMs = STORE_LATENCY_MS;
   /** Listings show what lay there so long ago. */
   listingLateMs = 0;
-  readonly #objects = new Map<string, Kept>();
+  /** Objects of the right size and with other bytes: nobody can tell who does not read them. */
+  readonly rotten = new Set<string>();
+  /** Objects that its own disks do not give, nor let anybody replace. */
+  readonly poisoned = new Set<string>();
+  #objects = new Map<string, Kept>();
+  #moves = 0;
   /** What the other, empty place took. */
   readonly #elsewhere = new Map<string, Kept>();
   /** Objects that the simulation took or changed, and nobody has written anew; when it did, by the wall's clock. */
@@ -73,7 +78,15 @@ export class SimulatedStore implements ObjectStore, Backend {
   }
 
   get place(): string {
-    return `simulated ${this.id}`;
+    return `simulated ${this.id}, ${this.#moves}`;
+  }
+
+  /** Its name stands for another, empty place from now on: whoever begins after this is told so by its settings. */
+  move(): void {
+    this.#moves += 1;
+    this.#objects = new Map();
+    this.poisoned.clear();
+    this.changes += 1;
   }
 
   get store(): ObjectStore {
@@ -106,6 +119,10 @@ export class SimulatedStore implements ObjectStore, Backend {
     return [...this.#shown.keys()].sort();
   }
 
+  get blobs(): readonly string[] {
+    return this.paths.filter((path) => /^(keccak|blake)/.test(path));
+  }
+
   /** What it answers from now: another, empty place keeps its own. */
   get #shown(): Map<string, Kept> {
     return this.health === 'empty' ? this.#elsewhere : this.#objects;
@@ -123,6 +140,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     bytes[at] = (bytes[at] ?? 0) ^ 1;
     kept.bytes = bytes;
     this.#harm(path);
+    this.rotten.add(path);
   }
 
   unpin(path: string): void {
@@ -158,7 +176,7 @@ export class SimulatedStore implements ObjectStore, Backend {
   async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
     const path = pathOf(keyOf(object));
     const bytes = 'path' in object ? Buffer.from(object.text) : Uint8Array.from(object.bytes);
-    await this.#answering('put', PUT_LATENCY, signal);
+    await this.#answering('put', PUT_LATENCY, signal, path);
     const shown = this.#shown;
     const there = shown.get(path);
     if (mode === 'create' && there !== undefined) {
@@ -171,7 +189,7 @@ export class SimulatedStore implements ObjectStore, Backend {
 
   async get(key: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null> {
     const path = pathOf(key);
-    await this.#answering('get', 1, signal);
+    await this.#answering('get', 1, signal, path);
     const kept = this.#shown.get(path);
     if (kept === undefined) return null;
     const bytes = Uint8Array.from(kept.bytes);
@@ -242,10 +260,11 @@ export class SimulatedStore implements ObjectStore, Backend {
 
   #unharm(path: string): void {
     this.harmed.delete(path);
+    this.rotten.delete(path);
     this.changes += 1;
   }
 
-  async #answering(operation: string, cost: number, signal: AbortSignal): Promise<void> {
+  async #answering(operation: string, cost: number, signal: AbortSignal, path: string | null = null): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const stop = () => reject(signal.reason);
@@ -259,6 +278,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     }
     if (this.health === 'gone') throw this.#error('storage/unreachable', operation);
     if (this.health === 'denied') throw this.#error('storage/denied', operation);
+    if (path !== null && this.poisoned.has(path)) throw this.#error('storage/fault', operation);
   }
 
   #error(code: StorageErrorCode, operation: string): StorageError {
@@ -294,6 +314,6 @@ function listedAs(path: string, sizeBytes: number | null, range: ObjectRange): L
   return { ...custom, sizeBytes: sizeBytes ?? 0 };
 }
 
-function isHashType(text: string | undefined): text is HashType {
+export function isHashType(text: string | undefined): text is HashType {
   return text === 'keccak256' || text === 'blake2s256';
 }

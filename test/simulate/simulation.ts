@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { messageOf } from '../../src/core/blob/errors.ts';
-import type { ContentName } from '../../src/core/blob/ids.ts';
+import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
 import type { BlobHasher } from '../../src/verify/hasher.ts';
 import { Archiver, type Life } from './archiver.ts';
 import { Faults } from './faults.ts';
@@ -38,6 +38,8 @@ export interface Outcome {
 const WALL_MS = BEGIN_SECONDS * 1_000;
 /** After the last fault: everything that can be reached is whole within this. */
 const WHOLE_WITHIN_MS = 10 * HOUR_MS;
+/** After a start nothing lies in the data folder that is in no books. */
+const SWEPT_WITHIN_MS = HOUR_MS;
 /** A process that ended is started again by its supervisor. */
 const RESTART_MS = 30_000;
 /** A stop that takes longer would be a kill. */
@@ -138,6 +140,10 @@ export class Simulation {
       void this.#invariants.scrub();
       await this.#until(endMs + WHOLE_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkWhole();
+      // A start sweeps what lies in no books.
+      this.stop(RESTART_MS);
+      await this.#until(endMs + WHOLE_WITHIN_MS + SWEPT_WITHIN_MS);
+      if (this.#violation === null) this.#invariants.checkBooks();
     }
     const simulatedMs = this.time.steadyMs - beganMs;
     await this.#end();
@@ -162,6 +168,24 @@ export class Simulation {
     if (takesPower) this.disk.losePower(this.archiver.folder);
     else this.disk.forget();
     this.archiver.kill();
+  }
+
+  /** The archiver's machine is gone, with everything that lay only there. */
+  loseFolder(): void {
+    this.kill(false);
+    this.archiver.loseFolder();
+    this.disk.unreadable.clear();
+    this.truth.harmedFiles.clear();
+    // Of a take-down, what was not told to a backend yet went with it.
+    this.truth.withheld.clear();
+  }
+
+  async audit(): Promise<void> {
+    await this.#invariants.audit();
+  }
+
+  checkPurged(versionHash: VersionHash): void {
+    this.#invariants.checkPurged(versionHash);
   }
 
   /** And begins again after so long. What does not run is not stopped. */
@@ -190,7 +214,8 @@ export class Simulation {
     if (!isAgain) this.#labels += 1;
     const number = isAgain ? random.between(1, this.#labels) : this.#labels;
     const facts = new SeededRandom(`blob ${this.plan.seed} ${number}`);
-    const sizeBytes = facts.chance(0.8) ? facts.between(1, 4_000) : facts.between(65_537, 90_000);
+    const isFile = facts.chance(this.plan.shareOfFiles);
+    const sizeBytes = isFile ? facts.between(65_537, 90_000) : facts.between(1, 4_000);
     const label = `simulated ${this.plan.seed} ${number}`;
     const submitted = branch.submit(label, sizeBytes, facts.chance(0.7) ? 'keccak256' : 'blake2s256');
     if (submitted !== null) this.truth.note(submitted);

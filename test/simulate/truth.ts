@@ -10,8 +10,11 @@ export class Truth {
   readonly withheld = new Set<VersionHash>();
   /** A take-down of these was begun or taken back once: what becomes of their bytes is the operator's doing. */
   readonly touched = new Set<VersionHash>();
-  /** Names of files of the archiver that the simulation changed. */
+  /** Names of files and rows of the archiver that the simulation changed. */
   readonly harmedFiles = new Set<string>();
+  /** Files whose bits changed and whose times did not, and when that was. */
+  readonly rottenSinceMs = new Map<string, number>();
+  readonly #bytes = new Map<VersionHash, Uint8Array>();
 
   readonly #mined = new Map<VersionHash, number>();
   #minedTo: { readonly height: number; readonly hash: string } | null = null;
@@ -25,8 +28,13 @@ export class Truth {
   }
 
   bytes(versionHash: VersionHash): Uint8Array | null {
+    const known = this.#bytes.get(versionHash);
+    if (known !== undefined) return known;
     const found = this.contents.get(versionHash);
-    return found === undefined ? null : bytesOf(found.content);
+    if (found === undefined) return null;
+    const bytes = bytesOf(found.content);
+    this.#bytes.set(versionHash, bytes);
+    return bytes;
   }
 
   isTrue(name: ContentName, bytes: Uint8Array | null): boolean {

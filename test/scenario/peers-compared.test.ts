@@ -8,10 +8,16 @@ import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { checkAttestation, equivocationOf, parseAttestation } from '../../src/verify/index.ts';
 import { cli } from '../cli/cli-in-process.ts';
+import { LyingServer } from '../e2e/backends/lying-server.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { HOUR_BLOCKS, Scene, type SceneBlob } from './archive-on-devnode.ts';
+import { MovedTime } from './moved-time.ts';
 
 const NEVER = new AbortController().signal;
+/** Longer than the scene itself waits, so that it says what did not come. */
+const SCENE_MS = 600_000;
+/** The data folder and a bucket. */
+const BACKENDS = 2;
 const NEVER_BY_ITSELF = { HOLDFAST_PEER_SCHEDULE: '0 0 1 1 *' };
 
 async function wipe({ dataDir }: Scene, blobs: readonly SceneBlob[]): Promise<void> {
@@ -23,10 +29,13 @@ async function wipe({ dataDir }: Scene, blobs: readonly SceneBlob[]): Promise<vo
 }
 
 /** Two archives of one chain, whose node has pruned every blob. */
-async function twoArchives(blobs: number) {
+async function twoArchives(
+  blobs: number,
+  backends: readonly [Record<string, string>, Record<string, string>] = [{}, {}],
+) {
   const env = { HOLDFAST_START_HEIGHT: '0', HOLDFAST_FINALITY: 'depth:1', ...NEVER_BY_ITSELF };
-  const one = await Scene.create({ env });
-  const other = await Scene.create({ on: one.node, env });
+  const one = await Scene.create({ env: { ...env, ...backends[0] } });
+  const other = await Scene.create({ on: one.node, env: { ...env, ...backends[1] } });
   await Promise.all([one.start(), other.start()]);
   for (let count = 0; count < blobs; count += 1) one.submit(300 + count);
   one.mine(2);
@@ -37,47 +46,81 @@ async function twoArchives(blobs: number) {
   return { one, other };
 }
 
-/** A minute of the schedule's clock goes by in a second. */
-function fastTime() {
-  const [wallMs, begunMs] = [Date.now(), performance.now()];
-  return {
-    nowMs: () => Math.floor(wallMs + (performance.now() - begunMs) * 60),
-    random: () => 0,
-    wait: (ms: number, signal: AbortSignal) =>
-      new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms / 60);
-        signal.addEventListener('abort', () => resolve(clearTimeout(timer)), { once: true });
-      }),
-  };
+const MINUTELY = {
+  HOLDFAST_SCRUB_SCHEDULE: '* * * * *',
+  HOLDFAST_SCRUB_DAYS: '1',
+  HOLDFAST_PEER_SCHEDULE: '* * * * *',
+};
+
+/** Waits for what the schedules bring about: a minute goes by at each look. */
+function inTime(scene: Scene, time: MovedTime, what: string, check: () => boolean | Promise<boolean>): Promise<void> {
+  return scene.until(what, () => {
+    time.minute();
+    return check();
+  });
 }
 
-test('two archives that have lost every second blob each are whole again by themselves, and the node gives none of it', async () => {
-  const { one, other } = await twoArchives(8);
-  const { blobs } = one;
-  await Promise.all([one.stop(), other.stop()]);
-  await wipe(
-    one,
-    blobs.filter((_, index) => index % 2 === 0),
-  );
-  await wipe(
-    other,
-    blobs.filter((_, index) => index % 2 === 1),
-  );
-  const often = { HOLDFAST_SCRUB_SCHEDULE: '* * * * *', HOLDFAST_SCRUB_DAYS: '1', HOLDFAST_PEER_SCHEDULE: '* * * * *' };
-  await one.start({ ...often, HOLDFAST_HTTP_PORT: '0' }, { scheduleTime: fastTime() });
-  await other.start({ ...often, HOLDFAST_PEERS: one.url }, { scheduleTime: fastTime() });
-  // The first one learns where the other listens only now.
-  await other.until('what it lost came from the first', async () => (await givenTo(other, blobs)) === 4);
-  await one.stop();
-  await one.start({ ...often, HOLDFAST_PEERS: other.url }, { scheduleTime: fastTime() });
-  await one.until('whole', async () => (await givenTo(one, blobs)) === 4);
-  for (const scene of [one, other])
-    for (const { versionHash, bytes } of blobs) {
-      const reply = await fetch(`${scene.url}/v1/blobs/${versionHash}`);
-      expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(bytes));
-    }
-  expect(one.archive.losses()).toEqual([]);
+const isEven = (_: SceneBlob, index: number) => index % 2 === 0;
+const isOdd = (_: SceneBlob, index: number) => index % 2 === 1;
+
+const withBucket = ({ environment }: LyingServer) => ({
+  ...environment,
+  HOLDFAST_LOCAL_MODE: 'keep',
+  HOLDFAST_REPLICAS_REQUIRED: String(BACKENDS),
 });
+
+/** What the bucket has under the name of the blob. */
+const inBucket = ({ objects }: LyingServer, { versionHash }: SceneBlob) =>
+  [...objects].find(([key]) => key.startsWith('blobs/') && key.endsWith(versionHash))?.[1];
+
+/** Every blob is stored, with a good copy in the data folder and in the bucket. */
+async function isWhole(scene: Scene, bucket: LyingServer): Promise<boolean> {
+  const records = await Promise.all(scene.blobs.map(({ versionHash }) => scene.record(versionHash)));
+  const isGood = records.every(
+    (record) =>
+      record?.state === 'stored' && record.replicas.filter(({ state }) => state === 'good').length === BACKENDS,
+  );
+  return isGood && scene.blobs.every((blob) => inBucket(bucket, blob)?.equals(blob.bytes));
+}
+
+test(
+  'two archives that lost every second blob each, and one of two backends, are whole again by themselves while the node is away',
+  async () => {
+    const [first, second] = [await LyingServer.start(), await LyingServer.start()];
+    const { one, other } = await twoArchives(8, [withBucket(first), withBucket(second)]);
+    const { blobs } = one;
+    other.blobs.push(...blobs);
+    await one.until('whole', () => isWhole(one, first));
+    await other.until('whole', () => isWhole(other, second));
+    await Promise.all([one.stop(), other.stop(), one.node.close()]);
+    // The first keeps the odd ones, in its folder alone; the second keeps the even ones, in its bucket alone.
+    first.objects.clear();
+    await wipe(one, blobs.filter(isEven));
+    await wipe(other, blobs);
+    for (const key of [...second.objects.keys()])
+      if (blobs.filter(isOdd).some(({ versionHash }) => key.startsWith('blobs/') && key.endsWith(versionHash)))
+        second.objects.delete(key);
+    const time = new MovedTime();
+    await one.start(MINUTELY, { scheduleTime: time });
+    await other.start({ ...MINUTELY, HOLDFAST_PEERS: one.url }, { scheduleTime: time });
+    await inTime(other, time, 'the second is whole', () => isWhole(other, second));
+    // The first learns only now where the second listens.
+    await one.stop();
+    await one.start({ ...MINUTELY, HOLDFAST_PEERS: other.url }, { scheduleTime: time });
+    await inTime(one, time, 'the first is whole', () => isWhole(one, first));
+    expect([await givenTo(one, blobs.filter(isEven)), await givenTo(one, blobs.filter(isOdd))]).toEqual([4, 0]);
+    expect([await givenTo(other, blobs.filter(isEven)), await givenTo(other, blobs.filter(isOdd))]).toEqual([0, 4]);
+    for (const scene of [one, other]) {
+      for (const { versionHash, bytes } of blobs) {
+        const reply = await fetch(`${scene.url}/v1/blobs/${versionHash}`);
+        expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(bytes));
+      }
+      expect(scene.archive.status()).toMatchObject({ node: { reachable: false }, chain: { lost: 0 } });
+      expect(scene.archive.losses()).toEqual([]);
+    }
+  },
+  SCENE_MS,
+);
 
 /** So many of them came from a peer. */
 async function givenTo(scene: Scene, blobs: readonly SceneBlob[]): Promise<number> {
@@ -94,10 +137,11 @@ test('what is lost here and turns up at a peer is fetched, and nothing else is',
   await wipe(elder, [turned]);
   await wipe(other, [turned]);
   const scrubs = { HOLDFAST_SCRUB_SCHEDULE: '* * * * *', HOLDFAST_SCRUB_DAYS: '1' };
-  await elder.start(scrubs, { scheduleTime: fastTime() });
-  await elder.until('lost there', () => elder.archive.status().chain.lost === 1);
-  await other.start({ ...scrubs, HOLDFAST_PEERS: elder.url }, { scheduleTime: fastTime() });
-  await other.until('lost here', () => other.archive.status().chain.lost === 1);
+  const time = new MovedTime();
+  await elder.start(scrubs, { scheduleTime: time });
+  await inTime(elder, time, 'lost there', () => elder.archive.status().chain.lost === 1);
+  await other.start({ ...scrubs, HOLDFAST_PEERS: elder.url }, { scheduleTime: time });
+  await inTime(other, time, 'lost here', () => other.archive.status().chain.lost === 1);
   await other.archive.comparer.run(NEVER);
   expect(other.archive.status().peers[0]?.compared).toMatchObject({ onlyThere: 0, onlyHere: 0, contradiction: null });
 
@@ -127,6 +171,8 @@ async function liarBefore(honest: Scene, lie: Lie): Promise<string> {
     const body = Buffer.from(await reply.arrayBuffer());
     const told = lie(request.url ?? '', type.startsWith('application/json') ? JSON.parse(body.toString()) : null);
     if (told === null) return response.writeHead(reply.status, { 'content-type': type }).end(body);
+    if (told.body instanceof Uint8Array)
+      return response.writeHead(told.status, { 'content-type': 'application/octet-stream' }).end(told.body);
     const toldType = told.status === 200 ? 'application/json' : 'application/problem+json';
     return response.writeHead(told.status, { 'content-type': toldType }).end(JSON.stringify(told.body));
   });
@@ -137,20 +183,59 @@ async function liarBefore(honest: Scene, lie: Lie): Promise<string> {
 
 type Inventory = { counts: Record<string, number>; held: string; digest: string };
 
+const makesOccurrencesUp: Lie = (path, honest) => {
+  if (!path.startsWith('/v1/inventory')) return null;
+  const { counts, ...rest } = honest as Inventory;
+  const total = (counts['stored'] ?? 0) + 1;
+  const lie = { counts: { ...counts, stored: total }, held: `${total}s`, digest: 'ab'.repeat(32) };
+  return { status: 200, body: { ...rest, ...lie } };
+};
+
+test('of three archives one lies in its inventory, in bytes and about absence: the honest two stay whole, and both say who lied', async () => {
+  const { one, other } = await twoArchives(6);
+  const { blobs } = one;
+  other.blobs.push(...blobs);
+  await Promise.all([one.stop(), other.stop()]);
+  await wipe(one, blobs.slice(0, 2));
+  await wipe(other, blobs.slice(2, 4));
+  // Each restart has another port; a door has always the same.
+  const [doorOfOne, doorOfOther] = [await liarBefore(one, () => null), await liarBefore(other, () => null)];
+  const liar = await liarBefore(one, (path, honest) => {
+    if (!path.startsWith('/v1/blobs/')) return makesOccurrencesUp(path, honest);
+    const at = blobs.findIndex(({ versionHash }) => path.includes(versionHash));
+    return at % 2 === 0 ? { status: 404, body: { code: 'blob/absent' } } : { status: 200, body: Buffer.from('others') };
+  });
+  const rarely = { HOLDFAST_SCRUB_DAYS: '1', ...NEVER_BY_ITSELF };
+  await one.start({ ...rarely, HOLDFAST_PEERS: `${liar} ${doorOfOther}` });
+  await other.start({ ...rarely, HOLDFAST_PEERS: `${liar} ${doorOfOne}` });
+  // Before anything is missing: who gave wrong bytes is left alone, and asked for no inventory.
+  for (const scene of [one, other])
+    await scene.until('its inventory is known to be a lie', async () => {
+      await scene.archive.comparer.run(NEVER);
+      return scene.conditions().includes('peer/contradicts-chain');
+    });
+  for (const scene of [one, other]) await scene.archive.routine.scrub.slice(NEVER);
+  for (const [scene, wiped] of [[one, blobs.slice(0, 2)] as const, [other, blobs.slice(2, 4)] as const]) {
+    await scene.until('whole', async () => (await givenTo(scene, wiped)) === 2);
+    const { conditions, content, peers, chain } = scene.archive.status();
+    expect([content.stored, chain.lost, scene.archive.losses()]).toEqual([6, 0, []]);
+    const told = conditions.filter(({ code }) => code.startsWith('peer/'));
+    expect(told.map(({ code }) => code).toSorted()).toEqual(['peer/contradicts-chain', 'peer/wrong-bytes']);
+    expect(told.filter(({ message }) => !message.includes(liar))).toEqual([]);
+    expect(peers).toMatchObject([
+      { gave: 0, compared: { fetched: 0, contradiction: expect.any(String) } },
+      { state: 'good', absent: 0, wrongBytes: 0, compared: { contradiction: null } },
+    ]);
+    expect(Math.min(peers[0]?.absent ?? 0, peers[0]?.wrongBytes ?? 0)).toBeGreaterThan(0);
+    for (const { versionHash, bytes } of wiped) {
+      const reply = await fetch(`${scene.url}/v1/blobs/${versionHash}`);
+      expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(bytes));
+    }
+  }
+});
+
 test.each<[string, string, Lie]>([
-  [
-    'makes occurrences up',
-    'peer/contradicts-chain',
-    (path, honest) => {
-      if (!path.startsWith('/v1/inventory')) return null;
-      const { counts, ...rest } = honest as Inventory;
-      const total = (counts['stored'] ?? 0) + 1;
-      return {
-        status: 200,
-        body: { ...rest, counts: { ...counts, stored: total }, held: `${total}s`, digest: 'ab'.repeat(32) },
-      };
-    },
-  ],
+  ['makes occurrences up', 'peer/contradicts-chain', makesOccurrencesUp],
   [
     'says that it has got nothing',
     'none',
@@ -182,8 +267,9 @@ test.each<[string, string, Lie]>([
       HOLDFAST_SCRUB_SCHEDULE: '* * * * *',
       HOLDFAST_SCRUB_DAYS: '1',
     };
-    await other.start(peers, { scheduleTime: fastTime() });
-    await other.until('whole', () => other.archive.status().peers.some(({ gave }) => gave === 1));
+    const time = new MovedTime();
+    await other.start(peers, { scheduleTime: time });
+    await inTime(other, time, 'whole', () => other.archive.status().peers.some(({ gave }) => gave === 1));
     expect(other.archive.losses()).toEqual([]);
     await other.archive.comparer.run(NEVER);
     const { conditions, content } = other.archive.status();

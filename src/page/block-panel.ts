@@ -13,7 +13,8 @@ export function showBlock(panel: HTMLElement, window: PageWindow, block: PageBlo
           element(
             'h3',
             {},
-            `Block ${count(block.height)} `,
+            element('a', { href: `#/block/${block.height}`, 'data-key': 'block' }, `Block ${count(block.height)}`),
+            ' ',
             element(
               'span',
               { class: `badge ${block.isFinal ? 'good' : ''}` },

@@ -2,7 +2,8 @@ import { element, refill } from './element.ts';
 import type { Rates } from './model/rates.ts';
 import type { PageCondition } from './model/status.ts';
 import type { PageWindow } from './model/window.ts';
-import { bytes, count, counted, dateAndClock, duration, rate } from './model/words.ts';
+import { bytes, count, counted, duration, rate } from './model/words.ts';
+import { moment } from './moment.ts';
 
 const BACKEND_WORDS = {
   good: 'good',
@@ -30,7 +31,9 @@ export function showAlarms(list: HTMLElement, conditions: readonly PageCondition
                   'p',
                   { class: 'quiet' },
                   element('code', {}, code),
-                  ` since ${dateAndClock(since)}${blocksReadiness ? ' · the archive is not ready while it lasts' : ''}`,
+                  ' since ',
+                  moment(since),
+                  blocksReadiness ? ' · the archive is not ready while it lasts' : '',
                 ),
               ),
             ),

@@ -4,6 +4,7 @@ import { type ArchiveApi, Refused } from './model/archive-api.ts';
 import { Fields } from './model/fields.ts';
 import { type BlobRecord, decodeRecord } from './model/record.ts';
 import { bytes, dateAndClock, shortHash } from './model/words.ts';
+import { moment } from './moment.ts';
 
 const PAGE = 20;
 
@@ -83,6 +84,6 @@ function row(record: BlobRecord): HTMLElement {
     element('td', {}, record.state === 'seen' ? 'not here yet' : record.state),
     element('td', {}, first?.state ?? ''),
     element('td', { class: 'right' }, `${good} of ${record.replicas.length}`),
-    element('td', {}, dateAndClock(record.seenAt)),
+    element('td', {}, moment(record.seenAt)),
   );
 }

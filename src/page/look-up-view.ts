@@ -1,10 +1,15 @@
 import type { ProofLevel } from '../verify/index.ts';
+import { chainBlock } from './chain-block-view.ts';
+import { copyable } from './copy-button.ts';
+import { blockLink, entryList, table, transactionLink } from './details.ts';
 import { element, part } from './element.ts';
 import { type ArchiveApi, Refused } from './model/archive-api.ts';
 import { type CheckedBlob, checkBlob, type Outcome } from './model/check-blob.ts';
-import { type Found, lookUp, pathOf } from './model/look-up.ts';
+import { type Found, lookUpAny, pathOf } from './model/look-up.ts';
+import { previewOf } from './model/preview.ts';
 import type { BlobRecord } from './model/record.ts';
-import { bytes, count, counted, dateAndClock } from './model/words.ts';
+import { bytes, count, counted } from './model/words.ts';
+import { moment } from './moment.ts';
 
 const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
   verified: 'Verified in this browser',
@@ -21,7 +26,10 @@ const LEVEL_WORDS: Readonly<Record<ProofLevel, string>> = {
   chain: 'bytes, inclusion, work and chain',
 };
 
-/** Looks up a blob by version hash or transaction id, shows the archive's record, and verifies it. */
+/**
+ * Looks up a blob by version hash or transaction id, shows the archive's record, and verifies it; or a block by height or
+ * hash.
+ */
 export class LookUpView {
   readonly #form = part('look-up-form', HTMLFormElement);
   readonly #input = part('look-up-input', HTMLInputElement);
@@ -62,8 +70,14 @@ export class LookUpView {
     this.#result.replaceChildren();
     this.#input.setAttribute('aria-invalid', 'false');
     try {
-      const found = await lookUp(text, this.#api, running.signal);
+      const lookedUp = await lookUpAny(text, this.#api, running.signal);
       if (running.signal.aborted) return;
+      if (lookedUp.kind === 'block') {
+        this.#result.replaceChildren(...chainBlock(lookedUp.block));
+        this.#say('', '');
+        return;
+      }
+      const { found } = lookedUp;
       this.#show(found, null);
       this.#say('Fetching and checking …', '');
       const checked = await checkBlob(found, this.#api, running.signal);
@@ -97,7 +111,10 @@ export class LookUpView {
 
   #show(found: Found, checked: CheckedBlob | null): void {
     this.#result.replaceChildren(
-      ...(checked === null ? [] : [verdictOf(checked), this.#download(found, checked)]),
+      ...(found.txid === null
+        ? []
+        : [element('h3', {}, 'The blob of the transaction'), copyable('transaction id', found.txid)]),
+      ...(checked === null ? [] : [verdictOf(checked), this.#download(found, checked), ...previewShown(checked)]),
       ...(found.record === null ? [noRecord()] : recordOf(found.record)),
     );
   }
@@ -113,6 +130,32 @@ export class LookUpView {
     });
     return element('p', {}, button);
   }
+}
+
+/** Shows the start of verified bytes, and none of other bytes. */
+function previewShown({ bytes: verified }: CheckedBlob): HTMLElement[] {
+  if (verified === null) return [];
+  const { entropyBits, hex, text, isCut } = previewOf(verified);
+  const shown = (caption: string, content: string) => [
+    element('h4', {}, caption),
+    element('pre', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption }, content),
+  ];
+  return [
+    element(
+      'details',
+      { id: 'preview' },
+      element('summary', {}, 'Preview of the bytes'),
+      element(
+        'p',
+        { class: 'quiet' },
+        `${sizeOf(verified.length)}, entropy ${entropyBits.toFixed(2)} of 8 bits a byte.`,
+      ),
+      ...shown(isCut ? 'Hex of the first 256 bytes' : 'Hex', hex),
+      ...(text === null
+        ? [element('p', { class: 'quiet' }, 'The bytes are not text.')]
+        : shown('Text from the start', text)),
+    ),
+  ];
 }
 
 function headlineOf({ outcome, level }: CheckedBlob): string {
@@ -148,33 +191,28 @@ function noRecord(): HTMLElement {
 }
 
 function recordOf(record: BlobRecord): HTMLElement[] {
-  const entries: [string, string][] = [
-    ['Version hash', record.versionHash],
-    ['Hash type', record.hashType ?? 'not known yet'],
-    ['State', record.state === 'seen' ? 'not here yet' : record.state],
-    ...(record.publicReason === null ? [] : [['Withheld because', record.publicReason] satisfies [string, string]]),
-    ['Size', sizeOf(record.sizeBytes)],
-    ['First seen', dateAndClock(record.seenAt)],
-    ['Durable since', record.spooledAt === null ? 'not yet' : dateAndClock(record.spooledAt)],
-    ['Stored since', record.storedAt === null ? 'not yet' : dateAndClock(record.storedAt)],
-    ...(record.lastFailure === null ? [] : [['Last failure', record.lastFailure] satisfies [string, string]]),
-  ];
+  const since = (time: string | null) => (time === null ? 'not yet' : moment(time));
+  const { publicReason, lastFailure } = record;
   return [
     element('h3', {}, 'What the archive says'),
-    element(
-      'dl',
-      { class: 'entries' },
-      ...entries.map(([name, value]) =>
-        element('div', {}, element('dt', {}, name), element('dd', { class: 'hash' }, value)),
-      ),
-    ),
+    entryList([
+      ['Version hash', copyable('version hash', record.versionHash)],
+      ['Hash type', record.hashType ?? 'not known yet'],
+      ['State', record.state === 'seen' ? 'not here yet' : record.state],
+      ...(publicReason === null ? [] : [['Withheld because', publicReason] as const]),
+      ['Size', sizeOf(record.sizeBytes)],
+      ['First seen', moment(record.seenAt)],
+      ['Durable since', since(record.spooledAt)],
+      ['Stored since', since(record.storedAt)],
+      ...(lastFailure === null ? [] : [['Last failure', lastFailure] as const]),
+    ]),
     table(
       'Replicas of this blob',
       ['Backend', 'State', 'Last read back'],
       record.replicas.map(({ backend, state, verifiedAt }) => [
         backend,
         state,
-        verifiedAt === null ? 'never' : dateAndClock(verifiedAt),
+        verifiedAt === null ? 'never' : moment(verifiedAt),
       ]),
     ),
     table(
@@ -182,8 +220,8 @@ function recordOf(record: BlobRecord): HTMLElement[] {
       ['State', 'Block', 'Transaction', 'Output'],
       record.occurrences.map(({ state, height, txid, vout }) => [
         state,
-        height === null ? 'none yet' : count(height),
-        txid,
+        height === null ? 'none yet' : blockLink(height, count(height)),
+        transactionLink(txid),
         vout === null ? '' : String(vout),
       ]),
     ),
@@ -193,19 +231,4 @@ function recordOf(record: BlobRecord): HTMLElement[] {
 function sizeOf(size: number): string {
   const inBytes = counted(size, 'byte');
   return bytes(size) === inBytes ? inBytes : `${bytes(size)} (${inBytes})`;
-}
-
-function table(caption: string, heads: readonly string[], rows: readonly (readonly string[])[]): HTMLElement {
-  if (rows.length === 0) return element('p', { class: 'quiet' }, `${caption}: none.`);
-  return element(
-    'section',
-    { class: 'scroll', tabindex: 0, 'aria-label': caption },
-    element(
-      'table',
-      {},
-      element('caption', {}, caption),
-      element('thead', {}, element('tr', {}, ...heads.map((head) => element('th', { scope: 'col' }, head)))),
-      element('tbody', {}, ...rows.map((row) => element('tr', {}, ...row.map((cell) => element('td', {}, cell))))),
-    ),
-  );
 }

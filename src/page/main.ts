@@ -15,6 +15,7 @@ import { clock, counted } from './model/words.ts';
 import { showPeers } from './peers-view.ts';
 import { legend, Picture } from './picture.ts';
 import { offerThemes } from './theme.ts';
+import { UrgentView } from './urgent-view.ts';
 import { showTable, tableHead } from './window-table.ts';
 
 /** Builds the page from its parts. */
@@ -38,6 +39,7 @@ function startPage(): void {
     if (shown !== null) showBlock(part('block', HTMLDivElement), shown, chosen);
   });
   const listing = new Listing(api);
+  const urgent = new UrgentView(api);
   const live = new LiveWindow({ api, hasToken: () => token.value !== null, show, nowMs: Date.now });
   const lookUpView = new LookUpView(api, () => askForToken(token.value !== null));
 
@@ -81,6 +83,7 @@ function startPage(): void {
     part('version', HTMLSpanElement).textContent = window.status.version;
     showConnection(`live, ${clock(window.at)}`);
     showVerdict(judge(window));
+    urgent.show(window);
     picture.show(window);
     showTable(tableDetails, part('window-table-body', HTMLTableSectionElement), window);
     showAlarms(part('alarms', HTMLDivElement), window.status.conditions);

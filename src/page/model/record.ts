@@ -97,14 +97,16 @@ export function decodeTransaction(value: unknown, asked: TxId): { hashType: Hash
   return { hashType, versionHash: hashOf(transaction.text('versionHash')) };
 }
 
-function hashTypeOf(text: string | null): HashType | null {
+/** @throws UnexpectedAnswer for an unknown hash type */
+export function hashTypeOf(text: string | null): HashType | null {
   if (text === null) return null;
   const found = HASH_TYPES.find((hashType) => hashType === text);
   if (found === undefined) throw new UnexpectedAnswer('The archive names an unknown hash type.');
   return found;
 }
 
-function hashOf(text: string): VersionHash {
+/** @throws UnexpectedAnswer for anything but 64 hex characters of lower case */
+export function hashOf(text: string): VersionHash {
   if (!/^[0-9a-f]{64}$/.test(text)) throw new UnexpectedAnswer('The archive names a malformed version hash.');
   return parseVersionHash(text);
 }

@@ -9,7 +9,7 @@ export interface AskedJob {
   readonly kind: string;
   /** Decoded by the kind itself. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** It works with the configured node: alone, it never takes the folder of an emulated chain. */
+  /** The job needs the configured node: alone, it never takes the folder of an emulated chain. */
   readonly needsNode?: boolean;
 }
 
@@ -35,7 +35,7 @@ export async function attachJob(
   onEvent: (event: JobEvent) => void,
 ): Promise<JobOutcome> {
   const path = `/admin/jobs/${encodeURIComponent(kind)}`;
-  // Not our signal: whoever is asked to stop waits for the job's own end, so that it is known what came of it.
+  // The request has a signal of its own: an aborted caller still waits for the end of the job, to show its result.
   const leaving = new AbortController();
   const question = { method: 'POST' as const, path, body: parameters };
   const end = await withDaemon(target, question, leaving.signal, async (reply) => {
@@ -97,7 +97,7 @@ function outcomeOf({ outcome, failure: why }: z.infer<typeof ended>, signal: Abo
 
 async function cancelJob(target: DaemonTarget, job: string): Promise<void> {
   const question = { method: 'DELETE' as const, path: `/admin/jobs/${encodeURIComponent(job)}` };
-  // Where that fails, the daemon is gone, and following the job says so.
+  // When this request fails, the daemon is gone, and following the job says so.
   await askDaemon(target, question, AbortSignal.timeout(CANCEL_MS)).catch(() => null);
 }
 

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** What a command may touch of the world. Tests give their own. */
+/** The outside world of a command. Tests inject their own. */
 export interface CliContext {
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };

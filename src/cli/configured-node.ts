@@ -7,7 +7,7 @@ import { CliError } from './errors.ts';
 export function configuredNode(settings: SettingValues): NodeClient | null {
   const { nodeUrl, nodeDialect: dialect } = settings;
   if (nodeUrl === null) return null;
-  // Of several, a command asks the first.
+  // A command asks the first of several nodes.
   const [url = nodeUrl] = nodeUrls(nodeUrl);
   const credentials = nodeCredentials(url, settings);
   return createClient(credentials === null ? { url, dialect } : { url, dialect, credentials });

@@ -6,12 +6,12 @@ import { clauseOf } from '../core/blob/errors.ts';
 import { announcedDaemon, type DaemonAddress, DataFolder } from '../storage/local/data-folder.ts';
 import { CliError } from './errors.ts';
 
-/** Where `run --dev` keeps everything when the chain is emulated. */
+/** Folder of `run --dev` for an emulated chain. */
 export function devFolder(dataDir: string): string {
   return join(dataDir, 'dev');
 }
 
-/** Where this command's archive can be: the data folder, and the development folder inside it. */
+/** Folders in which this command's archive may be: the data folder, and the development folder inside it. */
 export function dataFolders(config: Config, cwd: string): string[] {
   const dataDir = resolve(cwd, config.values.dataDir);
   return [dataDir, devFolder(dataDir)];
@@ -23,18 +23,18 @@ export function archiveFolder(config: Config, cwd: string): string {
   return [first, ...others].find((folder) => DataFolder.exists(folder)) ?? first;
 }
 
-/** How a daemon is reached. */
+/** Address of a daemon. */
 export interface DaemonTarget {
   /** Without a slash at the end; where there is a socket, only for people. */
   readonly url: string;
-  /** Its local socket: over that no token is wanted. null: it is asked over its port. */
+  /** Path of its local socket, which needs no token. null: the command uses the port. */
   readonly socket: string | null;
   readonly token: string | null;
   /** There is a token, and it is not sent: nothing proves who listens at this address. */
   readonly keepsToken: boolean;
 }
 
-/** Where a daemon may be asked. */
+/** An address at which a daemon may answer. */
 export interface FoundAddress {
   readonly url: string;
   readonly socket: string | null;
@@ -42,7 +42,7 @@ export interface FoundAddress {
   readonly isProven: boolean;
 }
 
-/** What a command was told about which daemon to ask. */
+/** The command line's choice of a daemon. */
 export interface GivenTarget {
   readonly url: string | undefined;
   readonly tokenFile: string | undefined;

@@ -31,7 +31,10 @@ export interface DaemonReply {
   readonly body: AsyncIterable<unknown>;
 }
 
-/** One question to the daemon, its answer read to the end. Throws `CliError` `cli/no-daemon` when nobody answers there. */
+/**
+ * Sends one request to the daemon and reads its whole answer.
+ * @throws CliError `cli/no-daemon` when no daemon answers
+ */
 export async function askDaemon(
   target: DaemonTarget,
   question: DaemonQuestion,
@@ -83,7 +86,7 @@ export async function withDaemon<T>(
   }
 }
 
-/** The token is in the environment of every command, and whoever listens at the address would have it. */
+/** The token is in the environment of every command, and any listener at the address would get it. */
 function tokenKept(url: string): CliError {
   const shown = addressWithoutCredentials(url);
   return new CliError(
@@ -105,7 +108,7 @@ function begin(url: URL, options: RequestOptions): ClientRequest {
 function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.once('response', resolve);
-    // Not once: what fails while the answer is read is told by its body as well, and is no crash.
+    // The listener stays: a failure while the answer is read also reaches the body, and must not crash.
     request.on('error', reject);
   });
 }
@@ -133,7 +136,7 @@ export function readAnswer<T>(answer: DaemonAnswer, schema: z.ZodType<T>): T {
   throw refusal(answer);
 }
 
-/** What the daemon said instead of what it was asked for. */
+/** The daemon's error in place of the expected answer. */
 export function refusal(answer: DaemonAnswer): CliError {
   const said = problem.safeParse(parseJson(answer.body));
   const details = { status: answer.status, code: said.success ? said.data.code : null };
@@ -155,7 +158,7 @@ function parseJson(body: Uint8Array): unknown {
   try {
     return parseBoundedJson(Buffer.from(body).toString('utf8'));
   } catch {
-    // Not JSON is an answer too: the caller says that this is no daemon of ours.
+    // An answer that is not JSON counts too: the caller says that no Holdfast answers here.
     return null;
   }
 }

@@ -1,15 +1,15 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** How often the event loop is looked at. */
+/** Milliseconds between two looks at the event loop. */
 const LOOK_MS = 10_000;
 /** Shares of its time that the event loop works. A full chain keeps it below the lower one. */
 const BUSY = 0.5;
 const IDLE = 0.25;
 
 /**
- * Collects all garbage once after each busy time. V8 collects when it needs room: what a flood left behind then stays for as
- * long as little is going on. The pause, some dozens of milliseconds, meets nobody who waits in a crowd.
+ * Collects all garbage once after each busy time. V8 collects when it needs room, so the garbage of a flood stays while
+ * the process is idle. The pause of some dozens of milliseconds falls into a quiet time.
  */
 export class IdleCollector {
   readonly #collect: () => void;

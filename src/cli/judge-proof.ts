@@ -19,7 +19,7 @@ import type { VerbOptions } from './verb-options.ts';
 
 type RunFound = (AskedRun & { kind: 'refused' }) | RunVerdict;
 
-/** What a record shows beyond its inclusion in a header. */
+/** Evidence of a record beyond its inclusion in a header. */
 export interface JudgedProof {
   readonly reached: ProofLevel | null;
   readonly work: WorkVerdict;
@@ -27,14 +27,17 @@ export interface JudgedProof {
   /** The configured node's word; null: there is none. */
   readonly chain: ChainVerdict | null;
   readonly isOnChain: boolean;
-  /** Something is positively not as it was asked for, or somebody who was asked says no. */
+  /** A demand is definitely not met, or a source contradicts the proof. */
   readonly isWrong: boolean;
-  /** Somebody who was asked could not tell. */
+  /** A source could not tell. */
   readonly isUnclear: boolean;
   readonly lines: readonly { readonly mark: string; readonly says: string }[];
 }
 
-/** Judges a record whose inclusion holds. @throws CliError `cli/usage` when the level needs evidence that nobody gives. */
+/**
+ * Judges a record whose inclusion holds.
+ * @throws CliError `cli/usage` when the level needs evidence that the command lacks
+ */
 export async function judgeProof(
   record: OccurrenceRecord,
   asked: AskedProof,
@@ -51,7 +54,7 @@ export async function judgeProof(
   const isOnChain = !isDenied && (headers?.kind === 'contains' || chain?.kind === 'on-chain');
   const isWorkAsked = asked.level !== 'inclusion';
   const isWorkDenied = isWorkAsked && (work.kind === 'too-little' || work.kind === 'refused');
-  // Where the chain itself is shown, nobody asks whose work it is.
+  // Evidence of the chain itself makes the header's own work irrelevant.
   const isWorkNoted = !isWorkAsked || (work.kind === 'unbound' && isOnChain);
   const lines = [{ mark: isWorkNoted ? 'note  ' : WORK_MARKS[work.kind], says: work.says }];
   if (headers !== null) lines.push({ mark: MARKS[headers.kind], says: headers.says });
@@ -117,7 +120,7 @@ async function askNode(record: OccurrenceRecord, options: VerbOptions, context: 
 }
 
 function nobodyToAsk(): CliError {
-  return new CliError('cli/usage', 'Nobody was named who could show that the header is part of the chain.', {
+  return new CliError('cli/usage', 'Nothing was named that could show that the header is part of the chain.', {
     retryable: false,
     hint: 'Give --headers and --checkpoint, or set HOLDFAST_NODE_URL to a node that you trust.',
   });

@@ -1,14 +1,14 @@
 import { createLogUpdate } from 'log-update';
 import { type CliContext, print } from './cli-context.ts';
 
-/** How a long command tells what it does: lines that stay, and below them what is so at this moment. */
+/** Progress of a long command: lines that stay, and below them one live line. */
 export interface LiveLines {
   line(text: string): void;
   state(text: string): void;
   stop(): void;
 }
 
-/** Where nobody watches live: a line so often. */
+/** Milliseconds between two progress lines when the output is not a terminal. */
 const LINE_MS = 5_000;
 
 /** On a terminal the state is one line that changes; elsewhere it is a plain line now and then. */

@@ -3,8 +3,8 @@ import type { DestinationStream } from 'pino';
 import type { LogFormat } from '../core/observability/log-levels.ts';
 
 /**
- * Where log lines go, as text or as JSON. `auto` gives text to a terminal and to commands whose output is for people, and JSON
- * to everybody else. What makes text is loaded only where text is made.
+ * Opens the destination of log lines. `auto` gives text to a terminal and to commands whose output is for people, else
+ * JSON. The text formatter is loaded only when it is used.
  */
 export async function logDestination(
   format: LogFormat,

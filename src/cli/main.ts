@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { EXIT, type ExitCode } from './cli-context.ts';
 
-/** As `engines` of the package says; npm only warns of it. */
+/** The version in the package's `engines`, of which npm only warns. */
 const OLDEST_NODE_MAJOR = 24;
 if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE_MAJOR) {
   process.stderr.write(
@@ -35,16 +35,16 @@ async function runHere(): Promise<ExitCode> {
       }
       firstSignalAt ??= Date.now();
       if (Date.now() - firstSignalAt < SAME_SIGNAL_MS) stopping.abort(signal);
-      // Asked again: leave at once. Everything acknowledged is durable already.
+      // A second signal leaves at once. Everything acknowledged is durable already.
       else process.exit(signal === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted);
     });
   }
-  // The launcher was killed: nobody else can stop this process in an orderly way.
+  // The launcher was killed: no other process can stop this one in an orderly way.
   if (process.channel !== undefined) {
     process.channel.unref();
     process.once('disconnect', () => stopping.abort('SIGTERM'));
   }
-  // A reader that went away (`| head`) is no error of ours.
+  // A reader that left early (`| head`) is not an error of Holdfast.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.failed);
     throw error;

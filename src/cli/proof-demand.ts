@@ -14,7 +14,7 @@ import {
 import { CliError } from './errors.ts';
 import type { VerbOptions } from './verb-options.ts';
 
-/** What the flags of `verify` ask of a proof. */
+/** Demands on a proof from the flags of `verify`. */
 export interface AskedProof {
   readonly level: ProofLevel;
   readonly profile: ChainProfile;

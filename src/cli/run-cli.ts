@@ -69,7 +69,7 @@ function asFlag(words: readonly string[]): readonly string[] {
   return first === 'help' && verb !== undefined ? [verb, '--help', ...rest] : words;
 }
 
-/** What is not known is named, but not the value that was given with it: it may be a password. */
+/** The message names an unknown option without its value, which may be a password. */
 function withoutValues(text: string): string {
   return text.replaceAll(/(--[\w-]+)=.*'/g, "$1=***'").replaceAll(/\/\/\S*@/g, '//***@');
 }

@@ -34,7 +34,7 @@ export async function runJob(
   });
 }
 
-/** Which archive is meant, and how loud to be: of all settings, these alone are the command's own beside a daemon. */
+/** Settings of the command itself beside a daemon: the choice of the archive, and the log. */
 const OWN_SETTINGS: readonly SettingName[] = ['dataDir', 'logLevel', 'logFormat'];
 
 /** The daemon does the work with its own settings: a flag that names others would be ignored, and its answer believed. */

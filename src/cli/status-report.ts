@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { describeBytes, describeCount, describeSeconds } from './describe.ts';
 
 const count = z.number();
-/** What the commands read of `/v1/status`; `--json` prints all of it. */
+/** Members of `/v1/status` that the commands read; `--json` prints all of it. */
 export const statusReport = z.looseObject({
   version: z.string(),
   emulated: z.boolean(),
@@ -78,7 +78,7 @@ const job = z.looseObject({
   outcome: z.looseObject({ exitCode: count }).nullable(),
   failure: z.looseObject({ message: z.string() }).nullable(),
 });
-/** What the commands read of `/admin/jobs`, the newest last. */
+/** Members of `/admin/jobs` that the commands read, the newest job last. */
 export const jobReport = z.looseObject({ jobs: z.array(job) });
 type Jobs = z.output<typeof jobReport>['jobs'];
 
@@ -89,7 +89,7 @@ export interface StatusScreen {
   readonly nowMs: number;
 }
 
-/** `danger`: blobs or claims are at risk, or blobs are lost. `unknown`: nobody can say that none is. */
+/** `danger`: blobs or claims are at risk, or blobs are lost. `unknown`: the archive cannot rule that out. */
 export type Standing = 'danger' | 'unknown' | 'safe';
 
 interface Verdict {
@@ -111,7 +111,7 @@ const PEER_STATES: Readonly<Record<string, string>> = {
   'not-asked': 'not asked yet',
 };
 
-/** What a running archive says of itself, for people, on one screen: first whether anything is at risk. */
+/** Status of a running archive on one screen, beginning with the risks. */
 export function showStatusReport(report: StatusReport, { address, jobs, nowMs }: StatusScreen): string[] {
   const { node, chain, content, withheld, smallestSlackSeconds: slack } = report;
   const nodeHeight = node.height === null ? '' : `, height ${node.height}`;
@@ -174,7 +174,7 @@ function peerLine({
   return `peer     ${name}: ${PEER_STATES[state] ?? state}${until}, gave ${gave} (${describeBytes(gaveBytes)})${wrong}${differs}${proven}`;
 }
 
-/** Of each kind the newest job, which is the one that runs where one runs. */
+/** Shows the newest job of each kind, which is the running one if any runs. */
 function jobLines(jobs: Jobs | null, nowMs: number): string[] {
   if (jobs === null) return ['jobs     not shown: they take the local socket, or a token of an operator'];
   const newest = new Map(jobs.map((one) => [one.kind, one]));
@@ -187,9 +187,10 @@ function jobLines(jobs: Jobs | null, nowMs: number): string[] {
   });
 }
 
-/** What `holdfast status --check` goes by. */
+/** Standing for the exit code of `holdfast status --check`. */
 export function standingOf(report: StatusReport): Standing {
-  // A loss cannot be undone by whoever reads the sentence, which tells what can; a supervisor is told of it all the same.
+  // An operator cannot undo a loss, so the sentence names what can be done; a supervisor hears of the loss all the
+  // same.
   return report.chain.lost > 0 ? 'danger' : judge(report).standing;
 }
 

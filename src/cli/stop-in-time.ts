@@ -1,9 +1,9 @@
-/** What became of a stop. */
+/** Result of a stop. */
 export type Stopping = 'stopped' | 'late';
 
 /**
- * Waits for a stop, but no longer than the supervisor does: a kill tells nobody why. What is acknowledged is durable
- * whenever it comes. Rejects with what made the stop fail.
+ * Waits for a stop, but no longer than the supervisor does: a killed process cannot say why it was late. Acknowledged
+ * work is durable in any case. Rejects when the stop fails.
  */
 export async function stopInTime(stopped: Promise<void>, graceMs: number): Promise<Stopping> {
   let timer: NodeJS.Timeout | undefined;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { CliContext, ExitCode } from './cli-context.ts';
 import type { VerbOptions } from './verb-options.ts';
 
-/** What the file of a verb exports. */
+/** Exports of a verb's file. */
 export interface Verb {
   /** Adds the verb's own options and arguments. */
   define(command: Command): Command;
@@ -12,7 +12,7 @@ export interface Verb {
 export interface ListedVerb {
   readonly name: string;
   readonly says: string;
-  /** Its help lists every setting; that of any other verb says where they are listed. */
+  /** Whether its help lists every setting; the help of any other verb names the list. */
   readonly listsSettings?: boolean;
   /** A verb is loaded when it is typed: the daemon alone is some thousand files, which `--help` does not need. */
   readonly load: () => Promise<Verb>;
@@ -82,7 +82,7 @@ export const VERBS: readonly ListedVerb[] = [
   },
   {
     name: 'attest',
-    says: 'State what is held of what is final, signed, for whoever compares or audits.',
+    says: 'State what is held of what is final, signed, for peers and auditors.',
     load: () => import('./verbs/attest.ts'),
   },
   {
@@ -97,7 +97,7 @@ export const VERBS: readonly ListedVerb[] = [
   },
   {
     name: 'alert',
-    says: 'Post a test to whoever is told of what is wrong (HOLDFAST_ALERT_URL).',
+    says: 'Post a test to the receiver of alerts (HOLDFAST_ALERT_URL).',
     load: () => import('./verbs/alert.ts'),
   },
   {

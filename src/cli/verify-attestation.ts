@@ -33,8 +33,8 @@ export function knownKeyIn(given: string | boolean | undefined): string | null {
 }
 
 /**
- * Exit code 0: the key that the caller knows signed it. 1: it is signed, and nobody said by whom it should be. 3: a signature
- * does not hold, it is another's, or it and the other one contradict each other.
+ * Exit code 0: the key that the caller knows signed it. 1: the signature holds, and no expected key was given. 3: a
+ * signature does not hold, another key made it, or the two attestations contradict each other.
  */
 export async function verifyAttestation(
   file: string,
@@ -71,7 +71,7 @@ async function checked(text: string, knownKey: string | null): Promise<[Attestat
   }
 }
 
-/** What it says, for people: a statement is the word of who signed it, and no proof. */
+/** The statement for people: its signer's word, not a proof. */
 export function attestationLines({ statement }: Attestation): string[] {
   const { archiver, key, number, chain, from, to, blockHash, root, counts, unclear, at } = statement;
   return [

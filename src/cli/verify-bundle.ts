@@ -8,7 +8,7 @@ import { CliError } from './errors.ts';
 import type { VerbOptions } from './verb-options.ts';
 
 const CHUNK_BYTES = 1_048_576;
-/** They ask something of one blob, and would say nothing of a bundle. */
+/** Flags about one blob, which mean nothing for a bundle. */
 const OF_ONE_BLOB = ['proof', 'hash', 'level', 'network', 'leastWork', 'headers', 'checkpoint'];
 
 /** Exit code 0: all of it holds. 3: something is wrong or missing, and is named. */

@@ -7,8 +7,8 @@ import { type CliContext, print } from './cli-context.ts';
 const REDRAW_MS = 2_000;
 
 /**
- * Shows the lines anew until the context's signal aborts: on a terminal in one place, elsewhere one after the other. A look
- * that fails is shown in their place, and tried again. The last screen stays, with the cursor below it.
+ * Refreshes the lines until the context's signal aborts: in place on a terminal, else one after the other. A failed
+ * look is shown in their place, and tried again. The last screen stays, with the cursor below it.
  */
 export async function watchScreen(look: () => Promise<readonly string[]>, context: CliContext): Promise<void> {
   const live = context.stdout.isTTY === true ? createLogUpdate(context.stdout) : null;

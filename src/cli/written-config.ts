@@ -4,7 +4,7 @@ import { type Config, nodeUrls, SETTING_NAMES, SETTINGS, type SettingName } from
 /** Settings that a file gets, by their names. */
 export type ChosenSettings = ReadonlyMap<SettingName, unknown>;
 
-/** What flags and environment say, without secrets: an address loses the user and the password that it carries. */
+/** Settings from flags and environment, without secrets: an address loses its user and password. */
 export function chosenSettings({ values, origins }: Config): ChosenSettings {
   const chosen = new Map<SettingName, unknown>();
   for (const name of SETTING_NAMES) {

@@ -38,7 +38,7 @@ describe('holdfast alert test', () => {
     expect(JSON.parse(got[1]?.body ?? '')).toMatchObject({ version: 1, event: 'test', severity: null });
   });
 
-  test('that is refused is exit code 1, and does not show the address', async () => {
+  test('a test that the receiver refuses is exit code 1, and does not show the address', async () => {
     const { env } = await receiver(403);
     const { code, stderr } = await cli(['alert', 'test'], env);
     expect(code).toBe(1);

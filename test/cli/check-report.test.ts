@@ -43,7 +43,7 @@ test.each([
       mended: [{ backend: 's3', hashType: 'keccak256', versionHash: 'ab' }],
       repaired: 1,
     },
-    ['1 copy was brought back', 'mended  s3 keccak256 ab', expect.stringContaining('is good again')],
+    ['1 copy was brought back', 'repaired s3 keccak256 ab', expect.stringContaining('is good again')],
   ],
   [
     'several wait',
@@ -143,7 +143,7 @@ test.each([
       '2 copies are missing or damaged, and not all of them are named below.',
     ],
   ],
-])('what an earlier check found stands before the counts of this one, the lost first', (left, leftCount, says) => {
+])('findings of an earlier check stand before the counts of this one, the lost first', (left, leftCount, says) => {
   const lines = showReport({ ...GOOD, left, leftCount }, false);
   expect(lines.slice(0, says.length + 1)).toEqual([...says, expect.stringContaining('0 damaged')]);
 });

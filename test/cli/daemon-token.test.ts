@@ -31,7 +31,7 @@ const environment = (port: number, token: string | null) => ({
 });
 
 test.each([['status'], ['get', 'ab'.repeat(32)]])(
-  '%s sends no token to whoever listens at the configured port while no daemon runs',
+  '%s sends no token to a listener at the configured port while no daemon runs',
   async (...words) => {
     const { seen, port, url } = await squatter(200);
     const ended = await cli(words, environment(port, TOKEN));

@@ -13,12 +13,12 @@ test('collects once after each busy time, and never in one or without one', () =
   expect(collected).toEqual([6, 11]);
 });
 
-/** Nobody holds these when it returns. */
+/** Allocates buffers that are unreachable when the function returns. */
 function forgotten(): WeakRef<Uint8Array>[] {
   return Array.from({ length: 32 }, () => new WeakRef(new Uint8Array(1_048_576)));
 }
 
-test('what nobody holds any more is gone, outside of the heap too', async () => {
+test('unreachable memory is freed, outside the heap too', async () => {
   const collect = collectorOfAll();
   const outside = () => process.memoryUsage().arrayBuffers;
   const garbage = forgotten();
@@ -30,6 +30,6 @@ test('what nobody holds any more is gone, outside of the heap too', async () => 
       return garbage.filter((one) => one.deref() !== undefined).length;
     })
     .toBe(0);
-  // What others of this process left behind goes with it: at least as much is gone, and never a certain amount is left.
+  // Garbage of other code in this process is freed with the buffers: the amount has a lower bound only.
   await expect.poll(() => full - outside()).toBeGreaterThan(24 * 1_048_576);
 });

@@ -14,7 +14,7 @@ const PACKAGE = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*\/node_modules\/)/;
 const packagesOf = (files: readonly string[]) => new Set(files.flatMap((file) => PACKAGE.exec(file)?.[1] ?? []));
 const HEAVY = /^(@aws-sdk\/.*|@smithy\/.*|kubo-rpc-client|fastify|undici|prom-client|pino-pretty|bitcoinjs-lib)$/;
 
-describe('what a command loads before it does anything', () => {
+describe('modules that a command loads before it runs', () => {
   test.each([['--version'], ['--help'], ['help']])('%s loads the argument parser alone', async (word) => {
     const { code, stdout, files, bytes } = await loadedModules(MAIN, [word]);
     expect(code).toBe(0);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { logDestination } from '../../src/cli/log-destination.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 
-/** What a log writes of one line. */
+/** Writes one line with a log and returns the output. */
 async function written(format: 'auto' | 'json' | 'text', isTTY: boolean, isForPeople: boolean): Promise<string> {
   const out = Object.assign(new PassThrough(), { isTTY });
   const log = createLogger('info', await logDestination(format, out, { isForPeople }));

@@ -71,7 +71,7 @@ test.each([
   expect(standingOf(reportOf(facts))).toBe(standing);
 });
 
-test('--check tells of a loss also while the node is away, though the verdict then says that nobody can tell', () => {
+test('--check tells of a loss also while the node is away, though the verdict then is unknown', () => {
   const facts = { node: { ...node, reachable: false }, chain: { ...chain, lost: 1 } };
   expect(lines(facts)[0]).toMatch(/^CANNOT TELL/);
   expect(standingOf(reportOf(facts))).toBe('danger');

@@ -17,7 +17,7 @@ describe('every command', () => {
       expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${verb} `));
       expect(stdout).toContain('--json');
       expect(stdout).not.toContain('--node-password');
-      // Its own options, not some fifty settings, but for the one command that is about these.
+      // The help lists its own options without some fifty settings, except for the command about settings.
       expect(stdout.includes('--scrub-days')).toBe(verb === 'config');
       expect(stdout.includes('holdfast config --help')).toBe(verb !== 'config');
     },
@@ -76,7 +76,7 @@ describe('every command', () => {
     [['get']],
     [['submit']],
     [['status', '--log-level']],
-  ])('what it does not know is exit code 2, in a sentence: %j', async (words) => {
+  ])('an unknown word is exit code 2, in a sentence: %j', async (words) => {
     const { code, stdout, stderr } = await cli(words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^error: /);
@@ -103,7 +103,7 @@ describe('every command', () => {
   });
 });
 
-describe('what is said of a password', () => {
+describe('messages about a password', () => {
   test.each([
     [['run'], { HOLDFAST_NODE_URL: `http://me:${SECRET}@host:port` }],
     [['run'], { HOLDFAST_NODE_URL: `me:${SECRET}@host` }],

@@ -110,7 +110,7 @@ test('a proof under a header of one’s own making has no work to show', async (
   });
 });
 
-test('of bytes alone, no level of a proof is claimed', async () => {
+test('no level of a proof is claimed for bytes alone', async () => {
   const { stdout } = await holdfast(['verify', 'blob', '--hash', record.versionHash, '--json']);
   expect(JSON.parse(stdout)).toMatchObject({ level: 'bytes', verified: true, work: null, headers: null, chain: null });
 });
@@ -160,7 +160,7 @@ describe('usage', () => {
     ['headers without a checkpoint', ['--headers', 'headers.txt'], 'give --checkpoint'],
     ['a checkpoint without headers', ['--checkpoint', CHECKPOINT], 'there are none'],
     ['no checkpoint', ['--headers', 'headers.txt', '--checkpoint', 'latest'], 'is no checkpoint'],
-    ['the level chain with nobody to ask', ['--level', 'chain'], 'Nobody was named'],
+    ['the level chain without a source', ['--level', 'chain'], 'Nothing was named'],
   ])('%s', async (_, words, sentence) => {
     expect(await verify(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
   });
@@ -190,7 +190,7 @@ describe('with the emulated node', () => {
       encodeOccurrenceRecord(recordOf(String(raw.result), bytes.length, mined.height)),
     );
     const env = { HOLDFAST_NODE_URL: devnode.url.replace('//', `//${devnode.username}:${devnode.password}@`) };
-    // As the README tells people to do it.
+    // The commands are those of the README.
     const rpc = async (...call: readonly string[]) => (await holdfast(['rpc', ...call], env)).stdout;
     let headers = '';
     for (let height = mined.height - 3; height <= mined.height; height += 1) {

@@ -67,14 +67,14 @@ afterAll(async () => {
 });
 
 describe('against a version hash', () => {
-  test('that it has', async () => {
+  test('accepts a file with that hash', async () => {
     for (const hash of [record.versionHash, `0x01${record.versionHash}`]) {
       const { code, out } = await holdfast(['verify', 'blob', '--hash', hash]);
       expect([code, out]).toEqual([0, `ok      The 21 bytes hash (blake2s256) to ${record.versionHash}.\n`]);
     }
   });
 
-  test('that it has not', async () => {
+  test('rejects a file with another hash', async () => {
     const { code, out } = await holdfast(['verify', 'other', '--hash', record.versionHash]);
     expect(code).toBe(3);
     expect(out).toContain('WRONG   The bytes do not hash (keccak256 and blake2s256)');
@@ -97,7 +97,7 @@ describe('against a record', () => {
     expect(out).not.toMatch(/on chain/i);
   });
 
-  test('as an archive answers it: the first of its records is checked, and that is said', async () => {
+  test("an archive's answer: the first of its records is checked, and the output says so", async () => {
     const one = JSON.parse(encodeOccurrenceRecord(record));
     await writeFile(join(folder, 'one.json'), JSON.stringify({ records: [one] }));
     await writeFile(join(folder, 'two.json'), JSON.stringify({ records: [one, { ...one, vout: 99 }] }));
@@ -165,7 +165,7 @@ describe('against a record', () => {
     expect(err).toContain('absent.json cannot be read');
   });
 
-  test('as JSON', async () => {
+  test('prints the verdict as JSON', async () => {
     const { code, out } = await holdfast(['verify', 'blob', '--proof', 'record.json', '--json'], nodeUrl());
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({

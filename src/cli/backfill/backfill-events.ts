@@ -4,7 +4,7 @@ const name = { hashType: z.string(), versionHash: z.string() };
 const answer = z.object({ source: z.string(), answered: z.string(), why: z.string().nullable() });
 const notFetched = { ...name, height: z.number(), txid: z.string(), answers: z.array(answer) };
 
-/** What a backfill tells, as far as it is shown to people; what else it may tell is passed over. */
+/** Events of a backfill that are shown to people; others are ignored. */
 export const backfillEvent = z.discriminatedUnion('event', [
   z.object({ event: z.literal('walking'), height: z.number(), target: z.number() }),
   z.object({

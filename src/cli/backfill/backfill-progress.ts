@@ -28,7 +28,7 @@ export function startProgress(context: CliContext, json: boolean): Progress {
   };
 }
 
-/** What is worth a line that stays. */
+/** The line that stays for an event; null for none. */
 function lineOf(event: BackfillEvent): string | null {
   switch (event.event) {
     case 'planned': {
@@ -53,7 +53,7 @@ function lineOf(event: BackfillEvent): string | null {
   }
 }
 
-/** What is so at this moment. */
+/** The live line for an event; null for none. */
 function stateOf(event: BackfillEvent, rate: Rate): string | null {
   switch (event.event) {
     case 'walking':

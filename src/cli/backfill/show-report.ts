@@ -1,7 +1,7 @@
 import { describeBytes } from '../describe.ts';
 import type { BackfillReport } from './backfill-events.ts';
 
-/** What came of a backfill, for people; what is missing was listed as it was found. */
+/** Report of a backfill for people; missing contents were listed when they were found. */
 export function showReport(report: BackfillReport): string[] {
   const { range, fetched, fetchedBytes, dryRun, foundHere, missingCount, unaskedCount } = report;
   const verb = dryRun ? 'would be fetched' : 'fetched';
@@ -10,8 +10,7 @@ export function showReport(report: BackfillReport): string[] {
     ...report.sources.flatMap(sourceLines),
   ];
   if (foundHere > 0) lines.push(`${foundHere} were here or on a backend already, and were proven`);
-  if (missingCount > 0)
-    lines.push(`${missingCount} are MISSING: everybody who was named answered, and nobody has them`);
+  if (missingCount > 0) lines.push(`${missingCount} are MISSING: every named source answered, and none has them`);
   if (report.recordedLost > 0) lines.push(`${report.recordedLost} of them are recorded as lost`);
   if (unaskedCount > 0) lines.push(`${unaskedCount} could not be asked of everybody: type the command again later`);
   if (report.notStored > 0)

@@ -8,7 +8,7 @@ const notExported = {
   holding: z.enum(['missing', 'lost']),
 };
 
-/** What an export tells, as far as it is shown to people. */
+/** Events of an export that are shown to people. */
 export const exportEvent = z.discriminatedUnion('event', [
   z.object({ event: z.literal('planning'), height: z.number(), to: z.number() }),
   z.object({
@@ -49,7 +49,7 @@ export function lineOf(event: ExportEvent): string | null {
   return `${holding === 'lost' ? 'LOST       ' : 'NOT STORED '} ${hashType} ${versionHash} at height ${height}`;
 }
 
-/** What is so at this moment; null: the event is a line. */
+/** The live line for an event; null: the event is a line that stays. */
 export function stateOf(event: ExportEvent): string | null {
   if (event.event === 'planning') return `planning: at height ${event.height}, up to ${event.to}`;
   if (event.event === 'not-exported') return null;

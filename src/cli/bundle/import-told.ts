@@ -3,7 +3,7 @@ import { describeBytes, describeCount } from '../describe.ts';
 
 const reason = { path: z.string(), why: z.string() };
 
-/** What an import tells, as far as it is shown to people. */
+/** Events of an import that are shown to people. */
 export const importEvent = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('progress'),
@@ -40,7 +40,7 @@ export function lineOf(event: ImportEvent): string | null {
   return event.event === 'fault' ? `fault       ${event.path}: ${event.why}` : null;
 }
 
-/** What is so at this moment; null: the event is a line. */
+/** The live line for an event; null: the event is a line that stays. */
 export function stateOf(event: ImportEvent): string | null {
   if (event.event === 'placing') return `placing: ${blobs(event.notStored)} on their way to the backends`;
   if (event.event !== 'progress') return null;
@@ -48,7 +48,7 @@ export function stateOf(event: ImportEvent): string | null {
   return `${source}: ${taken} taken (${describeBytes(takenBytes)}) · ${alreadyHeld} already here · ${unusableCount} not usable`;
 }
 
-/** What came of it, for people; what was not usable was named as it was found. */
+/** Report of an import for people; unusable files were named when they were found. */
 export function showReport(report: z.output<typeof importReport>): string[] {
   const { taken, takenBytes, byRecord, notPlacedCount, notPlaced, found, alreadyHeld, withheld } = report;
   const lines = [`${blobs(taken)} taken (${describeBytes(takenBytes)}), ${alreadyHeld} already here`];
@@ -62,7 +62,7 @@ export function showReport(report: z.output<typeof importReport>): string[] {
   if (withheld > 0) lines.push(`${blobs(withheld)} not taken: an operator took them down`);
   if (report.unusableCount > 0) lines.push(`${report.unusableCount} files or parts are NOT USABLE, and were not taken`);
   if (report.faultCount > 0)
-    lines.push(`${report.faultCount} could not be read or kept: mend that, and type the command again`);
+    lines.push(`${report.faultCount} could not be read or kept: fix that, and type the command again`);
   if (report.notStored > 0)
     lines.push(`${blobs(report.notStored)} durable here, and not on enough backends: see holdfast status`);
   return lines;

@@ -16,7 +16,7 @@ const chainReport = z.object({
   range,
   examinedBlocks: z.number(),
   unexamined: z.array(range),
-  /** By class, in the order in which they are told. */
+  /** Counts by class, in the order in which they are shown. */
   occurrences: z.record(z.string(), z.number()),
   unclearTransactions: z.number(),
   findings: z.array(finding),
@@ -24,7 +24,7 @@ const chainReport = z.object({
   isComplete: z.boolean(),
 });
 
-/** What `holdfast check --chain` found, for people. */
+/** Result of `holdfast check --chain` for people. */
 export function showChainReport(given: unknown): string[] {
   const report = chainReport.parse(given);
   const { range: asked, occurrences, examinedBlocks, unexamined, unclearTransactions, findings, findingCount } = report;

@@ -57,7 +57,7 @@ export function parseSubset(text: string): Subset {
   });
 }
 
-/** What a check found, for people, with the next command to type. */
+/** Result of a check for people, with the next command to type. */
 export function showReport(report: CheckReport, repaired: boolean): string[] {
   const lines = [...leftLines(report), ...unaskedLines(report)];
   const found = report.backends.map(({ backend, listed, unknown, read, missing, damaged, fault }) =>
@@ -82,7 +82,7 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   if (report.repaired > 0)
     lines.push(`${report.repaired === 1 ? '1 copy was' : `${report.repaired} copies were`} brought back`);
   for (const { backend, hashType, versionHash } of repaired ? [] : report.mended) {
-    lines.push(`mended  ${backend} ${hashType} ${versionHash}`);
+    lines.push(`repaired ${backend} ${hashType} ${versionHash}`);
   }
   for (const { backend, hashType, versionHash, keccak, elsewhere } of report.left) {
     const name = keccak === undefined ? versionHash : `${versionHash}/${keccak}`;
@@ -111,7 +111,7 @@ function leftLines({ left, leftCount }: CheckReport): string[] {
   return lines;
 }
 
-/** Most severe first: what nobody could look at, and what that means for the blobs. */
+/** Unexamined places, the most severe first, with their meaning for the blobs. */
 function unaskedLines({ notAsked, short }: CheckReport): string[] {
   if (notAsked.length === 0) return [];
   const unknown = `${notAsked.join(', ')} could not be asked, or not to the end: the copies there are not counted.`;
@@ -133,7 +133,7 @@ function customLines({ custom }: CheckReport): string[] {
 function nextCommand({ left, leftCount, mended, waiting, backends, custom }: CheckReport, repaired: boolean): string[] {
   if (leftCount === 0) {
     if (!repaired && mended.length > 0) {
-      return ['What was found is good again: the archive that runs mended it. Look at the backends named above.'];
+      return ['Every finding is good again: the running archive repaired it. Check the backends named above.'];
     }
     if ([...backends, ...custom].some(({ fault }) => fault !== null))
       return [

@@ -40,7 +40,7 @@ import { knownMode, wholeBlocks } from '../fee-options.ts';
 import type { CallWords } from './call-words.ts';
 
 export interface RpcOperation {
-  /** As the specification and the release lines spell it. */
+  /** Spellings in the specification and the release lines. */
   readonly names: readonly string[];
   readonly words: string;
   readonly call: (words: CallWords) => NodeCall<unknown>;

@@ -15,7 +15,7 @@ export function define(command: Command): Command {
     );
 }
 
-/** As the daemon would, with the same settings. */
+/** The test goes the daemon's way, with the same settings. */
 export async function handle({ config, json }: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { alertUrl: url, alertSecret: secret, alertFormat: format } = config.values;
   if (url === null) throw noReceiver();
@@ -44,7 +44,7 @@ export async function handle({ config, json }: VerbOptions, context: CliContext)
 }
 
 function noReceiver(): CliError {
-  return new CliError('cli/usage', 'Nobody is told of alerts: HOLDFAST_ALERT_URL is not set.', {
+  return new CliError('cli/usage', 'Alerts have no receiver: HOLDFAST_ALERT_URL is not set.', {
     retryable: false,
     hint: 'Set it, or HOLDFAST_ALERT_URL_FILE, as the daemon has it.',
   });

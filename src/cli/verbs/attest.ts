@@ -13,7 +13,7 @@ export function define(command: Command): Command {
     .option('--new-key', 'make another key first; the one until now signs it, and is deleted');
 }
 
-/** Inside of the daemon that runs on the folder: nobody else knows what is final. */
+/** Runs inside the daemon on the folder, which alone knows what is final. */
 export async function handle(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json } = options;
   const parameters = {

@@ -32,8 +32,8 @@ export function define(command: Command): Command {
 }
 
 /**
- * Exit code 0: everything in the range is stored; 3: all were asked, and what nobody had is listed; 1: something could
- * not be asked, or did not come to be stored.
+ * Exit code 0: everything in the range is stored; 3: every source was asked, and missing contents are listed. 1: a
+ * source could not be asked, or content was not stored in the end.
  */
 export async function handle(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json, config } = options;

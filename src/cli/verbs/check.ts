@@ -20,8 +20,9 @@ export function define(command: Command): Command {
 }
 
 /**
- * Inside of the daemon that runs on the folder, else alone. Exit code 3: something is missing or damaged, or was found so
- * and mended by that daemon meanwhile, and it is listed. 1: a backend could not be asked, or heights were not examined, so that nothing can be said of them.
+ * Runs inside the daemon on the folder, else alone. Exit code 3: objects are missing or damaged, or were until that
+ * daemon repaired them, and they are listed. 1: a backend could not be asked, or heights were not examined, so their
+ * state is unknown.
  */
 export async function handle(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const { own, json } = options;

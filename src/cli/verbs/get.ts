@@ -112,7 +112,7 @@ async function fromDaemon(target: DaemonTarget, name: NamedHash, signal: AbortSi
   );
 }
 
-/** Nobody runs on the folder: its files are read directly. null says only that they are not there. */
+/** No daemon runs on the folder: its files are read directly. null says only that the bytes are not there. */
 async function fromFolder(path: string, name: NamedHash, signal: AbortSignal): Promise<VerifiedBlob | null> {
   const folder = await DataFolder.claimExisting(path);
   if (folder === null) return null;

@@ -12,13 +12,13 @@ const REFUSED = new Set([401, 403]);
 
 export function define(command: Command): Command {
   return addTargetOptions(command)
-    .addOption(new Option('--watch', 'show it anew every two seconds, until Ctrl-C').conflicts(['json', 'check']))
+    .addOption(new Option('--watch', 'refresh every two seconds, until Ctrl-C').conflicts(['json', 'check']))
     .addOption(new Option('--check', 'end with an exit code that says how the archive stands, for cron and Nagios'))
     .addHelpText(
       'after',
       `
 Exit codes: 0 the daemon answered, whatever it said; 1 it could not be asked. With --check: 0 nothing is at risk; 3 blobs
-are at risk, or a copy or a claim is in danger, or blobs are lost; 1 nobody can tell (no daemon, no node, the walk is
+are at risk, or a copy or a claim is in danger, or blobs are lost; 1 the archive cannot tell (no daemon, no node, the walk is
 behind, or the archive is not ready).`,
     );
 }

@@ -30,15 +30,15 @@ import { verifyBundle } from '../verify-bundle.ts';
 /** Far more than any blob or record has; what is larger is not read into memory to be refused. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
-/** What `GET /v1/blobs/{version hash}/proof` answers. */
+/** Answer of `GET /v1/blobs/{version hash}/proof`. */
 const severalRecords = z.object({ records: z.array(z.unknown()) });
 
 /** Far more than any attestation has. */
 const MAX_STATEMENT_BYTES = 1024 * 1024;
 
-/** They ask something of an attestation. */
+/** Flags about an attestation. */
 const ATTESTATION_FLAGS = ['key', 'other'] as const;
-/** They ask something of a proof. */
+/** Flags about a proof. */
 const PROOF_FLAGS = ['level', 'network', 'leastWork', 'headers', 'checkpoint'] as const;
 
 interface Step extends Omit<StepOutcome, 'step'> {
@@ -101,7 +101,7 @@ export async function handle(
   const says = verdict?.ok === true && shown?.isOnChain !== true ? verdict.says : null;
   const verified = shown === null ? holds : reachesLevel(shown.reached, asked.level);
   if (options.json) {
-    // Of a file without a proof, its bytes are all that is verified.
+    // For a file without a proof, the bytes are all that is verified.
     const levels = proof === undefined ? { level: 'bytes' } : { level: asked.level, reached: shown?.reached ?? null };
     const evidence = shown === null ? { work: null, headers: null, chain: null } : judgedInJson(shown, asked);
     printJson(context, { file, sizeBytes: bytes.length, ...levels, verified, steps, included: says, ...evidence });
@@ -185,7 +185,7 @@ function jsonIn(text: string): unknown {
   try {
     return parseBoundedJson(text);
   } catch {
-    // Whoever parses it as a record says what is wrong with it.
+    // Parsing it as a record reports the error.
     return null;
   }
 }

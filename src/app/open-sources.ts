@@ -1,5 +1,5 @@
+import type { BackfillSource } from '../backfill/source/backfill-source.ts';
 import { BucketSource } from '../backfill/source/bucket-source.ts';
-import type { ByteSource } from '../backfill/source/byte-source.ts';
 import { SourceError } from '../backfill/source/errors.ts';
 import { FolderSource } from '../backfill/source/folder-source.ts';
 import { PeerSource } from '../backfill/source/peer-source.ts';
@@ -12,7 +12,7 @@ import { openBucket } from './open-backends.ts';
  * The source that a text names, ready to be asked; null for `node`, which the archive has itself.
  * @throws SourceError `source/bad-syntax`, `source/unreadable`; ConfigError where a bucket has no settings.
  */
-export async function openSource(settings: SettingValues, text: string): Promise<ByteSource | null> {
+export async function openSource(settings: SettingValues, text: string): Promise<BackfillSource | null> {
   const words = parseSource(text);
   switch (words.kind) {
     case 'node':
@@ -50,7 +50,7 @@ function notAPeer(word: string): SourceError {
   });
 }
 
-async function bucketSource(settings: SettingValues, words: SourceWords & { kind: 's3' }): Promise<ByteSource> {
+async function bucketSource(settings: SettingValues, words: SourceWords & { kind: 's3' }): Promise<BackfillSource> {
   const { bucket, prefix, backend } = words;
   // A bucket read in the wrong layout would seem to be empty: where it is not said, both are looked at.
   const layouts = words.layout === null ? (['holdfast', 'sentinel'] as const) : [words.layout];

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ChainFollowing } from '../chain/chain-following.ts';
-import type { BytesSource } from '../chain/loss-judge.ts';
+import type { RescueSource } from '../chain/loss-judge.ts';
 import type { NodeGroup } from '../chain/node-group.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { HeightRange } from '../core/height-range.ts';
@@ -13,14 +13,14 @@ import type { Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 import type { HeldBytes } from '../view/held-bytes.ts';
 import { type BackfillEvent, type BackfillReport, exitCodeOf } from './backfill-report.ts';
+import { ConfiguredNodesSource } from './configured-nodes-source.ts';
 import { FetchMissing } from './fetch-missing.ts';
 import { LossRecord } from './loss-record.ts';
 import { MissingInRange } from './missing-in-range.ts';
-import { NodeSource } from './node-source.ts';
 import { OwnPlaces } from './own-places.ts';
 import { type BackfillParameters, DEFAULT_SOURCES } from './parameters.ts';
 import { planOnly } from './plan-only.ts';
-import type { ByteSource } from './source/byte-source.ts';
+import type { BackfillSource } from './source/backfill-source.ts';
 import { untilPlaced } from './until-placed.ts';
 import { VerifiedSource } from './verified-source.ts';
 import { walkRange } from './walk-range.ts';
@@ -41,13 +41,13 @@ export interface BackfillModules {
   /** Records of losses reach every backend before the run ends. */
   readonly evidence: { deliverNow(signal: AbortSignal): Promise<unknown>; readonly waiting: number };
   /** Peers to ask before a loss is recorded, also those that are no source of the run. */
-  readonly peers: readonly BytesSource[];
+  readonly peers: readonly RescueSource[];
   readonly activity: Activity;
   readonly clock: Clock;
 }
 
 /** Opens what `--source` names; null: the nodes of the archive itself. */
-export type OpenSource = (text: string) => Promise<ByteSource | null>;
+export type OpenSource = (text: string) => Promise<BackfillSource | null>;
 
 export interface BackfillContext {
   readonly openSource: OpenSource;
@@ -91,7 +91,7 @@ export class Backfill {
     try {
       for (const text of parameters.sources.length === 0 ? DEFAULT_SOURCES : parameters.sources) {
         const { nodes, poller, catalog, verifier, clock } = this.#modules;
-        const source = (await context.openSource(text)) ?? new NodeSource(nodes, poller, catalog);
+        const source = (await context.openSource(text)) ?? new ConfiguredNodesSource(nodes, poller, catalog);
         sources.push(new VerifiedSource(source, verifier, context.report, clock));
       }
       return sources;

@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Loss } from '../catalog/loss-document.ts';
 import type { MissingContent } from '../catalog/missing-contents.ts';
-import type { BytesSource } from '../chain/loss-judge.ts';
+import type { RescueSource } from '../chain/loss-judge.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -17,7 +17,7 @@ export interface LossRecordModules {
   readonly chain: Pick<ChainState, 'isCurrent'>;
   readonly own: OwnPlaces;
   /** Every configured peer. */
-  readonly peers: readonly BytesSource[];
+  readonly peers: readonly RescueSource[];
   readonly activity: Activity;
   readonly clock: Clock;
 }

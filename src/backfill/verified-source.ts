@@ -5,7 +5,7 @@ import { pause } from '../core/time/run-loop.ts';
 import { CircuitBreaker } from '../replication/circuit-breaker.ts';
 import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import type { BackfillEvent, EmptyAnswer, SourceTally } from './backfill-report.ts';
-import type { ByteSource, ToldSize } from './source/byte-source.ts';
+import type { BackfillSource, ToldSize } from './source/backfill-source.ts';
 
 export type VerifiedAnswer =
   | { readonly kind: 'found'; readonly blob: VerifiedBlob }
@@ -19,7 +19,7 @@ const COPIES = 2;
 
 /** One source, as a backfill asks it: what it gives is verified, and how it did is counted. */
 export class VerifiedSource {
-  readonly #source: ByteSource;
+  readonly #source: BackfillSource;
   readonly #verifier: Verifier;
   readonly #report: (event: BackfillEvent) => void;
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class VerifiedSource {
   readonly #count = { gave: 0, gaveBytes: 0, absent: 0, withheld: 0, wrongBytes: 0, noAnswer: 0 };
   #lastFault: string | null = null;
 
-  constructor(source: ByteSource, verifier: Verifier, report: (event: BackfillEvent) => void, clock: Clock) {
+  constructor(source: BackfillSource, verifier: Verifier, report: (event: BackfillEvent) => void, clock: Clock) {
     this.#source = source;
     this.#verifier = verifier;
     this.#report = report;

@@ -24,7 +24,7 @@ import { otherChain } from './node-group.ts';
  * A source that may have bytes: a backend or a peer. `null` is a definite answer of absence; a failure rejects.
  * `wrong-bytes`: two attempts gave bytes of something else.
  */
-export interface BytesSource {
+export interface RescueSource {
   readonly name: string;
   /** @param isAgain true after wrong bytes, to use another connection where possible */
   find(name: ContentName, signal: AbortSignal, isAgain: boolean): Promise<UnverifiedBlob | 'wrong-bytes' | null>;
@@ -36,9 +36,9 @@ export interface LossModules {
   readonly chain: Pick<ChainState, 'isWalked' | 'moved'>;
   readonly nodes: { readonly all: readonly BlobNode[] };
   /** The data folder and every configured backend. */
-  readonly sources: readonly BytesSource[];
+  readonly sources: readonly RescueSource[];
   /** Every configured peer. Bytes from a peer are recorded as such. */
-  readonly peers: readonly BytesSource[];
+  readonly peers: readonly RescueSource[];
   readonly verifier: Pick<Verifier, 'verify'>;
   readonly held: Pick<HeldBytes, 'copyOf'>;
   readonly spooler: Pick<Spooler, 'spool'>;
@@ -257,7 +257,7 @@ export class LossJudge {
     }
   }
 
-  async #askSource(source: BytesSource, { hashType, versionHash }: Suspect, signal: AbortSignal): Promise<Answer> {
+  async #askSource(source: RescueSource, { hashType, versionHash }: Suspect, signal: AbortSignal): Promise<Answer> {
     const name = { hashType, versionHash };
     return await this.#ask(signal, hashType, (isAgain) => source.find(name, signal, isAgain));
   }

@@ -1,5 +1,5 @@
 import type { EmptyAnswer } from '../backfill/backfill-report.ts';
-import type { ByteSource } from '../backfill/source/byte-source.ts';
+import type { BackfillSource } from '../backfill/source/backfill-source.ts';
 import { type VerifiedAnswer, VerifiedSource } from '../backfill/verified-source.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
@@ -37,7 +37,7 @@ export class Peer {
   #answered: boolean | null = null;
   #nextQuestionMs = Number.NEGATIVE_INFINITY;
 
-  constructor(source: ByteSource, modules: PeerModules) {
+  constructor(source: BackfillSource, modules: PeerModules) {
     this.#modules = modules;
     this.#verifiedSource = new VerifiedSource(source, modules.verifier, () => undefined, modules.clock);
   }

@@ -1,5 +1,6 @@
 export type { BatchWatch } from './batched-reads.ts';
-export type { AnsweredBlob, RequestedBlob } from './blob-answer.ts';
+/** @deprecated The type is called RequestedBlob. This name goes with the next release. */
+export type { AnsweredBlob, RequestedBlob, RequestedBlob as WantedBlob } from './blob-answer.ts';
 export { type ClientOptions, createClient, type NodeClient } from './client.ts';
 export type { Decimal } from './decimal.ts';
 export { type NodeRelease, versionText } from './dialect-rules.ts';

@@ -18,7 +18,7 @@ import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Asking, Lost, ProvenFile, Unavailable, UnavailableReason } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import { LocalFile } from './local-file.ts';
-import type { BlobLookup, BytesSource, CustomLookup } from './proven-reader.ts';
+import type { BlobFinder, BlobLookup, CustomLookup } from './proven-reader.ts';
 import { recordedLoss } from './recorded-loss.ts';
 
 export interface ArchiveBytesModules {
@@ -45,7 +45,7 @@ const ABSENCE_MS = 5_000;
 const ABSENCE_ENTRIES = 10_000;
 
 /** Everything that an archive can find by a name: it gives bytes only when they are proven, and says "absent" only when that is. */
-export class ArchiveBytes implements BytesSource {
+export class ArchiveBytes implements BlobFinder {
   readonly #modules: ArchiveBytesModules;
   readonly #absentUntilMs = new LRUCache<string, number>({ max: ABSENCE_ENTRIES });
   #absenceQuestions = 0;

@@ -9,7 +9,7 @@ export type BlobLookup = { readonly kind: 'found'; readonly blob: VerifiedBlob }
 export type CustomLookup = { readonly kind: 'found'; readonly blob: CustomBytes } | NotGiven;
 
 /** Source of the bytes that memory does not hold. */
-export interface BytesSource {
+export interface BlobFinder {
   /** Opens a file that is proven and unchanged since; null when there is none. The caller closes it. */
   provenFile(name: NamedHash, signal: AbortSignal): Promise<ProvenFile | null>;
   /** Looks everywhere, and proves what it finds. */
@@ -26,10 +26,10 @@ const MAX_READS = 2;
 export class ProvenReader implements Reader {
   readonly #gate: Gate;
   readonly #cache: BlobCache;
-  readonly #source: BytesSource;
+  readonly #source: BlobFinder;
   #reads = 0;
 
-  constructor(gate: Gate, cache: BlobCache, source: BytesSource) {
+  constructor(gate: Gate, cache: BlobCache, source: BlobFinder) {
     this.#gate = gate;
     this.#cache = cache;
     this.#source = source;

@@ -1,4 +1,4 @@
-import type { BytesSource } from '../chain/loss-judge.ts';
+import type { RescueSource } from '../chain/loss-judge.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import { StoreAround } from '../storage/around-store.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
@@ -7,15 +7,15 @@ import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 import type { Site } from './site.ts';
 
 /** Whoever may have the bytes of a blob besides the nodes: the data folder, where a crash may have left some, and every backend. */
-export function bytesSources(store: Pick<ObjectStore, 'id' | 'get'>, sites: readonly Site[]): BytesSource[] {
-  const local: BytesSource = {
+export function bytesSources(store: Pick<ObjectStore, 'id' | 'get'>, sites: readonly Site[]): RescueSource[] {
+  const local: RescueSource = {
     name: `store ${store.id}`,
     find: async (name, signal) => unverified(name, await store.get(name, signal)),
   };
   return [local, ...sites.map(siteSource)];
 }
 
-function siteSource(site: Site): BytesSource {
+function siteSource(site: Site): RescueSource {
   return {
     name: `backend ${site.id}`,
     async find(name, signal, isAgain) {

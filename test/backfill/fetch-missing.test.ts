@@ -5,7 +5,7 @@ import type { BackfillEvent } from '../../src/backfill/backfill-report.ts';
 import { FetchMissing } from '../../src/backfill/fetch-missing.ts';
 import { MissingInRange } from '../../src/backfill/missing-in-range.ts';
 import { OwnPlaces } from '../../src/backfill/own-places.ts';
-import type { ByteSource, SourceAnswer } from '../../src/backfill/source/byte-source.ts';
+import type { BackfillSource, SourceAnswer } from '../../src/backfill/source/backfill-source.ts';
 import { SourceError } from '../../src/backfill/source/errors.ts';
 import { VerifiedSource } from '../../src/backfill/verified-source.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
@@ -56,7 +56,7 @@ type Manner = 'gives' | 'absent' | 'withheld' | 'lies' | 'fails' | 'hex';
 const MANNERS: readonly Manner[] = ['gives', 'absent', 'withheld', 'lies', 'fails', 'hex'];
 
 /** A source that does with each blob what the run says; asked for what it gave before, it remembers that. */
-function sourceThat(name: string, manners: readonly Manner[], asked: Map<string, number>): ByteSource {
+function sourceThat(name: string, manners: readonly Manner[], asked: Map<string, number>): BackfillSource {
   const answer = (content: ContentName): SourceAnswer => {
     const index = BLOBS.findIndex((blob) => keyOf(blob) === keyOf(content));
     const bytes = BLOBS[index]?.bytes ?? new Uint8Array();
@@ -81,7 +81,7 @@ function sourceThat(name: string, manners: readonly Manner[], asked: Map<string,
 interface Scene {
   readonly catalog: Catalog;
   readonly stored: Map<string, Uint8Array>;
-  run(sources: readonly ByteSource[], signal?: AbortSignal): Promise<FetchMissing>;
+  run(sources: readonly BackfillSource[], signal?: AbortSignal): Promise<FetchMissing>;
   readonly events: BackfillEvent[];
 }
 

@@ -3,7 +3,7 @@ import type { EmptyAnswer, SourceAnswered } from '../../src/backfill/backfill-re
 import { LossRecord } from '../../src/backfill/loss-record.ts';
 import { OwnPlaces } from '../../src/backfill/own-places.ts';
 import type { MissingContent } from '../../src/catalog/missing-contents.ts';
-import type { BytesSource } from '../../src/chain/loss-judge.ts';
+import type { RescueSource } from '../../src/chain/loss-judge.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
@@ -23,7 +23,7 @@ const answers = (answered: EmptyAnswer): SourceAnswered[] => [
 ];
 
 /** A content on chain, its deadline long over, with no node, backend or peer that has it. */
-async function scene(peers: readonly BytesSource[] = []) {
+async function scene(peers: readonly RescueSource[] = []) {
   const catalog = openCatalog();
   const block = (height: number, medianTimeSeconds: number) => ({
     ...{

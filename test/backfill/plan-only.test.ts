@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { BackfillEvent } from '../../src/backfill/backfill-report.ts';
 import { MissingInRange } from '../../src/backfill/missing-in-range.ts';
 import { planOnly } from '../../src/backfill/plan-only.ts';
-import type { ToldSize } from '../../src/backfill/source/byte-source.ts';
+import type { ToldSize } from '../../src/backfill/source/backfill-source.ts';
 import { VerifiedSource } from '../../src/backfill/verified-source.ts';
 import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SourceAnswer } from '../../src/backfill/source/byte-source.ts';
+import type { SourceAnswer } from '../../src/backfill/source/backfill-source.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';

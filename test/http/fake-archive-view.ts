@@ -5,7 +5,7 @@ import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
 import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Gate } from '../../src/reading/gate.ts';
-import { type BlobLookup, type BytesSource, type CustomLookup, ProvenReader } from '../../src/reading/proven-reader.ts';
+import { type BlobFinder, type BlobLookup, type CustomLookup, ProvenReader } from '../../src/reading/proven-reader.ts';
 import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import type {
@@ -106,7 +106,7 @@ export const HEALTHY: ArchiveStatus = {
 type Reading = (name: NamedHash, signal: AbortSignal) => Promise<BlobLookup>;
 
 /** Holds blobs, and answers as a test says. What it was asked is kept. */
-export class FakeArchiveView implements ArchiveView, BytesSource, Gate {
+export class FakeArchiveView implements ArchiveView, BlobFinder, Gate {
   readonly blobs = new Map<string, VerifiedBlob>();
   readonly asked: { name: NamedHash; signal: AbortSignal }[] = [];
   readonly listed: ListingQuery[] = [];

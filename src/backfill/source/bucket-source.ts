@@ -1,9 +1,9 @@
 import type { ContentName } from '../../core/blob/ids.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
-import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
+import type { BackfillSource, SourceAnswer, ToldSize } from './backfill-source.ts';
 
 /** A bucket. Without a known layout, each layout is tried in turn. The bucket is only read. */
-export class BucketSource implements ByteSource {
+export class BucketSource implements BackfillSource {
   readonly name: string;
   readonly #stores: readonly ObjectStore[];
 

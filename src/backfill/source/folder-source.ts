@@ -8,7 +8,7 @@ import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { assertNoOtherKind } from '../../core/sqlite/damage.ts';
 import { hashTypeCode } from '../../core/sqlite/hash-type-code.ts';
 import { readRegularFile } from '../../storage/local/regular-file.ts';
-import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
+import type { BackfillSource, SourceAnswer, ToldSize } from './backfill-source.ts';
 import { BODY_LIMIT_BYTES, candidatesOf } from './candidates.ts';
 import { SourceError } from './errors.ts';
 
@@ -24,7 +24,7 @@ interface Rows {
  * hold raw bytes or hex text, in the folder itself or in the layout of a bucket. Nothing is written, and no lock is
  * taken.
  */
-export class FolderSource implements ByteSource {
+export class FolderSource implements BackfillSource {
   readonly name: string;
   readonly #path: string;
   readonly #rows: Rows | null;

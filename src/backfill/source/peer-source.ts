@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseBoundedJson } from '../../core/blob/bounded-json.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
-import type { ByteSource, SourceAnswer, ToldSize } from './byte-source.ts';
+import type { BackfillSource, SourceAnswer, ToldSize } from './backfill-source.ts';
 import { candidatesOf } from './candidates.ts';
 import { SourceError } from './errors.ts';
 import { PEER, PeerHttp, type PeerOptions, type PeerReply } from './peer-http.ts';
@@ -21,7 +21,7 @@ const JSON_TYPE = 'application/json';
 const problem = z.object({ code: z.string() });
 
 /** Another archive: a Holdfast, a Sentinel, or anything that serves bytes by hash. */
-export class PeerSource implements ByteSource {
+export class PeerSource implements BackfillSource {
   readonly name: string;
   readonly #http: PeerHttp;
   /** With the slash at its end. */

@@ -7,7 +7,7 @@ import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { Asking, NotGiven, Unavailable, UnavailableReason } from '../../view/archive-view.ts';
-import type { BlobLookup, BytesSource } from '../proven-reader.ts';
+import type { BlobFinder, BlobLookup } from '../proven-reader.ts';
 import type { ArchiverUpstream } from './archiver-upstream.ts';
 
 /** Milliseconds after which the next backend is asked in parallel. */
@@ -25,7 +25,7 @@ interface Search {
 }
 
 /** Bytes by derived key, of backends alone; what they have not got, an archiver may have. */
-export class BackendBytes implements BytesSource {
+export class BackendBytes implements BlobFinder {
   readonly #sites: readonly Site[];
   /** Archiver to ask for content that no backend has; null when none is configured. */
   readonly #archiver: ArchiverUpstream | null;

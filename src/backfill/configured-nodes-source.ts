@@ -4,13 +4,13 @@ import type { ContentName } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { pause } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
-import type { ByteSource, SourceAnswer, ToldSize } from './source/byte-source.ts';
+import type { BackfillSource, SourceAnswer, ToldSize } from './source/backfill-source.ts';
 
 /** A question costs the node 60 ms under its main lock: for history it gets three times as long for everything else. */
 const REST_FACTOR = 3;
 
 /** Every configured node, as a source: asked one blob at a time, for it is a guest's question. */
-export class NodeSource implements ByteSource {
+export class ConfiguredNodesSource implements BackfillSource {
   readonly name: string;
   readonly #nodes: NodeGroup;
   readonly #poller: Pick<Poller, 'isListed' | 'isListCurrent'>;

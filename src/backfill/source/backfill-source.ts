@@ -16,7 +16,7 @@ export type SourceAnswer =
 export type ToldSize = number | 'unknown' | 'untold' | 'withheld' | null;
 
 /** An untrusted source of bytes, which count by their hash alone. */
-export interface ByteSource {
+export interface BackfillSource {
   /** Name for messages, without credentials: `peer https://archive.example`. */
   readonly name: string;
   /** @throws SourceError or StorageError when it could not be asked, or did not answer as such a source does. */

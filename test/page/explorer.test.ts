@@ -78,7 +78,7 @@ describeInBrowser('the explorer', () => {
     const message = watched.page.locator('#look-up-message');
     for (const [text, says] of [
       ['9999999', 'There is no block 9999999'],
-      [`tx/${'ab'.repeat(32)}`, 'no'],
+      [`tx/${'ab'.repeat(32)}`, 'No block that was walked has a transaction'],
       ['block/ab', 'must be 64 hex characters'],
     ] as const) {
       await watched.page.locator('#look-up-input').fill(text);

@@ -1,6 +1,7 @@
 import type { Holding } from '../verify/inventory.ts';
 import { parseHoldingRuns } from '../verify/inventory.ts';
 import type { InventoryPart } from '../view/inventory-view.ts';
+import { MAX_LISTED } from './inventory-of-range.ts';
 
 /** What one archive says of a range. */
 export interface ComparedInventory extends InventoryPart {
@@ -50,18 +51,38 @@ export async function* compareInventories(
     return;
   }
   const unknown = new Map(other.parts.map((part) => [part.from, part]));
+  const asking: AskedRange[] = [];
   let isSame = true;
   for (const part of own.parts) {
     const same = unknown.get(part.from);
     unknown.delete(part.from);
-    if (same?.digest === part.digest) continue;
+    const last = asking.at(-1);
+    if (same?.digest === part.digest) {
+      if (last !== undefined) last.total += totalOf(part);
+      continue;
+    }
     isSame = false;
     if (same === undefined || same.to !== part.to || totalOf(same) !== totalOf(part)) {
       yield { ...contradiction('It has another number of occurrences there.'), from: part.from, to: part.to };
-    } else yield* compareInventories(part, ours, theirs);
+      // No range that is asked for reaches over it.
+      if (last !== undefined) last.isClosed = true;
+    } else if (last !== undefined && !last.isClosed && last.total + totalOf(part) <= MAX_LISTED) {
+      last.total += totalOf(part);
+      last.to = part.to;
+    } else asking.push({ from: part.from, to: part.to, total: totalOf(part), isClosed: false });
   }
+  for (const { from, to } of asking) yield* compareInventories({ from, to }, ours, theirs);
   if (unknown.size > 0) yield contradiction('It has occurrences where the chain has none.');
   else if (isSame) yield contradiction('Its digest does not follow from its parts.');
+}
+
+/** Different parts that are asked for in one question, because both archives list so few occurrences one by one. */
+interface AskedRange {
+  readonly from: number;
+  to: number;
+  /** Occurrences from here up to the part that was looked at last. */
+  total: number;
+  isClosed: boolean;
 }
 
 function ofListed(own: ComparedInventory, other: ComparedInventory): InventoryDifference {

@@ -19,8 +19,8 @@ export interface InventoryOfRange extends InventoryPart {
 }
 
 const MAX_PARTS = 256;
-/** Up to so many occurrences are listed one by one: 16 KiB at worst, and a few bytes where nearly all are held. */
-const MAX_LISTED = 8_192;
+/** Up to so many occurrences are listed one by one: 32 KiB at worst, and a few bytes where nearly all are held. */
+export const MAX_LISTED = 16_384;
 /** Smaller parts than of so many occurrences on average would make an answer larger than what they save. */
 const OCCURRENCES_A_PART = MAX_LISTED / 4;
 

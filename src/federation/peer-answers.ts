@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const MAX_HEIGHT = 2 ** 32 - 1;
 const MAX_PARTS = 256;
-/** One run for each of 8,192 occurrences takes less. */
+/** One run for each of 16,384 occurrences takes less. */
 const MAX_HELD_CHARS = 65_536;
 
 const height = z.int().min(0).max(MAX_HEIGHT);

@@ -82,7 +82,7 @@ test('two archives find exactly the occurrences that one of them lacks', async (
   );
 });
 
-test('100 differences among 60,000 occurrences cost at most 200 requests and 1 MiB', async () => {
+test('100 differences among 60,000 occurrences cost at most 5 questions, which are far less than 1 MiB', async () => {
   const heights = Array.from({ length: 6_000 }, (_, index) => 1_000 + index);
   const theirs = new FakeArchive(heights, 10, () => 'stored');
   const ours = new FakeArchive(heights, 10, (height, index) =>
@@ -92,14 +92,15 @@ test('100 differences among 60,000 occurrences cost at most 200 requests and 1 M
   expect(
     found.flatMap((one) => (one.kind === 'different' ? one.ours : [])).filter((held) => held === 'missing'),
   ).toHaveLength(100);
-  expect(theirs.requests).toBeLessThanOrEqual(200);
-  expect(theirs.bytes).toBeLessThanOrEqual(1_048_576);
+  // With a question for each blob: 105 requests.
+  expect(theirs.requests).toBeLessThanOrEqual(5);
+  expect(theirs.bytes).toBeLessThanOrEqual(65_536);
 });
 
 test('what is a little more than is listed at once comes in a few parts, not in hundreds', async () => {
   const heights = Array.from({ length: 512 }, (_, index) => index);
-  const theirs = new FakeArchive(heights, 17, () => 'stored');
-  const ours = new FakeArchive(heights, 17, (height, index) => (height === 300 && index === 3 ? 'missing' : 'stored'));
+  const theirs = new FakeArchive(heights, 33, () => 'stored');
+  const ours = new FakeArchive(heights, 33, (height, index) => (height === 300 && index === 3 ? 'missing' : 'stored'));
   expect(await differences(ours, theirs, 511)).toHaveLength(1);
   expect(theirs.requests).toBe(2);
   expect(theirs.bytes).toBeLessThanOrEqual(2_048);
@@ -115,4 +116,19 @@ test.each([
   const found = await differences(ours, theirs, 40_000);
   expect(found.map(({ kind }) => kind)).toContain('contradiction');
   expect(found.filter(({ kind }) => kind === 'different')).toEqual([]);
+});
+
+test('a part that contradicts the chain spoils nothing beside it', async () => {
+  const heights = Array.from({ length: 6_000 }, (_, index) => index);
+  const differs = (height: number, index: number) => index === 3 && [100, 1_100].includes(height);
+  const ours = new FakeArchive(heights, 10, (height, index) => (differs(height, index) ? 'missing' : 'stored'));
+  const theirs = new FakeArchive(
+    heights.filter((height) => height !== 700),
+    10,
+    () => 'stored',
+  );
+  const found = await differences(ours, theirs, 5_999);
+  expect(found.filter(({ kind }) => kind === 'contradiction')).toHaveLength(1);
+  const different = found.flatMap((one) => (one.kind === 'different' ? one.ours : []));
+  expect(different.filter((held) => held === 'missing')).toHaveLength(2);
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { entityTagOf, isAlreadyThere, rangeStillHolds } from '../../src/http/entity-tag.ts';
+import { cpuSeconds } from '../bench/cpu-time.ts';
 import { blobOf, bytesOf } from './fake-archive-view.ts';
 
 const TAG = entityTagOf(blobOf(bytesOf(3)));
@@ -49,10 +50,10 @@ describe('an entity tag', () => {
   });
 
   test('costs no more than the header is long', () => {
-    const started = performance.now();
+    const started = cpuSeconds();
     isAlreadyThere(`${'"'.repeat(100_001)}${' '.repeat(100_000)}`, TAG);
     isAlreadyThere(`${'W/'.repeat(100_000)}${','.repeat(100_000)}`, TAG);
     // Linear takes some milliseconds, quadratic minutes.
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(cpuSeconds() - started).toBeLessThan(2);
   });
 });

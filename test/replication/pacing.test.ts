@@ -1,5 +1,5 @@
 import { setTimeout as elapse } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Bandwidth } from '../../src/replication/bandwidth.ts';
 import { BREAKER, CircuitBreaker } from '../../src/replication/circuit-breaker.ts';
 import { firstGood } from '../../src/replication/first-good.ts';
@@ -44,19 +44,25 @@ describe('the breaker', () => {
 
 describe('the bandwidth', () => {
   test('one blob of the largest size goes at once, then the rate counts', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     let now = 0;
     const mib = 1_048_576;
     const bandwidth = new Bandwidth(100 * mib, { steadyMs: () => now });
-    const timed = async (bytes: number) => {
-      const begun = performance.now();
-      await bandwidth.take(bytes, NEVER);
-      return performance.now() - begun;
+    const passed = (ms: number) => {
+      now += ms;
+      vi.advanceTimersByTime(ms);
     };
-    expect(await timed(2 * mib)).toBeLessThan(10);
+    await bandwidth.take(2 * mib, NEVER);
     // Ten mebibytes at a hundred a second.
-    expect(await timed(10 * mib)).toBeGreaterThan(95);
-    now += 1_000;
-    expect(await timed(2 * mib)).toBeLessThan(10);
+    const taken = bandwidth.take(10 * mib, NEVER);
+    passed(99);
+    expect(vi.getTimerCount()).toBe(1);
+    passed(2);
+    expect(vi.getTimerCount()).toBe(0);
+    await taken;
+    passed(1_000);
+    await bandwidth.take(2 * mib, NEVER);
   });
 
   test('whoever waits is let go by an abort', async () => {

@@ -12,6 +12,7 @@ import {
   VerifyError,
   workInWords,
 } from '../../src/verify/index.ts';
+import { cpuSeconds } from '../bench/cpu-time.ts';
 import { compactSize, craftTransaction, prefixed, u32 } from './craft.ts';
 import {
   craftMerged,
@@ -293,10 +294,10 @@ describe('properties', () => {
 
   test('a script of a mebibyte is searched in no time', () => {
     const script = Buffer.alloc(1 << 20, 0xfa);
-    const start = performance.now();
+    const start = cpuSeconds();
     expect(outcome(craftMerged({}, () => ({ script })).whole)).toBe('verify/chain-root-missing');
     const coinbase = craftTransaction({ inputScript: Buffer.concat([prefixed(script), compactSize(0)]) });
     expect(outcome(craftMerged({}, () => ({ coinbase })).whole)).toBe('verify/chain-root-missing');
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(cpuSeconds() - start).toBeLessThan(2);
   });
 });

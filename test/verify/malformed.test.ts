@@ -11,6 +11,7 @@ import {
   parseTransaction,
   VerifyError,
 } from '../../src/verify/index.ts';
+import { cpuSeconds } from '../bench/cpu-time.ts';
 import {
   commitment,
   compactSize,
@@ -164,9 +165,9 @@ describe('garbage', () => {
 
   test('a count of 16 million without bytes costs no memory and no time', () => {
     const bytes = Buffer.concat([craftHeader(Buffer.alloc(32)), compactSize(16_000_000), Buffer.alloc(64)]);
-    const start = performance.now();
+    const start = cpuSeconds();
     for (let turn = 0; turn < 1_000; turn += 1) codeOf(() => parseBlock(bytes));
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(cpuSeconds() - start).toBeLessThan(1);
     expect(parseBlock(craftBlock([craftTransaction({})]))).toBeInstanceOf(Block);
   });
 });

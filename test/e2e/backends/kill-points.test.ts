@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, untilStored } from '../archive-process.ts';
-import { holdfast } from '../holdfast-process.ts';
+import { environmentOf, startArchiveHere, startNode, untilStored } from '../archive-process.ts';
+import { holdfastHere } from '../holdfast-here.ts';
 import { LyingServer } from './lying-server.ts';
 import { expectAll, publish, untilDrained } from './real-backends.ts';
 
@@ -29,7 +29,7 @@ const callsOf = (point: string) => (point.includes('commit') ? [1] : [1, 2]);
 
 test.each(POINTS.flatMap((point) => callsOf(point).map((call) => ({ point, call }))))(
   'kill -9 $point (call $call): nothing is lost, nothing is claimed that is not so',
-  { retry: 0, timeout: 60_000 },
+  { retry: 0 },
   async ({ point, call }) => {
     const [server, node] = await Promise.all([LyingServer.start(), startNode()]);
     const published = publish(node, `kill ${point} ${call}`, BLOBS);
@@ -54,9 +54,9 @@ test.each(POINTS.flatMap((point) => callsOf(point).map((call) => ({ point, call 
     });
     expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
     // What is claimed now is so: the node, who could bring it back, is not asked.
-    const checked = await holdfast(['check', '--read-data'], { env: environmentOf(setup) });
+    const checked = await holdfastHere(['check', '--read-data'], { env: environmentOf(setup) });
     expect(checked, `${checked.stdout}${checked.stderr}`).toMatchObject({ code: 0 });
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     await untilStored(daemon, BLOBS);
     await untilDrained(daemon, ['s3']);
     await expectAll(daemon, published);

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const EVERY_MS = 25;
 
 /** Asks until the check holds (does not throw); after the time is up, the last complaint is the error. */
-export async function eventually<T>(check: () => Promise<T> | T, timeoutMs = 20_000): Promise<T> {
+export async function eventually<T>(check: () => Promise<T> | T, timeoutMs = 60_000): Promise<T> {
   // Not the wall clock: that of a virtual machine steps.
   const end = performance.now() + timeoutMs;
   for (;;) {

@@ -6,7 +6,10 @@ import { syncFolder } from '../storage/local/durable-file.ts';
 import { assertRegular } from '../storage/local/regular-file.ts';
 import { BundleError } from './errors.ts';
 
-/** The name can be guessed, and the folder may be open to others: what they put there, as a link to a file of ours, is not written to. */
+/**
+ * The name can be guessed, and the folder may be open to others: a link that they place there is not followed to
+ * another file.
+ */
 const BEGUN_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 /** Before a write, what comes in small pieces is gathered. */
 const GATHERED_BYTES = 1_048_576;
@@ -61,7 +64,7 @@ export class BundleFile {
     return bytesRead === length ? bytes : null;
   }
 
-  /** So many of these bytes are right. */
+  /** The first bytes up to this length are right. */
   keep(length: number): void {
     this.#at += length;
   }
@@ -83,7 +86,7 @@ export class BundleFile {
   /** Makes the file durable under its own name. */
   async finish(): Promise<void> {
     await this.#flush();
-    // An export can take hours, in which somebody else may have put a file there.
+    // An export can take hours, during which another process may have created the file.
     if (await isThere(this.path)) throw exists(this.path);
     await this.#writing(async () => {
       await this.#handle.sync();
@@ -92,7 +95,7 @@ export class BundleFile {
     });
   }
 
-  /** What was written stays, for another run. */
+  /** Written bytes stay for another run. */
   async close(): Promise<void> {
     try {
       await this.#flush();
@@ -128,7 +131,7 @@ export function partOf(path: string): string {
   return `${path}.part`;
 }
 
-/** What is left of these chunks behind the first so many bytes. */
+/** Remainder of the chunks after the first `bytes` bytes. */
 function behind(chunks: readonly Uint8Array[], bytes: number): Uint8Array[] {
   let skip = bytes;
   return chunks.flatMap((chunk) => {

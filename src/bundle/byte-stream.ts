@@ -1,11 +1,11 @@
 import { giveBackMemory, lendMemory } from '../core/blob/lent-memory.ts';
 
-/** Bytes as they come. A chunk belongs to whoever takes it. */
+/** Bytes of a stream. Each chunk belongs to the consumer. */
 export type ByteStream = AsyncIterable<Uint8Array>;
 
 export interface Head {
   readonly bytes: Uint8Array;
-  /** What follows, the head not among it; null: there was no more. */
+  /** The stream after the head; null when there was no more. */
   readonly rest: ByteStream | null;
 }
 
@@ -38,7 +38,7 @@ function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
   return bytes;
 }
 
-/** Takes bytes from a stream piece by piece, and copies each once: into memory that whoever takes it owns. */
+/** Reads a stream piece by piece, and copies each byte once into memory that the caller owns. */
 export class StreamReader {
   readonly #iterator: AsyncIterator<Uint8Array>;
   readonly #chunks: Uint8Array[] = [];

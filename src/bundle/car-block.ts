@@ -36,18 +36,18 @@ export function isDocument(cid: CID): boolean {
   return cid.code === RAW && cid.multihash.code === SHA2_256;
 }
 
-/** Do these bytes hash to a CID that `isNode` or `isDocument` holds of? */
+/** Reports whether the bytes hash to their CID, for a CID that `isNode` or `isDocument` accepts. */
 export function isWhole({ cid, bytes }: CarBlock): boolean {
   return cidOf(cid.code, bytes).equals(cid);
 }
 
-/** What a bundle begins with. */
+/** Header of a bundle. */
 export function carHeader(root: CID): Uint8Array {
   const roots = [root];
   return createWriter(new ArrayBuffer(headerLength({ roots })), { roots }).close();
 }
 
-/** What stands before the bytes of a block in a bundle. */
+/** Header of a block's section in a bundle. */
 export function sectionHead(cid: CID, sizeBytes: number): Uint8Array {
   const length = cid.bytes.length + sizeBytes;
   const head = new Uint8Array(varint.encodingLength(length) + cid.bytes.length);

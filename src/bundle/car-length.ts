@@ -13,7 +13,7 @@ export function lengthOf(head: Uint8Array): { readonly value: number; readonly s
   }
 }
 
-/** Does it begin as a CARv1 does: a length, then a map with the roots in it? */
+/** Reports whether a file begins as a CARv1 does: a length, then a map with the roots. */
 export function looksLikeCar(head: Uint8Array): boolean {
   const length = lengthOf(head);
   if (length === null) return false;

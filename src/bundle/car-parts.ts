@@ -9,7 +9,7 @@ import { isDocument, isNode, isWhole } from './car-block.ts';
 import { lengthOf, MAX_VARINT_BYTES } from './car-length.ts';
 import { type BundlePart, decodeManifest, decodePart, type Manifest } from './manifest.ts';
 
-/** What a CARv1 holds, one block after the other. The bytes of a blob are still to be hashed; all others were. */
+/** Contents of a CARv1, one block after the other. The bytes of a blob are not hashed yet; all others are. */
 export type CarPart =
   | { readonly kind: 'manifest'; readonly path: string; readonly cid: CID; readonly manifest: Manifest }
   | { readonly kind: 'part'; readonly path: string; readonly cid: CID; readonly part: BundlePart }
@@ -77,7 +77,7 @@ function blockOf(path: string, cid: CID, bytes: Uint8Array, root: CID): CarPart 
   return { kind: 'unusable', path: at, why: 'It is no node of a bundle.' };
 }
 
-/** Or why there is none. */
+/** Returns the root, or the reason why there is none. */
 async function rootOf(reader: StreamReader): Promise<CID | string> {
   const length = lengthOf(await reader.peek(MAX_VARINT_BYTES));
   if (length === null || length.value > MAX_HEADER_BYTES) return 'It does not begin as a CARv1 does.';

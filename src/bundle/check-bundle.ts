@@ -36,7 +36,7 @@ export interface CheckedBundle {
   /** Records that lead from an output of a transaction to the header that they hold. */
   readonly records: number;
   readonly wrongCount: number;
-  /** Of very many, the first. */
+  /** The first ones of a long list. */
   readonly wrong: readonly NamedReason[];
 }
 
@@ -59,9 +59,9 @@ class BundleCheck {
   readonly #tree: InventoryTree;
   readonly #counts: Record<Holding, number> = { missing: 0, stored: 0, lost: 0, withheld: 0, custom: 0 };
   readonly #wrong: NamedReason[] = [];
-  /** What the part that was read last lists and has not come yet, by CID. */
+  /** CIDs that the latest part lists and that have not come yet. */
   #awaited = new Set<string>();
-  /** Of that part: what its records may speak of. */
+  /** Occurrences that the records of this part may prove. */
   #occurrences = new Set<string>();
   /** Blobs that a part listed: each stands at its first occurrence, and none is stored without it. */
   readonly #listed = new SeenNames();

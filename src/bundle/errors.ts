@@ -8,7 +8,7 @@ export type BundleErrorCode =
   /** The range is not walked, or not final. */
   | 'bundle/not-final'
   | 'bundle/too-many'
-  /** What the chain or the archive has at these heights is not what it was when the export began. */
+  /** The chain or the archive changed at these heights after the export began. */
   | 'bundle/changed'
   /** A record or a blob that the archive is to have cannot be had now. */
   | 'bundle/not-given'

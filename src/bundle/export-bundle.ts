@@ -33,7 +33,7 @@ export interface ExportParameters {
   readonly fromHeight: number | null;
   /** null: the highest final block. */
   readonly toHeight: number | null;
-  /** Where the bundle goes; in a folder it gets a name of its own. */
+  /** Path of the bundle; in a folder the bundle gets a name of its own. */
   readonly file: string | null;
   readonly folder: string | null;
 }
@@ -111,7 +111,7 @@ class BundleWriting {
     this.#rarely = rarely;
   }
 
-  /** Of these, an earlier run had written so many. */
+  /** Bytes that an earlier run had written. */
   get keptBytes(): number {
     return this.#keptBytes;
   }
@@ -144,7 +144,7 @@ class BundleWriting {
     await this.#target.finish();
   }
 
-  /** What an earlier run wrote here, hashed again: a power failure may have taken it, and left its length. */
+  /** Hashes a section of an earlier run again: a power failure may have lost its bytes and kept its length. */
   async #isThere(section: WrittenSection): Promise<boolean> {
     const sizeBytes = section.kind === 'blob' ? section.sizeBytes : section.bytes.length;
     const head = sectionHead(section.cid, sizeBytes);
@@ -203,7 +203,7 @@ async function bytesIn(given: GivenBlob): Promise<Uint8Array> {
   }
 }
 
-/** Tells each kind of progress no more often than somebody can read it. */
+/** Limits the reports of each kind of progress to a readable rate. */
 class Rarely {
   readonly #clock: Clock;
   readonly #report: (event: ExportEvent) => void;
@@ -240,7 +240,7 @@ async function rangeOf(
   if (range.to > finalHeight) throw notFinal(`The highest final block has height ${finalHeight}.`);
   assertUpright(range.from, range.to);
   const blockHash = catalog.chain.blockAt(range.to)?.hash;
-  if (blockHash === undefined) throw notFinal(`Block ${range.to} is being walked anew.`);
+  if (blockHash === undefined) throw notFinal(`Block ${range.to} is being walked again.`);
   return { ...range, chain: genesis, blockHash };
 }
 

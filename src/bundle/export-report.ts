@@ -18,7 +18,7 @@ export interface ExportReport {
   readonly to: number;
   /** Digest of the inventory of the range, as `GET /v1/inventory` answers it. */
   readonly inventory: string;
-  /** Of the final occurrences in the range: what is held of each. */
+  /** Final occurrences in the range by state. */
   readonly counts: HoldingCounts;
   readonly blobs: number;
   readonly blobBytes: number;
@@ -26,7 +26,7 @@ export interface ExportReport {
   /** Bytes that an earlier run had written, and that were found to be whole. */
   readonly keptBytes: number;
   readonly notExportedCount: number;
-  /** Of very many, the first. */
+  /** The first ones of a long list. */
   readonly notExported: readonly NotExported[];
 }
 

@@ -1,13 +1,13 @@
 import type { ContentName } from '../core/blob/ids.ts';
 
-/** What came of an import. Lists name the first of very many. */
+/** Report of an import. A long list holds its first entries. */
 export interface ImportReport {
   /** Blobs that are durable here now and were not before. */
   readonly taken: number;
   readonly takenBytes: number;
-  /** Of these, blobs that are not on the chain as far as it was walked, and that a record shows in a header. */
+  /** Blobs that are not on the walked chain, and that a record shows in a header. */
   readonly byRecord: number;
-  /** Of these, blobs that only their file names: neither the chain nor a record shows them yet. */
+  /** Blobs that only their file names: neither the chain nor a record shows them yet. */
   readonly notPlacedCount: number;
   readonly notPlaced: readonly ContentName[];
   /** Blobs that were recorded as lost, and are not lost any more. */
@@ -21,7 +21,7 @@ export interface ImportReport {
   readonly passedOver: number;
   readonly unusableCount: number;
   readonly unusable: readonly NamedReason[];
-  /** What could not be read, or has no place here now. */
+  /** Files that could not be read, or whose content has no place here now. */
   readonly faultCount: number;
   readonly faults: readonly NamedReason[];
   /** Taken, and not on as many backends as are required. */

@@ -31,7 +31,7 @@ export interface ImporterModules {
   readonly clock: Clock;
 }
 
-/** Who says that a blob of this name is wanted. */
+/** Evidence that a blob of this name is wanted. */
 type Proof =
   | { readonly by: 'chain' | 'catalog' | 'lost' | 'its name'; readonly txid: TxId | null }
   | { readonly by: 'record'; readonly txid: TxId };
@@ -57,7 +57,7 @@ export class Importer implements StreamJudge {
     ...{ taken: 0, takenBytes: 0, byRecord: 0, notPlacedCount: 0, found: 0, alreadyHeld: 0, withheld: 0 },
     ...{ passedOver: 0, unusableCount: 0, faultCount: 0 },
   };
-  /** Which part of an import this is, for whoever watches. */
+  /** Name of the current part of an import, for progress reports. */
   #source = '';
   #toldMs = Number.NEGATIVE_INFINITY;
   #chain: BlockHash | null = null;
@@ -93,7 +93,7 @@ export class Importer implements StreamJudge {
       this.#proven.remember(new TextDecoder().decode(part.bytes));
   }
 
-  /** Is this a blob that the chain, the catalog or a record names? */
+  /** Reports whether the chain, the catalog or a record names this blob. */
   async isKnown(bytes: Uint8Array): Promise<boolean> {
     if (bytes.length > MAX_BLOB_BYTES) return false;
     const found = await this.#find([bytes], null);
@@ -141,7 +141,7 @@ export class Importer implements StreamJudge {
     }
   }
 
-  /** Its CID says what it is to be, so that it is hashed once. */
+  /** The CID names the expected hash, so that the bytes are hashed once. */
   async #judgeNamed(path: string, name: ContentName, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     const blob = await this.#modules.namer.name(name.hashType, bytes);
     const proof = blob === null ? null : this.#proofOf(blob, name);
@@ -154,7 +154,7 @@ export class Importer implements StreamJudge {
     if (why !== null) this.#refuse(path, why);
   }
 
-  /** null: neither the bytes nor what they say as hex text is anything that somebody names. */
+  /** Returns null when neither the bytes nor their decoded hex text has a known name. */
   async #find(candidates: readonly Uint8Array[], claim: NamedHash | null): Promise<Found | null> {
     for (const candidate of candidates) {
       if (candidate.length < MIN_BLOB_BYTES || candidate.length > MAX_BLOB_BYTES) continue;
@@ -267,7 +267,7 @@ function claimIn(path: string): NamedHash | null {
   return CLAIM.test(bare) ? parseNamedHash(bare) : null;
 }
 
-/** What else lies in a data folder or a bucket beside blobs and records. */
+/** Reports whether a path is another file of a data folder or a bucket, beside blobs and records. */
 function isOfAnArchive(path: string): boolean {
   return /(?:^|[\s/\\])(?:holdfast\.json|audit[/\\].+\.json|[^/\\]+\.withdrawn\.json)$/.test(path);
 }

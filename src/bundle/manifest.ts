@@ -5,10 +5,10 @@ import { parseBlockHash } from '../core/blob/ids.ts';
 import { OCCURRENCE_BYTES } from '../verify/inventory.ts';
 
 /**
- * A bundle is a CARv1 whose root is the manifest. Behind it comes each part: a node that lists some blocks of the chain, then, in the
- * order of the chain, the occurrence record of each occurrence that has one, and each blob at its first occurrence in the range. The
- * manifest links the parts, and a part its records and blobs, so that pinning the root keeps all of them. Two archives that
- * hold the same at the same heights write the same bytes.
+ * A bundle is a CARv1 whose root is the manifest. Each part follows: a node that lists some blocks, then the occurrence
+ * records in chain order, and each blob at its first occurrence in the range. The manifest links the parts, and a part
+ * its records and blobs, so that pinning the root keeps all of them. Two archives with the same holdings at the same
+ * heights write the same bytes.
  */
 export const BUNDLE_FORMAT = 'holdfast-bundle';
 export const BUNDLE_VERSION = 1;
@@ -16,7 +16,7 @@ export const BUNDLE_VERSION = 1;
 export const MAX_PARTS = 20_000;
 /** A part ends with the block that brings it to so many occurrences. */
 export const PART_OCCURRENCES = 1_024;
-/** Or to so many bytes of records: an exporter holds them in memory. */
+/** A part also ends at this many bytes of records: an exporter holds them in memory. */
 export const PART_RECORD_BYTES = 4_194_304;
 
 const MAX_HEIGHT = 0x7fffffff;
@@ -36,7 +36,7 @@ const manifest = z.strictObject({
   to: height,
   /** The block at `to`. */
   blockHash,
-  /** As `GET /v1/inventory` answers it for this range. */
+  /** The answer of `GET /v1/inventory` for this range. */
   inventory: digest,
   counts: z.strictObject({ missing: count, stored: count, lost: count, withheld: count, custom: count }),
   blobs: count,
@@ -75,7 +75,7 @@ function decoded<T>(encoded: Uint8Array, schema: z.ZodType<T>): T | null {
   try {
     return schema.safeParse(decode(encoded)).data ?? null;
   } catch {
-    // What is no DAG-CBOR is an answer too.
+    // Bytes that are not DAG-CBOR are a definite answer too.
     return null;
   }
 }

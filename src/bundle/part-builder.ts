@@ -7,7 +7,7 @@ import { HOLDINGS, type InventoryBlock, OCCURRENCE_BYTES } from '../verify/inven
 import { type CarBlock, documentBlock, nodeBlock } from './car-block.ts';
 import { type BundlePart, PART_OCCURRENCES, PART_RECORD_BYTES } from './manifest.ts';
 
-/** What stands in a bundle behind its part. The bytes of a blob are fetched when they are written. */
+/** Sections of a bundle after their part. The bytes of a blob are fetched when they are written. */
 export type PlannedSection =
   | { readonly kind: 'record'; readonly cid: CID; readonly bytes: Uint8Array }
   | { readonly kind: 'blob'; readonly cid: CID; readonly occurrence: BundledOccurrence; readonly sizeBytes: number };
@@ -42,7 +42,7 @@ export class PartBuilder {
     return this.#blocks.length === 0;
   }
 
-  /** The part ends here. It depends on nothing but the blocks: whoever bundles them ends it at the same one. */
+  /** Whether the part ends here. The blocks alone decide that, so that every archive ends it at the same one. */
   get isFull(): boolean {
     return this.#occurrences >= PART_OCCURRENCES || this.#recordBytes >= PART_RECORD_BYTES;
   }

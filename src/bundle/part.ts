@@ -11,7 +11,7 @@ export type Part =
   | { readonly kind: 'manifest'; readonly path: string; readonly manifest: Manifest }
   /** Positively nothing that an archive could take. */
   | { readonly kind: 'unusable'; readonly path: string; readonly why: string }
-  /** It could not be read, so that nothing is known of it. */
+  /** An unreadable file: its content is unknown. */
   | { readonly kind: 'fault'; readonly path: string; readonly why: string };
 
 export function tooLarge(path: string): Part {

@@ -20,9 +20,9 @@ export interface BundleRange extends HeightRange {
 export interface PlannedBundle {
   readonly manifest: Manifest;
   readonly root: CarBlock;
-  /** Which blocks each part has, and what its node is. */
+  /** Range and node of each part. */
   readonly parts: readonly (HeightRange & { readonly cid: CID })[];
-  /** Of the whole bundle. */
+  /** Size of the whole bundle. */
   readonly sizeBytes: number;
   readonly notExportedCount: number;
   readonly notExported: readonly NotExported[];

@@ -7,7 +7,7 @@ import { decodeOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
 import { verifyOccurrence } from '../verify/verify-occurrence.ts';
 
-/** What a record shows of a blob whose bytes are still to come. */
+/** Evidence in a record for a blob whose bytes are still to come. */
 export interface ProvenName {
   readonly txid: TxId;
   readonly sizeBytes: number;
@@ -68,7 +68,7 @@ export class ProvenNames {
   }
 }
 
-/** May these bytes be a record? A blob may begin so as well: its hash decides. */
+/** Reports whether the bytes may be a record. A blob may begin in the same way: its hash decides. */
 export function looksLikeRecord(bytes: Uint8Array): boolean {
   return bytes[0] === BRACE;
 }

@@ -4,8 +4,8 @@ const FIRST_SLOTS = 4_096;
 const EMPTY = 0n;
 
 /**
- * Names of a bundle that were seen, in sixteen bytes each: it may have many millions. A name is kept as eight bytes of a hash with
- * a random salt, so that nobody who makes a bundle can choose two that look the same.
+ * Names of a bundle that were seen, in sixteen bytes each: a bundle may have many millions. A name is kept as eight
+ * bytes of a hash with a random salt. The author of a bundle therefore cannot choose two names that look the same.
  */
 export class SeenNames {
   readonly #salt = randomBytes(16);
@@ -38,7 +38,7 @@ export class SeenNames {
   }
 }
 
-/** Where it is, or would be. */
+/** Slot of a name, or the free slot for it. */
 function slotOf(slots: BigUint64Array, print: bigint): number {
   let slot = Number(print & BigInt(slots.length - 1));
   while (slots[slot] !== EMPTY && slots[slot] !== print) slot = (slot + 1) % slots.length;

@@ -10,7 +10,7 @@ import { BundleError } from './errors.ts';
 import type { Part } from './part.ts';
 import { type StreamJudge, streamParts } from './stream-parts.ts';
 
-/** Folders inside each other: deeper ones are made by a mistake, or by somebody hostile. */
+/** Limit of nested folders: deeper ones are a mistake or an attack. */
 const MAX_DEPTH = 32;
 const CHUNK_BYTES = 1_048_576;
 const CONNECT_MS = 10_000;

@@ -7,16 +7,16 @@ import { looksLikeCar } from './car-length.ts';
 import type { Manifest } from './manifest.ts';
 import { type Part, tooLarge } from './part.ts';
 
-/** What whoever takes the parts says of them while they are read. */
+/** The consumer's judgement of parts while they are read. */
 export interface StreamJudge {
-  /** Is this a blob that somebody asked for, whatever else its bytes look like? */
+  /** Reports whether the bytes are an expected blob, whatever else they look like. */
   isKnown(bytes: Uint8Array): Promise<boolean>;
-  /** Why a bundle with this manifest is not read on; null: it is. */
+  /** Reason to refuse a bundle with this manifest; null to read on. */
   refusal(manifest: Manifest): string | null;
 }
 
 /**
- * What a stream of bytes holds: one file, or the files of a tarball, also packed with gzip. The bytes say which, never the
+ * Parts of a stream of bytes: one file, or the files of a tarball, also packed with gzip. The bytes decide, never the
  * name; a blob that looks like a tarball and is known by its hash is that blob.
  */
 export async function* streamParts(
@@ -58,7 +58,7 @@ async function* unpacked(path: string, head: Head, judge: StreamJudge): AsyncGen
 async function* bundleParts(path: string, head: Head, judge: StreamJudge): AsyncGenerator<Part> {
   const { carParts } = await import('./car-parts.ts');
   for await (const part of carParts(path, behind(head))) {
-    // What a part lists, its blocks say themselves.
+    // The blocks of a part repeat its list.
     if (part.kind === 'part') continue;
     yield part;
     const refusal = part.kind === 'manifest' ? judge.refusal(part.manifest) : null;

@@ -31,7 +31,7 @@ export async function* tarParts(path: string, stream: ByteStream): AsyncGenerato
     tellDamage(error);
   });
   for await (const chunk of stream) {
-    // Whoever listens takes what comes within this call.
+    // The listener takes every entry within this call.
     parser.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
     yield* found.splice(0);
     if (isBroken) return;

@@ -15,11 +15,11 @@ export interface Signed<Statement> {
   readonly signature: string;
 }
 
-/** What an archiver says that it holds of the final occurrences in a range of heights. */
+/** An archiver's statement about its holdings of the final occurrences in a range of heights. */
 export interface AttestationStatement {
   readonly kind: 'holdfast/attestation';
   readonly format: 1;
-  /** As below `audit/` on its backends. */
+  /** Archiver id, as below `audit/` on its backends. */
   readonly archiver: string;
   /** The public key, 32 bytes in hex. */
   readonly key: string;
@@ -34,7 +34,7 @@ export interface AttestationStatement {
   /** The digest of the inventory (`inventory.ts`): a Merkle root over every occurrence and what is held of it. */
   readonly root: string;
   readonly counts: HoldingCounts;
-  /** Transactions at these heights that seem to carry a blob, and of which nobody can tell which: counted nowhere else. */
+  /** Transactions at these heights that seem to carry an undecidable blob: counted in no other number. */
   readonly unclear: number;
   /** When it was counted. */
   readonly at: string;
@@ -50,11 +50,11 @@ export interface SuccessionStatement {
 }
 
 /**
- * Signed by the key that goes, and by the one that comes: a stranger could otherwise name somebody else's key as its successor,
- * and what the stranger signs would count as the other's.
+ * Signed by the old key and the new one. A stranger could otherwise name another archiver's key as successor. The
+ * stranger's statements would then count as that archiver's.
  */
 export interface Succession extends Signed<SuccessionStatement> {
-  /** By the key that comes: 64 bytes in hex. */
+  /** Signature of the new key: 64 bytes in hex. */
   readonly accepted: string;
 }
 
@@ -77,7 +77,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.map(([name, one]) => `${JSON.stringify(name)}:${canonicalJson(one)}`).join(',')}}`;
 }
 
-/** Is it meant to be an attestation? What is wrong with it, `parseAttestation` says. */
+/** Reports whether a text looks like an attestation; `parseAttestation` names its faults. */
 export function looksLikeAttestation(text: string): boolean {
   try {
     return fieldsOf(fieldsOf(parseBoundedJson(text)).get('statement')).get('kind') === 'holdfast/attestation';
@@ -159,10 +159,11 @@ export interface Equivocation {
 }
 
 /**
- * Do two attestations of one archiver contradict each other, so that not both can have been true when they were signed? The
- * signatures of both must have been checked. null: no. What is held may change from one to the next: what was missing or lost
- * is stored later, what was stored is withheld, or damaged. The chain below a final block may not, nor how many occurrences it
- * has; one number belongs to one statement; and one root has one set of counts.
+ * Finds a contradiction between two attestations of one archiver, so that not both were true when they were signed. The
+ * signatures of both must have been checked. Returns null without one.
+ * Holdings may change: missing or lost content is stored later, stored content is withheld or damaged. The chain below
+ * a final block may not change, nor its number of occurrences. One number belongs to one statement, and one root has
+ * one set of counts.
  */
 export function equivocationOf(one: Attestation, other: Attestation): Equivocation | null {
   const [a, b] = [one.statement, other.statement];
@@ -188,7 +189,7 @@ export function equivocationOf(one: Attestation, other: Attestation): Equivocati
   return null;
 }
 
-/** Of an archiver, as far as the attestation tells: the oldest first. */
+/** Keys of an archiver that the attestation names, the oldest first. */
 export function keysOf({ statement, keys }: Pick<Attestation, 'statement' | 'keys'>): string[] {
   return [...keys.map((link) => link.statement.key), statement.key];
 }

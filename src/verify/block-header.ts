@@ -5,7 +5,7 @@ import { toDisplayHex } from './hash-bytes.ts';
 import { bytesOfHex } from './hex-field.ts';
 import { type MergeMining, readMergeMining } from './merge-mining.ts';
 
-/** What the block's hash is taken over. */
+/** Length of the header part that the block's hash covers. */
 export const HEADER_BYTES = 80;
 /** The version bit that says: merge-mining data follow (`VERSION_AUXPOW` in the node's `pureheader.h`). */
 const MERGE_MINED = 0x100;

@@ -6,7 +6,7 @@ import { BLOB_TRANSACTION_VERSION, type Carried, carriedBy } from './commitment.
 export interface Occurrence extends ContentName {
   readonly txid: TxId;
   readonly vout: number;
-  /** Where in the block its transaction is. */
+  /** Index of its transaction in the block. */
   readonly transactionIndex: number;
 }
 

@@ -6,9 +6,9 @@ import { VerifyError } from './errors.ts';
 import type { MerkleTree } from './merkle-tree.ts';
 
 /**
- * What `gettxoutproof` gives for these transactions of this block, to the byte: header, number of transactions, the
- * hashes and flags of the partial tree (BIP 37; `CMerkleBlock` and `CPartialMerkleTree` in Bitcoin Core).
- * @throws VerifyError `verify/not-in-block`, and what `block.merkleTree()` throws.
+ * Builds the bytes of `gettxoutproof` for these transactions of this block: header, number of transactions, hashes and
+ * flags of the partial tree (BIP 37; `CMerkleBlock` and `CPartialMerkleTree` in Bitcoin Core).
+ * @throws VerifyError `verify/not-in-block`, and the errors of `block.merkleTree()`
  */
 export function buildMerkleProof(block: Block, txids: readonly TxId[]): Uint8Array {
   const tree = block.merkleTree();

@@ -1,17 +1,17 @@
-/** What the rules of a chain say about the work of its headers. */
+/** Rules of a chain about the work of its headers. */
 export interface ChainProfile {
   readonly name: string;
   /** No target of the chain is larger: `powLimit`. */
   readonly easiestTarget: bigint;
-  /** Its number among chains that are mined together. It stands in the version of each merge-mined header. */
+  /** Number of the chain among chains that are mined together. The version of each merge-mined header contains it. */
   readonly chainId: number;
   /** The number that its first releases used, and its node still accepts; null: none. */
   readonly formerChainId: number | null;
   /** Refuses headers with another chain's number, and parent headers with its own. */
   readonly isStrict: boolean;
   /**
-   * Its headers are merge-mined, and say by that whose they are. Work in any other header may be that of another chain
-   * with the same hash: everybody can pay for a transaction in a Bitcoin block, and prove it under that block's header.
+   * Whether headers are merge-mined, and so name their chain. Work in any other header may belong to another chain with
+   * the same hash: every user can pay for a transaction in a Bitcoin block, and prove it under that block's header.
    */
   readonly isMergeMined: boolean;
   /** Hashes that a header must have cost before the level `work` is called reached. */

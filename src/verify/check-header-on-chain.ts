@@ -2,7 +2,7 @@ import { messageOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { OccurrenceRecord } from './occurrence-record.ts';
 
-/** What a node answered to `getblockheader` for one hash. */
+/** A node's answer to `getblockheader` for one hash. */
 export type HeaderAnswer =
   | {
       readonly kind: 'known';

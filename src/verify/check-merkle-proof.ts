@@ -15,19 +15,23 @@ export const MAX_BLOCK_TRANSACTIONS = Math.floor(4_000_000 / 240);
 /** A proof that holds: these transactions are under this header's Merkle root. Whether the header is on chain is open. */
 export interface CheckedMerkleProof {
   readonly header: BlockHeader;
-  /** By the proof's word: the root commits to the depth, but not to how many leaves there are beyond the proven ones. */
+  /**
+   * Number of transactions as the proof claims it: the root commits to the depth, but not to the leaves beyond the
+   * proven ones.
+   */
   readonly transactionCount: number;
-  /** In the order of the block; at least one. Whoever has a proof can mark a neighbour that is in it as well. */
+  /**
+   * Proven transactions in block order; at least one. The author of a proof can also mark a neighbour that it contains.
+   */
   readonly proven: readonly { readonly txid: TxId; readonly transactionIndex: number }[];
 }
 
 /**
- * Checks what `gettxoutproof` gives, as strictly as the node's `verifytxoutproof` and in two things more: padding bits
- * must be zero, and nothing may follow. Nothing is allocated for more than the bytes that came.
- *
+ * Checks the bytes of `gettxoutproof` as strictly as the node's `verifytxoutproof`, and in two more points: padding
+ * bits must be zero, and nothing may follow. Memory use is bounded by the given bytes.
  * A known limit of the format: a transaction whose stripped form is 64 bytes can be shown as an inner node of a deeper
- * tree (CVE-2017-12842). Making such a one for a given lie takes brute force
- * over 60 to 70 bits, by its discoverer's estimate, and nodes do not relay transactions of that size.
+ * tree (CVE-2017-12842). Making one for a given lie takes brute force over 60 to 70 bits, by its discoverer's estimate.
+ * Nodes do not relay transactions of that size.
  * @throws VerifyError
  */
 export function checkMerkleProof(bytes: Uint8Array): CheckedMerkleProof {
@@ -105,8 +109,8 @@ class Walk {
 }
 
 /**
- * Where the tree starts. A release that writes the header alone, although it is merge-mined, must not be refused: where
- * the bytes behind the header are no merge-mining data, the tree is taken to start there.
+ * Reads the header and finds the start of the tree. A release that omits the merge-mining data of a merge-mined header
+ * must not be refused: where that data does not parse, the tree starts right after the header.
  */
 function headerOf(bytes: Uint8Array): { header: BlockHeader; start: number } {
   const header = readHeader(new ByteReader(bytes));

@@ -10,12 +10,12 @@ export interface Commitment extends ContentName {
   readonly vout: number;
 }
 
-/** What a transaction of version 137 carries. */
+/** Payload of a transaction of version 137. */
 export type Carried =
   | { readonly kind: 'one'; readonly commitment: Commitment }
   /**
-   * None, several, or one that the node would pass over. Known releases refuse the block of such a transaction unless
-   * `nodeTakes` is there, so on their chains that is what counts; nobody has recorded one.
+   * Zero, several, or one output that the node would ignore. Known releases refuse the block of such a transaction
+   * unless `nodeTakes` is there, so `nodeTakes` counts on their chains. No such transaction is recorded.
    */
   | {
       readonly kind: 'unclear';
@@ -35,9 +35,9 @@ const WITNESS_COMMITMENT = [0xaa, 0x21, 0xa9, 0xed] as const;
 const WITNESS_COMMITMENT_BYTES = 36;
 
 /**
- * The node looks at one output alone: the first that nobody can spend (`GetSyscoinDataOutput` in its
- * `primitives/transaction.cpp`). All recorded transactions have one such output; what it does with more is read from
- * that source, not measured.
+ * Finds the output that the node reads: the first unspendable one (`GetSyscoinDataOutput` in its
+ * `primitives/transaction.cpp`). All recorded transactions have one such output; the handling of more is read from that
+ * source, not measured.
  */
 export function carriedBy(transaction: Transaction): Carried {
   const outputs = transaction.outputs();
@@ -53,9 +53,10 @@ export function carriedBy(transaction: Transaction): Carried {
 }
 
 /**
- * What a script commits to; null: nothing. Recorded are `6a 21 20 <32>` (keccak256) and `6a 22 21 01 <32>` (blake2s256):
- * OP_RETURN and one push of a vector behind its own length. So that nobody can hide a blob from us in a form that the node
- * takes, the rest follows its `GetSyscoinData`: any push opcode, a witness commitment before it, a torn push after it.
+ * The content that a script commits to; null for none. Recorded forms are `6a 21 20 <32>` (keccak256) and `6a 22 21 01
+ * <32>` (blake2s256): OP_RETURN and one push of a vector behind its own length. Every other form that the node accepts
+ * counts as well, so that no blob is hidden: any push opcode, a witness commitment before it, a torn push after it
+ * (`GetSyscoinData`).
  */
 export function committedIn(script: Uint8Array): ContentName | null {
   if (script[0] !== OP_RETURN) return null;

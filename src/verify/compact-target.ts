@@ -23,7 +23,7 @@ export function targetOf(bits: number, easiestTarget: bigint): bigint {
   return target;
 }
 
-/** How many hashes it takes on average until one meets the target: `GetBlockProof` in Bitcoin Core. */
+/** Average number of hashes to meet the target: `GetBlockProof` in Bitcoin Core. */
 export function workOf(target: bigint): bigint {
   return HASH_VALUES / (target + 1n);
 }

@@ -7,7 +7,7 @@ export type VerifyErrorCode =
   | 'verify/trailing-bytes'
   /** A count says more than the bytes that are left could hold. Nothing was allocated for it. */
   | 'verify/absurd-count'
-  /** Not in the form that the chain's format or the record's format requires. */
+  /** The bytes violate the chain's format, or the text the record's. */
   | 'verify/malformed'
   /** The transactions of a block do not hash to the Merkle root in its header. */
   | 'verify/merkle-root'
@@ -110,7 +110,7 @@ const HINTS: Readonly<Record<VerifyErrorCode, string>> = {
   'verify/checkpoint': 'Begin the run at the checkpoint or at the header after it; name a checkpoint that you trust.',
 };
 
-/** What the checks throw, all of them: bytes and texts from outside that are not what they must be. */
+/** The one error class of the checks, for bytes and texts that are not what they must be. */
 export class VerifyError extends HoldfastError<VerifyErrorCode> {
   constructor(code: VerifyErrorCode, message: string, facts: Partial<ErrorFacts> = {}) {
     super(code, message, { retryable: false, hint: HINTS[code], ...facts });

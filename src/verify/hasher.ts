@@ -4,7 +4,7 @@ import type { HashType } from '../core/blob/ids.ts';
 
 /** Both hashes that a version hash can be made with. Each takes any length and gives 32 bytes. */
 export interface BlobHasher {
-  /** Which implementation answers, for logs: `noble`, `native`, `hash-wasm`. */
+  /** Name of the implementation, for logs: `noble`, `native`, `hash-wasm`. */
   readonly engine: string;
   keccak256(bytes: Uint8Array): Uint8Array;
   blake2s256(bytes: Uint8Array): Uint8Array;

@@ -1,6 +1,6 @@
 /**
- * Of draws that were each as likely as any other, so many were good: at least this share of all is good, at this confidence
- * (Clopper and Pearson's lower bound, one-sided). Where all n were good, it is (1 − confidence)^(1/n). 0 where nothing was drawn.
+ * Lower bound of the good share of all objects, from uniform draws of which `good` were good, at this confidence. It is
+ * Clopper and Pearson's one-sided bound: (1 − confidence)^(1/n) when all n draws were good. Returns 0 without a draw.
  */
 export function heldShareAtLeast(good: number, draws: number, confidence: number): number {
   if (good === 0) return 0;
@@ -20,7 +20,7 @@ export function shareInWords(share: number): string {
   return `${digits.slice(0, -2)}.${digits.slice(-2)} %`;
 }
 
-/** That of so many draws at least `good` are good, where each is with this chance. */
+/** Probability of at least `good` good draws, where each is good with probability `share`. */
 function chanceOfAtLeast(good: number, draws: number, share: number): number {
   const [log, logNot] = [Math.log(share), Math.log1p(-share)];
   let logWays = 0;

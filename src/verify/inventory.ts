@@ -9,7 +9,7 @@ import type { BlobHasher } from './hasher.ts';
  * of a range is that of the smallest aligned 2^k heights around the range, with the heights outside of the range left empty.
  */
 
-/** What an archive holds of one occurrence, in the order of the codes 0 to 4. */
+/** States of one occurrence in an archive, in the order of the codes 0 to 4. */
 export const HOLDINGS = ['missing', 'stored', 'lost', 'withheld', 'custom'] as const;
 export type Holding = (typeof HOLDINGS)[number];
 export type HoldingCounts = Readonly<Record<Holding, number>>;

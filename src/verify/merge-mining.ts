@@ -2,13 +2,13 @@ import type { ByteReader } from './byte-reader.ts';
 import { readTransaction, type Transaction } from './transaction.ts';
 
 /**
- * What ties a merge-mined block to the parent block whose work it borrows. Parsed and kept here, judged by
- * `checkMergeMining`. The block's hash does not cover any of it.
- *
- * Format: `CAuxPow` of the node's `src/auxpow.h` (github.com/syscoin/syscoin), the one of Namecoin and Dogecoin: the
- * parent's coinbase transaction, 32 bytes of its block's hash (never read, zero since 2019), branch and index of the
- * coinbase in the parent's Merkle tree, branch and index of this block among the chains that were mined together, the
- * parent's 80-byte header. https://en.bitcoin.it/wiki/Merged_mining_specification
+ * Links a merge-mined block to the parent block whose work it borrows. Parsed here and judged by `checkMergeMining`.
+ * The block's hash covers none of it.
+ * Format: `CAuxPow` of the node's `src/auxpow.h` (github.com/syscoin/syscoin), the same as Namecoin's and Dogecoin's.
+ * It holds the parent's coinbase transaction and 32 bytes of its block's hash (never read, zero since 2019). The branch
+ * and index of the coinbase in the parent's Merkle tree follow. The branch and index of this block among the
+ * merge-mined chains come next, then the parent's 80-byte header.
+ * https://en.bitcoin.it/wiki/Merged_mining_specification
  */
 export interface MergeMining {
   readonly coinbase: Transaction;

@@ -33,7 +33,7 @@ export function buildMerkleTree(leaves: readonly Uint8Array[]): MerkleTree {
   return { levels, root: at(level, 0), repeats };
 }
 
-/** How many nodes a level has: `height` 0 is that of the leaves. */
+/** Number of nodes in a level; `height` 0 is the leaves. */
 export function widthAt(height: number, leaves: number): number {
   return Math.ceil(leaves / 2 ** height);
 }

@@ -13,11 +13,11 @@ export interface OccurrenceRecord extends ContentName {
   readonly version: typeof OCCURRENCE_RECORD_VERSION;
   readonly hashType: HashType;
   readonly versionHash: VersionHash;
-  /** Of the content, in bytes. */
+  /** Size of the content in bytes. */
   readonly size: number;
   readonly txid: TxId;
   readonly vout: number;
-  /** Not provable offline: no header holds its height. */
+  /** Height of the block. No proof covers it offline: no header holds its height. */
   readonly height: number;
   readonly blockHash: BlockHash;
   /** Hex of the 80 bytes and, where the block is merge-mined, of the merge-mining data as they are in the block. */
@@ -29,7 +29,7 @@ export interface OccurrenceRecord extends ContentName {
 }
 
 export interface OccurrenceFacts {
-  /** Of the content, in bytes; the chain does not hold it. */
+  /** Size of the content in bytes, which the chain does not hold. */
   readonly size: number;
   readonly height: number;
 }
@@ -83,7 +83,7 @@ export function encodeOccurrenceRecord(record: OccurrenceRecord): string {
   return `${JSON.stringify(ordered, null, 2)}\n`;
 }
 
-/** Where a backend with names keeps it. The prefix up to the version hash finds all of one content. */
+/** Path of a record on a backend with names. The prefix up to the version hash lists all records of one content. */
 export function occurrenceKey({
   hashType,
   versionHash,

@@ -9,7 +9,7 @@ import type { OccurrenceRecord } from './occurrence-record.ts';
 import { type OccurrenceVerdict, verifyOccurrence } from './verify-occurrence.ts';
 
 /**
- * How much a proof shows, each level with all before it. `inclusion`: a header includes the blob, and anybody can make
+ * Levels of a proof, each including all before it. `inclusion`: a header includes the blob, though any author can make
  * such a header. `work`: making the header costs at least the least work. `chain`: the header is part of a run from a
  * trusted checkpoint.
  */
@@ -27,9 +27,9 @@ export interface WorkVerdict {
   readonly kind: 'enough' | 'unbound' | 'too-little' | 'refused';
   /** One sentence. */
   readonly says: string;
-  /** Why; null: it is enough. */
+  /** Error code; null when the evidence suffices. */
   readonly code: VerifyErrorCode | null;
-  /** What making the header takes on average; null: its work does not hold. */
+  /** Average number of hashes to make the header; null when its work does not hold. */
   readonly hashes: bigint | null;
   readonly leastWork: bigint;
 }
@@ -39,20 +39,20 @@ export interface RunVerdict {
   readonly kind: 'contains' | 'does-not-contain' | 'cannot-tell';
   /** One sentence. */
   readonly says: string;
-  /** What forging the header and all that follow it in the run takes; null: it is not in the run. */
+  /** Number of hashes to forge the header and all later ones in the run; null outside the run. */
   readonly hashes: bigint | null;
-  /** What the chain did in a day at that time; null: not known from the run. */
+  /** Hashes per day of the chain at that time; null when the run does not show it. */
   readonly hashesADay: bigint | null;
 }
 
 export interface ProofDemand {
   /** Default `inclusion`. */
   readonly level?: ProofLevel;
-  /** Whose rules count. Default: the main network's. */
+  /** Rules of the chain. Default: the main network's. */
   readonly profile?: ChainProfile;
   /** Hashes that the header must have cost. Default: what the profile states. */
   readonly leastWork?: bigint;
-  /** What the level `chain` is shown by. */
+  /** Evidence for the level `chain`. */
   readonly headers?: HeaderRun;
 }
 
@@ -99,7 +99,7 @@ export function reachesLevel(reached: ProofLevel | null, level: ProofLevel): boo
   return reached !== null && PROOF_LEVELS.indexOf(reached) >= PROOF_LEVELS.indexOf(level);
 }
 
-/** What making the record's header takes. */
+/** Judges the work of the record's header. */
 export function judgeWork(
   { header, blockHash }: Pick<OccurrenceRecord, 'header' | 'blockHash'>,
   { profile = CHAIN_PROFILES.main, leastWork = profile.leastWork }: Pick<ProofDemand, 'profile' | 'leastWork'> = {},

@@ -19,7 +19,7 @@ export interface TransactionOutput {
   readonly script: Uint8Array;
 }
 
-/** Where the parts of a transaction are; all within the bytes that it was read from. */
+/** Offsets of a transaction's parts within the bytes that it was read from. */
 interface Layout {
   readonly start: number;
   /** The count of inputs, and all up to the end of the outputs: what witness and legacy form share. */
@@ -29,7 +29,7 @@ interface Layout {
   readonly end: number;
 }
 
-/** A transaction that was walked over, not taken apart: outputs and id are made when somebody asks. */
+/** A transaction that was parsed without allocations: outputs and id are computed on demand. */
 export class Transaction {
   /** Signed. 137 carries a blob. */
   readonly version: number;
@@ -44,7 +44,7 @@ export class Transaction {
     this.#layout = layout;
   }
 
-  /** As it travels, with its witnesses; shares memory with what it was read from. */
+  /** Serialised transaction with its witnesses; shares memory with the input. */
   get raw(): Uint8Array {
     return this.#bytes.subarray(this.#layout.start, this.#layout.end);
   }
@@ -86,7 +86,7 @@ export class Transaction {
     return reader.prefixed('an input script');
   }
 
-  /** As it travels, without its witnesses. */
+  /** Serialised transaction without its witnesses. */
   get stripped(): Uint8Array {
     const writer = new ByteWriter();
     for (const part of this.#strippedParts()) writer.bytes(part);

@@ -4,10 +4,10 @@ import { giveBackMemory } from '../core/blob/lent-memory.ts';
 import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import { type BlobHasher, hashWith } from './hasher.ts';
 
-/** Bytes that somebody says have this version hash. Nothing may store or serve them. */
+/** Bytes with a claimed version hash. No code may store or serve them. */
 export interface UnverifiedBlob {
   readonly versionHash: VersionHash;
-  /** Where it is known (chain, store), only this hash counts. null: keccak256 is tried, then blake2s256. */
+  /** The one hash type that counts, where chain or store name it. null: keccak256 is tried, then blake2s256. */
   readonly hashType: HashType | null;
   readonly bytes: Uint8Array;
 }
@@ -24,7 +24,7 @@ export class VerifiedBlob implements ContentName {
     this.bytes = bytes;
   }
 
-  /** For this file, after it has proven the bytes: nobody else says this. */
+  /** Reserved for this file, which calls it after proving the bytes. */
   static mint({ hashType, versionHash }: ContentName, bytes: Uint8Array): VerifiedBlob {
     return new VerifiedBlob({ hashType, versionHash }, bytes);
   }
@@ -49,8 +49,8 @@ export function verifyBlob(candidate: UnverifiedBlob, hasher: BlobHasher): Verif
 const WORTH_GIVING_BACK_BYTES = 65_536;
 
 /**
- * Frees the bytes of a blob that nobody reads any more; they are empty afterwards. Waiting for the garbage collector
- * instead keeps dozens of MiB resident while blobs stream through.
+ * Frees the bytes of a blob after their last use; they are empty afterwards. The garbage collector alone would leave
+ * dozens of MiB resident while blobs stream through.
  */
 export function forgetBytes({ bytes }: VerifiedBlob): void {
   // Few bytes are the collector's small change, and giving them back costs more than they are.
@@ -69,7 +69,7 @@ export type HashElsewhere = (
   bytes: Uint8Array,
 ) => Promise<{ readonly digest: Uint8Array; readonly bytes: Uint8Array }>;
 
-/** As `verifyBlob`, with the hashing done by `hash`. */
+/** `verifyBlob` with the hashing done by `hash`. */
 export async function verifyBlobElsewhere(
   candidate: UnverifiedBlob,
   hash: HashElsewhere,
@@ -85,13 +85,13 @@ export async function verifyBlobElsewhere(
   return null;
 }
 
-/** Names bytes of which nobody said a name. */
+/** Names bytes whose version hash is unknown. */
 export interface Namer {
   /** The blob that these bytes are under this hash; null: no blob has so many bytes. `bytes` are not to be used afterwards. */
   name(hashType: HashType, bytes: Uint8Array): Promise<VerifiedBlob | null>;
 }
 
-/** As `Namer.name`, with the hashing done by `hash`. */
+/** `Namer.name` with the hashing done by `hash`. */
 export async function nameElsewhere(
   hashType: HashType,
   bytes: Uint8Array,
@@ -106,7 +106,7 @@ function keyOf({ hashType, versionHash }: ContentName): string {
   return `${hashType}/${versionHash}`;
 }
 
-/** What tells that a file is the one that was hashed, unchanged. */
+/** Facts that show that a file is the hashed one, unchanged. */
 export interface FileIdentity {
   readonly device: bigint;
   readonly inode: bigint;
@@ -117,7 +117,7 @@ export interface FileIdentity {
 }
 
 export interface RehashRuleOptions {
-  /** How many files are remembered. */
+  /** Number of remembered files. */
   readonly entries: number;
   /** A file is hashed again when this has passed since it last was: the scrub period. */
   readonly periodMs: number;
@@ -165,18 +165,18 @@ export class RehashRule {
     this.#noteFinding(keyOf(blob), blob, identity);
   }
 
-  /** What came of it somewhere else was wrong: it is hashed again before it leaves the next time. */
+  /** Forgets a file after a wrong result elsewhere: it is hashed again before it is sent the next time. */
   doubt(name: ContentName): void {
     this.#proven.delete(keyOf(name));
   }
 
-  /** Was this file proven to be the content, unchanged since and not too long ago? */
+  /** Reports whether this file was proven to be the content, is unchanged since, and was proven recently enough. */
   holds(name: ContentName, identity: FileIdentity): boolean {
     const proof = this.#proven.get(`${name.hashType}/${name.versionHash}`);
     return proof !== undefined && this.#stillHolds(proof, identity);
   }
 
-  /** Of a name that was never proven, no file needs to be opened. */
+  /** Reports whether a name was ever proven. Otherwise no file needs to be opened. */
   knows(name: ContentName): boolean {
     return this.#proven.has(`${name.hashType}/${name.versionHash}`);
   }

@@ -19,7 +19,7 @@ export interface StepOutcome {
   readonly says: string;
 }
 
-/** What can be said without asking anybody. Never that something is on chain: no header shows that. */
+/** Offline verdict. It never says that a blob is on chain: no header shows that. */
 export interface OccurrenceVerdict {
   readonly ok: boolean;
   readonly steps: readonly StepOutcome[];

@@ -10,9 +10,9 @@ const MARK = Uint8Array.of(0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed);
 const DIGEST_BYTES = 32;
 
 /**
- * The Merkle root of a header covers transactions without their witnesses; what those are says a commitment in the
- * coinbase (BIP 141), which the root covers. Without this check somebody between us and a node could change witnesses,
- * and two archivers would write different records of one transaction.
+ * Checks the witnesses of a block. A header's Merkle root covers transactions without them; a commitment in the
+ * coinbase (BIP 141), which the root covers, names them. Without this check an attacker between the archive and a node
+ * could change witnesses, and two archivers would write different records of one transaction.
  * @throws VerifyError `verify/witness-commitment`
  */
 export function checkWitnesses(block: Block): void {
@@ -28,7 +28,7 @@ export function checkWitnesses(block: Block): void {
   throw refusal(`The witnesses of block ${hash} are not those that its coinbase commits to.`, hash);
 }
 
-/** Of several, the last one counts. */
+/** The last of several commitments counts. */
 function commitmentIn(coinbase: Transaction): Uint8Array | null {
   const end = MARK.length + DIGEST_BYTES;
   const found = coinbase

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { BundleFile } from '../../src/bundle/bundle-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-test('a link that somebody put where an unfinished bundle would lie is not followed', async () => {
+test('a link at the path of an unfinished bundle is not followed', async () => {
   const folder = temporaryFolder();
   const victim = join(folder, 'archiver-key');
   writeFileSync(victim, 'a key');
@@ -15,13 +15,13 @@ test('a link that somebody put where an unfinished bundle would lie is not follo
   expect(readFileSync(victim, 'utf8')).toBe('a key');
 });
 
-test('what is no file there is told, and nothing waits for it', async () => {
+test('a path that is no file is reported, and nothing waits for it', async () => {
   const path = join(temporaryFolder(), 'blobs.car');
   execFileSync('mkfifo', [`${path}.part`]);
   await expect(BundleFile.open(path)).rejects.toMatchObject({ code: 'bundle/unwritable' });
 });
 
-test('what was written stays for the next run', async () => {
+test('written bytes stay for the next run', async () => {
   const path = join(temporaryFolder(), 'blobs.car');
   const first = await BundleFile.open(path);
   await first.write(Buffer.from('begun'));

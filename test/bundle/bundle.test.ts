@@ -41,7 +41,7 @@ async function* once(bytes: Uint8Array) {
   yield bytes.slice();
 }
 
-/** Where the bytes of a blob begin in a bundle. */
+/** Offset of a blob's bytes in a bundle. */
 function placeOf(bundle: Uint8Array, blob: Uint8Array): number {
   const at = Buffer.from(bundle).indexOf(blob);
   expect(at).toBeGreaterThan(0);
@@ -132,7 +132,7 @@ describe('a bundle', () => {
     }
   });
 
-  test('that was interrupted is kept, and goes on there', async () => {
+  test('an interrupted export is kept, and continues there', async () => {
     const scene = await archived(6);
     const whole = readFileSync(await exported(scene));
     const file = join(temporaryFolder(), 'blobs.car');
@@ -165,7 +165,7 @@ describe('a bundle', () => {
     expect(existsSync(`${file}2`)).toBe(false);
   });
 
-  test('what was taken down is not in it, and is counted', async () => {
+  test('withheld content is left out, and is counted', async () => {
     const scene = await archived(3);
     const [blob] = scene.blobs;
     await holdfastHere(['withhold', blob?.versionHash ?? '', '--reason', 'order 7', '--data-dir', scene.dataDir]);

@@ -157,7 +157,7 @@ describe('a bundle that says that blobs are stored', () => {
     expect(await checked([BLOBS, BLOBS], BLOBS)).toEqual([]);
   });
 
-  test('and leaves one out is not whole, though all that it lists is there', async () => {
+  test('a bundle that leaves one out is not whole, though it has all that it lists', async () => {
     expect(await checked([BLOBS, BLOBS], BLOBS.slice(1))).toEqual([
       expect.stringContaining('has the stored blob'),
       expect.stringContaining('has the stored blob'),

@@ -69,7 +69,7 @@ describe('one lost blob, and a good file in hand', () => {
     expect(scene.archive.losses()).toEqual([]);
   });
 
-  test('a file with one wrong byte is named, taken by nobody, and the loss stands', async () => {
+  test('a file with one wrong byte is named, not taken, and the loss stands', async () => {
     const scene = await withLosses(1);
     const file = join(temporaryFolder(), 'blob.bin');
     const wrong = Uint8Array.from(scene.blobs[0]?.bytes ?? []);
@@ -149,7 +149,7 @@ describe('beside a daemon', () => {
     expect(await imported(scene.dataDir, file)).toMatchObject({ code: 0, report: { taken: 0, alreadyHeld: 1 } });
   });
 
-  test('what was taken down is not taken, and not counted as wrong', async () => {
+  test('withheld content is not taken, and not counted as wrong', async () => {
     const scene = await withLosses(1);
     const [blob] = scene.blobs;
     await holdfastHere(['withhold', blob?.versionHash ?? '', '--reason', 'order 7', '--data-dir', scene.dataDir]);
@@ -188,7 +188,7 @@ describe('alone, without any node', () => {
     expect(whole.report).toMatchObject({ exitCode: 0, taken: 1, byRecord: 1, records: 1 });
   });
 
-  test('what only its file names is kept, and told as not placed yet', async () => {
+  test('content that only its file names is kept, and reported as not placed yet', async () => {
     const scene = await stopped(1);
     const [blob] = scene.blobs;
     const folder = temporaryFolder();

@@ -15,7 +15,7 @@ const hash = (branch: string, height: number) => parseBlockHash(`${branch}${heig
 const txid = (height: number, index: number) => parseTxId(`${height}0${index}`.padStart(64, 'c'));
 const typeOf = (content: number): HashType => (content % 2 === 0 ? 'keccak256' : 'blake2s256');
 
-/** Which contents occur in the block, in the order of their transactions. */
+/** Contents that occur in the block, in the order of their transactions. */
 type Block = readonly number[];
 
 function blockAt(branch: string, height: number, contents: Block): WalkedBlock {
@@ -102,7 +102,7 @@ test('the same chain and the same blobs make the same bundle: in whatever order 
   );
 });
 
-test('what is not stored is named once, with the height of its first occurrence in the range', async () => {
+test('content that is not stored is named once, with the height of its first occurrence in the range', async () => {
   const catalog = openCatalog();
   catalog.chain.recordStart(1);
   catalog.chain.recordBlocks([blockAt('a', 1, [0]), blockAt('a', 2, [1, 0]), blockAt('a', 3, [1])], () => false);

@@ -108,7 +108,7 @@ describe('a tarball', () => {
     expect(await partsOf(bytes, 10_000, async () => true)).toEqual([{ kind: 'bytes', path: 't', bytes }]);
   });
 
-  test('whatever is changed in it, it is read to its end, and no part is longer than a blob can be', async () => {
+  test('a changed tarball is read to its end, and no part is longer than a blob can be', async () => {
     const bytes = tarball({ path: 'one', bytes: ONE }, { path: 'two', bytes: TWO }, { path: 'three', bytes: ONE });
     const change = fc.tuple(fc.nat(bytes.length - 1), fc.integer({ min: 0, max: 255 }));
     await fc.assert(

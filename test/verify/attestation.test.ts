@@ -93,7 +93,7 @@ describe('signatures', () => {
     expect(await verdict({ ...rotated(), keys: elsewhere }, FIRST.key)).toMatchObject({ keys: false });
   });
 
-  test('nobody makes the key of another archiver the successor of an own one: the other has to sign it as well', async () => {
+  test('a key of another archiver never becomes the successor of an own one: the other has to sign it as well', async () => {
     const framing = { ...attested(), keys: [succession(STRANGER, FIRST, STRANGER)] };
     expect(await verdict(framing, STRANGER.key)).toEqual({ signature: true, keys: false, key: true });
   });
@@ -148,7 +148,7 @@ describe('equivocation', () => {
 });
 
 describe('decoding', () => {
-  test('what is parsed is what was given', () => {
+  test('parsing returns the encoded statement', () => {
     expect(parseAttestation(JSON.stringify(rotated()))).toEqual(rotated());
     expect(looksLikeAttestation(JSON.stringify(rotated()))).toBe(true);
     for (const text of ['', 'null', '[]', '{}', '{"statement":{}}', '{"statement":{"kind":"holdfast/key"}}'])

@@ -8,7 +8,7 @@ const SPENDABLE = Buffer.from('0014'.padEnd(44, '1'), 'hex');
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const carried = (...scripts: Uint8Array[]) => carriedBy(parseTransaction(craftTransaction({ version: 137, scripts })));
 
-describe('what a script commits to', () => {
+describe('commitments in a script', () => {
   test('the two recorded forms', () => {
     expect(committedIn(commitment(A))).toEqual({ hashType: 'keccak256', versionHash: A.toString('hex') });
     expect(committedIn(commitment(A, 1))).toEqual({ hashType: 'blake2s256', versionHash: A.toString('hex') });
@@ -19,7 +19,7 @@ describe('what a script commits to', () => {
     ['a two-byte push opcode', `6a 4d 2100 20 ${A.toString('hex')}`],
     ['a witness commitment before it', `6a 24 aa21a9ed ${B.toString('hex')} 21 20 ${A.toString('hex')}`],
     ['a torn push behind it', `6a 21 20 ${A.toString('hex')} 05 00`],
-  ])('%s: the node takes it, so nobody hides a blob in it', (_, script) => {
+  ])('%s: the node accepts it, so no blob is hidden in it', (_, script) => {
     expect(committedIn(hex(script))?.versionHash).toBe(A.toString('hex'));
   });
 
@@ -40,7 +40,7 @@ describe('what a script commits to', () => {
   ])('%s is none', (_, script) => expect(committedIn(hex(script))).toBeNull());
 });
 
-describe('what a transaction of version 137 carries', () => {
+describe('payloads of a transaction of version 137', () => {
   test('one, at any index', () => {
     expect(carried(SPENDABLE, commitment(A))).toMatchObject({ kind: 'one', commitment: { vout: 1 } });
     expect(carried(commitment(A, 1), SPENDABLE)).toMatchObject({ kind: 'one', commitment: { vout: 0 } });
@@ -48,7 +48,7 @@ describe('what a transaction of version 137 carries', () => {
 
   test('none is told', () => expect(carried(SPENDABLE)).toEqual({ kind: 'unclear', candidates: [], nodeTakes: null }));
 
-  test('of several the node takes the first, and all are told', () => {
+  test('the node takes the first of several, and all are reported', () => {
     const found = carried(SPENDABLE, commitment(A), commitment(B));
     expect(found).toMatchObject({ kind: 'unclear', candidates: [{ vout: 1 }, { vout: 2 }], nodeTakes: { vout: 1 } });
   });

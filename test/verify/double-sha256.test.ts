@@ -12,7 +12,7 @@ const nodes = (bytes: Uint8Array) =>
 test.each([
   ['', '5df6e0e2761359d30a8275058e299fcc0381534545f55cf43e41983f5d4c9456'],
   ['hello', '9595c9df90075148eb06860365df33584b75bff782a510c6cd4883a419833d50'],
-])('of %o', (text, hash) => expect(encodeHex(doubleSha256(new TextEncoder().encode(text)))).toBe(hash));
+])('hashes %o', (text, hash) => expect(encodeHex(doubleSha256(new TextEncoder().encode(text)))).toBe(hash));
 
 test('every length around the block size and around the memory that it keeps', () => {
   for (let length = 0; length < 4_300; length += length < 200 || length > 4_000 ? 1 : 61) {

@@ -61,7 +61,7 @@ test('every block from genesis to tip: hash, parent, ids and root', async () => 
   }
 });
 
-test('what was submitted is what is found, no more and no less', async () => {
+test('the submitted blobs are found, no more and no fewer', async () => {
   const found = new Map<string, { hashType: string; versionHash: string }>();
   for (let height = 0; height <= devnode.chain.tip.height; height += 1) {
     const { occurrences, unclear } = occurrencesOf((await blockAt(height)).block);

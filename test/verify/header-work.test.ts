@@ -260,7 +260,7 @@ describe('properties', () => {
     );
   });
 
-  test('whatever a miner mines by the rules is accepted', () => {
+  test('every header mined by the rules is accepted', () => {
     const shape = fc.record({
       chainDepth: depth,
       coinbaseDepth: depth,

@@ -15,7 +15,7 @@ test.each([
   // 0.01^(1/3000) = 0.998466…: not 99.85 %, to which it would be rounded up.
   [3_000, '99.84 %'],
   [100_000, '99.99 %'],
-])('where all of %i were good, 99 %% confidence gives %s', (draws, words) => {
+])('when all %i were good, 99 %% confidence gives %s', (draws, words) => {
   expect(heldShareAtLeast(draws, draws, 0.99)).toBeCloseTo(0.01 ** (1 / draws), 12);
   expect(shareInWords(heldShareAtLeast(draws, draws, 0.99))).toBe(words);
 });

@@ -121,7 +121,7 @@ describe('blocks', () => {
   });
 });
 
-/** Whatever comes: an answer or a `VerifyError`, never another error, never a hang. */
+/** Every input gives an answer or a `VerifyError`, never another error, never a hang. */
 describe('garbage', () => {
   const whole = (bytes: Uint8Array) => {
     codeOf(() => {

@@ -32,7 +32,7 @@ const someBlock = fc.integer({ min: 1, max: 70 }).chain((count) =>
   }),
 );
 
-test('what is built for any transactions of any block proves these, at their places', () => {
+test('a proof built for any transactions of any block proves these, at their places', () => {
   fc.assert(
     fc.property(someBlock, ({ block, chosen }) => {
       const wanted = chosen
@@ -52,8 +52,8 @@ test('what is built for any transactions of any block proves these, at their pla
 });
 
 /**
- * Refused, or true: the root does not commit to the number of transactions, nor to which of the leaves in the proof are
- * marked, so some changes say another true thing. Bits of the header make another header.
+ * Expects a refusal or a true statement. The root commits neither to the number of transactions nor to the marked
+ * leaves, so some changes state another true fact. Bits of the header make another header.
  */
 function expectTrue(block: Block, proof: Uint8Array, bit: number): void {
   const changed = Uint8Array.from(proof);

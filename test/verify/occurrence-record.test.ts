@@ -103,7 +103,7 @@ describe('the file of a record', () => {
   });
 });
 
-describe('what a record shows', () => {
+describe('contents of a record', () => {
   const failed = (record: OccurrenceRecord, bytes: Uint8Array = BYTES) =>
     verifyOccurrence(bytes, record)
       .steps.filter(({ ok }) => !ok)

@@ -75,7 +75,7 @@ describe('the levels of a recorded proof', () => {
     expect(verdict.says).toContain('Only a node can tell');
   });
 
-  test('its trivial work is told as that, and does not pass for the work of the main network', () => {
+  test('trivial work is reported as such, and does not pass for the work of the main network', () => {
     const verdict = verifyProof(BYTES, RECORD, { level: 'work' });
     expect(verdict).toMatchObject({ verified: false, reached: 'inclusion' });
     expect(verdict.work).toMatchObject({ kind: 'too-little', code: 'verify/target-too-easy', hashes: 2n });
@@ -84,7 +84,7 @@ describe('the levels of a recorded proof', () => {
     );
   });
 
-  test('by the rules of regtest it reaches the level work, with a least work of two hashes', () => {
+  test('regtest rules allow the level work, with a least work of two hashes', () => {
     expect(verifyProof(BYTES, RECORD, { level: 'work', profile: regtest })).toMatchObject({
       verified: true,
       reached: 'work',
@@ -128,7 +128,7 @@ describe('the levels of a recorded proof', () => {
   });
 
   test('a header that is not merge-mined may be of another chain: its work does not count for main until the chain is shown', () => {
-    // Origin: the first header of Bitcoin. Its work is real, and whoever pays for a transaction there is under such a one.
+    // Origin: the first header of Bitcoin. Its work is real, and every payer of a transaction there gets such a header.
     const bitcoin = Buffer.from(
       `01000000${'0'.repeat(64)}3ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4a29ab5f49ffff001d1dac2b7c`,
       'hex',

@@ -47,7 +47,7 @@ export function recordedCalls(method: string, params: number): { params: unknown
 
 export const hexText = z.string().regex(/^[0-9a-f]*$/);
 
-/** What `getblock` with verbosity 1 says of a block. */
+/** The answer of `getblock` with verbosity 1. */
 export const BlockView = z.object({
   hash: z.string(),
   height: z.int(),
@@ -66,7 +66,7 @@ export const blocks = recordedCalls('getblock', 2)
   .map(({ result }) => BlockView.parse(result))
   .map((view) => ({ view, hex: hexText.parse(recorded('getblock', view.hash, 0)) }));
 
-/** Where the node says that a transaction is, dead blocks too. */
+/** The block that the node names for a transaction, dead blocks included. */
 export function blockOf(txid: string): (typeof blocks)[number] {
   const found = blocks.filter(({ view }) => view.tx.includes(txid));
   const alive = found.find(({ view }) => !losing.includes(view.hash)) ?? found[0];

@@ -45,6 +45,8 @@ export class DataFolder {
   readonly path: string;
   readonly #lock: { close(): void };
   #mode: LocalMode = 'keep';
+  /** The chain that the marker names; null: the marker was not read yet, or names none. */
+  #chain: BlockHash | null = null;
   /** Paths that other users of this machine can open, and that this user cannot close to them. */
   readonly openToOthers: readonly string[];
 
@@ -80,9 +82,13 @@ export class DataFolder {
     return existsSync(join(path, LOCK));
   }
 
-  /** The chain that this folder belongs to; null before it was bound. */
+  /**
+   * The chain that this folder belongs to; null before it was bound. A folder is bound for good and is this process's alone,
+   * so its marker is read once: a disk that gives nothing any more stops no work that another place can do.
+   */
   async boundChain(): Promise<BlockHash | null> {
-    return (await this.#marker())?.chain.genesis ?? null;
+    this.#chain ??= (await this.#marker())?.chain.genesis ?? null;
+    return this.#chain;
   }
 
   /** Binds the folder to a chain for good. The caller has seen that it is unbound. */
@@ -95,6 +101,7 @@ export class DataFolder {
       local: { mode: this.#mode },
     };
     await this.#write(MARKER, `${JSON.stringify(marked, null, 2)}\n`);
+    this.#chain = genesis;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseBlockHash } from '../../../src/core/blob/ids.ts';
@@ -32,6 +32,23 @@ test('the chain it was bound to stays, for the next process too', async () => {
     chain: { genesis: GENESIS },
     local: { mode: 'keep' },
   });
+});
+
+test('a folder whose disk gives its marker no more belongs to the same chain, so that fetching goes on', async () => {
+  const path = temporaryFolder();
+  const first = await DataFolder.claim(path);
+  await first.bindTo(GENESIS);
+  await first.release();
+  const [bound, fresh] = [await claim(path), await claim(temporaryFolder())];
+  await fresh.bindTo(GENESIS);
+  expect(await bound.boundChain()).toBe(GENESIS);
+  for (const { path: below } of [bound, fresh]) {
+    rmSync(join(below, 'holdfast.json'));
+    // A folder cannot be read as a file, not even by root.
+    mkdirSync(join(below, 'holdfast.json'));
+  }
+  expect(await bound.boundChain()).toBe(GENESIS);
+  expect(await fresh.boundChain()).toBe(GENESIS);
 });
 
 test('a second claim is refused while the first stands, and says who holds the folder', async () => {

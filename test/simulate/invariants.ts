@@ -299,8 +299,8 @@ export class Invariants {
   /** A block is final when the network says so; where depth decides, when no node has said that it is on another branch. */
   #checkFinal(): void {
     const { life, truth, plan, nodes, time } = this.#simulation;
-    const height = life?.catalog.chain.state.finalHeight ?? null;
-    if (life === null || height === null || height <= this.#finalHeight) return;
+    const height = life?.archive.finalHeight(false) ?? null;
+    if (life === null || height === null || height === this.#finalHeight) return;
     this.#finalHeight = height;
     const walked = life.catalog.chain.blockAt(height);
     if (walked === null) return;
@@ -311,12 +311,15 @@ export class Invariants {
       return;
     }
     for (const node of nodes) {
+      // One that came back to this branch was asked by its newest block alone.
+      const isElsewhere = (at: number) => node.branch.chain.tree.at(at)?.hash !== life.catalog.chain.blockAt(at)?.hash;
       const other = [...node.said.values()].find(
         (said) =>
           said.height <= height &&
           time.steadyMs - said.atMs > SLACK_MS &&
           life.catalog.chain.blockAt(said.height)?.hash !== said.hash &&
-          said.height >= FIRST_HEIGHT,
+          said.height >= FIRST_HEIGHT &&
+          isElsewhere(said.height),
       );
       if (other !== undefined && nodes.length > 1) {
         this.#fail(

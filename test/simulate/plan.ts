@@ -92,6 +92,8 @@ export const DAY_MS = 24 * HOUR_MS;
 export interface Theme {
   readonly kinds: readonly FaultKind[];
   readonly world: (random: SeededRandom) => Partial<Omit<Plan, 'seed' | 'days' | 'events'>>;
+  /** Least minutes that an event lasts; left out: one. */
+  readonly leastMinutes?: number;
 }
 
 /** Many blobs in few blocks. */
@@ -100,8 +102,14 @@ const S3 = { id: 'store-1', kind: 's3' } as const;
 
 export const THEMES: Readonly<Record<string, Theme>> = {
   conflict: {
-    kinds: ['node-parts', 'node-away', 'node-parts', 'node-restart'],
-    world: (random) => ({ nodes: 2, finality: `depth:${random.between(2, 4)}`, blockSeconds: 900 }),
+    kinds: ['node-parts', 'node-away', 'node-parts', 'node-away', 'node-restart'],
+    leastMinutes: 40,
+    world: (random) => ({
+      nodes: 2,
+      finality: `depth:${random.between(2, 4)}`,
+      blockSeconds: 600,
+      patienceMs: 300_000,
+    }),
   },
   cache: {
     kinds: ['store-deleted', 'store-deleted', 'store-wiped', 'store-gone', 'crash', 'stop'],
@@ -194,7 +202,7 @@ export function planOf(seed: number, chosen: Chosen = { kinds: null, theme: null
     cacheBytes: random.chance(0.5) ? 1_000_000 : 0,
     ...given,
     ...{ seed, days, stores, mode },
-    events: eventsOf(random, some, days),
+    events: eventsOf(random, some, days, theme?.leastMinutes ?? 1),
   };
 }
 
@@ -206,7 +214,12 @@ function themeOf(random: SeededRandom, { kinds, theme }: Chosen): Theme | null {
 }
 
 /** Some begin while the one before is not over. */
-function eventsOf(random: SeededRandom, kinds: readonly FaultKind[], days: number): PlannedEvent[] {
+function eventsOf(
+  random: SeededRandom,
+  kinds: readonly FaultKind[],
+  days: number,
+  leastMinutes: number,
+): PlannedEvent[] {
   const lengthMs = days * DAY_MS;
   const events: PlannedEvent[] = [];
   const count = random.between(1, 4 + 4 * days);
@@ -214,7 +227,7 @@ function eventsOf(random: SeededRandom, kinds: readonly FaultKind[], days: numbe
     const before = events.at(-1);
     const [isNear, place] = [random.chance(0.4), random.next()];
     const atMs = before !== undefined && isNear ? before.atMs + place * before.forMs : place * lengthMs;
-    const forMs = Math.floor(60_000 * 2 ** (random.next() * 8.5));
+    const forMs = Math.floor(Math.max(leastMinutes, 2 ** (random.next() * 8.5)) * 60_000);
     events.push({ number, atMs: Math.floor(Math.min(atMs, lengthMs - 1)), forMs, kind: random.pick(kinds) });
   }
   return events.sort((a, b) => a.atMs - b.atMs || a.number - b.number);

@@ -77,7 +77,7 @@ test('the first height that is not saved is that of a search through everything,
     ),
     { numRuns: 60 },
   );
-}, 60_000);
+});
 
 test('the queue has an index for each of its parts, and one for what fails', () => {
   const folder = temporaryFolder();

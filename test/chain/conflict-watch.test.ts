@@ -125,7 +125,7 @@ test('blocks after the last comparison are not final, because the nodes may have
   walked.height = 40;
   expect(watch.lastCommonHeight).toBe(10);
   moved.notify();
-  await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(20);
+  await expect.poll(() => watch.lastCommonHeight).toBe(20);
   expect(conditions.has('chain:conflict')).toBe(true);
   expect(kept.forked).toEqual(new Map([['second', 20]]));
 });
@@ -146,12 +146,12 @@ test('a conflict holds while the follower changes to the other branch', async ()
   walked.letter = 'a';
   expect(watch.isUnknown).toBe(true);
   moved.notify();
-  await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => watch.isUnknown).toBe(false);
   expect([watch.lastCommonHeight, highest]).toEqual([20, 0]);
   // The follower rolls back to the fork, where all agree, and climbs again.
   walked.height = 20;
   moved.notify();
-  await expect.poll(() => watch.isUnknown, { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => watch.isUnknown).toBe(false);
   walked.height = 40;
   expect(watch.lastCommonHeight).toBe(20);
 });
@@ -171,9 +171,9 @@ test('a silent node keeps its last answer', async () => {
   };
   walked.height = 35;
   moved.notify();
-  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => asked).toBeGreaterThan(0);
   moved.notify();
-  await expect.poll(() => asked, { timeout: 10_000 }).toBeGreaterThan(1);
+  await expect.poll(() => asked).toBeGreaterThan(1);
   expect(watch.lastCommonHeight).toBe(20);
 });
 
@@ -190,7 +190,7 @@ test('a conflict ends when the silent node answers and agrees', async () => {
   ]);
   Object.assign(second, { isSilent: false, letter: 'a' });
   moved.notify();
-  await expect.poll(() => watch.lastCommonHeight, { timeout: 10_000 }).toBe(30);
+  await expect.poll(() => watch.lastCommonHeight).toBe(30);
   expect([watch.hasConflict, conditions.has('chain:conflict')]).toEqual([false, false]);
 });
 

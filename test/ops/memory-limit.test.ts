@@ -66,7 +66,7 @@ async function drainUnder(mebibytes: number, env: Readonly<Record<string, string
     const found = /"url":"([^"]+)"/.exec(output)?.[1];
     if (found === undefined) throw new Error(`not listening: ${output}`);
     return found;
-  }, 60_000);
+  });
   const client = new ArchiveClient(url);
   await eventually(async () => {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${output}`);

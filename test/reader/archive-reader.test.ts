@@ -128,7 +128,7 @@ describe('several sources', () => {
       ['holdfast', gives(BLOB.bytes)],
     ]);
     expect(await reader.read(BLOB.versionHash)).not.toBeNull();
-    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
+    await expect.poll(() => closed.mock.calls.length).toBeGreaterThan(0);
   });
 
   test('a read gives null only when all sources lack the blob, and names a source without an answer', async () => {

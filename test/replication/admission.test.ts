@@ -56,7 +56,7 @@ test('the daemon asks again until it can bind the backend, and never uses it bef
   };
   const { replication, start } = await replicationScene({ backends: [backend], chain: OURS });
   start();
-  await expect.poll(() => replication.sites[0]?.isAdmitted, { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => replication.sites[0]?.isAdmitted).toBe(true);
   expect(backend.chain).toBe(OURS);
   expect(backend.asked.filter((asked) => asked !== 'bind')).toEqual([]);
 });

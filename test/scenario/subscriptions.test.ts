@@ -79,7 +79,7 @@ test('a rollup is told of its batch once: after a reorganisation and a restart, 
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
   expect(told?.headers['webhook-signature']).toBe(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
   expect(scene.log.join('')).not.toContain(secret);
-}, 60_000);
+});
 
 test('an operator subscribes with a hash and an http address alone, and takes a subscription back', async () => {
   const scene = await Scene.create();

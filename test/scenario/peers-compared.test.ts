@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
@@ -14,8 +14,8 @@ import { HOUR_BLOCKS, Scene, type SceneBlob } from './archive-on-devnode.ts';
 import { MovedTime } from './moved-time.ts';
 
 const NEVER = new AbortController().signal;
-/** Longer than the scene itself waits, so that it says what did not come. */
-const SCENE_MS = 600_000;
+// Longer than a scene itself waits, so that the scene says what did not come.
+vi.setConfig({ testTimeout: 600_000 });
 /** The data folder and a bucket. */
 const BACKENDS = 2;
 const NEVER_BY_ITSELF = { HOLDFAST_PEER_SCHEDULE: '0 0 1 1 *' };
@@ -83,44 +83,40 @@ async function isWhole(scene: Scene, bucket: LyingServer): Promise<boolean> {
   return isGood && scene.blobs.every((blob) => inBucket(bucket, blob)?.equals(blob.bytes));
 }
 
-test(
-  'two archives that lost every second blob each, and one of two backends, are whole again by themselves while the node is away',
-  async () => {
-    const [first, second] = [await LyingServer.start(), await LyingServer.start()];
-    const { one, other } = await twoArchives(8, [withBucket(first), withBucket(second)]);
-    const { blobs } = one;
-    other.blobs.push(...blobs);
-    await one.until('whole', () => isWhole(one, first));
-    await other.until('whole', () => isWhole(other, second));
-    await Promise.all([one.stop(), other.stop(), one.node.close()]);
-    // The first keeps the odd ones, in its folder alone; the second keeps the even ones, in its bucket alone.
-    first.objects.clear();
-    await wipe(one, blobs.filter(isEven));
-    await wipe(other, blobs);
-    for (const key of [...second.objects.keys()])
-      if (blobs.filter(isOdd).some(({ versionHash }) => key.startsWith('blobs/') && key.endsWith(versionHash)))
-        second.objects.delete(key);
-    const time = new MovedTime();
-    await one.start(MINUTELY, { scheduleTime: time });
-    await other.start({ ...MINUTELY, HOLDFAST_PEERS: one.url }, { scheduleTime: time });
-    await inTime(other, time, 'the second is whole', () => isWhole(other, second));
-    // The first learns only now where the second listens.
-    await one.stop();
-    await one.start({ ...MINUTELY, HOLDFAST_PEERS: other.url }, { scheduleTime: time });
-    await inTime(one, time, 'the first is whole', () => isWhole(one, first));
-    expect([await givenTo(one, blobs.filter(isEven)), await givenTo(one, blobs.filter(isOdd))]).toEqual([4, 0]);
-    expect([await givenTo(other, blobs.filter(isEven)), await givenTo(other, blobs.filter(isOdd))]).toEqual([0, 4]);
-    for (const scene of [one, other]) {
-      for (const { versionHash, bytes } of blobs) {
-        const reply = await fetch(`${scene.url}/v1/blobs/${versionHash}`);
-        expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(bytes));
-      }
-      expect(scene.archive.status()).toMatchObject({ node: { reachable: false }, chain: { lost: 0 } });
-      expect(scene.archive.losses()).toEqual([]);
+test('two archives that lost every second blob each, and one of two backends, are whole again by themselves while the node is away', async () => {
+  const [first, second] = [await LyingServer.start(), await LyingServer.start()];
+  const { one, other } = await twoArchives(8, [withBucket(first), withBucket(second)]);
+  const { blobs } = one;
+  other.blobs.push(...blobs);
+  await one.until('whole', () => isWhole(one, first));
+  await other.until('whole', () => isWhole(other, second));
+  await Promise.all([one.stop(), other.stop(), one.node.close()]);
+  // The first keeps the odd ones, in its folder alone; the second keeps the even ones, in its bucket alone.
+  first.objects.clear();
+  await wipe(one, blobs.filter(isEven));
+  await wipe(other, blobs);
+  for (const key of [...second.objects.keys()])
+    if (blobs.filter(isOdd).some(({ versionHash }) => key.startsWith('blobs/') && key.endsWith(versionHash)))
+      second.objects.delete(key);
+  const time = new MovedTime();
+  await one.start(MINUTELY, { scheduleTime: time });
+  await other.start({ ...MINUTELY, HOLDFAST_PEERS: one.url }, { scheduleTime: time });
+  await inTime(other, time, 'the second is whole', () => isWhole(other, second));
+  // The first learns only now where the second listens.
+  await one.stop();
+  await one.start({ ...MINUTELY, HOLDFAST_PEERS: other.url }, { scheduleTime: time });
+  await inTime(one, time, 'the first is whole', () => isWhole(one, first));
+  expect([await givenTo(one, blobs.filter(isEven)), await givenTo(one, blobs.filter(isOdd))]).toEqual([4, 0]);
+  expect([await givenTo(other, blobs.filter(isEven)), await givenTo(other, blobs.filter(isOdd))]).toEqual([0, 4]);
+  for (const scene of [one, other]) {
+    for (const { versionHash, bytes } of blobs) {
+      const reply = await fetch(`${scene.url}/v1/blobs/${versionHash}`);
+      expect(new Uint8Array(await reply.arrayBuffer())).toEqual(new Uint8Array(bytes));
     }
-  },
-  SCENE_MS,
-);
+    expect(scene.archive.status()).toMatchObject({ node: { reachable: false }, chain: { lost: 0 } });
+    expect(scene.archive.losses()).toEqual([]);
+  }
+});
 
 /** So many of them came from a peer. */
 async function givenTo(scene: Scene, blobs: readonly SceneBlob[]): Promise<number> {

@@ -9,7 +9,10 @@ import { IS_UNSAVED, WITH_CONTENT } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow, type PlacedOccurrence } from './occurrence-table.ts';
 import { hashKey } from './wanted-table.ts';
 
-/** What the tables alone tell of the content of an occurrence. `spooled` is pending too: durable here, not yet elsewhere. */
+/**
+ * Tally of the content of an occurrence, from the tables alone. `spooled` is pending too: durable here, not yet
+ * elsewhere.
+ */
 export interface HeldTally {
   readonly stored: number;
   readonly spooled: number;
@@ -24,7 +27,7 @@ export type SetAsideClass = 'withheld' | 'custom';
 
 export interface UnstoredOccurrence extends OccurrenceRow {
   readonly held: Exclude<HeldState, 'stored'>;
-  /** Of its block. */
+  /** Mediantime of its block. */
   readonly medianTimeSeconds: number;
 }
 
@@ -35,7 +38,7 @@ export interface BundledOccurrence extends PlacedOccurrence {
   readonly sizeBytes: number | null;
   /** No earlier occurrence in the range has the same content. */
   readonly isFirst: boolean;
-  /** It is one of the first occurrences of its content, of which there are records. */
+  /** Whether it is one of the first occurrences of its content, which have records. */
   readonly isRecorded: boolean;
 }
 
@@ -65,7 +68,7 @@ const LOST = `${OPEN} AND EXISTS (SELECT 1 FROM lost WHERE lost.version_hash = o
 const IS_WITHHELD = `EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = occurrence.version_hash
   AND withheld.hash_type = occurrence.hash_type)`;
 const IS_CUSTOM = `${OPEN} AND EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = occurrence.version_hash AND is_held = 1)`;
-/** What is withheld is that, whatever else it is. */
+/** A withheld content is withheld, whatever else is true of it. */
 const SET_ASIDE: Readonly<Record<SetAsideClass, string>> = {
   withheld: 'SELECT DISTINCT version_hash, hash_type FROM withheld',
   custom: `SELECT custom.version_hash, type.hash_type ${CUSTOM_NAMES}
@@ -87,7 +90,7 @@ const UNSTORED_NAMES = `SELECT version_hash, hash_type FROM ${IN_PART}
   EXCEPT SELECT version_hash, hash_type FROM content WHERE version_hash >= @begin AND version_hash < @end AND state = 2
   ORDER BY 1, 2 LIMIT ${MAX_APART + 1}`;
 
-/** What is held of an occurrence, by the codes of `HOLDINGS`; the order of the cases is that of `IS_UNSAVED`. */
+/** State of an occurrence by the codes of `HOLDINGS`; the order of the cases is that of `IS_UNSAVED`. */
 const HOLDING = `CASE WHEN EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = occurrence.version_hash
     AND withheld.hash_type = occurrence.hash_type) THEN x'03'
   WHEN content.state = 2 THEN x'01'
@@ -197,8 +200,8 @@ export class AuditSnapshot {
   }
 
   /**
-   * Where nearly everything is stored, the names that are not come out of both indices side by side; to look up the content
-   * of each occurrence costs twice as much (measured: 2.5 plain scans of the occurrences, against 1.6).
+   * Where nearly everything is stored, the names that are not come out of both indices side by side. Looking up the
+   * content of each occurrence costs more (measured: 2.5 plain scans of the occurrences, against 1.6).
    */
   *#byContent(from: number, to: number): Generator<HeldTally> {
     const rows = this.#count('SELECT COUNT(*) FROM occurrence');
@@ -227,7 +230,7 @@ export class AuditSnapshot {
     for (const [first, last] of this.#steps(from, to)) yield decodeTally(tally.get(first, last));
   }
 
-  /** Of one content, at these heights. */
+  /** Tally of one content at these heights. */
   tallyOf({ hashType, versionHash }: ContentName, from: number, to: number): HeldTally {
     return decodeTally(this.#ofOne.get(hashKey(versionHash), hashTypeCode(hashType), from, to));
   }
@@ -240,7 +243,7 @@ export class AuditSnapshot {
     }
   }
 
-  /** Those whose content is neither `stored` nor set aside, in the order of the chain, some of them a step. */
+  /** Occurrences whose content is neither `stored` nor set aside, in chain order, in steps. */
   *unstored(from: number, to: number): Generator<UnstoredOccurrence[]> {
     const page = this.#database.prepare(
       `SELECT occurrence.*, COALESCE(content.state, 0) AS state, ${LOST} AS is_lost, block.median_time_seconds
@@ -329,7 +332,7 @@ function decodeTally(value: unknown): HeldTally {
   return { stored, spooled, lost, seen: total - stored - spooled - lost };
 }
 
-/** What is not among those apart is stored. */
+/** All other occurrences are stored. */
 function besides(total: number, apart: readonly HeldTally[]): HeldTally {
   const of = (state: HeldState) => apart.reduce((sum, tally) => sum + tally[state], 0);
   const [spooled, seen, lost] = [of('spooled'), of('seen'), of('lost')];

@@ -42,8 +42,8 @@ function moveAway(database: Database.Database, backend: string, from: string, to
   const rename = database.prepare('UPDATE backend SET name = ? WHERE name = ?');
   rename.run(former, backend);
   if (rename.run(backend, formerName(backend, to)).changes === 0) enter(database, backend, to);
-  // What is known of all copies goes with the row: the other place gets everything from the beginning.
-  // The names are the same, and what they prove is not.
+  // The knowledge about all copies goes with the row: the new place gets everything from the beginning. Equal names at
+  // the new place prove nothing.
   const facts = new Facts(database);
   if (facts.get(REPLICATION, z.string()) !== null) facts.put(REPLICATION, '');
 }

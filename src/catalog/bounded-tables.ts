@@ -6,7 +6,7 @@ import type { RecordOutbox } from './record-outbox.ts';
 import type { Tables } from './tables.ts';
 
 export interface TableLimits {
-  /** Names of bytes that were let go, the newest. */
+  /** Number of names of evicted bytes that are kept, the newest first. */
   readonly letGo: number;
   /** Records that wait for one store each by itself. */
   readonly recordTasks: number;
@@ -20,7 +20,7 @@ export const TABLE_LIMITS: TableLimits = { letGo: 65_536, recordTasks: 10_000, r
 
 /** On the chain's clock. What no list names for so long is not mined any more: a node forgets it after 14 days. */
 const DROPPED_SECONDS = 15 * 86_400;
-/** Nobody lists it any more and it never came; where its bytes turn up, its records are queued anew. */
+/** The blob is listed no more and never came; when its bytes turn up, its records are queued again. */
 const UNSAVED_SECONDS = 2 * RETENTION_SECONDS;
 const REPORT_FOLDERS = ['audits', 'outages'] as const;
 

@@ -4,10 +4,10 @@ import { BLOB } from './placement-state.ts';
 import { SPOOL } from './placement-table.ts';
 import type { Tables } from './tables.ts';
 
-/** What lets a cached blob go: `stored`, or held by one backend at least. */
+/** Condition for evicting a cached blob: `stored`, or held by one backend at least. */
 export type EvictionGrade = 'stored' | 'held-elsewhere';
 
-/** What another backend's copy is safe by. */
+/** Reason why another backend's copy is safe. */
 export type EvictionSafety = 'kept' | 'settled';
 
 /** A blob, and a backend that holds it. */
@@ -19,14 +19,14 @@ export interface HeldCopy {
 const numbers = z.array(z.number());
 const names = z.array(z.string());
 
-/** Of the backends that are asked about: a backend that does not answer is no reason to delete bytes. */
+/** Backends that are asked about: one that does not answer is no reason to delete bytes. */
 const COUNTS = 'configured = 1 AND counts = 1 AND other.state = 1 AND name IN (SELECT value FROM json_each(@backends))';
 const SAFE: Readonly<Record<EvictionSafety, string>> = {
   kept: `${COUNTS} AND settle_ms = 0`,
   settled: `${COUNTS} AND settle_ms > 0 AND COALESCE(other.verified_ms, 0) <= @surelyMs - settle_ms`,
 };
 
-/** The local store as a cache: what lies there, and what of it may go. */
+/** The local store as a cache: its blobs, and those that may be evicted. */
 export class CacheLedger {
   readonly #tables: Tables;
 
@@ -34,7 +34,10 @@ export class CacheLedger {
     this.#tables = tables;
   }
 
-  /** What was read elsewhere lies in the local store as well, proven. false: the catalog does not know it any more. */
+  /**
+   * Records a proven blob that was read elsewhere and is now in the local store. Returns false when the catalog does
+   * not know it any more.
+   */
   recordCached({ sequence }: ContentEntry): boolean {
     return this.#tables.transaction('record what is cached', () => {
       if (this.#tables.content.at(sequence) === null) return false;
@@ -91,7 +94,7 @@ export class CacheLedger {
     });
   }
 
-  /** Which of these backends hold it safely in this way. */
+  /** The backends among the given ones that hold it safely in this way. */
   safeAt({ sequence }: ContentEntry, safety: EvictionSafety, backends: readonly string[]): string[] {
     return this.#tables.reading('look where a blob is safe', () =>
       names.parse(
@@ -121,7 +124,7 @@ export class CacheLedger {
     );
   }
 
-  /** How long after it was read back a copy of this backend can still be lost with its power. */
+  /** Records for how long after its read-back a copy of this backend can be lost in a power failure. */
   recordSettling(backend: string, milliseconds: number): void {
     this.#tables.transaction('record how a backend keeps', () => this.#tables.placements.settle(backend, milliseconds));
   }

@@ -1,7 +1,10 @@
 import type { Clock } from '../core/time/clock.ts';
 import { type ConfiguredBackend, SPOOL } from './placement-table.ts';
 
-/** Of SQLite's own; the file cache of the system does the rest. The log holds as much before it is written back. */
+/**
+ * Size of SQLite's own cache; the system's file cache does the rest. The log grows to as much before it is written
+ * back.
+ */
 export const MEMORY = { cacheBytes: 16 * 1024 * 1024, logBytes: 16 * 1024 * 1024 } as const;
 
 export interface CatalogOptions {
@@ -9,13 +12,13 @@ export interface CatalogOptions {
   readonly migrationsFolder: string;
   /** The backends that are configured now; only they count towards `stored`. */
   readonly backends: readonly string[];
-  /** Where the bytes of each lie, by its name. One that is not named here has always been where it is. */
+  /** Place of the bytes of each backend, by its name. A backend without an entry has never moved. */
   readonly places?: ReadonlyMap<string, string>;
   /** The local store gives way and does not count: it is a spool and read cache. */
   readonly localIsCache?: boolean;
-  /** How many of them must be proven to hold a content before it is `stored`. */
+  /** Number of backends that must be proven to hold a content before it is `stored`. */
   readonly replicasRequired: number;
-  /** Reads the whole file first; one that is damaged is set aside, and the catalog begins anew. */
+  /** Reads the whole file first; a damaged one is set aside, and the catalog starts empty. */
   readonly remakesDamaged?: boolean;
   readonly clock: Clock;
 }

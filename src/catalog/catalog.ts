@@ -49,21 +49,21 @@ export class Catalog {
   readonly counts: StateTotals;
   /** No row of the fetch queue that was there then is younger. */
   readonly openedMs: number;
-  /** What backends hold, beyond the way of a new blob: their queues, the cache, the scrub, what a rebuild finds. */
+  /** Copies on backends beyond the way of a new blob: queues, the cache, the scrub, findings of a rebuild. */
   readonly replicas: ReplicaLedger;
   /** The branch that was walked, and the occurrences on it. */
   readonly chain: ChainIndex;
   /** Occurrence records that are to be written or deleted. */
-  /** Where objects beside the blobs are not yet what they are to be. */
+  /** Objects beside the blobs that are not yet in their wanted state. */
   readonly copies: CopyTable;
   readonly records: RecordOutbox;
-  /** What exists nowhere else, on its way to every backend. */
+  /** Documents that exist nowhere else, on their way to every backend. */
   readonly evidence: EvidenceOutbox;
-  /** What no block has: in the local store alone. */
+  /** Contents that no block has: in the local store alone. */
   readonly unmined: UnminedLedger;
-  /** What other archivers stated. */
+  /** Statements of other archivers. */
   readonly statements: StatementTable;
-  /** What is late, and what nobody had. */
+  /** Late content, and content that no source had. */
   readonly losses: LossLedger;
   readonly answers: ChainAnswers;
   readonly missing: MissingContents;
@@ -129,7 +129,7 @@ export class Catalog {
     }
   }
 
-  /** Does it hold everything that was in the folder when it was made? Stays true over restarts. */
+  /** Reports whether the catalog has everything that was in the folder when it was made. Stays true over restarts. */
   isRebuilt(): boolean {
     return this.#tables.reading('look whether it is whole', () => this.#tables.facts.get('rebuilt', REBUILT)) !== null;
   }
@@ -153,7 +153,7 @@ export class Catalog {
     });
   }
 
-  /** What may be fetched now, nearest deadline first; `fresh` never failed, `failed` did. */
+  /** Contents that may be fetched now, nearest deadline first; `fresh` never failed, `failed` did. */
   nextWanted(limit: number, which: WantedKind = 'all'): WantedBlob[] {
     return this.#tables.reading('read the queue', () => this.#tables.wanted.next(this.#tables.nowMs(), limit, which));
   }
@@ -174,7 +174,7 @@ export class Catalog {
     });
   }
 
-  /** What a backend has still to prove that it holds, most urgent first. */
+  /** Contents that a backend has still to prove, most urgent first. */
   unprovenAt(backend: string, limit: number): ContentEntry[] {
     const sequences = () => this.#tables.placements.wanted(backend, this.#tables.nowMs(), limit);
     return this.#tables.reading('read what is to be placed', () =>
@@ -183,8 +183,8 @@ export class Catalog {
   }
 
   /**
-   * These were fetched back from the backend after the write, and hash to their names. Gives how many have enough good
-   * copies with it.
+   * Records contents that were fetched back from the backend after the write and hash to their names. Returns how many
+   * have enough good copies with it.
    */
   recordProven(backend: string, contents: readonly ContentEntry[]): number {
     const nowMs = this.#tables.nowMs();
@@ -212,7 +212,7 @@ export class Catalog {
     return this.#tables.reading('look a version hash up', () => this.#tables.content.find(versionHash));
   }
 
-  /** Everything as it is now, for whoever reads for long. To be closed. */
+  /** A snapshot for long reads. The caller closes it. */
   snapshot(): AuditSnapshot {
     return this.#tables.reading('open for reading', () => new AuditSnapshot(this.#options.path));
   }

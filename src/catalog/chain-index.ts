@@ -11,7 +11,7 @@ import type { UnminedLedger } from './unmined-ledger.ts';
 import type { TakenBack, WalkedBlock, WalkedOccurrence, WalkState } from './walked-block.ts';
 import { hashKey } from './wanted-table.ts';
 
-/** So many occurrences of one content get an occurrence record. */
+/** Number of occurrences of one content that get an occurrence record. */
 export const RECORDED_OCCURRENCES = 16;
 
 const WALK = 'walk';
@@ -39,7 +39,7 @@ export class ChainIndex {
   #tip: BlockRow | null;
   #lowest: BlockRow | null;
   #finalHeight: number | null = null;
-  /** By any rule: up to here records may have been written. Never below what is final. */
+  /** Height up to which records may have been written, by any rule. Never below the final height. */
   #calledFinalHeight: number | null = null;
   #finality: string | null = null;
 
@@ -86,7 +86,7 @@ export class ChainIndex {
     this.#floorHeight = height;
   }
 
-  /** Where the walk begins, for good: a later call changes nothing. */
+  /** Records where the walk begins, for good: a later call changes nothing. */
   recordStart(height: number): void {
     if (this.#startHeight !== null) return;
     this.#tables.transaction('record where the walk begins', () => this.#putWalk({ startHeight: height }));
@@ -103,8 +103,8 @@ export class ChainIndex {
   }
 
   /**
-   * What was called final by another rule is not final by this one. A rule is what the operator states: `chainlock`,
-   * `depth:6`.
+   * Sets the rule of finality (`chainlock`, `depth:6`). Blocks that another rule called final are not final by this
+   * one.
    */
   useFinality(rule: string): void {
     if (this.#finality === rule) return;
@@ -159,9 +159,9 @@ export class ChainIndex {
   }
 
   /**
-   * Blocks that end where the recorded branch begins, in the order of the chain: history, which is looked at long after
-   * its time. They are on our branch because the lowest block names them. What is on them is not queued: the node has
-   * not got it any more, and whoever asks others for it reads it here.
+   * Records blocks that end where the recorded branch begins, in chain order: history, long after its window. The
+   * lowest recorded block names them, so they are on the branch. Their contents are not queued: the node has pruned
+   * them, and a backfill reads them here.
    */
   recordHistory(blocks: readonly WalkedBlock[]): void {
     const [first] = blocks;
@@ -260,7 +260,7 @@ export class ChainIndex {
     return this.#tables.reading('look the newest occurrence up', () => this.#occurrences.highest());
   }
 
-  /** What is on our branch is wanted again, as if its newest block were walked now. Within a transaction of the caller. */
+  /** Queues content of the branch again, as if its newest block were walked now. The caller owns the transaction. */
   queueAgain(name: ContentName): void {
     const height = this.#occurrences.lastHeight(name);
     if (height === null || this.#tables.content.isHeldAs(name)) return;
@@ -281,7 +281,7 @@ export class ChainIndex {
     const standing = this.#tables.content.standing(occurrence);
     const isHeld = standing?.isHeld === true;
     const past = isPast(medianTimeSeconds);
-    // History that nobody holds gets its records queued when its bytes turn up, and they are made from the block again.
+    // History that is not held gets its records queued when its bytes turn up, and they are made from the block again.
     const isWanted = isHeld || !past;
     if (isWanted && this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
       this.#records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
@@ -294,8 +294,8 @@ export class ChainIndex {
   }
 
   /**
-   * Of content that is held, the first sixteen of each stretch that is walked get a record: more than are needed where
-   * there are very many, never fewer, though the lowest come last.
+   * The first sixteen occurrences in each walked stretch of held content get a record. These may be more than needed,
+   * never fewer, though the lowest ones come last.
    */
   #addHistory({ height, medianTimeSeconds }: BlockRow, occurrence: WalkedOccurrence, since: number): void {
     const { content } = this.#tables;
@@ -314,7 +314,7 @@ export class ChainIndex {
     }
   }
 
-  /** The caller has looked; this keeps a mistake of ours from making a branch that no node has. */
+  /** The caller has checked this already; a bug here must not make a branch that no node has. */
   #assertFollows({ height, previousHash }: BlockRow): void {
     const follows =
       this.#tip === null

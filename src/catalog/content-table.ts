@@ -27,7 +27,9 @@ export interface ContentEntry extends ContentName {
   readonly firstSeenMs: number;
   readonly spooledMs: number | null;
   readonly storedMs: number | null;
-  /** The peer that gave the bytes, where the node had not got them; null: nobody but a node or a backend of ours. */
+  /**
+   * The peer that gave the bytes because the nodes lacked them; null: a node or a backend of this archive gave them.
+   */
   readonly givenBy: string | null;
 }
 
@@ -51,7 +53,7 @@ export interface Arrival {
 
 export interface PutContent {
   readonly sequence: number;
-  /** It had no row before. */
+  /** Whether it had no row before. */
   readonly isNew: boolean;
   readonly isUnmined: boolean;
 }
@@ -147,7 +149,7 @@ export class ContentTable {
     return found === undefined ? null : decode(found);
   }
 
-  /** Is it spooled or stored, under either hash type? */
+  /** Reports whether it is spooled or stored, under either hash type. */
   isHeld(versionHash: VersionHash): boolean {
     return this.#held.get(hashKey(versionHash)) !== undefined;
   }
@@ -178,7 +180,7 @@ export class ContentTable {
     });
   }
 
-  /** It had a row before. */
+  /** Handles content that had a row before. */
   #returned({ content, isUnmined }: Arrival, nowMs: number): PutContent | null {
     const [key, code] = [hashKey(content.versionHash), hashTypeCode(content.hashType)];
     const returned = this.#return.get({ nowMs, unmined: isUnmined ? 1 : 0, key, code });

@@ -4,10 +4,10 @@ import { BACKOFF, backoffMs, longestBackoffMs } from '../core/time/backoff.ts';
 import { BLOB } from './placement-state.ts';
 import type { Tables } from './tables.ts';
 
-/** What lies on backends beside the blobs, as `copy` numbers it. */
+/** Kinds of objects on backends, as `copy` numbers them. */
 export const COPIED = { evidence: 1, withdrawn: 2, record: 3, custom: 4 } as const;
 export type CopiedKind = (typeof COPIED)[keyof typeof COPIED];
-/** SQL: the kind of what lies beside the blobs, in the words of the index of what is refused. */
+/** SQL: the kinds of objects beside the blobs, in the words of the index of refused copies. */
 const BESIDE_BLOBS = `kind < ${BLOB}`;
 
 /** A copy that is not as it is to be, and why not. */
@@ -43,7 +43,7 @@ export function waitsNowhere(kind: CopiedKind, object: string): string {
   return `NOT EXISTS (SELECT 1 FROM copy WHERE ${EVERYWHERE} AND copy.kind = ${kind} AND copy.object = ${object})`;
 }
 
-/** Where objects beside the blobs are not yet what they are to be: `copy`, for all of their kinds. */
+/** Objects beside the blobs that are not yet in their wanted state: `copy`, for all of their kinds. */
 export class CopyTable {
   readonly #sql: ReturnType<typeof prepare>;
   readonly #tables: Tables;
@@ -86,7 +86,7 @@ export class CopyTable {
           `INSERT INTO copy (backend_id, kind, object, state) SELECT ?, ${kind}, sequence, ${state} FROM ${table}`,
         );
       const evidence = all(COPIED.evidence, 0, 'evidence');
-      // What was withdrawn may still lie where somebody was away, or not configured, when it was.
+      // A withdrawn record may still exist on a backend that was away, or not configured, at that time.
       const withdrawn = all(COPIED.withdrawn, 3, 'withdrawn_occurrence');
       const custom = all(COPIED.custom, 0, 'custom');
       for (const name of names) {
@@ -101,7 +101,7 @@ export class CopyTable {
     this.#ids = this.#known();
   }
 
-  /** Those that get documents. */
+  /** Backends that get documents. */
   get ids(): ReadonlyMap<string, number> {
     return this.#ids;
   }
@@ -112,7 +112,7 @@ export class CopyTable {
     return id;
   }
 
-  /** What `dueCopies` asks for. */
+  /** Copies that `dueCopies` selects. */
   due(backend: string, after: number, isAsked = false) {
     return { backend: this.id(backend), after, nowMs: this.#tables.nowMs(), isAsked: isAsked ? 1 : 0 };
   }
@@ -166,7 +166,7 @@ export class CopyTable {
     return this.#reads(() => this.#sql.refusedCount.get({ backend: this.id(backend), kind }));
   }
 
-  /** Those that it refuses, in the order in which they were to be moved, and why. */
+  /** Copies that the backend refuses, in the order in which they were to be moved, with the reason. */
   refused(kind: CopiedKind, backend: string, limit: number): RefusedCopy[] {
     return this.#tables.reading('read what a backend refuses', () =>
       z.array(refusedRow).parse(this.#sql.refused.all({ backend: this.id(backend), kind, limit })),

@@ -18,7 +18,7 @@ export interface KeptCustom extends CustomEntry {
 }
 
 export interface DamagedCustom extends CustomEntry {
-  /** Is some other place that is configured proven to hold it? */
+  /** Whether another configured place is proven to hold it. */
   readonly elsewhere: boolean;
 }
 
@@ -41,7 +41,7 @@ const GOOD = `copy.backend_id = @backend AND copy.kind = ${COPIED.custom} AND co
 /** SQL: what @backend is not proven to hold, each in the index of these. */
 const NOT_GOOD = `copy INDEXED BY copy_custom WHERE copy.backend_id = @backend AND copy.kind = ${COPIED.custom} AND copy.state <> 1`;
 
-/** What is kept of custom commitments, and where. It makes nothing held, and nothing stored. */
+/** Custom commitments and their places. They make no content held or stored. */
 export class CustomLedger {
   readonly #tables: Tables;
   readonly #copies: CopyTable;
@@ -69,7 +69,10 @@ export class CustomLedger {
     });
   }
 
-  /** What the place holds under this name is not it, or nothing: it said so twice. With no other, the node is asked again. */
+  /**
+   * The place answered twice that it has wrong bytes under this name, or none. When no other place has them, the node
+   * is asked again.
+   */
   recordDamaged(name: CustomEntry, place: string): void {
     this.#tables.transaction('record damaged custom bytes', () => {
       this.#set(name, place, 2, null);
@@ -77,17 +80,17 @@ export class CustomLedger {
     });
   }
 
-  /** They are nobody's to hold any more. Within a transaction of the caller. */
+  /** Forgets custom commitments that the archive no longer holds. The caller owns the transaction. */
   forget(versionHash: VersionHash): void {
     this.#statements.forget.run(hashKey(versionHash));
   }
 
-  /** Is some such content held anywhere? */
+  /** Reports whether any such content is held. */
   has(versionHash: VersionHash): boolean {
     return this.#look(() => this.#statements.has.get(hashKey(versionHash)) !== undefined);
   }
 
-  /** Is it known, held or not? */
+  /** Reports whether it is known, held or not. */
   isKnown(name: CustomEntry): boolean {
     return this.#look(() => this.#statements.isKnown.get(...keyOf(name)) !== undefined);
   }
@@ -111,7 +114,9 @@ export class CustomLedger {
     return this.#look(() => count.parse(this.#statements.countNames.get(most)));
   }
 
-  /** What a place is to get now (`isAsked`: at all), behind this number; `held`: as far as some other place has it. */
+  /**
+   * Copies that a place should get now (`isAsked`: at all), after this number; `held`: those that another place has.
+   */
   due(place: string, which: 'all' | 'held', after: number, limit: number, isAsked: boolean): KeptCustom[] {
     const part = { ...this.#copies.due(place, after, isAsked), held: which === 'held' ? 1 : 0, limit };
     return this.#look(() => this.#statements.due.all(part).map(decode));
@@ -121,7 +126,7 @@ export class CustomLedger {
     return this.#look(() => this.#statements.goodAfter.all({ ...this.#at(place), after, limit }).map(decode));
   }
 
-  /** What a place is proven to hold, in the order of names; null: from the beginning. */
+  /** Copies that a place is proven to hold, in the order of names; null: from the beginning. */
   goodByName(place: string, after: CustomEntry | null, limit: number): KeptCustom[] {
     const [versionHash, keccak] = after === null ? [Buffer.alloc(0), Buffer.alloc(0)] : keyOf(after);
     const which = { ...this.#at(place), versionHash, keccak, limit };

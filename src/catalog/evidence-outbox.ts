@@ -16,8 +16,8 @@ export interface EvidenceDocument {
 const row = z.object({ path: z.string(), document: z.string(), sequence: z.number() });
 
 /**
- * What exists nowhere else, between the catalog, where it is recorded in the commit that makes it so, and the backends,
- * each of which gets all of it. Nothing is ever deleted: what no longer holds is overwritten with a later state.
+ * Documents that exist nowhere else, on their way from the catalog to every backend. The commit that makes a fact true
+ * records its document as well. No document is ever deleted: a later state overwrites it.
  */
 export class EvidenceOutbox {
   readonly #sql: ReturnType<typeof prepare>;
@@ -38,7 +38,10 @@ export class EvidenceOutbox {
     this.#reading('record evidence', () => this.#sql.put.run(path, JSON.stringify(document)));
   }
 
-  /** What a backend holds of a catalog that was lost; what is recorded here is later, and stays. true: it was taken. */
+  /**
+   * Takes over a document from a backend after the catalog was lost; a state recorded here is later, and stays. Returns
+   * true when it was taken.
+   */
   adopt(path: string, document: string): boolean {
     return this.#sql.adopt.run(path, document).changes === 1;
   }
@@ -49,7 +52,7 @@ export class EvidenceOutbox {
     return found === undefined ? null : JSON.parse(found);
   }
 
-  /** What lies below a folder, without a slash at its end, and behind the path `after`, in the order of paths. */
+  /** Documents below a folder (without a final slash), after the path `after`, in the order of paths. */
   below(folder: string, after: string, limit: number): EvidenceDocument[] {
     return z.array(row).parse(this.#sql.below.all(after, folder, folder, limit));
   }
@@ -65,7 +68,7 @@ export class EvidenceOutbox {
     return this.#reading('read evidence', () => z.array(row).parse(this.#sql.page.all(after, limit)));
   }
 
-  /** What this store is to get now (`isAsked`: at all), behind this number, in the order in which it is to be written. */
+  /** Documents that this store should get now (`isAsked`: at all), after this number, in the order of writing. */
   due(store: string, after: number, limit: number, isAsked = false): EvidenceDocument[] {
     return this.#reading('read what waits for a backend', () =>
       z.array(row).parse(this.#sql.due.all({ ...this.#copies.due(store, after, isAsked), limit })),
@@ -81,7 +84,7 @@ export class EvidenceOutbox {
     this.#copies.recordDone(COPIED.evidence, sequences, store);
   }
 
-  /** Has this store the latest state of it, as far as is known? */
+  /** Reports whether this store is known to have its latest state. */
   isDelivered(store: string, { sequence }: EvidenceDocument): boolean {
     return !this.#copies.isQueued(COPIED.evidence, sequence, store);
   }
@@ -93,7 +96,7 @@ export class EvidenceOutbox {
     });
   }
 
-  /** Was what lay in this store before this catalog began taken over? */
+  /** Reports whether the store's documents from before this catalog were taken over. */
   hasGiven(store: string): boolean {
     return this.#sql.gaveEvidence.get(store) === 1;
   }

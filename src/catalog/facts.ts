@@ -4,8 +4,8 @@ import { z } from 'zod';
 const factRow = z.object({ name: z.string(), value: z.string() });
 
 /**
- * What is true of the archive as a whole, each under a name of its own: what was computed last, and how far something has
- * come. Who keeps one says what it looks like. The caller owns the transactions.
+ * Facts about the archive as a whole, each under a name of its own: computed results and progress. The user of a fact
+ * defines its shape. The caller owns the transactions.
  */
 export class Facts {
   readonly #find: Database.Statement;
@@ -30,7 +30,7 @@ export class Facts {
     return found === undefined ? null : shape.parse(JSON.parse(found));
   }
 
-  /** Those under a name that ends where a slash follows, by the rest of their names. */
+  /** Facts below a folder of names, by the rest of their names. */
   below<T>(folder: string, shape: z.ZodType<T>): Map<string, T> {
     const found = z.array(factRow).parse(this.#below.all(folder, folder));
     return new Map(found.map(({ name, value }) => [name.slice(folder.length + 1), shape.parse(JSON.parse(value))]));

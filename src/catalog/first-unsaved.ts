@@ -6,8 +6,8 @@ const optionalHeight = z.number().nullable();
 const count = z.number();
 
 /**
- * Of an occurrence with its content, LEFT JOINed: neither stored, nor kept apart as a custom commitment, nor withheld, nor
- * recorded as lost.
+ * SQL for an occurrence with its content, LEFT JOINed: neither stored, nor set aside as a custom commitment, nor
+ * withheld, nor recorded as lost.
  */
 export const IS_UNSAVED = `COALESCE(content.state, 0) < 2
   AND NOT EXISTS (SELECT 1 FROM lost WHERE lost.version_hash = occurrence.version_hash AND lost.hash_type = occurrence.hash_type
@@ -27,12 +27,14 @@ function lostUpTo(of: string): string {
   return `COALESCE((SELECT up_to_height FROM lost WHERE lost.version_hash = ${of}.version_hash AND lost.hash_type = ${of}.hash_type AND revoked_ms IS NULL), -1)`;
 }
 
-/** So many look-ups at most, of some ten microseconds each, while nothing else is done. */
+/** Limit of look-ups in one go, of some ten microseconds each, during which all other work waits. */
 export const MAX_LOOK_UPS = 4_096;
-/** So many of each part of what is open, by their deadline, give a first idea. */
+/** Rows from each part of the open contents, by deadline, for a first estimate. */
 const SAMPLE = 64;
 const IS_NOT_CUSTOM = 'NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash AND is_held = 1)';
-/** What is held and not stored is in an index of its own: few while all is well, however long the chain. */
+/**
+ * Content that is held and not stored has an index of its own: few rows in a healthy archive, however long the chain.
+ */
 const UNSTORED = 'content INDEXED BY content_unstored WHERE state = 1';
 
 /** From a height on, below the first one that is known to be open; up to the last occurrence where none is. */

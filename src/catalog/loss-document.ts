@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ContentName, HASH_TYPES, parseVersionHash } from '../core/blob/ids.ts';
 import type { PlacedOccurrence } from './occurrence-table.ts';
 
-/** Somebody who was asked for the bytes and answered that it has not got them. */
+/** A source that was asked for the bytes and answered that it lacks them. */
 export interface AbsenceAnswer {
   /** `node http://…`, `backend s3`, … */
   readonly source: string;
@@ -11,7 +11,7 @@ export interface AbsenceAnswer {
   readonly at: string;
 }
 
-/** Content that nobody had when its deadline was over. */
+/** Content that no source had when its deadline was over. */
 export interface Loss extends ContentName {
   /** Said of its occurrences up to this height; a later one has a deadline of its own. */
   readonly upToHeight: number;
@@ -19,7 +19,7 @@ export interface Loss extends ContentName {
   readonly answers: readonly AbsenceAnswer[];
 }
 
-/** Why a loss holds no longer. */
+/** Reasons why a loss is revoked. */
 export const REVOCATIONS = ['bytes-turned-up', 'left-the-branch'] as const;
 export type Revocation = (typeof REVOCATIONS)[number];
 
@@ -48,9 +48,9 @@ export function lossFolder({ hashType, versionHash }: ContentName): string {
 }
 
 /**
- * Where the evidence of one lost occurrence lies, and what it says: which output of which block, until when it could be
- * had (seconds of the chain's clock), and who answered at what time that they have not got it. `upToHeight`: the same is
- * said of every other occurrence of this content up to there.
+ * Path and text of the evidence of one lost occurrence. It names the output and its block, the deadline in seconds of
+ * the chain's clock, and each source that denied having the bytes, with the time. `upToHeight`: the evidence covers
+ * every other occurrence of this content up to there.
  */
 export function lossDocumentOf(loss: Loss, { txid, vout, height, blockHash }: PlacedOccurrence, recordedMs: number) {
   const { hashType, versionHash, upToHeight, deadlineSeconds, answers } = loss;
@@ -77,7 +77,7 @@ export function parseLossDocument(text: string): LossDocument | null {
   try {
     return lossDocument.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    // Somebody else's file: not JSON at all.
+    // The file is not JSON, so another program wrote it.
     return null;
   }
 }

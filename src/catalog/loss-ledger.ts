@@ -24,7 +24,7 @@ export interface RecordedLoss extends Loss {
   readonly recordedMs: number;
 }
 
-/** How many blobs that are on chain have less of their window left than each of these bounds. */
+/** Number of blobs on chain with less of their window left than each of these bounds. */
 export interface Lateness {
   readonly unspooled: number;
   readonly unstored: number;
@@ -46,14 +46,14 @@ const row = z.object({
 const COLUMNS = 'version_hash, hash_type, up_to_height, deadline_seconds, recorded_ms, answers';
 const revokedRow = row.extend({ revoked_ms: z.number(), revoked_because: z.enum(REVOCATIONS).nullable() });
 
-/** So many occurrences of a lost content are named in evidence each by itself; `upToHeight` speaks for the others. */
+/** Occurrences of a lost content that are named one by one in evidence; `upToHeight` covers the others. */
 const NAMED_OCCURRENCES = 16;
 /** Losses that one commit revokes: very many may turn up at a time. */
 const REVOKED_AT_ONCE = 256;
 
-/** What is late, and what is lost. Never a cache of an answer: a loss is evidence, and the bytes revoke it. */
+/** Late and lost content. It is never a cache of an answer: a loss is evidence, and the bytes revoke it. */
 export class LossLedger {
-  /** What is on chain and not here, for whoever tells what a gap has cost. */
+  /** Content on chain that is absent here, for the report of a gap. */
   readonly unsaved: UnsavedRows;
   readonly #tables: Tables;
   readonly #evidence: EvidenceOutbox;
@@ -116,7 +116,7 @@ export class LossLedger {
   record(losses: readonly Loss[]): void {
     const nowMs = this.#tables.nowMs();
     this.#tables.transaction('record what is lost', () => {
-      // What was revoked just now and is lost again must not keep evidence of occurrences that are no more.
+      // Content that was just revoked and is lost again must not keep evidence of withdrawn occurrences.
       while (this.takeRevoked().length > 0);
       for (const loss of losses) {
         this.#insert(loss, nowMs);
@@ -165,7 +165,7 @@ export class LossLedger {
     });
   }
 
-  /** What is withheld does not count: nobody looks whether it is lost. */
+  /** Withheld content does not count: its loss is not checked. */
   count(): number {
     return this.#tables.reading('count losses', () => z.number().parse(this.#count.get()));
   }
@@ -210,7 +210,9 @@ export class LossLedger {
     }
   }
 
-  /** Of what can still be saved: on chain, with a median time from `sinceSeconds` up to `untilSeconds`. */
+  /**
+   * Lateness of content that can still be saved: on chain, with a mediantime from `sinceSeconds` up to `untilSeconds`.
+   */
   lateness(sinceSeconds: number, untilSeconds: number): Lateness {
     return this.#tables.reading('count what is late', () => ({
       unspooled: z.number().parse(this.#unspooled.get({ since: sinceSeconds, until: untilSeconds })),

@@ -4,7 +4,7 @@ import { type ChainPlace, decodeOccurrence, type OccurrenceRow, occurrenceRow } 
 
 /** Content that is on chain in a range and not held, by its first occurrence there. */
 export interface MissingContent extends OccurrenceRow {
-  /** Of the block of that occurrence. */
+  /** Mediantime of the block of that occurrence. */
   readonly medianTimeSeconds: number;
 }
 
@@ -29,7 +29,7 @@ const MISSING = `occurrence NOT INDEXED
   AND NOT EXISTS (SELECT 1 FROM occurrence AS other INDEXED BY occurrence_by_content WHERE ${OF_THIS}
     AND other.height BETWEEN @elsewhereFrom AND @elsewhereTo)`;
 
-/** What is on chain, not here and not withheld, as the walk recorded it. Reads only. */
+/** Content that is on chain, absent here and not withheld, as the walk recorded it. Reads only. */
 export class MissingContents {
   readonly #page: Database.Statement;
   readonly #count: Database.Statement;
@@ -46,7 +46,7 @@ export class MissingContents {
     this.#count = database
       .prepare(`SELECT COUNT(*) FROM ${MISSING} AND occurrence.height BETWEEN @from AND @to`)
       .pluck();
-    // What is held and not stored is in an index of its own, and few while all is well.
+    // Content that is held and not stored has an index of its own, with few rows in a healthy archive.
     this.#notStored = database
       .prepare(
         `SELECT COUNT(*) FROM content INDEXED BY content_unstored WHERE state = 1 AND EXISTS
@@ -71,7 +71,7 @@ export class MissingContents {
     });
   }
 
-  /** Of the blocks `from` to `to` within the range: a slice at a time, for it reads all occurrences there. */
+  /** Counts the blocks `from` to `to` within the range: a slice at a time, for it reads all occurrences there. */
   count({ from: first, elsewhere }: MissingRange, from: number, to: number): number {
     return z.number().parse(this.#count.get({ first, from, to, ...outside(elsewhere) }));
   }

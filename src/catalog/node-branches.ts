@@ -4,7 +4,7 @@ import type { Tables } from './tables.ts';
 const BRANCHES = 'node-branches';
 const branchesByName = z.record(z.string(), z.object({ commonHeight: z.number(), isForked: z.boolean() }));
 
-/** What a node last said of its branch, compared with ours. */
+/** Latest known branch of a node, compared with the followed one. */
 export interface NodeBranch {
   /** Highest block of our branch that the node is known to have. */
   readonly commonHeight: number;
@@ -45,7 +45,7 @@ export class NodeBranches {
   leaveAbove(height: number): void {
     const before = this.#load();
     const farthest = Math.max(...[...before.values()].map(({ commonHeight }) => commonHeight));
-    // The nodes that had come farthest may have given the blocks that are left, though nobody compared these.
+    // The nodes with the most blocks may have given the remaining ones, though these were not compared.
     const hadThem = ({ commonHeight }: NodeBranch) => commonHeight >= Math.min(height, farthest);
     const left = (one: NodeBranch) => ({ commonHeight: Math.min(one.commonHeight, height), isForked: true });
     this.#put(new Map([...before].map(([name, one]) => [name, hadThem(one) ? left(one) : one])));

@@ -11,7 +11,7 @@ import {
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { hashKey } from './wanted-table.ts';
 
-/** Where an occurrence is: the order of the chain. */
+/** Place of an occurrence in chain order. */
 export interface ChainPlace {
   readonly height: number;
   readonly transactionIndex: number;
@@ -146,7 +146,7 @@ export class OccurrenceTable {
       .parse(this.#last.get(hashKey(versionHash), hashTypeCode(hashType)));
   }
 
-  /** How many there are, counted no further than `most`. */
+  /** Counts occurrences, no further than `most`. */
   countUpTo({ hashType, versionHash }: ContentName, most: number): number {
     return z.number().parse(this.#some.get(hashKey(versionHash), hashTypeCode(hashType), most));
   }
@@ -156,7 +156,7 @@ export class OccurrenceTable {
     return z.number().parse(this.#between.get(hashKey(versionHash), hashTypeCode(hashType), from, to, most));
   }
 
-  /** Of the newest one on our branch, whatever it names. */
+  /** Latest occurrence on the branch, whatever it names. */
   highest(): number | null {
     return z.number().nullable().parse(this.#highest.get());
   }

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { BLOB } from './placement-state.ts';
 
-/** As the column spells them: 0 wanted, 1 good, 2 damaged; null: no row. */
+/** States as the column spells them: 0 wanted, 1 good, 2 damaged; null: no row. */
 export type PlacementCode = 0 | 1 | 2 | null;
 
 interface Counts {
@@ -13,12 +13,12 @@ interface Counts {
 const counted = z.object({ wanted: z.number(), damaged: z.number() });
 
 /**
- * How much each backend has still to get, or to get mended. Kept beside the table: the queue of a backend that was away
- * for long has millions of rows, and its length is asked for several times a second.
+ * Number of copies that each backend still has to get, or to get repaired. Kept beside the table: the queue of a
+ * backend that was away for long has millions of rows, and its length is read several times a second.
  */
 export class PlacementCounts {
   readonly #count: Database.Statement;
-  /** By backend; what is not in here is counted when it is first asked for. */
+  /** Counts by backend; a missing one is counted on first use. */
   #counts = new Map<number, Counts>();
 
   constructor(database: Database.Database) {
@@ -28,7 +28,7 @@ export class PlacementCounts {
     );
   }
 
-  /** Not good: wanted or damaged. */
+  /** Number of copies that are wanted or damaged. */
   queued(backendId: number): number {
     const { wanted, damaged } = this.#of(backendId);
     return wanted + damaged;
@@ -46,7 +46,7 @@ export class PlacementCounts {
     counts.damaged += (to === 2 ? 1 : 0) - (from === 2 ? 1 : 0);
   }
 
-  /** So many new rows of this backend are wanted. */
+  /** Adds new wanted rows of this backend. */
   added(backendId: number, rows: number): void {
     const counts = this.#counts.get(backendId);
     if (counts !== undefined) counts.wanted += rows;

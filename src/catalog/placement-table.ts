@@ -14,7 +14,7 @@ export interface Placement {
 /** A backend that is configured now. */
 export interface ConfiguredBackend {
   readonly name: string;
-  /** Do its copies count towards `stored`? */
+  /** Whether its copies count towards `stored`. */
   readonly counts: boolean;
 }
 
@@ -45,7 +45,7 @@ function dueIn(part: string): string {
   return `${where('next_attempt_ms <= @nowMs')} UNION ALL ${where(ahead)} ORDER BY next_attempt_ms, object LIMIT @limit`;
 }
 
-/** The store that every blob comes to first: what it holds was synced, though nobody read it back. */
+/** The store that every blob comes to first: its writes are synced before they are read back. */
 export const SPOOL = 'local';
 
 /** SQL: what one backend is to hold of one content. */
@@ -53,7 +53,7 @@ const COPY = `backend_id = ? AND kind = ${BLOB} AND object = ?`;
 /** SQL: the same at each backend that is configured. */
 const AT_BACKENDS = `FROM backend CROSS JOIN copy ON backend_id = id WHERE configured = 1 AND kind = ${BLOB} AND object = ?`;
 
-/** What each backend is to hold of the blobs, and what was proven of it: their rows of `copy`. The caller owns the transactions. */
+/** Copies of the blobs on each backend, and their proofs: their rows of `copy`. The caller owns the transactions. */
 export class PlacementTable {
   readonly #want: RowsInsert;
   readonly #set: Database.Statement;
@@ -76,7 +76,7 @@ export class PlacementTable {
   readonly #of: Database.Statement;
   readonly #stateAt: Database.Statement;
   readonly #ids: ReadonlyMap<string, number>;
-  /** How long the queues are. */
+  /** Lengths of the queues. */
   readonly counts: PlacementCounts;
 
   /** The local store gives way: what is not there is not missing. */
@@ -102,7 +102,7 @@ export class PlacementTable {
     );
     const into = 'copy (backend_id, kind, object, state, due_seconds)';
     this.#want = new RowsInsert(database, into, `(?, ${BLOB}, ?, 0, ?)`, 'ON CONFLICT DO NOTHING');
-    // Why it failed before is kept for as long as it matters: of millions of rows each may have failed once.
+    // The reason of a failure is kept while it matters: each of millions of rows may have failed once.
     const withoutError = 'last_error_code = NULL, last_error = NULL';
     this.#set = database.prepare(
       `UPDATE copy SET state = ?, verified_ms = COALESCE(?, verified_ms), attempts = 0, next_attempt_ms = 0, ${withoutError} WHERE ${COPY} AND state = ?`,
@@ -140,7 +140,7 @@ export class PlacementTable {
     this.#goodElsewhere = database
       .prepare(`SELECT COUNT(*) ${AT_BACKENDS} AND name <> '${SPOOL}' AND state = 1`)
       .pluck();
-    // What the spool took is durable before it is read back; elsewhere only a proven copy is one.
+    // A spooled copy is durable before it is read back; elsewhere only a proven copy is.
     this.#held = database
       .prepare(`SELECT COUNT(*) ${AT_BACKENDS} AND (state = 1 OR (state = 0 AND name = '${SPOOL}'))`)
       .pluck();
@@ -156,7 +156,7 @@ export class PlacementTable {
     }
   }
 
-  /** As `want`, for content that was not known before: there are no rows of it. */
+  /** `want` for new content, which has no rows yet. */
   wantNew(contents: readonly { sequence: number; dueSeconds: number; isUnmined: boolean }[]): void {
     for (const [name, id] of this.#ids) {
       const here = name === SPOOL ? contents : contents.filter(({ isUnmined }) => !isUnmined);
@@ -192,7 +192,7 @@ export class PlacementTable {
     }
   }
 
-  /** As `set`, also where there was no row: a copy that was found rather than made. */
+  /** `set`, also without a row: for a copy that was found rather than made. */
   put(backend: string, sequence: number, state: PlacementState, verifiedMs: number | null): void {
     const [id, to] = [this.id(backend), codeOf(state)];
     const before = this.#codeAt(id, sequence);
@@ -220,7 +220,7 @@ export class PlacementTable {
     this.#fail.run(failure.nextAttemptMs, failure.code, failure.message, this.id(backend), sequence);
   }
 
-  /** What this backend has still to prove that it holds and may be read now, most urgent first; what failed before last. */
+  /** Copies that this backend has still to prove and that may be read now, most urgent first, failed ones last. */
   wanted(backend: string, nowMs: number, limit: number): number[] {
     const id = this.id(backend);
     const found = this.#wanted.all(id, limit);
@@ -229,8 +229,8 @@ export class PlacementTable {
   }
 
   /**
-   * What is to be put or mended there. `new`: what has not failed there yet, most urgent first. `failed`: what has, and may
-   * be tried again now, in the order in which it came to be. `damaged`: what is to be mended and may be tried now.
+   * Copies to put or repair. `new`: no failure yet, most urgent first. `failed`: due for another attempt, in the order
+   * of creation. `damaged`: due for repair.
    */
   queue(backend: string, nowMs: number, limit: number, which: QueuePart): QueuedPlacement[] {
     const id = this.id(backend);
@@ -256,12 +256,12 @@ export class PlacementTable {
     return this.counts.damaged(this.id(backend));
   }
 
-  /** Are at least so many backends that count proven to hold it? The caller has just recorded one. */
+  /** Reports whether enough counting backends are proven to hold it. The caller has just recorded one. */
   hasGoodCopies(sequence: number, required: number): boolean {
     return this.goodCopies(sequence) >= required;
   }
 
-  /** How many backends that count are proven to hold it. */
+  /** Number of counting backends that are proven to hold it. */
   goodCopies(sequence: number): number {
     return z.number().parse(this.#good.get(sequence));
   }
@@ -271,12 +271,12 @@ export class PlacementTable {
     this.#settle.run(milliseconds, this.id(backend));
   }
 
-  /** How many places besides the local store are proven to hold it, whether they count or not. */
+  /** Number of places besides the local store that are proven to hold it, whether they count or not. */
   goodElsewhere(sequence: number): number {
     return z.number().parse(this.#goodElsewhere.get(sequence));
   }
 
-  /** How many places hold it durably: what the spool took counts before it is read back. */
+  /** Number of places that hold it durably: a spooled copy counts before it is read back. */
   heldCopies(sequence: number): number {
     return z.number().parse(this.#held.get(sequence));
   }

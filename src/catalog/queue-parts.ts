@@ -3,13 +3,18 @@
  * index serves only a statement that says so. What a block of our branch has:
  */
 export const MINED_DUE = 'seen INDEXED BY seen_mined WHERE hash_type IS NOT NULL AND next_attempt_ms IS NOT NULL';
-/** What a list names, and no block has. */
+/** Contents that a list names and no block has. */
 export const LISTED_DUE = 'seen INDEXED BY seen_listed WHERE hash_type IS NULL AND next_attempt_ms IS NOT NULL';
-/** What nobody is to fetch as things are: history past its deadline, and what was dropped. Can be a million rows. */
+/**
+ * Contents that are not fetched for now: history past its deadline, and dropped transactions. They can be a million
+ * rows.
+ */
 export const RESTING = 'seen INDEXED BY seen_resting WHERE next_attempt_ms IS NULL';
 export const MINED_RESTING = `${RESTING} AND hash_type IS NOT NULL`;
 
-/** Of all that a block of our branch has. Ordered by median times, both parts are read in the order of their indexes. */
+/**
+ * Contents that a block of the branch has. Ordered by mediantime, both parts are read in the order of their indexes.
+ */
 export function ofMined(columns: string, condition: string): string {
   const of = (part: string) => `SELECT ${columns} FROM ${part} AND ${condition}`;
   return `${of(MINED_DUE)} UNION ALL ${of(MINED_RESTING)}`;

@@ -31,10 +31,10 @@ const PLACES = 2 ** 20;
 
 /** An occurrence record that is to be written: final, and its content is here. */
 export interface DueRecord extends OccurrenceRow {
-  /** As it was made from the block, lacking the size; or `UNMADE_RECORD`. */
+  /** The record from the block, without the size; or `UNMADE_RECORD`. */
   readonly record: string;
   readonly sizeBytes: number;
-  /** That it speaks of: another one may have this height by the time when it is written. */
+  /** Height of its block: another block may have this height when the record is written. */
   readonly blockHash: BlockHash;
 }
 
@@ -75,7 +75,7 @@ const latelyRow = z.object({
   height: z.number().nullable(),
 });
 
-/** What had been called final, and was taken back lately. */
+/** Occurrences that had been called final, and were taken back lately. */
 export interface WithdrawnLately {
   readonly count: number;
   /** When the last of them was, by the time of the chain. */
@@ -101,7 +101,7 @@ export class RecordOutbox {
     this.#copies.wantEverywhere(COPIED.record, recordNumber(place));
   }
 
-  /** Does a block of our branch have it? What none has, has no records: most of what arrives. */
+  /** Reports whether a block of the branch has it. Content in no block has no records: most arrivals. */
   isOnChain({ hashType, versionHash }: ContentName): boolean {
     return this.#sql.isOnChain.get(hashKey(versionHash), hashTypeCode(hashType)) !== undefined;
   }
@@ -111,23 +111,23 @@ export class RecordOutbox {
     const key = hashKey(versionHash);
     const code = hashTypeCode(hashType);
     this.#sql.queueFirst.run(key, code, most);
-    // What was walked before a store was configured waits for the others alone, and that store was filled with what was
-    // held by then.
+    // Blocks walked before a store was configured wait for the other stores alone: this store was filled with the
+    // holdings of that time.
     this.#sql.queueFirstEverywhere.run(key, code, most);
   }
 
   /**
-   * How many records of held content, of occurrences at these heights, are not on every backend yet; of a backend that is
-   * given a stretch of the chain, those that it may not have.
+   * Number of records of held content at these heights that are not on every backend yet; for a backend that is given a
+   * stretch of the chain, the records that it may lack.
    */
   dueBetween(from: number, to: number): number {
     return z.number().parse(this.#sql.dueBetween.get({ from, to }));
   }
 
   /**
-   * Records that wait for a store that is away stay few: behind the first so many of one that has more than twice as many
-   * it is given a stretch of the chain instead, of which it gets everything when it is back. Within a transaction. Gives
-   * how many rows went.
+   * Limits the records that wait for a store that is away. A store with more than twice `maxOfOne` waiting rows gets a
+   * stretch of the chain in place of the later ones. When it is back, it gets every record of that stretch. Returns how
+   * many rows were removed. Within a transaction.
    */
   bound(most: number): number {
     let gone = 0;
@@ -149,7 +149,7 @@ export class RecordOutbox {
     return this.#sql.forgetTexts.run(limit).changes;
   }
 
-  /** Of content that never came, in blocks of before this time. Within a transaction. */
+  /** Forgets content that never came, in blocks before this time. Within a transaction. */
   forgetUnsaved(medianTimeSeconds: number, limit: number): number {
     return this.#sql.forgetUnsaved.run({ medianTimeSeconds, limit }).changes;
   }
@@ -168,8 +168,8 @@ export class RecordOutbox {
   }
 
   /**
-   * What this store is to get now: of blocks up to the final height, behind `after`, in the order of the chain. A record
-   * that the store has still to lose under the same name is not among it: the late deletion would take the new one.
+   * Records that this store should get now: of blocks up to the final height, after `after`, in chain order. A record
+   * that the store has still to lose under the same name is left out: the late deletion would remove the new one.
    */
   due(store: string, after: ChainPlace, finalHeight: number, limit: number): DueRecord[] {
     const which = this.#copies.due(store, recordNumber(after));
@@ -181,8 +181,8 @@ export class RecordOutbox {
   }
 
   /**
-   * The store has these. A row that was made anew meanwhile, for another block, stays; as does one of which the store is
-   * still to lose an earlier record: both have one name, so that it is written again after that.
+   * Records that the store has these. A row that was made again meanwhile, for another block, stays. A row whose store
+   * has still to lose an earlier record stays as well: both have one name, so it is written again after the deletion.
    */
   recordWritten(store: string, written: readonly DueRecord[]): void {
     const backend = this.#copies.id(store);
@@ -205,7 +205,7 @@ export class RecordOutbox {
       .map((hash) => parseVersionHash(hash.toString('hex')));
   }
 
-  /** Found to have left this store: written there again. Whoever else is to get them was told before. */
+  /** A record that has left this store is written there again. The other stores are queued already. */
   requeue(store: string, places: readonly ChainPlace[]): void {
     this.#tables.transaction('record which records have left a backend', () => {
       for (const place of places) this.#queue(store, place);
@@ -217,7 +217,7 @@ export class RecordOutbox {
     this.#copies.want(COPIED.record, recordNumber(place), store);
   }
 
-  /** Is it still to get the record of this occurrence? */
+  /** Reports whether it still has to get the record of this occurrence. */
   isQueued(store: string, place: ChainPlace): boolean {
     return this.#copies.isQueued(COPIED.record, recordNumber(place), store);
   }
@@ -243,7 +243,7 @@ export class RecordOutbox {
     });
   }
 
-  /** What had been called final and was taken back since then, by the time of the chain; null: nothing was. */
+  /** Occurrences called final that were taken back since that time of the chain; null: none. */
   withdrawnSince(chainSeconds: number): WithdrawnLately | null {
     const found = latelyRow.parse(this.#sql.lately.get(chainSeconds));
     const { count, seconds, version_hash: hash, hash_type: code, txid, height } = found;
@@ -252,7 +252,7 @@ export class RecordOutbox {
     return { count, atSeconds: seconds, last: { ...name, txid: parseTxId(txid.toString('hex')), height } };
   }
 
-  /** Whose records this store is to lose, in the order in which they were withdrawn, behind the sequence `after`. */
+  /** Records that this store should lose, in the order of withdrawal, after the sequence `after`. */
   undeleted(store: string, after: number, limit: number): WithdrawnOccurrence[] {
     return this.#sql.withdrawn.all({ ...this.#copies.due(store, after), limit }).map((value) => {
       const found = withdrawnRow.parse(value);
@@ -266,7 +266,7 @@ export class RecordOutbox {
   }
 }
 
-/** How `copy` names the record of an occurrence. */
+/** Key of an occurrence's record in `copy`. */
 export function recordNumber({ height, transactionIndex }: ChainPlace): number {
   return height * PLACES + transactionIndex;
 }

@@ -36,7 +36,7 @@ export interface KnownCopy {
   readonly state: PlacementState | null;
 }
 
-/** What backends hold, beyond the way of a new blob. */
+/** Copies on backends, beyond the way of a new blob. */
 export class ReplicaLedger {
   readonly #tables: Tables;
   readonly #arrivals: Arrivals;
@@ -66,12 +66,12 @@ export class ReplicaLedger {
       .pluck();
   }
 
-  /** What is to be put or mended at this backend and has not failed there yet, most urgent first. */
+  /** Copies to put or repair at this backend without a failure there yet, most urgent first. */
   due(backend: string, limit: number): QueuedCopy[] {
     return this.#queue(backend, limit, 'new');
   }
 
-  /** What has failed there before, and may be tried again now. */
+  /** Copies that failed there before, and may be tried again now. */
   dueAgain(backend: string, limit: number): QueuedCopy[] {
     return this.#queue(backend, limit, 'failed');
   }
@@ -122,7 +122,7 @@ export class ReplicaLedger {
         }
         if (put?.isNew === true) {
           placements.want(put.sequence, found.dueSeconds ?? found.medianTimeSeconds ?? 0);
-          // It came from elsewhere: here it is missing until it is brought back, and a cache need not have it.
+          // Content from elsewhere: it is missing here until it is brought back, and a cache need not have it.
           this.#absentHere(put.sequence);
         }
         const entry = content.find(found.versionHash).find(({ hashType }) => hashType === found.hashType);
@@ -134,7 +134,7 @@ export class ReplicaLedger {
     });
   }
 
-  /** The copies at this backend prove nothing any more: they wait to be put there. Each content is counted anew. */
+  /** The copies at this backend prove nothing any more, and are queued again. Each content is counted again. */
   recordUnproven(backend: string, entries: readonly ContentEntry[]): void {
     const { placements, transaction, recount } = this.#tables;
     transaction('record what a backend is not known to hold any more', () => {
@@ -145,7 +145,7 @@ export class ReplicaLedger {
     });
   }
 
-  /** What a listing names. `anyType`: the listing does not say which hash it is. */
+  /** Contents that a listing names. `anyType`: the listing does not name the hash type. */
   known(backend: string, name: ContentName, anyType: boolean): KnownCopy[] {
     const id = this.#tables.placements.id(backend);
     const code = hashTypeCode(name.hashType);
@@ -160,7 +160,7 @@ export class ReplicaLedger {
     });
   }
 
-  /** What this backend is believed to hold, in the order of arrival. */
+  /** Copies that this backend is believed to hold, in the order of arrival. */
   goodAfter(backend: string, after: number, limit: number): ContentEntry[] {
     return this.#tables.reading('read what a backend holds', () =>
       numbers
@@ -169,7 +169,7 @@ export class ReplicaLedger {
     );
   }
 
-  /** What the catalog believes to be there, proven or only written. */
+  /** Copies that the catalog believes to be there, proven or only written. */
   claimedAfter(backend: string, after: number, limit: number): ContentEntry[] {
     return this.#tables.reading('read what a backend is believed to hold', () =>
       numbers
@@ -178,7 +178,7 @@ export class ReplicaLedger {
     );
   }
 
-  /** What arrived last of what this backend is proven to hold; null: nothing. */
+  /** Latest arrival among the copies that this backend is proven to hold; null: none. */
   newestGood(backend: string): ContentEntry | null {
     return this.#tables.reading('read what a backend holds', () => {
       const found = this.#newestGood.get(this.#tables.placements.id(backend));
@@ -186,14 +186,14 @@ export class ReplicaLedger {
     });
   }
 
-  /** As `goodAfter`, the numbers only. */
+  /** `goodAfter`, numbers only. */
   goodSequences(backend: string, after: number, limit: number): number[] {
     return this.#tables.reading('read what a backend holds', () =>
       numbers.parse(this.#goodAfter.all(this.#tables.placements.id(backend), after, limit)),
     );
   }
 
-  /** What this backend is to hold, and is known not to, or not whole. */
+  /** Copies that this backend should hold, and is known to lack or to have damaged. */
   damaged(backend: string, limit: number): ContentEntry[] {
     return this.#tables.reading('read what is damaged', () =>
       this.#tables.placements.damaged(backend, limit).flatMap((sequence) => this.#tables.content.at(sequence) ?? []),
@@ -204,7 +204,7 @@ export class ReplicaLedger {
     return this.#tables.reading('count what is damaged', () => this.#tables.placements.damagedCount(backend));
   }
 
-  /** Somebody is there and asks: what rests after failures is tried at once. */
+  /** A caller waits: rows that pause after failures are tried at once. */
   tryAgainNow(): void {
     this.#tables.transaction('end all rests', () =>
       this.#tables.database
@@ -228,14 +228,14 @@ export class ReplicaLedger {
     );
   }
 
-  /** So many good copies make a blob `stored`. */
+  /** Number of good copies that make a blob `stored`. */
   get required(): number {
     return this.#tables.replicasRequired;
   }
 
   /**
-   * Blobs behind `after` and up to `to`, on chain and here or elsewhere, that have fewer good copies than required when
-   * these backends do not count.
+   * Counts blobs after `after` and up to `to`, on chain and held anywhere, that have fewer good copies than required.
+   * The given backends do not count.
    */
   shortCount(without: readonly string[], after: number, to: number): number {
     const good = `SELECT COUNT(*) FROM backend CROSS JOIN copy ON backend_id = id
@@ -259,14 +259,14 @@ export class ReplicaLedger {
     );
   }
 
-  /** How far a reading has come that went on within this time; 0: it begins. */
+  /** Progress of a reading that continued within this time; 0: it begins. */
   progress(backend: string, purpose: string, withinMs = Number.POSITIVE_INFINITY): number {
     const { facts, nowMs, reading } = this.#tables;
     const found = reading('read how far a check has come', () => facts.get(this.#scrub(backend, purpose), PROGRESS));
     return found === null || nowMs() - found.changedMs > withinMs ? 0 : found.sequence;
   }
 
-  /** 0: it is over, and the next one begins anew. */
+  /** @param sequence 0: the reading is over, and the next one starts over */
   recordProgress(backend: string, purpose: string, sequence: number): void {
     const { facts, nowMs, transaction } = this.#tables;
     const name = this.#scrub(backend, purpose);
@@ -280,7 +280,7 @@ export class ReplicaLedger {
     return `scrub/${this.#tables.placements.id(backend)}/${purpose}`;
   }
 
-  /** The local store is to hold it, and nobody has looked whether it does. Within a transaction of the caller. */
+  /** The local store should hold it, and this has not been checked. The caller owns the transaction. */
   recordAbsentHere({ sequence }: ContentEntry): void {
     this.#absentHere(sequence);
   }

@@ -7,16 +7,16 @@ import { type ConfiguredBackend, SPOOL } from './placement-table.ts';
 /** The name of the fact that says which backends and which number `stored` was last computed for. */
 export const REPLICATION = 'replication';
 
-/** Where a configured backend is proven to hold the content, or the spool took it. */
+/** Copies that a configured backend is proven to hold, or that were spooled. */
 const COPIES = `FROM copy JOIN backend ON id = backend_id WHERE copy.kind = ${BLOB} AND copy.object = content.sequence`;
 const GOOD = `(SELECT COUNT(*) ${COPIES} AND configured = 1 AND counts = 1 AND copy.state = 1)`;
 const HELD = `EXISTS (SELECT 1 ${COPIES} AND configured = 1 AND (copy.state = 1 OR (copy.state = 0 AND name = '${SPOOL}')))`;
 const ELSEWHERE = `EXISTS (SELECT 1 ${COPIES} AND configured = 1 AND copy.state = 1 AND name <> '${SPOOL}')`;
 
 /**
- * `stored` counts what is configured now. Where that differs from what it was last computed for, every content gets the
- * state that its copies prove under the new configuration, and what a backend has no row for is queued for it: so one
- * that was added is filled from the others, and one that was taken away counts no more.
+ * Recomputes states when the configuration differs from the last computation: `stored` counts configured backends.
+ * Every content gets the state that its copies prove under the new configuration. Rows that a backend lacks are queued:
+ * a new backend is filled from the others, and a removed one counts no more.
  */
 export function recomputeStates(
   database: Database.Database,

@@ -20,7 +20,7 @@ export class SettlingClock {
     this.nowMs();
   }
 
-  /** By the wall clock; whatever is recorded asks here, so that no time that was recorded goes unseen. */
+  /** Wall time; all recorded times come from here, so that none goes unnoticed. */
   readonly nowMs = (): number => {
     const [wallMs, steadyMs] = [this.#clock.wallMs(), this.#clock.steadyMs()];
     if (steadyMs - this.#sinceMs >= LONGEST_SETTLING_MS) {

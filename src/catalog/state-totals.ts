@@ -7,7 +7,7 @@ export interface CatalogTotals {
   readonly storedBytes: number;
 }
 
-/** A stored content fell back: what the caller has to tell somebody. */
+/** A stored content fell back; the caller reports it. */
 export type AfterDamage = 'other-copies-left' | 'to-be-fetched-again';
 
 interface Total {
@@ -15,7 +15,7 @@ interface Total {
   readonly bytes: number;
 }
 
-/** How many contents are in each state, and their bytes: kept beside the table, for counting it would read all of it. */
+/** Number of contents in each state, and their bytes: kept beside the table, for counting would read all of it. */
 export class StateTotals {
   #totals: Readonly<Record<StoredState, Total>>;
 
@@ -36,7 +36,7 @@ export class StateTotals {
     this.#add(state, -1, -sizeBytes);
   }
 
-  /** Its bytes were never counted in `seen`. */
+  /** Leaves a state without bytes: `seen` never counted them. */
   leaveUncounted(state: StoredState): void {
     this.#add(state, -1, 0);
   }

@@ -18,10 +18,10 @@ export class Tables {
   readonly wanted: WantedTable;
   readonly placements: PlacementTable;
   readonly counts: StateTotals;
-  /** So many good copies make a blob `stored`. */
+  /** Number of good copies that make a blob `stored`. */
   readonly replicasRequired: number;
   readonly nowMs: () => number;
-  /** What was recorded before this moment is at least as old as it seems, whatever steps the wall clock made. */
+  /** Times recorded before this one are at least as old as they seem, whatever steps the wall clock made. */
   readonly surelyMs: () => number;
 
   constructor(

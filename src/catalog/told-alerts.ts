@@ -10,7 +10,9 @@ const toldCondition = z.object({
   since: z.string(),
 });
 
-/** What the receiver of alerts was told last, a fact for each subject; each change is one durable transaction. */
+/**
+ * The last document that the receiver of alerts took, a fact for each subject; each change is one durable transaction.
+ */
 export class ToldAlerts implements AlertLedger {
   readonly #tables: Tables;
 

@@ -8,11 +8,11 @@ import { SPOOL } from './placement-table.ts';
 import type { Tables } from './tables.ts';
 import { hashKey } from './wanted-table.ts';
 
-/** Why bytes that no block had were let go: nobody mined them in time, or what was mined needed their room. */
+/** Reasons why unmined bytes were evicted: they were not mined in time, or mined content needed their room. */
 export const LET_GO_REASONS = ['expired', 'no-room'] as const;
 export type LetGoReason = (typeof LET_GO_REASONS)[number];
 
-/** That bytes of this name were here once, of a transaction that no block had. */
+/** Evicted bytes of a transaction that no block had. */
 export interface LetGo {
   readonly hashType: ContentName['hashType'];
   readonly reason: LetGoReason;
@@ -23,8 +23,8 @@ export interface LetGo {
 }
 
 /**
- * What a node listed when the walk began may lie in a block below. A dialect that tells no times gets the tip's, which is
- * at most the retention and some more above the block where the walk begins by itself.
+ * Content that a node listed when the walk began may be in a block below. A dialect without times uses the tip's. That
+ * is little more than the retention above the block where the walk begins by itself.
  */
 const WALK_MARGIN_SECONDS = 28_800;
 
@@ -37,7 +37,7 @@ const letGoRow = z.object({
   returned_ms: z.number().nullable(),
 });
 
-/** Content that a list named and no block has: here alone, until it is mined or let go. */
+/** Content that a list named and no block has: here alone, until it is mined or evicted. */
 export class UnminedLedger {
   readonly #tables: Tables;
   readonly #mined: Database.Statement;
@@ -109,7 +109,7 @@ export class UnminedLedger {
 
   /** Within the transaction that says that its bytes are here. */
   recordReturned(name: ContentName): void {
-    // Mostly nothing was ever let go: a look is a third of an UPDATE that finds nothing.
+    // Mostly no row exists: this look costs a third of an UPDATE that finds nothing.
     if (this.#isAnyLetGo.get() === undefined) return;
     this.#returned.run(this.#tables.nowMs(), hashKey(name.versionHash), hashTypeCode(name.hashType));
   }
@@ -119,7 +119,7 @@ export class UnminedLedger {
     return this.#entries('find what nobody mined', () => this.#before.all(medianTimeSeconds, limit, skip));
   }
 
-  /** Those that lie in the local store, oldest first. */
+  /** Contents in the local store, oldest first. */
   here(limit: number): ContentEntry[] {
     return this.#entries('find what nobody mined', () => this.#here.all(limit));
   }
@@ -146,7 +146,7 @@ export class UnminedLedger {
     );
   }
 
-  /** What was let go under this name, of either hash type. */
+  /** Evicted contents under this name, of either hash type. */
   letGo(versionHash: VersionHash): LetGo[] {
     return this.#tables.reading('look up what was let go', () =>
       this.#find.all(hashKey(versionHash)).map((value) => {

@@ -6,10 +6,10 @@ import { ofMined } from './queue-parts.ts';
 /** A blob that is on chain and not here, and that can be had until its deadline. */
 export interface UnsavedBlob {
   readonly versionHash: VersionHash;
-  /** Of the newest block that has it. */
+  /** Height of the newest block that has it. */
   readonly height: number;
   readonly medianTimeSeconds: number;
-  /** Why it is not here yet; null: it was not asked for. */
+  /** Reason why it is not here yet; null before the first request. */
   readonly lastErrorCode: string | null;
 }
 
@@ -31,7 +31,7 @@ const blobRow = z.object({
 const MAX_ROWS = 20_000;
 const HEIGHT = '(SELECT MAX(height) FROM occurrence WHERE occurrence.version_hash = seen.version_hash)';
 
-/** What is on chain and not here, by the chain's clock. Reads only. */
+/** Content on chain that is absent here, by the chain's clock. Reads only. */
 export class UnsavedRows {
   readonly #reading: <T>(operation: string, work: () => T) => T;
   readonly #from: Database.Statement;

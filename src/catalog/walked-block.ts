@@ -9,15 +9,15 @@ export interface WalkedBlock extends BlockRow {
 }
 
 export interface WalkedOccurrence extends Omit<OccurrenceRow, 'height'> {
-  /** Its occurrence record, lacking the size; made only when asked: most resubmissions need none. */
+  /** Makes its occurrence record, without the size, on demand: most resubmissions need none. */
   readonly makeRecord: () => string;
 }
 
-/** What a reorganisation took back. */
+/** Result of taking back blocks in a reorganisation. */
 export interface TakenBack {
   readonly blocks: number;
   readonly occurrences: number;
-  /** Those that the rule of finality covered; nodes in conflict may have kept that from being said. */
+  /** Occurrences that the rule of finality covered, though a conflict of nodes may have held finality back. */
   readonly withdrawn: readonly PlacedOccurrence[];
 }
 

@@ -14,7 +14,7 @@ import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { BACKOFF, longestBackoffMs } from '../core/time/backoff.ts';
 import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 
-/** What a list said of a blob that is not here yet. */
+/** A list's entry for a blob that is not here yet. */
 export interface Sighting {
   readonly versionHash: VersionHash;
   readonly sizeBytes: number;
@@ -27,7 +27,7 @@ export interface Sighting {
 
 /** A blob in the fetch queue. */
 export interface WantedBlob extends Sighting {
-  /** By an output in a block of our branch; null: in none, as far as we walked. */
+  /** Hash type from an output in a block of the branch; null: in no walked block. */
   readonly hashType: HashType | null;
   /** No list has named it yet: `sizeBytes` is the most that it can be. */
   readonly sizeIsBound: boolean;
@@ -37,10 +37,10 @@ export interface WantedBlob extends Sighting {
   readonly lastError: string | null;
 }
 
-/** What a block says of a blob. */
+/** A block's entry for a blob. */
 export interface MinedBlob {
   readonly txid: TxId;
-  /** Of its block. */
+  /** Mediantime of its block. */
   readonly medianTimeSeconds: number;
   readonly isPast: boolean;
 }
@@ -56,7 +56,7 @@ export interface FetchFailure {
 /** Whether it was asked for in vain before. */
 export type WantedKind = 'all' | 'fresh' | 'failed';
 
-/** As SQL. What failed is in an index of its own. */
+/** Conditions in SQL. Failed rows have an index of their own. */
 const KINDS = { all: 'true', fresh: 'attempts = 0' } as const satisfies Record<Exclude<WantedKind, 'failed'>, string>;
 
 const row = z.object({
@@ -72,7 +72,7 @@ const row = z.object({
   size_known: z.number(),
 });
 
-/** What is in the queue; `earliest` is the lowest median time. */
+/** Summary of the queue; `earliest` is the lowest mediantime. */
 export interface QueueSummary extends z.output<typeof summaryRow> {
   readonly count: number;
 }
@@ -85,7 +85,7 @@ export const SUMMARY_SQL = `SELECT (SELECT COUNT(*) FROM seen WHERE attempts > 0
 
 const summaryRow = z.object({ earliest: z.number().nullable(), failing: z.number() });
 
-/** A blob that failed and is listed anew is tried again after this at the latest. */
+/** A failed blob that is listed again is tried again within this time. */
 const RELISTED_DELAY_MS = 60_000;
 
 const COLUMNS =
@@ -106,7 +106,7 @@ export class WantedTable {
   readonly #leftBranch: Database.Statement;
   readonly #lastMined: Database.Statement;
   readonly #forgetUnlisted: Database.Statement;
-  /** By parts of the queue, the more urgent one first. */
+  /** Statements by parts of the queue, the more urgent part first. */
   readonly #next: Readonly<Record<WantedKind, readonly Database.Statement[]>>;
   readonly #past: Database.Statement;
   readonly #forgetDropped: Database.Statement;
@@ -115,7 +115,7 @@ export class WantedTable {
   readonly #remove: Database.Statement;
   readonly #summary: Database.Statement;
   readonly #count: Database.Statement;
-  /** How many rows there are; null: to be counted. Kept beside the table, for it is asked for several times a second. */
+  /** Number of rows; null: to be counted. Kept beside the table, for it is read several times a second. */
   #rows: number | null = null;
 
   /** Rows of a process whose clock was ahead are taken for older than now, and rest for no longer than a failure may. */
@@ -131,7 +131,8 @@ export class WantedTable {
       `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT DO NOTHING`,
     );
-    // A resubmission gives the entry a newer time, and with it a later deadline; what a node lists anew it can give.
+    // A resubmission gives the entry a newer time, and with it a later deadline: a node can give content that it lists
+    // again.
     this.#move = database.prepare(
       `UPDATE seen SET median_time_seconds = COALESCE(@median, median_time_seconds), txid = @txid, size_bytes = @sizeBytes, size_known = 1,
        next_attempt_ms = CASE WHEN attempts = 0 THEN 0 ELSE MIN(COALESCE(next_attempt_ms, @again), @again) END WHERE version_hash = @key`,
@@ -157,7 +158,7 @@ export class WantedTable {
     this.#leftBranch = database.prepare(
       'UPDATE seen SET hash_type = NULL WHERE version_hash = @key AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = @key)',
     );
-    // Of what earlier blocks have as well, the deadline is theirs again.
+    // Content that earlier blocks have as well gets their deadline back.
     this.#lastMined = database.prepare(
       `UPDATE seen SET median_time_seconds = (SELECT median_time_seconds FROM block WHERE height = (SELECT MAX(height) FROM occurrence
          WHERE occurrence.version_hash = @key AND occurrence.hash_type = seen.hash_type))
@@ -202,7 +203,7 @@ export class WantedTable {
     return this.#added(this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next));
   }
 
-  /** What may be tried now: what is on chain by its deadline, then what waits for a block. */
+  /** Contents to try now: on chain by deadline, then unmined ones. */
   next(nowMs: number, limit: number, which: WantedKind): WantedBlob[] {
     const found: WantedBlob[] = [];
     for (const part of this.#next[which]) {

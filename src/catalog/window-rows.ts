@@ -15,7 +15,7 @@ export interface WindowRow extends Omit<ContentName, 'hashType'> {
   /** null: no list named it yet, and its bytes are not here. */
   readonly sizeBytes: number | null;
   readonly state: StoredState;
-  /** That of its newest occurrence, where its bytes are still wanted; null: they are not. */
+  /** Mediantime of its newest occurrence while its bytes are missing; null otherwise. */
   readonly wantedSeconds: number | null;
   readonly isLost: boolean;
   /** Bytes that match neither hash are kept of it. */
@@ -24,7 +24,7 @@ export interface WindowRow extends Omit<ContentName, 'hashType'> {
   readonly sequence: number | null;
 }
 
-/** What a backend that is configured is to hold of one content. */
+/** Copy that a configured backend should hold of one content. */
 export interface WindowPlacement {
   readonly sequence: number;
   readonly backend: string;
@@ -113,7 +113,7 @@ export class WindowRows {
     return this.#reading('look for changes', () => z.number().parse(this.#changes.get()));
   }
 
-  /** Of the `most` newest, those that are not older than `sinceSeconds`; in the order of the chain. */
+  /** The newest blocks, at most `most`, that are not older than `sinceSeconds`; in chain order. */
   blocks(tip: number, sinceSeconds: number, most: number): BlockRow[] {
     return this.#reading('read the blocks of the window', () =>
       this.#blocks.all(tip - most + 1, tip, sinceSeconds).map(decodeBlock),
@@ -133,12 +133,12 @@ export class WindowRows {
     return this.#reading('read a block of the window', () => this.#ofBlock.all(height, most).map(decode));
   }
 
-  /** Who is to hold the contents of this block; of the same that `ofBlock` gives. */
+  /** Backends that should hold the contents of this block, for the rows of `ofBlock`. */
   placementsOf(height: number, most: number): WindowPlacement[] {
     return this.#reading('read the replicas of a block', () => this.#placements.all(height, most).map(decodePlacement));
   }
 
-  /** Who is to hold these contents. */
+  /** Backends that should hold these contents. */
   placementsOfContents(sequences: readonly number[]): WindowPlacement[] {
     return this.#reading('read the replicas of what waits for a block', () =>
       this.#placementsOfContents.all(JSON.stringify(sequences)).map(decodePlacement),

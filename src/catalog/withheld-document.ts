@@ -29,7 +29,7 @@ const withheldDocument = z.looseObject({
   revokedAt: isoTime.nullable(),
 });
 
-/** What lies on a backend of a content that an archiver withholds, or withheld. */
+/** Document on a backend about content that an archiver withholds, or withheld. */
 export type WithheldDocument = z.output<typeof withheldDocument>;
 
 /** Throws what is wrong with it. */

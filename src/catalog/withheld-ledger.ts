@@ -13,21 +13,21 @@ import { withheldPath } from './withheld-document.ts';
 
 /** One take-down, by one archiver. */
 export interface WithheldEntry extends ContentName {
-  /** Whose record says so: an archiver id, or `file` for the configured list. */
+  /** Author of the record: an archiver id, or `file` for the configured list. */
   readonly archiver: string;
   /** For operators: it is shown on no public route. */
   readonly reason: string;
   /** For everybody who asks for the blob; null: nothing was given for publication. */
   readonly publicReason: string | null;
   readonly atMs: number;
-  /** Its bytes are deleted wherever that is allowed. */
+  /** Whether its bytes are deleted wherever that is allowed. */
   readonly purge: boolean;
 }
 
 export interface WithheldSummary {
-  /** How many contents are withheld. */
+  /** Number of withheld contents. */
   readonly count: number;
-  /** Whose take-downs are in force. */
+  /** Authors of the take-downs in force. */
   readonly archivers: readonly string[];
 }
 
@@ -42,7 +42,7 @@ const row = z.object({
 });
 const COLUMNS = 'version_hash, hash_type, archiver, reason, public_reason, at_ms, purge';
 
-/** What was taken down. Triggers of the schema keep it out of every queue; the names are few, and held in memory. */
+/** Take-downs. Triggers of the schema keep them out of every queue; the names are few, and held in memory. */
 export class WithheldLedger {
   readonly #tables: Tables;
   readonly #outbox: EvidenceOutbox;
@@ -90,16 +90,16 @@ export class WithheldLedger {
   }
 
   has(name: NamedHash): boolean {
-    // Asked before anything is given out, and mostly nothing is withheld.
+    // Every answer asks this first, and mostly no name is withheld.
     return this.#byHash.has(name.versionHash) && this.find(name).length > 0;
   }
 
-  /** What was given for publication by the first archiver that gave anything; null: nobody did. */
+  /** Reason published by the first archiver that published one; null: none did. */
   publicReason(name: NamedHash): string | null {
     return this.find(name).find(({ publicReason }) => publicReason !== null)?.publicReason ?? null;
   }
 
-  /** Asked with every status, and a bucket may name a hundred thousand: made when they change. */
+  /** Every status needs this, and a bucket may name a hundred thousand: the summary is computed on changes. */
   get summary(): WithheldSummary {
     return this.#summary;
   }
@@ -132,7 +132,7 @@ export class WithheldLedger {
     this.#readAgain();
   }
 
-  /** Ends what these archivers said. Gives the names that nobody withholds any more: they are queued again. */
+  /** Ends take-downs of these archivers. Returns the names that are no longer withheld: they are queued again. */
   revoke(entries: readonly WithheldEntry[], evidence: boolean, nowMs: number): ContentName[] {
     if (entries.length === 0) return [];
     const left = this.#tables.transaction('record what is withheld no more', () =>
@@ -149,7 +149,7 @@ export class WithheldLedger {
     return left.map(({ hashType, versionHash }) => ({ hashType, versionHash }));
   }
 
-  /** Which of the hash types a name can mean: those that are known, else both. */
+  /** The hash types that a name can mean: the known ones, else both. */
   typesOf({ versionHash, hashType }: NamedHash, onChain: readonly HashType[]): readonly HashType[] {
     if (hashType !== null) return [hashType];
     const known = HASH_TYPES.filter(

@@ -79,7 +79,7 @@ test('of what was let go the newest names stay, and how many there were; no numb
   expect(catalog.find(spooled('g').versionHash)).toMatchObject([{ sequence: 7 }]);
 });
 
-test('what was listed once and dropped before it came is forgotten after a fortnight, and nothing else of the queue', () => {
+test('a blob that was listed once and dropped before it came is forgotten after a fortnight, and no other row of the queue', () => {
   const { catalog, enforce } = scene();
   walk(catalog, 0, null);
   const failed = (label: string, nextAttemptMs: number | null) => {
@@ -150,7 +150,7 @@ test('a store that is away for long is given a stretch of the chain, and gets ev
   write('local');
   expect(enforce()).toMatchObject({ recordTasks: 8 });
   expect([count('copy WHERE kind < 5'), count('unwritten_record')]).toEqual([2, 2]);
-  // They are not there for all that.
+  // The records are missing all the same.
   expect(catalog.records.dueBetween(0, 9)).toBe(10);
   expect(catalog.records.dueBetween(5, 6)).toBe(2);
   // Away still: what comes lies behind the stretch, which grows.
@@ -164,14 +164,14 @@ test('a store that is away for long is given a stretch of the chain, and gets ev
   expect(catalog.records.dueBetween(0, 14)).toBe(0);
 });
 
-test('records of what nobody saved in time do not wait for ever, and come when the bytes turn up', () => {
+test('records of lost content do not wait for ever, and come when the bytes turn up', () => {
   const { catalog, count, write, enforce } = scene();
   walk(catalog, 0, 'never came');
   walkHeld(catalog, 1, 1);
   walk(catalog, 2, 'still to come');
   expect(enforce()).toMatchObject({ unsavedRecords: 1 });
   expect(count('unwritten_record')).toBe(2);
-  // What was here once is looked for, and may be found good again: its records go on waiting.
+  // Content that was held once is looked for, and may be found good again: its records go on waiting.
   catalog.recordDamaged('local', spooled('blob 1'));
   expect(catalog.find(spooled('blob 1').versionHash)).toMatchObject([{ state: 'seen' }]);
   expect(enforce()).toMatchObject({ unsavedRecords: 0 });

@@ -42,7 +42,7 @@ export function openCatalog(setup: CatalogSetup = {}): Catalog {
 
 const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 
-/** What a list would say of a blob of this name. */
+/** A list's entry for a blob of this name. */
 export function sighting(label: string, facts: Partial<Sighting> = {}): Sighting {
   return {
     versionHash: parseVersionHash(hex(label)),

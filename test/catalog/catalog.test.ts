@@ -58,7 +58,7 @@ describe('the way of a content', () => {
     expect(catalog.totals()).toEqual({ seen: 0, spooled: 1, stored: 1, storedBytes: 100 });
   });
 
-  test('of many that are spooled together, each that was held, or is there twice, keeps its row; the others get theirs', () => {
+  test('held and doubled contents among many that are spooled together keep their row; the others get theirs', () => {
     const catalog = openCatalog({ backends: ['local', 's3'] });
     const labels = Array.from({ length: 70 }, (_, index) => `blob ${index}`);
     catalog.noteListed(labels.map((label) => sighting(label)));
@@ -77,7 +77,7 @@ describe('the way of a content', () => {
     expect(catalog.page('newest', null, 1)[0]?.versionHash).toBe(spooled('later').versionHash);
   });
 
-  test('what is held is not wanted when a node lists it again', () => {
+  test('held content is not wanted when a node lists it again', () => {
     const catalog = openCatalog();
     catalog.recordSpooled([spooled('a')]);
     expect(catalog.noteListed([sighting('a')])).toBe(0);
@@ -107,7 +107,7 @@ describe('damage', () => {
     expect(entry === undefined ? [] : catalog.placementsOf(entry)).toMatchObject([{ state: 'damaged' }]);
   });
 
-  test('fetched again: it keeps its place in the listing, and has to be proven anew', () => {
+  test('content that is fetched again keeps its place in the listing, and has to be proven again', () => {
     const catalog = openCatalog();
     catalog.recordSpooled([spooled('a'), spooled('b')]);
     stored(catalog, 'a');
@@ -171,7 +171,7 @@ describe('the queue', () => {
     expect(catalog.findWanted(sighting('b').versionHash)?.medianTimeSeconds).toBe(2_000);
   });
 
-  test('its summary is read from indexes alone', () => {
+  test('the summary is read from indexes alone', () => {
     const folder = temporaryFolder();
     openCatalog({ folder });
     const database = new Database(join(folder, 'catalog.sqlite'), { readonly: true });
@@ -208,7 +208,7 @@ describe('the queue', () => {
     });
   });
 
-  test('a blob that is listed anew takes the newer time, and is not left to rest for long', () => {
+  test('a blob that is listed again takes the newer time, and does not pause for long', () => {
     const clock = new HandClock();
     const catalog = openCatalog({ clock });
     const { versionHash } = sighting('a');

@@ -90,7 +90,7 @@ describe('evidence', () => {
 });
 
 describe('evidence of a catalog that is no more', () => {
-  test('its losses are losses again, and those whose bytes are here are revoked', () => {
+  test('losses of an earlier catalog are losses again, and those whose bytes are here are revoked', () => {
     const before = walked();
     before.losses.record([loss]);
     const documents = before.evidence.due('local', 0, 10);
@@ -107,7 +107,7 @@ describe('evidence of a catalog that is no more', () => {
     expect(holding.evidence.find(PATH)).toMatchObject({ revokedBecause: 'bytes-turned-up' });
   });
 
-  test('what is known here already is later, and stays; what cannot be read as a loss is kept as it is', () => {
+  test('a state known here is later, and stays; an unreadable loss is kept as it is', () => {
     const catalog = openCatalog();
     catalog.evidence.put('audits/1.json', { now: 2 });
     catalog.losses.adoptEvidence([

@@ -55,7 +55,7 @@ test('the first height that is not saved is that of a search through everything,
               return { ...name, upToHeight: 10, deadlineSeconds: 1, answers: [] };
             }),
         );
-        // What is lost up to a height is on chain above it, and wanted, when a later block was walked.
+        // Content lost up to a height is on chain above it, and wanted, when a later block was walked.
         catalog.noteListed(lost.map((one) => sighting(one)));
         const first = blocks.findIndex(
           (labels, index) =>
@@ -64,7 +64,7 @@ test('the first height that is not saved is that of a search through everything,
         );
         const expected = first === -1 ? null : first + 1;
         expect(catalog.answers.firstUnsavedHeight(since)).toBe(expected);
-        // Whatever may be looked up in one go: not another answer, but perhaps none.
+        // The limit never changes the answer: it may only prevent one.
         for (const most of [0, 3, 20, 100]) {
           expect([expected, 'too-many']).toContain(catalog.answers.firstUnsavedHeight(since, most));
         }

@@ -26,7 +26,7 @@ function scene() {
   return { catalog, a, b, beside };
 }
 
-test('of a backend that gets no documents any more, what is proven of its blobs stays, and documents of it go', () => {
+test('proofs of blobs stay for a backend that gets no documents any more, and its documents go', () => {
   const { catalog, a } = scene();
   expect(catalog.copies.count(COPIED.evidence, 's3')).toBe(1);
   catalog.copies.useBackends(['local']);
@@ -46,7 +46,7 @@ test('a start ends the rests of documents, and not those of blobs; each keeps wh
   expect(catalog.evidence.due('s3', 0, 1)).toEqual([]);
   catalog.copies.useBackends(['local', 's3']);
   expect([catalog.evidence.due('s3', 0, 1).length, catalog.replicas.dueAgain('s3', 1).length]).toEqual([1, 0]);
-  // What a backend refuses of documents is counted without the blobs, of which there may be millions.
+  // Refused documents are counted without the blobs, of which there may be millions.
   expect(catalog.copies.refusedCount(COPIED.evidence, 's3')).toBe(1);
   const kept = beside.prepare(
     'SELECT kind, last_error_code AS code, last_error AS message FROM copy WHERE attempts > 0',
@@ -57,7 +57,7 @@ test('a start ends the rests of documents, and not those of blobs; each keeps wh
   ]);
 });
 
-test('what rests as long as a copy ever does is not taken for what was written before the clock stepped back', () => {
+test('the longest pause of a copy is not mistaken for a time before the clock stepped back', () => {
   const { catalog, b } = scene();
   const failed = (restMs: number) =>
     catalog.replicas.recordFailures('s3', [

@@ -89,7 +89,7 @@ test('the length of each queue is what its rows say, after whatever changed them
       fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), (chosen) => {
         for (const [name, at, which] of chosen) take(name, at, which);
       }),
-      // Chance alone may put each of them in a block before it could be let go.
+      // Chance alone may put each of them in a block before its eviction.
       { numRuns: 60, examples: [[[...UNMINED_FIRST]]] },
     );
   } finally {

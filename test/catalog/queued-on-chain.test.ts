@@ -52,7 +52,7 @@ function opener() {
   };
 }
 
-test('what lost its only copy because a backend moved is late, overdue and unsaved like anything else on chain', () => {
+test('content that lost its only copy because a backend moved is late, overdue and unsaved like any other on chain', () => {
   const open = opener();
   const content = spooled('a', 'blake2s256', { medianTimeSeconds: timeAt(100) });
   const catalog = open('http://one/bucket');
@@ -66,7 +66,7 @@ test('what lost its only copy because a backend moved is late, overdue and unsav
 
   const moved = open('http://two/bucket');
   expect(moved.find(content.versionHash)).toMatchObject([{ state: 'seen' }]);
-  // By its newest block, as when it was walked.
+  // The row goes by its newest block, as when it was walked.
   expect(moved.findWanted(content.versionHash)).toMatchObject({
     hashType: 'blake2s256',
     medianTimeSeconds: timeAt(101),
@@ -76,7 +76,7 @@ test('what lost its only copy because a backend moved is late, overdue and unsav
   expect(moved.losses.lateness(timeAt(100), timeAt(102)).unspooled).toBe(1);
 });
 
-test('what is queued already, and then found in a block of history, is on chain from then on', () => {
+test('queued content that is then found in a block of history is on chain from then on', () => {
   const catalog = openCatalog();
   catalog.chain.recordStart(101);
   catalog.chain.recordBlocks([block(101)], () => false);
@@ -90,7 +90,7 @@ test('what is queued already, and then found in a block of history, is on chain 
   expect(catalog.losses.overdue(timeAt(101) + RETENTION_SECONDS, 10)).toHaveLength(1);
 });
 
-test('what is listed while a block has it is queued as on chain', () => {
+test('content that is listed while a block has it is queued as on chain', () => {
   const catalog = openCatalog();
   catalog.chain.recordStart(100);
   catalog.chain.recordBlocks([block(100, 'a', 'blake2s256')], () => true);

@@ -3,7 +3,7 @@ import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../../src/core/blob/limits.ts';
 import { openCatalog, sighting } from './catalog-in-folder.ts';
 
-test('what is on chain and not here is counted by its time, and what is only listed is not', () => {
+test('content on chain that is absent is counted by its time, and merely listed content is not', () => {
   const catalog = openCatalog();
   const txid = parseTxId('ab'.repeat(32));
   const hash = (height: number) => parseBlockHash(height.toString(16).padStart(64, '0'));

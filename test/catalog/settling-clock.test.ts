@@ -19,7 +19,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('record' as const), ms: fc.constant(0) }),
 );
 
-test('whatever steps the wall clock makes, nothing seems to have settled before its time', () => {
+test('no steps of the wall clock make a copy seem durable before its time', () => {
   let settled = 0;
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {

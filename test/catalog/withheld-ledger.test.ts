@@ -47,7 +47,7 @@ function walk(catalog: Catalog): void {
   catalog.chain.recordBlocks([{ ...block, occurrences: [occurrence], unclear: [] }], () => false);
 }
 
-describe('what is withheld', () => {
+describe('withheld content', () => {
   test('leaves every queue and count, and is an audit class of its own; so it does after a restart', async () => {
     const folder = temporaryFolder();
     const catalog = storedCatalog(folder);

@@ -23,6 +23,7 @@ import type { Peer } from '../federation/peer.ts';
 import { PeerComparer } from '../federation/peer-comparison.ts';
 import { PeerRescue } from '../federation/peer-rescue.ts';
 import { PeerStatements } from '../federation/peer-statements.ts';
+import { Receipts } from '../federation/receipts.ts';
 import { Fetcher } from '../ingest/fetcher.ts';
 import { NodeLists } from '../ingest/node-lists.ts';
 import { OrphanFinder } from '../ingest/orphan-finder.ts';
@@ -163,6 +164,8 @@ export class Archive implements ArchiveView {
   readonly inventory: InventoryView;
   /** Signed statements about this archive. */
   readonly attestor: Attestor;
+  /** Signed receipts for single blobs. */
+  readonly receipts: Receipts;
   /** Comparison with peers. */
   readonly comparer: PeerComparer;
   /** Regular maintenance. */
@@ -329,6 +332,8 @@ export class Archive implements ArchiveView {
     const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain);
     this.inventory = inventories;
     this.attestor = new Attestor({ archiverId, signer, inventories, catalog, clock });
+    const records = this.#records;
+    this.receipts = new Receipts({ archiverId, signer, catalog, gate, chain, boundChain, records, clock });
     const statements = new PeerStatements({ catalog, conditions, clock });
     this.comparer = new PeerComparer({
       ...{ peers, catalog, inventories, statements, hasher, spooler, conditions, clock },

@@ -295,6 +295,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       window: archive.windowView,
       inventory: archive.inventory,
       attestations: archive.attestor,
+      receipts: archive.receipts,
       passThrough,
       page: openPage(log.child({ room: 'page' })),
       ...(await readAccess(settings)),

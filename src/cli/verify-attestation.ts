@@ -8,6 +8,7 @@ import {
 } from '../verify/index.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from './cli-context.ts';
 import { CliError } from './errors.ts';
+import { givenWords } from './repeated-option.ts';
 
 export interface AskedAttestation {
   /** A public key of the archiver that the caller knows; null: none. */
@@ -22,10 +23,21 @@ interface Step {
   readonly says: string;
 }
 
-/** @throws CliError `cli/usage` */
+/** Reads an option that takes one key. @throws CliError `cli/usage` */
 export function knownKeyIn(given: string | boolean | undefined): string | null {
-  if (given === undefined) return null;
-  if (typeof given === 'string' && /^[0-9a-f]{64}$/i.test(given)) return given.toLowerCase();
+  const [key = null, ...more] = knownKeysIn(given);
+  if (more.length === 0) return key;
+  throw new CliError('cli/usage', 'An attestation has one archiver: --key was given several times.', {
+    retryable: false,
+    hint: 'Give it once. Receipts, of several archivers, take several.',
+  });
+}
+
+/** Reads an option that takes several keys. @throws CliError `cli/usage` */
+export function knownKeysIn(given: string | boolean | undefined): string[] {
+  if (given === undefined) return [];
+  const keys = givenWords(given);
+  if (keys.every((key) => /^[0-9a-f]{64}$/i.test(key))) return keys.map((key) => key.toLowerCase());
   throw new CliError('cli/usage', '--key takes the public key of an archiver.', {
     retryable: false,
     hint: 'It has 64 hex characters; take it from the operator, not from the attestation.',

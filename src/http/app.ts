@@ -29,6 +29,7 @@ import { pageRoutes } from './page.ts';
 import { problemAnswer } from './problem.ts';
 import { ALL_WORDS, inWords } from './public-words.ts';
 import { type ReaderView, readerRoutes } from './reader-routes.ts';
+import { receiptRoutes } from './receipts.ts';
 import { isTooLate, refuseConnection, refuseTunnel } from './refused-connection.ts';
 import { FACADE_PATH, type RequestCount, type Route, type RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -153,6 +154,7 @@ export function routesOf(
     page,
     inventory,
     attestations,
+    receipts,
     admin,
     passThrough,
     words,
@@ -165,6 +167,7 @@ export function routesOf(
     | 'page'
     | 'inventory'
     | 'attestations'
+    | 'receipts'
     | 'admin'
     | 'passThrough'
     | 'words'
@@ -182,6 +185,7 @@ export function routesOf(
     customRoute(view.reader),
     ...(inventory === undefined ? [] : inventoryRoutes(inventory)),
     ...(attestations === undefined ? [] : attestationRoutes(attestations)),
+    ...(receipts === undefined ? [] : receiptRoutes(receipts)),
     ...compatibilityRoutes(view.reader, chain),
     ...facadeRoutes(
       view,

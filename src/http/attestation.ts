@@ -29,7 +29,21 @@ export const ATTESTATION_QUERY = z
     error: 'must not be given with a range',
   });
 
-const SIGNATURE = z.string().regex(/^[0-9a-f]{128}$/);
+export const SIGNATURE = z.string().regex(/^[0-9a-f]{128}$/);
+/** How the key that signed came from earlier ones. */
+export const SUCCESSIONS = z.array(
+  z.object({
+    statement: z.object({
+      kind: z.literal('holdfast/key'),
+      format: z.literal(1),
+      key: HASH_TEXT,
+      next: HASH_TEXT,
+      at: z.string(),
+    }),
+    signature: SIGNATURE,
+    accepted: SIGNATURE,
+  }),
+);
 const COUNT = z.int();
 const ATTESTATION = z.object({
   statement: z.object({
@@ -48,19 +62,7 @@ const ATTESTATION = z.object({
     at: z.string(),
   }),
   signature: SIGNATURE,
-  keys: z.array(
-    z.object({
-      statement: z.object({
-        kind: z.literal('holdfast/key'),
-        format: z.literal(1),
-        key: HASH_TEXT,
-        next: HASH_TEXT,
-        at: z.string(),
-      }),
-      signature: SIGNATURE,
-      accepted: SIGNATURE,
-    }),
-  ),
+  keys: SUCCESSIONS,
 });
 
 /** What this archiver has stated and signed; it is checked by whoever has it, `holdfast verify` or `holdfast/verify`. */

@@ -1,5 +1,6 @@
 import type { AttestationView } from '../view/attestation-view.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
+import type { ReceiptView } from '../view/receipt-view.ts';
 import type { WindowView } from '../view/window-view.ts';
 import type { AdminView } from './admin/admin-view.ts';
 import type { HttpMetrics } from './metrics.ts';
@@ -78,6 +79,8 @@ export interface HttpOptions {
   readonly inventory?: InventoryView;
   /** What this archiver has signed; without it there is no such route. */
   readonly attestations?: AttestationView;
+  /** What it signs of single blobs; without it there is no such route. */
+  readonly receipts?: ReceiptView;
   /** The page at `/`; null: there is none. */
   readonly page?: PageSource | null;
   /** How places are named to the public; operators read addresses (an admin token, or the local socket). */

@@ -17,6 +17,7 @@ import { openapiRoutes } from './openapi.ts';
 import { pageRoutes } from './page.ts';
 import { BLOCK, CHECKED_HASHES, LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
+import { RECEIPT_PATH } from './receipts.ts';
 import { RECORD } from './record-on-wire.ts';
 import { definePostRoute, defineRawPostRoute, defineRoute, FACADE_PATH, type Route } from './route.ts';
 import { answerRpc } from './rpc/envelope.ts';
@@ -105,6 +106,7 @@ function withoutCatalog(): Route[] {
     defineRoute({ ...refused, says, path: '/v1/blobs', query: LISTING_QUERY }),
     defineRoute({ ...refused, says, path: INVENTORY_PATH, query: RANGE_QUERY }),
     defineRoute({ ...refused, says, path: ATTESTATION_PATH, query: ATTESTATION_QUERY }),
+    defineRoute({ ...refused, says, path: RECEIPT_PATH, parameters: NAMED_HASH }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/transactions/:txid/data', parameters: TRANSACTION }),
     defineRoute({ ...refused, says, path: '/v1/blocks/:at', parameters: BLOCK }),

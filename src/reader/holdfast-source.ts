@@ -95,6 +95,11 @@ export class HoldfastSource implements BlobSource {
     return result.kind === 'value' ? { kind: 'value', value: result.value.records } : result;
   }
 
+  /** Fetches a receipt; the caller decodes and checks it. */
+  receipt(name: NamedHash, signal: AbortSignal): Promise<JsonResult<unknown>> {
+    return this.#json(`/v1/receipts/${spelled(name)}`, z.unknown(), signal);
+  }
+
   page(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<JsonResult<BlobPage>> {
     return this.#json(`/v1/blobs?${new URLSearchParams(query)}`, PAGE, signal);
   }

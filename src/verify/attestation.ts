@@ -1,9 +1,19 @@
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
-import { messageOf } from '../core/blob/errors.ts';
 import { decodeHex } from '../core/blob/hex.ts';
 import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
-import { VerifyError } from './errors.ts';
 import { HOLDINGS, type HoldingCounts } from './inventory.ts';
+import {
+  countOf,
+  decodeStatement,
+  exactly,
+  fieldsOf,
+  formatOf,
+  heightIn,
+  hex,
+  refused,
+  time,
+  word,
+} from './statement-fields.ts';
 
 /**
  * A signed statement of an archiver. What is signed, with Ed25519, is the UTF-8 of the statement in the form of RFC 8785:
@@ -65,9 +75,10 @@ export interface Attestation extends Signed<AttestationStatement> {
 
 /** Keys that an attestation tells of at most: the latest. */
 export const MAX_SUCCESSIONS = 64;
-const KEY_BYTES = 32;
-const SIGNATURE_BYTES = 64;
-const MAX_HEIGHT = 2 ** 32 - 1;
+/** Length of an Ed25519 public key. */
+export const KEY_BYTES = 32;
+/** Length of an Ed25519 signature. */
+export const SIGNATURE_BYTES = 64;
 
 /** RFC 8785, for documents of objects, arrays, texts and whole numbers. */
 export function canonicalJson(value: unknown): string {
@@ -88,29 +99,28 @@ export function looksLikeAttestation(text: string): boolean {
 
 /** @throws VerifyError `verify/attestation` */
 export function parseAttestation(json: string): Attestation {
-  let value: unknown;
-  try {
-    value = parseBoundedJson(json);
-  } catch (cause) {
-    throw new VerifyError('verify/attestation', `The attestation is no JSON: ${messageOf(cause)}`, { cause });
-  }
-  const fields = exactly(fieldsOf(value), ['statement', 'signature', 'keys']);
-  const keys = fields.get('keys');
-  if (!Array.isArray(keys) || keys.length > MAX_SUCCESSIONS) {
+  return decodeStatement('attestation', json, (value) => {
+    const fields = exactly(fieldsOf(value), ['statement', 'signature', 'keys']);
+    return {
+      statement: statementOf(fields.get('statement')),
+      signature: hex(fields, 'signature', SIGNATURE_BYTES),
+      keys: successionsIn(fields.get('keys')),
+    };
+  });
+}
+
+/** The `keys` of something signed. */
+export function successionsIn(keys: unknown): Succession[] {
+  if (!Array.isArray(keys) || keys.length > MAX_SUCCESSIONS)
     throw refused(`keys is no list of at most ${MAX_SUCCESSIONS}`);
-  }
-  return {
-    statement: statementOf(fields.get('statement')),
-    signature: hex(fields, 'signature', SIGNATURE_BYTES),
-    keys: keys.map((one) => {
-      const signed = exactly(fieldsOf(one), ['statement', 'signature', 'accepted']);
-      return {
-        statement: successionOf(signed.get('statement')),
-        signature: hex(signed, 'signature', SIGNATURE_BYTES),
-        accepted: hex(signed, 'accepted', SIGNATURE_BYTES),
-      };
-    }),
-  };
+  return keys.map((one: unknown) => {
+    const signed = exactly(fieldsOf(one), ['statement', 'signature', 'accepted']);
+    return {
+      statement: successionOf(signed.get('statement')),
+      signature: hex(signed, 'signature', SIGNATURE_BYTES),
+      accepted: hex(signed, 'accepted', SIGNATURE_BYTES),
+    };
+  });
 }
 
 export interface AttestationStep {
@@ -119,14 +129,17 @@ export interface AttestationStep {
   readonly says: string;
 }
 
+/** Something that an archiver signed, with how its key came from earlier ones. */
+export interface SignedByKey extends Signed<{ readonly key: string }> {
+  readonly keys: readonly Succession[];
+}
+
 /**
  * Checks the signatures, and that they lead from a key that the caller knows to the one that signed; without a known key
  * nothing says whose statement it is. Rejects where this engine has no Ed25519.
  */
-export async function checkAttestation(
-  { statement, signature, keys }: Attestation,
-  knownKey: string | null,
-): Promise<AttestationStep[]> {
+export async function checkAttestation(attestation: SignedByKey, knownKey: string | null): Promise<AttestationStep[]> {
+  const { statement, signature, keys } = attestation;
   const isSigned = await isSignedBy(statement.key, statement, signature);
   const steps: AttestationStep[] = [
     {
@@ -146,7 +159,7 @@ export async function checkAttestation(
     steps.push({ step: 'keys', ok: broken === null, says });
   }
   if (knownKey === null) return steps;
-  const isKnown = keysOf({ statement, keys }).includes(knownKey);
+  const isKnown = keysOf(attestation).includes(knownKey);
   const says = isKnown ? `It is of the archiver with the key ${knownKey}.` : `The key ${knownKey} is none of its keys.`;
   return [...steps, { step: 'key', ok: isKnown, says }];
 }
@@ -189,8 +202,8 @@ export function equivocationOf(one: Attestation, other: Attestation): Equivocati
   return null;
 }
 
-/** Keys of an archiver that the attestation names, the oldest first. */
-export function keysOf({ statement, keys }: Pick<Attestation, 'statement' | 'keys'>): string[] {
+/** Keys of an archiver that the statement names, the oldest first. */
+export function keysOf({ statement, keys }: Pick<SignedByKey, 'statement' | 'keys'>): string[] {
   return [...keys.map((link) => link.statement.key), statement.key];
 }
 
@@ -231,7 +244,7 @@ function statementOf(value: unknown): AttestationStatement {
   if (from > to) throw refused('its range ends before it begins');
   return {
     kind: word(fields, 'kind', 'holdfast/attestation'),
-    format: first(fields),
+    format: formatOf(fields),
     archiver: hex(fields, 'archiver', 8),
     key: hex(fields, 'key', KEY_BYTES),
     number: countOf(fields, 'number'),
@@ -252,7 +265,7 @@ function successionOf(value: unknown): SuccessionStatement {
   const fields = exactly(fieldsOf(value), ['kind', 'format', 'key', 'next', 'at']);
   return {
     kind: word(fields, 'kind', 'holdfast/key'),
-    format: first(fields),
+    format: formatOf(fields),
     key: hex(fields, 'key', KEY_BYTES),
     next: hex(fields, 'next', KEY_BYTES),
     at: time(fields),
@@ -269,54 +282,4 @@ function countsOf(value: unknown): HoldingCounts {
     withheld: count('withheld'),
     custom: count('custom'),
   };
-}
-
-type Fields = ReadonlyMap<string, unknown>;
-
-function fieldsOf(value: unknown): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refused('a part of it is no object');
-  return new Map(Object.entries(value));
-}
-
-function exactly(fields: Fields, names: readonly string[]): Fields {
-  const strange = [...fields.keys()].find((name) => !names.includes(name));
-  if (strange !== undefined) throw refused(`it has a field ${JSON.stringify(strange.slice(0, 40))}, which none has`);
-  return fields;
-}
-
-function word<const W extends string>(fields: Fields, name: string, known: W): W {
-  if (fields.get(name) === known) return known;
-  throw refused(`${name} is not ${known}`);
-}
-
-function first(fields: Fields): 1 {
-  if (fields.get('format') === 1) return 1;
-  throw refused('its format is not 1');
-}
-
-function hex(fields: Fields, name: string, bytes: number): string {
-  const value = fields.get(name);
-  if (typeof value === 'string' && value.length === 2 * bytes && /^[0-9a-f]*$/.test(value)) return value;
-  throw refused(`${name} is not ${2 * bytes} characters of lower-case hex`);
-}
-
-function countOf(fields: Fields, name: string): number {
-  const value = fields.get(name);
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw refused(`${name} is no whole number`);
-}
-
-function heightIn(value: unknown): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_HEIGHT) return value;
-  throw refused(`its range is not one of heights up to ${MAX_HEIGHT}`);
-}
-
-function time(fields: Fields): string {
-  const value = fields.get('at');
-  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return value;
-  throw refused('at is no time like 2026-11-01T02:11:00.000Z');
-}
-
-function refused(why: string): VerifyError {
-  return new VerifyError('verify/attestation', `This is no attestation: ${why}.`);
 }

@@ -23,6 +23,8 @@ export type VerifyErrorCode =
   | 'verify/record'
   /** A text that is no attestation. */
   | 'verify/attestation'
+  /** A text that is no receipt. */
+  | 'verify/receipt'
   /** The target in a header's bits is none that a header can have. */
   | 'verify/target-negative'
   | 'verify/target-overflow'
@@ -82,6 +84,7 @@ const HINTS: Readonly<Record<VerifyErrorCode, string>> = {
   'verify/not-in-block': 'Name a transaction of this block, and an output of it that carries a version hash.',
   'verify/record': 'Give a record as `/v1/blobs/{version hash}/proof` gives it, one object.',
   'verify/attestation': 'Give what `/v1/attestation` answers, as it came.',
+  'verify/receipt': 'Give what `/v1/receipts/{version hash}` answers, as it came.',
   'verify/target-negative': FORGED_HEADER,
   'verify/target-overflow': FORGED_HEADER,
   'verify/target-zero': FORGED_HEADER,

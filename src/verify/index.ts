@@ -27,6 +27,7 @@ export {
   MAX_SUCCESSIONS,
   parseAttestation,
   type Signed,
+  type SignedByKey,
   type Succession,
   type SuccessionStatement,
 } from './attestation.ts';
@@ -92,6 +93,16 @@ export {
   verifyProof,
   type WorkVerdict,
 } from './proof-level.ts';
+export {
+  checkReceipt,
+  looksLikeReceipt,
+  parseReceipt,
+  type Receipt,
+  type ReceiptContradiction,
+  type ReceiptStatement,
+  type ReceiptStep,
+  receiptContradictionOf,
+} from './receipt.ts';
 export { parseTransaction, type Transaction, type TransactionOutput } from './transaction.ts';
 export { type UnverifiedBlob, VerifiedBlob, verifyBlob } from './verified-blob.ts';
 export {

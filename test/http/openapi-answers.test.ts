@@ -11,6 +11,7 @@ import { blobOf, bytesOf, FakeArchiveView, HEALTHY, recordOf } from './fake-arch
 import { FakeAttestations } from './fake-attestations.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { FakeInventory } from './fake-inventory.ts';
+import { FakeReceipts } from './fake-receipts.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
 import { injectable, testOptions } from './harness.ts';
 
@@ -46,6 +47,7 @@ function archive(given: Parameters<typeof injectable>[2] = {}) {
     window,
     inventory: new FakeInventory(),
     attestations: new FakeAttestations(),
+    receipts: new FakeReceipts(),
     page: { files: async () => PAGE },
     metrics: declareHttpMetrics(new MetricsRegistry()),
     ...given,
@@ -110,6 +112,8 @@ const READING: readonly Question[] = [
   { route: '/v1/attestation' },
   { route: '/v1/attestation', url: '/v1/attestation?month=2026-10' },
   { route: '/v1/attestation', url: '/v1/attestation?from=4' },
+  { route: '/v1/receipts/{versionHash}', url: `/v1/receipts/${HASH}` },
+  { route: '/v1/receipts/{versionHash}', url: '/v1/receipts/x' },
   { route: '/v1/inventory' },
   { route: '/v1/inventory', url: '/v1/inventory?from=2&to=3' },
   { route: '/v1/inventory', url: '/v1/inventory?from=4&to=3' },

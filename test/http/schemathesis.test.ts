@@ -10,6 +10,7 @@ import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { FakeAttestations } from './fake-attestations.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 import { FakeInventory } from './fake-inventory.ts';
+import { FakeReceipts } from './fake-receipts.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
 import { running } from './harness.ts';
 
@@ -32,6 +33,7 @@ async function archive() {
     window,
     inventory: new FakeInventory(),
     attestations: new FakeAttestations(),
+    receipts: new FakeReceipts(),
     page: { files: async () => new Map([['index.html', Buffer.from('<!doctype html>')]]) },
     metrics: declareHttpMetrics(new MetricsRegistry()),
   };

@@ -1,4 +1,3 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -12,21 +11,9 @@ import {
   parseBlockHash,
   VerifyError,
 } from '../../src/verify/index.ts';
+import { SIGNED_AT, signedBy, succession, testSigner } from './signers.ts';
 
-const AT = '2026-11-01T02:11:00.000Z';
-
-function keyPair() {
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-  const key = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('hex');
-  return { privateKey, key };
-}
-
-const [FIRST, SECOND, STRANGER] = [keyPair(), keyPair(), keyPair()];
-
-const signed = <S extends object>(statement: S, by: { readonly privateKey: KeyObject }) => ({
-  statement,
-  signature: sign(null, Buffer.from(canonicalJson(statement)), by.privateKey).toString('hex'),
-});
+const [FIRST, SECOND, STRANGER] = [testSigner(), testSigner(), testSigner()];
 
 function statement(change: Partial<AttestationStatement> = {}): AttestationStatement {
   return {
@@ -42,21 +29,17 @@ function statement(change: Partial<AttestationStatement> = {}): AttestationState
     root: '03'.repeat(32),
     counts: { missing: 1, stored: 7, lost: 1, withheld: 0, custom: 0 },
     unclear: 0,
-    at: AT,
+    at: SIGNED_AT,
     ...change,
   };
 }
 
 const attested = (change: Partial<AttestationStatement> = {}): Attestation => ({
-  ...signed(statement(change), FIRST),
+  ...signedBy(statement(change), FIRST),
   keys: [],
 });
-const succession = (from: typeof FIRST, to: typeof FIRST, acceptedBy = to) => {
-  const about = { kind: 'holdfast/key', format: 1, key: from.key, next: to.key, at: AT } as const;
-  return { ...signed(about, from), accepted: signed(about, acceptedBy).signature };
-};
 const rotated = (change: Partial<AttestationStatement> = {}): Attestation => ({
-  ...signed(statement({ key: SECOND.key, ...change }), SECOND),
+  ...signedBy(statement({ key: SECOND.key, ...change }), SECOND),
   keys: [succession(FIRST, SECOND)],
 });
 const verdict = async (attestation: Attestation, key: string | null) =>
@@ -142,7 +125,7 @@ describe('equivocation', () => {
 
   test('the same twice, and statements of two archivers, are none', () => {
     expect(equivocationOf(attested(), attested())).toBeNull();
-    const other = { ...signed(statement({ key: STRANGER.key, unclear: 5 }), STRANGER), keys: [] };
+    const other = { ...signedBy(statement({ key: STRANGER.key, unclear: 5 }), STRANGER), keys: [] };
     expect(equivocationOf(attested(), other)).toBeNull();
   });
 });

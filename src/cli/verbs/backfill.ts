@@ -6,17 +6,14 @@ import { showReport } from '../backfill/show-report.ts';
 import { type CliContext, type ExitCode, print } from '../cli-context.ts';
 import { runningDaemon } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
+import { again, givenWords } from '../repeated-option.ts';
 import { runJob } from '../run-job.ts';
 import type { VerbOptions } from '../verb-options.ts';
 
-/** Between the words of an option that is given several times. */
-const SEPARATOR = '\n';
 /** Kinds of sources that say where, in the same word or in the next. */
 const KINDS = new Set(['peer', 's3', 'dir']);
 
 export function define(command: Command): Command {
-  const again = (value: string, before: unknown) =>
-    typeof before === 'string' ? `${before}${SEPARATOR}${value}` : value;
   return command
     .option('--from-height <height>', 'first block (default: where the walk began; below it, history is walked)')
     .option('--to-height <height>', 'last block (default: the tip)')
@@ -64,9 +61,8 @@ export async function handle(options: VerbOptions, context: CliContext): Promise
 }
 
 function sourcesOf(given: string | boolean | undefined, cwd: string): string[] {
-  if (typeof given !== 'string') return [];
   // The daemon may stand in another folder than the user.
-  return inOneWord(given.split(SEPARATOR)).map((text) =>
+  return inOneWord(givenWords(given)).map((text) =>
     text.startsWith('dir=') ? `dir=${resolve(cwd, text.slice(4))}` : text,
   );
 }

@@ -12,16 +12,29 @@ import {
   type SubmissionStage,
   submitBlob,
 } from '../../node/index.ts';
+import { askedReceipts, printReceipts, waitForReceipts } from '../asked-receipts.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
 import { nodeToAsk } from '../configured-node.ts';
 import { CliError } from '../errors.ts';
 import { feeOptions } from '../fee-options.ts';
+import { again } from '../repeated-option.ts';
 import type { VerbOptions } from '../verb-options.ts';
 
 export function define(command: Command): Command {
   return command
     .argument('<file>', 'the bytes, 1 to 2,097,152')
-    .option('--wait <stage>', `wait until the blob is: ${SUBMISSION_STAGES.join(', ')}`, 'listed')
+    .option(
+      '--wait <stage>',
+      `wait until the blob is: ${SUBMISSION_STAGES.join(', ')} (default: listed; with --receipt chain-locked)`,
+    )
+    .option('--receipt <number>', 'then wait until so many archivers signed that they stored it and that it is final')
+    .option('--archive <url>', 'an archive to ask for its receipt; may be given several times', again)
+    .option(
+      '--key <public key>',
+      'a key of one of these archivers that you know; may be given several times, and then no receipt of another counts',
+      again,
+    )
+    .option('--receipt-timeout <seconds>', 'how long receipts are waited for (default: 1800)')
     .option('--hash-type <type>', 'keccak256 or blake2s256 (release 5.1 and later)', 'keccak256')
     .option('--keep-existing', 'do not send again what the cache has; its six hours are then not extended')
     .option('--conf-target <blocks>', 'confirmation target (releases before 5)')
@@ -30,14 +43,15 @@ export function define(command: Command): Command {
     .option('--wallet <name>', 'wallet of the node, where several are loaded');
 }
 
-/** Exit code 3: the node accepted it and then dropped it. */
+/** Exit code 3: the node accepted it and then dropped it. 1: fewer receipts came in time than were asked for. */
 export async function handle(
   options: VerbOptions,
   context: CliContext,
   [file = '']: readonly string[],
 ): Promise<ExitCode> {
   const { own, json, config } = options;
-  const until = parseStage(own['wait']);
+  const asked = askedReceipts(own);
+  const until = parseStage(own['wait'] ?? (asked === null ? 'listed' : 'chain-locked'));
   const hashType = parseHashType(own['hashType']);
   const bytes = await readBlob(resolve(context.cwd, file));
   const client = await nodeToAsk(config, context.cwd);
@@ -51,9 +65,17 @@ export async function handle(
       ...(typeof own['wallet'] === 'string' ? { wallet: own['wallet'] } : {}),
       onProgress: (progress) => json || context.stderr.write(`${describeProgress(progress)}\n`),
     });
-    if (json) printJson(context, result);
-    else print(context, describeEnd(result));
-    return result.stage === 'dropped' ? EXIT.missing : EXIT.done;
+    if (!json) print(context, describeEnd(result));
+    if (asked === null || result.stage === 'dropped') {
+      if (json) printJson(context, result);
+      return result.stage === 'dropped' ? EXIT.missing : EXIT.done;
+    }
+    const name = { hashType, versionHash: result.versionHash };
+    const blob = { name, sizeBytes: bytes.length, highest: result.height };
+    const collected = await waitForReceipts(blob, asked, client, { json, context });
+    if (json) printJson(context, { ...result, ...collected });
+    else printReceipts(collected, asked.count, context);
+    return collected.isEnough ? EXIT.done : EXIT.failed;
   } finally {
     await client.close();
   }

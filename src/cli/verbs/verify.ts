@@ -23,9 +23,11 @@ import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-c
 import { CliError } from '../errors.ts';
 import { judgedInJson, judgeProof } from '../judge-proof.ts';
 import { askedProof, readRun } from '../proof-demand.ts';
+import { again } from '../repeated-option.ts';
 import type { VerbOptions } from '../verb-options.ts';
-import { knownKeyIn, verifyAttestation } from '../verify-attestation.ts';
+import { knownKeyIn, knownKeysIn, verifyAttestation } from '../verify-attestation.ts';
 import { verifyBundle } from '../verify-bundle.ts';
+import { receiptsIn, verifyReceipts } from '../verify-receipts.ts';
 
 /** Far more than any blob or record has; what is larger is not read into memory to be refused. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
@@ -36,7 +38,7 @@ const severalRecords = z.object({ records: z.array(z.unknown()) });
 /** Far more than any attestation has. */
 const MAX_STATEMENT_BYTES = 1024 * 1024;
 
-/** Flags about an attestation. */
+/** Flags about an attestation or a receipt. */
 const ATTESTATION_FLAGS = ['key', 'other'] as const;
 /** Flags about a proof. */
 const PROOF_FLAGS = ['level', 'network', 'leastWork', 'headers', 'checkpoint'] as const;
@@ -48,7 +50,7 @@ interface Step extends Omit<StepOutcome, 'step'> {
 
 export function define(command: Command): Command {
   return command
-    .argument('<file>', 'the bytes, or an attestation')
+    .argument('<file>', 'the bytes, an attestation or a receipt')
     .option('--bundle', 'the file is a bundle: check every blob, every record, and that nothing is missing')
     .option(
       '--proof <record.json>',
@@ -63,8 +65,12 @@ export function define(command: Command): Command {
     .option('--least-work <hashes>', 'what making a header must cost, like 2^70; default: what the network states')
     .option('--headers <file>', 'block headers from a checkpoint on, one a line, in hex')
     .option('--checkpoint <height:hash>', 'the block that you trust, which --headers begin at or follow')
-    .option('--key <public key>', 'of an attestation: a key of the archiver that you know, 64 hex characters')
-    .option('--other <attestation.json>', 'of an attestation: another one of the same archiver; do the two agree?');
+    .option(
+      '--key <public key>',
+      'of an attestation or a receipt: a key of the archiver that you know, 64 hex characters; of receipts several times',
+      again,
+    )
+    .option('--other <file>', 'of an attestation or a receipt: another one of the same archiver; do the two agree?');
 }
 
 /** Exit code 0: all that was asked for holds. 1: it cannot be told now. 3: something is positively wrong. */
@@ -82,9 +88,13 @@ export async function handle(
   const hasher = await createNodeHasher();
   const bytes = await read(file);
   const text = claim === null && typeof proof !== 'string' && bytes.length <= MAX_STATEMENT_BYTES ? utf8(bytes) : '';
+  const receipts = receiptsIn(text);
+  if (receipts !== null) {
+    const asked = { knownKeys: knownKeysIn(options.own['key']), other: await readOther(options, read) };
+    return await verifyReceipts(file, receipts, asked, { json: options.json, context });
+  }
   if (looksLikeAttestation(text)) {
-    const other = typeof options.own['other'] === 'string' ? utf8(await read(options.own['other'])) : null;
-    const asked = { knownKey: knownKeyIn(options.own['key']), other };
+    const asked = { knownKey: knownKeyIn(options.own['key']), other: await readOther(options, read) };
     return await verifyAttestation(file, text, asked, { json: options.json, context });
   }
   if (ATTESTATION_FLAGS.some((flag) => options.own[flag] !== undefined)) throw noAttestation(file);
@@ -116,15 +126,24 @@ export async function handle(
   return verified && shown?.isUnclear !== true ? EXIT.done : EXIT.failed;
 }
 
+/** null: none was given. */
+async function readOther({ own }: VerbOptions, read: (path: string) => Promise<Uint8Array>): Promise<string | null> {
+  return typeof own['other'] === 'string' ? utf8(await read(own['other'])) : null;
+}
+
 function utf8(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
 function noAttestation(file: string): CliError {
-  return new CliError('cli/usage', `--key and --other are of attestations, and ${file} is checked as none.`, {
-    retryable: false,
-    hint: 'Name a file with what /v1/attestation answers, without --proof and --hash.',
-  });
+  return new CliError(
+    'cli/usage',
+    `--key and --other are of attestations and receipts, and ${file} is checked as none.`,
+    {
+      retryable: false,
+      hint: 'Name a file with what /v1/attestation or /v1/receipts/… answers, without --proof.',
+    },
+  );
 }
 
 function withoutProof(): CliError {

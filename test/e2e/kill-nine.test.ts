@@ -47,6 +47,8 @@ async function durableOf({ client }: RunningArchive): Promise<number> {
 
 test('ten kill -9 in the middle of a drain lose nothing, and nothing that was durable is fetched again', {
   retry: 0,
+  // Eleven starts of a process, one after the other.
+  timeout: 600_000,
 }, async () => {
   const node = await startNode();
   const published: Published[] = Array.from({ length: 80 }, (_, index) => {

@@ -129,6 +129,14 @@ describeWithEngine('the image', () => {
     expect(stderr).toContain('/data may not be accessed by this user');
   });
 
+  test('its memory is from the allocator that it carries, and no process complains of it', async () => {
+    const loaded = 'process.stdout.write(process.report.getReport().sharedObjects.join())';
+    const words = ['run', '--rm', '--entrypoint', 'node', image.name, '--eval', loaded];
+    const { code, stdout, stderr } = await image.docker(...words);
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('LD_PRELOAD')]);
+    expect(stdout.split(',')).toContain('/usr/local/lib/libjemalloc.so.2');
+  });
+
   test('nothing to install with, and nothing of the development, is in it', async () => {
     const { stdout } = await image.docker(
       'run',

@@ -12,10 +12,11 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { MALLOC_ENVIRONMENT, NODE_FLAGS } from '../../../src/node-flags.mjs';
+import { NODE_FLAGS } from '../../../src/node-flags.mjs';
 import { MemoryGroup } from '../../ops/memory-group.ts';
 import type { Figure } from '../figure.ts';
 import { startAndReadLine, stopProcess } from '../process-line.ts';
+import { allocatorEnvironment } from './allocator.ts';
 import { BehavedClient, type Observed } from './behaved-client.ts';
 import { benchCeiling } from './ceiling.ts';
 import { serveOrdinarily } from './ordinary-service.ts';
@@ -87,14 +88,14 @@ async function attackWithin(limit: Limit | null): Promise<Figure[]> {
   }
 }
 
-/** The daemon as a user starts it, with a proxy that it trusts at one of the addresses of the attackers. */
+/** The daemon as the image starts it, with a proxy that it trusts at one of the addresses of the attackers. */
 function startDaemon(limit: Limit | null, nodeUrl: string, dataDir: string): ChildProcess {
   const command = [process.execPath, ...NODE_FLAGS, MAIN, 'run'];
   const [program = '', ...words] = limit === null ? command : limit.group.around(command);
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_'));
   const env = {
-    ...MALLOC_ENVIRONMENT,
     ...Object.fromEntries(inherited),
+    ...allocatorEnvironment(),
     HOLDFAST_DATA_DIR: dataDir,
     HOLDFAST_NODE_URL: nodeUrl,
     HOLDFAST_NODE_POLL_MS: '500',

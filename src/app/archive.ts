@@ -199,7 +199,7 @@ export class Archive implements ArchiveView {
 
     // Places of bytes.
     const homes = [store.id, ...modules.backends.map(({ id }) => id)];
-    const damage = new DamageWatch(catalog, conditions, poller.changes, homes);
+    const damage = new DamageWatch(catalog, conditions, homes);
     const sayings = new WithheldSayings(archiverId, catalog, damage);
     this.#replication = new Replication(options.replication, {
       ...{ backends: modules.backends, store, catalog, rehash, held, verifier, damage, conditions, activity, log },
@@ -211,11 +211,11 @@ export class Archive implements ArchiveView {
     const replication = this.#replication;
     const { home, copies, cacheFill, sites } = replication;
     const custom = new CustomUpkeep({
-      ...{ catalog, hasher, store, sites, conditions },
+      ...{ catalog, hasher, store, sites, conditions, clock },
       isAllowed: options.allowsCustom ?? false,
     });
     this.#customWorker = custom.worker;
-    this.custom = new CustomKeeper({ catalog, hasher, places: custom.places, copies: custom.copies });
+    this.custom = new CustomKeeper({ catalog, hasher, places: custom.places });
     const adoption = new Adoption({
       ...{ store, catalog, rehash, conditions, sites, custom, damage, log, clock },
       isNewFolder: options.isNewFolder ?? false,
@@ -225,7 +225,6 @@ export class Archive implements ArchiveView {
 
     // The way of new bytes.
     const spooler = new Spooler(home, catalog, conditions, activity);
-    activity.on('spooled', () => replication.changes.notify());
     const orphans = new OrphanFinder(store, hasher, catalog.openedMs, adoption);
     this.#fetcher = new Fetcher(options.requests, {
       ...{ node, catalog, poller, spooler, orphans, verifier, conditions, activity, clock },
@@ -235,17 +234,8 @@ export class Archive implements ArchiveView {
     this.#peers = peers;
     this.#rescue = new PeerRescue({ peers, catalog, poller, spooler, conditions, clock });
     const fetcher = this.#fetcher;
-    const spooled = spooler.changes;
     this.#localVerifier = new LocalVerifier({
-      store,
-      catalog,
-      rehash,
-      damage,
-      conditions,
-      activity,
-      spooled,
-      fetcher,
-      clock,
+      ...{ store, catalog, rehash, damage, conditions, activity, fetcher, clock },
     });
 
     // Stores of records, and sources for content that this archive lacks.

@@ -2,7 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Notifier } from '../core/notifier.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
@@ -19,14 +19,11 @@ export interface LocalVerifierModules {
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
-  /** Notifies when blobs were spooled. */
-  readonly spooled: Notifier;
-  /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. */
-  readonly fetcher: { readonly idle: boolean };
+  /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. `rested` notifies when it ends. */
+  readonly fetcher: { readonly idle: boolean; readonly rested: Notifier };
   readonly clock: Clock;
 }
 
-const IDLE_MS = 1_000;
 /** Read-back waits for a busy fetcher at most this long. */
 const LONGEST_DEFERRAL_MS = 5_000;
 /** Bytes that are read back before their proofs are committed together. */
@@ -48,25 +45,28 @@ export class LocalVerifier {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { spooled, conditions } = this.#modules;
-    const step = async (): Promise<Next> => (this.#mayRead() && (await this.#proveSome(signal)) ? 0 : IDLE_MS);
+    const { catalog, store, fetcher, conditions } = this.#modules;
+    const { replicas } = catalog;
+    const step = async (): Promise<Next> => {
+      const deferredMs = this.#deferredMs();
+      if (deferredMs > 0) return deferredMs;
+      return (await this.#proveSome(signal)) ? 0 : replicas.idleMs(store.id);
+    };
     // The disk works again when everything was read, not when one step without a read succeeded.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('disk', error);
     };
-    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: spooled, tell });
+    const wake = Notifier.following(replicas.changes(store.id), fetcher.rested);
+    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake, tell });
   }
 
-  #mayRead(): boolean {
+  /** Milliseconds for which a busy fetcher still goes first. */
+  #deferredMs(): number {
     const atMs = this.#modules.clock.steadyMs();
-    if (this.#modules.fetcher.idle) {
-      this.#deferredSinceMs = null;
-      return true;
-    }
-    this.#deferredSinceMs ??= atMs;
-    if (atMs - this.#deferredSinceMs < LONGEST_DEFERRAL_MS) return false;
-    this.#deferredSinceMs = null;
-    return true;
+    const sinceMs = this.#deferredSinceMs ?? atMs;
+    const leftMs = this.#modules.fetcher.idle ? 0 : Math.max(0, sinceMs + LONGEST_DEFERRAL_MS - atMs);
+    this.#deferredSinceMs = leftMs > 0 ? sinceMs : null;
+    return leftMs;
   }
 
   /** false: nothing to do. */

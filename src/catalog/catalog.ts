@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { isDamagedDatabase, setAsideWhenDamaged } from '../core/sqlite/damage.ts';
 import { openDurableDatabase } from '../core/sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../core/sqlite/migrate.ts';
@@ -156,6 +157,17 @@ export class Catalog {
   /** Contents that may be fetched now, nearest deadline first; `fresh` never failed, `failed` did. */
   nextWanted(limit: number, which: WantedKind = 'all'): WantedBlob[] {
     return this.#tables.reading('read the queue', () => this.#tables.wanted.next(this.#tables.nowMs(), limit, which));
+  }
+
+  /** Notifies when something more may be fetched. */
+  get wantedChanges(): Notifier {
+    return this.#tables.wanted.changes;
+  }
+
+  /** How long whoever fetches may sleep, unless it notifies. */
+  wantedIdleMs(): number {
+    const { wanted, nowMs, reading } = this.#tables;
+    return reading('look when a blob is due', () => wanted.idleMs(nowMs()));
   }
 
   /** The bytes of these are durable in the local store. */

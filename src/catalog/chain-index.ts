@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { BlockHash, ContentName, TxId } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { Notifier } from '../core/notifier.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
 import { NodeBranches } from './node-branches.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
@@ -36,6 +37,8 @@ export class ChainIndex {
   #startHeight: number | null = null;
   /** Lowest height of which a record is known to lie somewhere. */
   #floorHeight: number | null;
+  /** Notifies when there may be history to walk. */
+  readonly floorChanges = new Notifier();
   #tip: BlockRow | null;
   #lowest: BlockRow | null;
   #finalHeight: number | null = null;
@@ -84,6 +87,7 @@ export class ChainIndex {
     if (this.#floorHeight !== null && this.#floorHeight <= height) return;
     this.#tables.transaction('record how far down records go', () => this.#tables.facts.put(FLOOR, height));
     this.#floorHeight = height;
+    this.floorChanges.notify();
   }
 
   /** Records where the walk begins, for good: a later call changes nothing. */

@@ -1,6 +1,8 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF, backoffMs, longestBackoffMs } from '../core/time/backoff.ts';
+import { sleepUntil } from '../core/time/run-loop.ts';
 import { BLOB } from './placement-state.ts';
 import type { Tables } from './tables.ts';
 
@@ -48,11 +50,18 @@ export class CopyTable {
   readonly #sql: ReturnType<typeof prepare>;
   readonly #tables: Tables;
   #ids: ReadonlyMap<string, number>;
+  readonly #changes: Readonly<Record<CopiedKind, Notifier>>;
 
   constructor(tables: Tables) {
     this.#tables = tables;
     this.#ids = this.#known();
     this.#sql = prepare(tables.database);
+    this.#changes = {
+      [COPIED.evidence]: new Notifier(),
+      [COPIED.withdrawn]: new Notifier(),
+      [COPIED.record]: Notifier.following(tables.heldAgain),
+      [COPIED.custom]: new Notifier(),
+    };
   }
 
   /**
@@ -117,14 +126,34 @@ export class CopyTable {
     return { backend: this.id(backend), after, nowMs: this.#tables.nowMs(), isAsked: isAsked ? 1 : 0 };
   }
 
+  /**
+   * Notifies within the transaction that queues an object of this kind: nobody who waits runs before it has ended, and one that
+   * is rolled back has woken them in vain.
+   */
+  changes(kind: CopiedKind): Notifier {
+    return this.#changes[kind];
+  }
+
+  /** How long whoever moves these kinds there may sleep, unless `changes` notifies: until something that was refused is due. */
+  idleMs(kinds: readonly CopiedKind[], backend: string): number {
+    const nowMs = this.#tables.nowMs();
+    const next = kinds.map((kind) => {
+      const due = this.#sql.nextAttempt.get({ backend: this.id(backend), kind, nowMs });
+      return sleepUntil(z.number().nullable().parse(due), nowMs);
+    });
+    return Math.min(...next);
+  }
+
   /** Within a transaction of the caller. */
   want(kind: CopiedKind, object: number, backend: string): void {
     this.#sql.want.run({ backend: this.id(backend), kind, object });
+    this.changes(kind).notify();
   }
 
   /** Within a transaction of the caller. */
   wantEverywhere(kind: CopiedKind, object: number): void {
     this.#sql.wantEverywhere.run({ kind, object });
+    this.changes(kind).notify();
   }
 
   /** The backend has it, or has it no more, as it is to be. Within a transaction of the caller. */
@@ -216,6 +245,7 @@ function prepare(database: Database.Database) {
     refused: database.prepare(
       `SELECT kind, object, last_error_code AS code, last_error AS message FROM ${refused} ORDER BY object LIMIT @limit`,
     ),
+    nextAttempt: database.prepare(`SELECT MIN(next_attempt_ms) FROM ${refused} AND next_attempt_ms > @nowMs`).pluck(),
     refusedCount: database.prepare(`SELECT COUNT(*) FROM ${refused}`).pluck(),
   };
 }

@@ -76,13 +76,16 @@ export class CustomLedger {
   recordDamaged(name: CustomEntry, place: string): void {
     this.#tables.transaction('record damaged custom bytes', () => {
       this.#set(name, place, 2, null);
-      if (!this.has(name.versionHash)) this.#statements.fetchAgain.run(hashKey(name.versionHash));
+      if (this.has(name.versionHash)) return;
+      this.#statements.fetchAgain.run(hashKey(name.versionHash));
+      this.#tables.wanted.changes.notify();
     });
   }
 
   /** Forgets custom commitments that the archive no longer holds. The caller owns the transaction. */
   forget(versionHash: VersionHash): void {
     this.#statements.forget.run(hashKey(versionHash));
+    this.#copies.changes(COPIED.custom).notify();
   }
 
   /** Reports whether any such content is held. */
@@ -164,6 +167,7 @@ export class CustomLedger {
     const [versionHash, keccak] = keyOf(name);
     this.#statements.set.run({ ...this.#at(place), state, verifiedMs, versionHash, keccak });
     this.#statements.recount.run(versionHash, keccak);
+    this.#copies.changes(COPIED.custom).notify();
   }
 
   #at(place: string): { readonly backend: number } {

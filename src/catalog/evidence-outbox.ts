@@ -36,6 +36,7 @@ export class EvidenceOutbox {
    */
   put(path: string, document: Readonly<Record<string, unknown>>): void {
     this.#reading('record evidence', () => this.#sql.put.run(path, JSON.stringify(document)));
+    this.#copies.changes(COPIED.evidence).notify();
   }
 
   /**
@@ -43,6 +44,7 @@ export class EvidenceOutbox {
    * true when it was taken.
    */
   adopt(path: string, document: string): boolean {
+    this.#copies.changes(COPIED.evidence).notify();
     return this.#sql.adopt.run(path, document).changes === 1;
   }
 

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { Notifier } from '../core/notifier.ts';
 import { BLOB } from './placement-state.ts';
 
 /** States as the column spells them: 0 wanted, 1 good, 2 damaged; null: no row. */
@@ -20,8 +21,11 @@ export class PlacementCounts {
   readonly #count: Database.Statement;
   /** Counts by backend; a missing one is counted on first use. */
   #counts = new Map<number, Counts>();
+  /** By backend: notifies when it is to get more, or to get more mended. */
+  readonly #changes: ReadonlyMap<number, Notifier>;
 
-  constructor(database: Database.Database) {
+  constructor(database: Database.Database, backendIds: Iterable<number>) {
+    this.#changes = new Map(Array.from(backendIds, (id) => [id, new Notifier()]));
     this.#count = database.prepare(
       `SELECT COUNT(*) FILTER (WHERE state = 0) AS wanted, COUNT(*) FILTER (WHERE state = 2) AS damaged
        FROM copy INDEXED BY copy_queue WHERE backend_id = ? AND kind = ${BLOB} AND state <> 1`,
@@ -40,6 +44,7 @@ export class PlacementCounts {
 
   /** A row of this backend came, changed or went. */
   moved(backendId: number, from: PlacementCode, to: PlacementCode): void {
+    if (to === 0 || to === 2) this.#changes.get(backendId)?.notify();
     const counts = this.#counts.get(backendId);
     if (counts === undefined) return;
     counts.wanted += (to === 0 ? 1 : 0) - (from === 0 ? 1 : 0);
@@ -48,8 +53,19 @@ export class PlacementCounts {
 
   /** Adds new wanted rows of this backend. */
   added(backendId: number, rows: number): void {
+    if (rows > 0) this.#changes.get(backendId)?.notify();
     const counts = this.#counts.get(backendId);
     if (counts !== undefined) counts.wanted += rows;
+  }
+
+  /**
+   * Notifies within the transaction that queues something: nobody who waits runs before it has ended, and one that is rolled
+   * back has woken them in vain.
+   */
+  changes(backendId: number): Notifier {
+    const changes = this.#changes.get(backendId);
+    if (changes === undefined) throw new RangeError(`nobody waits for backend ${backendId}`);
+    return changes;
   }
 
   /** Gives what puts them back to what they are now: for a transaction that is rolled back. */

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import type { Notifier } from '../core/notifier.ts';
 import { RowsInsert } from '../core/sqlite/rows-insert.ts';
 import { BACKOFF, longestBackoffMs } from '../core/time/backoff.ts';
 import { type PlacementCode, PlacementCounts } from './placement-counts.ts';
@@ -67,6 +68,7 @@ export class PlacementTable {
   readonly #failedQueue: Database.Statement;
   readonly #damaged: Database.Statement;
   readonly #damagedQueue: Database.Statement;
+  readonly #nextAttempt: Database.Statement;
   readonly #wantAnew: Database.Statement;
   readonly #forget: Database.Statement;
   readonly #good: Database.Statement;
@@ -95,7 +97,7 @@ export class PlacementTable {
         backends.map((backend) => [backend.name, z.number().parse(name.get(backend.name, backend.counts ? 1 : 0))]),
       );
     })();
-    this.counts = new PlacementCounts(database);
+    this.counts = new PlacementCounts(database, this.#ids.values());
     this.isSpoolACache = backends.some(({ name: id, counts }) => id === SPOOL && !counts);
     this.#wantAnew = database.prepare(
       `UPDATE copy SET state = 0, verified_ms = NULL, attempts = 0, next_attempt_ms = 0 WHERE ${COPY}`,
@@ -127,6 +129,9 @@ export class PlacementTable {
     this.#wanted = database.prepare(`SELECT object FROM ${isNew} AND state = 0 ${inOrder}`).pluck();
     const hasFailed = `copy INDEXED BY copy_failed WHERE kind = ${BLOB} AND state <> 1 AND attempts > 0`;
     this.#failedQueue = database.prepare(dueIn(hasFailed));
+    this.#nextAttempt = database
+      .prepare(`SELECT MIN(next_attempt_ms) FROM ${hasFailed} AND backend_id = ? AND next_attempt_ms > ?`)
+      .pluck();
     this.#failedWanted = database.prepare(dueIn(`${hasFailed} AND state = 0`)).pluck();
     this.#damaged = database
       .prepare(
@@ -242,6 +247,24 @@ export class PlacementTable {
       .array(queuedRow)
       .parse(rows)
       .map(({ object, state, attempts }) => ({ sequence: object, state: stateOf(state), attempts }));
+  }
+
+  /** When the next of what rests there is tried; null: nothing rests. */
+  nextAttemptMs(backend: string, nowMs: number): number | null {
+    return z
+      .number()
+      .nullable()
+      .parse(this.#nextAttempt.get(this.id(backend), nowMs));
+  }
+
+  /** What rests is due now. */
+  notifyAll(): void {
+    for (const id of this.#ids.values()) this.counts.changes(id).notify();
+  }
+
+  /** Notifies when this backend is to get more, or to get more mended. */
+  changes(backend: string): Notifier {
+    return this.counts.changes(this.id(backend));
   }
 
   queued(backend: string): number {

@@ -114,6 +114,7 @@ export class RecordOutbox {
     // Blocks walked before a store was configured wait for the other stores alone: this store was filled with the
     // holdings of that time.
     this.#sql.queueFirstEverywhere.run(key, code, most);
+    this.#copies.changes(COPIED.record).notify();
   }
 
   /**
@@ -137,6 +138,7 @@ export class RecordOutbox {
       this.#sql.stretch.run({ id, after, until: z.number().parse(this.#sql.highest.get(id)) });
       gone += this.#sql.unqueueAfter.run(id, after).changes;
       this.#copies.forgetUnasked();
+      this.#copies.changes(COPIED.record).notify();
     }
     return gone;
   }

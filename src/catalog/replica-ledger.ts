@@ -1,7 +1,9 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { ContentName } from '../core/blob/ids.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { hashTypeCode } from '../core/sqlite/hash-type-code.ts';
+import { sleepUntil } from '../core/time/run-loop.ts';
 import type { Arrivals } from './arrivals.ts';
 import { CacheLedger } from './cache-ledger.ts';
 import type { ContentEntry, SpooledContent } from './content-table.ts';
@@ -89,6 +91,18 @@ export class ReplicaLedger {
         return entry === null ? [] : [{ ...queued, entry }];
       }),
     );
+  }
+
+  /** Notifies when this backend is to get more, or to get more mended; and when rests end early. */
+  changes(backend: string): Notifier {
+    return this.#tables.placements.changes(backend);
+  }
+
+  /** How long whoever serves this backend may sleep, unless `changes` notifies: until something that failed there is due. */
+  idleMs(backend: string): number {
+    const { placements, nowMs, reading } = this.#tables;
+    const atMs = nowMs();
+    return reading('look when a copy is due', () => sleepUntil(placements.nextAttemptMs(backend, atMs), atMs));
   }
 
   at(sequence: number): ContentEntry | null {
@@ -213,6 +227,7 @@ export class ReplicaLedger {
         )
         .run(),
     );
+    this.#tables.placements.notifyAll();
   }
 
   goodCount(backend: string): number {

@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3';
+import { Notifier } from '../core/notifier.ts';
 import { type ContentEntry, ContentTable, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
 import { Facts } from './facts.ts';
@@ -18,6 +19,8 @@ export class Tables {
   readonly wanted: WantedTable;
   readonly placements: PlacementTable;
   readonly counts: StateTotals;
+  /** Notifies when content that no place held is held again: its records are due. */
+  readonly heldAgain = new Notifier();
   /** Number of good copies that make a blob `stored`. */
   readonly replicasRequired: number;
   readonly nowMs: () => number;
@@ -74,7 +77,10 @@ export class Tables {
     }
     if (state === 'seen') {
       this.wanted.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.nowMs());
-    } else if (entry.state === 'seen') this.wanted.remove(entry.versionHash);
+    } else if (entry.state === 'seen') {
+      this.wanted.remove(entry.versionHash);
+      this.heldAgain.notify();
+    }
     return state;
   };
 }

@@ -10,8 +10,10 @@ import {
   type VersionHash,
 } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { Notifier } from '../core/notifier.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { BACKOFF, longestBackoffMs } from '../core/time/backoff.ts';
+import { sleepUntil } from '../core/time/run-loop.ts';
 import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 
 /** A list's entry for a blob that is not here yet. */
@@ -117,6 +119,9 @@ export class WantedTable {
   readonly #count: Database.Statement;
   /** Number of rows; null: to be counted. Kept beside the table, for it is read several times a second. */
   #rows: number | null = null;
+  readonly #nextAttempt: Database.Statement;
+  /** Notifies within the transaction that makes something due: nobody who waits runs before it has ended. */
+  readonly changes = new Notifier();
 
   /** Rows of a process whose clock was ahead are taken for older than now, and rest for no longer than a failure may. */
   constructor(database: Database.Database, nowMs: number) {
@@ -151,6 +156,11 @@ export class WantedTable {
     const failed = database.prepare(
       `SELECT ${COLUMNS} FROM seen WHERE ${mayBeTried} AND attempts > 0 ORDER BY (hash_type IS NULL), median_time_seconds LIMIT @limit`,
     );
+    this.#nextAttempt = database
+      .prepare(
+        'SELECT MIN(next_attempt_ms) FROM seen INDEXED BY seen_again WHERE attempts > 0 AND next_attempt_ms IS NOT NULL AND next_attempt_ms > ?',
+      )
+      .pluck();
     this.#next = { all: next('all'), fresh: next('fresh'), failed: [failed] };
     this.#past = database.prepare(
       `${ofMined(COLUMNS, 'median_time_seconds < @until')} ORDER BY median_time_seconds LIMIT @limit`,
@@ -187,7 +197,8 @@ export class WantedTable {
     const { sizeBytes, medianTimeSeconds } = sighting;
     if (this.#added(this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs))) return true;
     const median = sighting.isTimeGuessed === true ? null : medianTimeSeconds;
-    this.#move.run({ median, txid, sizeBytes, again: nowMs + RELISTED_DELAY_MS, key });
+    if (this.#move.run({ median, txid, sizeBytes, again: nowMs + RELISTED_DELAY_MS, key }).changes > 0)
+      this.changes.notify();
     return false;
   }
 
@@ -215,6 +226,11 @@ export class WantedTable {
   /** On chain, and the chain's clock has passed its deadline. */
   pastDeadline(tipMedianSeconds: number, limit: number): WantedBlob[] {
     return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit }).map(decode);
+  }
+
+  /** How long whoever fetches may sleep, unless `changes` notifies: until something that failed is due. */
+  idleMs(nowMs: number): number {
+    return sleepUntil(z.number().nullable().parse(this.#nextAttempt.get(nowMs)), nowMs);
   }
 
   find(versionHash: VersionHash): WantedBlob | null {
@@ -264,6 +280,7 @@ export class WantedTable {
 
   #added({ changes }: Database.RunResult): boolean {
     if (this.#rows !== null) this.#rows += changes;
+    if (changes > 0) this.changes.notify();
     return changes === 1;
   }
 

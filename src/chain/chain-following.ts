@@ -1,9 +1,9 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Notifier } from '../core/notifier.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
-import { type Next, runLoop } from '../core/time/run-loop.ts';
+import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Activity } from '../view/activity.ts';
 import type { ChainState, NotCurrent } from '../view/chain-state.ts';
@@ -36,9 +36,6 @@ export interface ChainModules {
   readonly clock: Clock;
 }
 
-/** Milliseconds between checks whether history is to be followed. */
-const HISTORY_LOOK_MS = 5_000;
-
 /** Follows the chain, compares the nodes, and publishes the state of the chain: progress, finality, conflicts. */
 export class ChainFollowing implements ChainState {
   readonly #options: ChainOptions;
@@ -58,11 +55,11 @@ export class ChainFollowing implements ChainState {
     const finality = new Finality(options.finality, node, catalog);
     const follower = new Follower(options.startHeight, { node, catalog, poller, finality, conditions, activity });
     this.#follower = follower;
-    this.moved = follower.moved;
     this.history = new HistoryWalk(catalog.chain, node);
     this.#watch = new BlockWatch(node, poller, conditions, clock);
     const lag = new LagWatch(nodes, conditions, clock);
     this.#conflicts = new ConflictWatch({ nodes: nodes.all, catalog, poller, follower, conditions, lag });
+    this.moved = Notifier.following(follower.moved, this.#conflicts.compared);
     const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);
     activity.on('walked', () => deadlines.look());
     // Deadlines approach even while the follower stands still.
@@ -138,23 +135,24 @@ export class ChainFollowing implements ChainState {
   async #walkToRecords(signal: AbortSignal): Promise<void> {
     const { catalog, conditions } = this.#modules;
     const { moved } = this;
+    const wake = Notifier.following(moved, catalog.chain.floorChanges);
     const step = async (): Promise<Next> => {
       const floor = this.isWalked ? catalog.chain.unwalkedFloor : null;
-      if (floor === null) return HISTORY_LOOK_MS;
+      if (floor === null) return LONGEST_SLEEP_MS;
       const progress = (height: number) => conditions.set('chain:history', walkingHistory(height, floor));
       progress(catalog.chain.state.lowestHeight ?? floor);
       await this.history.downTo(floor, progress, signal);
       conditions.set('chain:history', null);
       // Work that waits for finality looks again.
       moved.notify();
-      return HISTORY_LOOK_MS;
+      return LONGEST_SLEEP_MS;
     };
     // The error of a failed history walk stays until the history is complete; a check for more history does not clear
     // it.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('chain:history', error, false);
     };
-    await runLoop('chain:history', step, { signal, backoff: BACKOFF.remote, wake: moved, tell });
+    await runLoop('chain:history', step, { signal, backoff: BACKOFF.remote, wake, tell });
   }
 
   /** Raised while the follower is behind the node: absence is then unprovable, and finality is mostly unknown. */

@@ -2,6 +2,7 @@ import type { ChainIndex } from '../catalog/chain-index.ts';
 import type { NodeBranch, NodeBranches } from '../catalog/node-branches.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
@@ -39,6 +40,8 @@ const UNKNOWN_MS = 250;
  */
 export class ConflictWatch {
   readonly #modules: ConflictModules;
+  /** Notifies after each comparison: more may be final. */
+  readonly compared = new Notifier();
   /** The follower's cursor at the last comparison with all nodes. */
   #comparedAt: { readonly height: number; readonly hash: BlockHash } | null = null;
 
@@ -75,8 +78,7 @@ export class ConflictWatch {
     const { moved } = follower;
     const step = async (): Promise<Next> => {
       await this.#compareAll(signal);
-      // Work that waits for finality looks again.
-      moved.wakeUp();
+      this.compared.notify();
       await pause(this.isUnknown ? UNKNOWN_MS : MIN_MS, signal);
       return this.isUnknown ? 0 : IDLE_MS;
     };

@@ -5,7 +5,7 @@ import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
-import { type Next, runLoop } from '../core/time/run-loop.ts';
+import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 import type { ChainNode } from '../node/chain-node.ts';
@@ -47,8 +47,10 @@ export class Follower {
   readonly #modules: FollowerModules;
   /** Notified when the node has a new tip. */
   readonly #tips = new Notifier();
-  /** Notified when the cursor moved. */
+  /** Notifies when the cursor, the final height, or `isWalked` changed. */
   readonly moved = new Notifier();
+  /** The state that `moved` last announced. */
+  #told = '';
   #hasLooked = false;
   #at: WalkFailure['at'] = 'walk';
   #lastFailure: WalkFailure | null = null;
@@ -65,7 +67,7 @@ export class Follower {
       // The condition is raised even when no node answers: a restart does not end it.
       this.#tellWithdrawn();
       await this.#turn(signal);
-      return LOCK_MS;
+      return this.#modules.finality.isBehind || !this.isWalked ? LOCK_MS : LONGEST_SLEEP_MS;
     };
     const tell = (error: unknown) => this.#tell(error);
     await runLoop('chain:walk', step, { signal, backoff: BACKOFF.node, wake: this.#tips, tell });
@@ -113,7 +115,6 @@ export class Follower {
     if (finality.isBehind && (await finality.look(signal))) this.#tellFinal();
     this.#hasLooked = true;
     this.#tellWithdrawn();
-    this.moved.notify();
   }
 
   #tellFinal(): void {
@@ -205,10 +206,9 @@ export class Follower {
 
   #record(blocks: readonly WalkedBlock[], tip: ChainTip): void {
     if (blocks.length === 0) return;
-    const { catalog, poller, activity } = this.#modules;
+    const { catalog, activity } = this.#modules;
     const isPast = (medianTimeSeconds: number) => medianTimeSeconds + RETENTION_SECONDS < tip.medianTimeSeconds;
-    const added = catalog.chain.recordBlocks(blocks, isPast);
-    if (added > 0) poller.changes.notify();
+    catalog.chain.recordBlocks(blocks, isPast);
     for (const block of blocks) tellUnclear(block, this.#modules.conditions);
     activity.emit('walked', { height: blocks.at(-1)?.height ?? tip.height });
     this.moved.notify();
@@ -284,12 +284,22 @@ export class Follower {
     });
   }
 
+  /** Announces a change; a turn without one wakes no other loop. */
+  #tellMoved(): void {
+    const { tip, finalHeight } = this.#modules.catalog.chain.state;
+    const now = [tip?.hash, finalHeight, this.isWalked, this.#hasLooked].join(' ');
+    if (now === this.#told) return;
+    this.#told = now;
+    this.moved.notify();
+  }
+
   /** The poller already reports a node that does not answer. */
   #tell(error: unknown): void {
     const { conditions } = this.#modules;
     if (error === null) {
       this.#lastFailure = null;
       conditions.set('chain:walk', null);
+      this.#tellMoved();
       return;
     }
     this.#lastFailure = { at: this.#at, message: messageOf(error) };

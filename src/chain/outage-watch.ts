@@ -3,9 +3,10 @@ import type { UnsavedBlob } from '../catalog/unsaved-rows.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
-import { type Next, runLoop } from '../core/time/run-loop.ts';
+import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
@@ -27,7 +28,8 @@ export interface OutageModules {
 
 /** Blocks in one step that count as a gap: half an hour of the real chain. */
 const GAP_BLOCKS = 12;
-const IDLE_MS = 5_000;
+/** Milliseconds between looks while blobs are missing. */
+const OFTEN_MS = 5_000;
 
 /**
  * Reports a gap in the archive's or the node's service: heights that may be lost, blobs that are savable, from where,
@@ -39,6 +41,8 @@ export class OutageWatch {
   #report: OutageReport | null = null;
   /** true after the first tip since the start. */
   #hasHeard = false;
+  /** true while blobs are missing. */
+  #looksOften = false;
 
   constructor(modules: OutageModules) {
     this.#modules = modules;
@@ -51,17 +55,23 @@ export class OutageWatch {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { chain, conditions } = this.#modules;
+    const { chain, catalog, conditions } = this.#modules;
     this.#report ??= this.#unfinished();
+    const wake = Notifier.following(chain.moved);
+    // One wake-up for many failures: while blobs are missing, it looks by itself.
+    this.#modules.activity.on('failed', () => {
+      if (!this.#looksOften) wake.notify();
+    });
     const step = async (): Promise<Next> => {
+      this.#looksOften = this.#openReport !== null || catalog.queueSummary().failing > 0;
       await this.#look(signal);
-      return IDLE_MS;
+      return this.#looksOften || this.#openReport !== null ? OFTEN_MS : LONGEST_SLEEP_MS;
     };
     const tell = (error: unknown) => {
       if (error !== null)
         conditions.note('chain:outage', `the cost of an outage is unknown for now: ${messageOf(error)}`);
     };
-    await runLoop('chain:outage', step, { signal, backoff: BACKOFF.local, wake: chain.moved, tell });
+    await runLoop('chain:outage', step, { signal, backoff: BACKOFF.local, wake, tell });
   }
 
   /** Runs before the follower moves: its cursor shows which blocks were missed. */

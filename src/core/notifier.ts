@@ -2,6 +2,14 @@
 export class Notifier {
   #wake: (() => void)[] = [];
   #notifications = 0;
+  readonly #followers: Notifier[] = [];
+
+  /** Notifies with each of these. Its own notifications reach none of them. */
+  static following(...others: readonly Notifier[]): Notifier {
+    const notifier = new Notifier();
+    for (const other of others) other.#followers.push(notifier);
+    return notifier;
+  }
 
   /** Number of announced changes: tells a change from a mere wake-up. */
   get notifications(): number {
@@ -11,11 +19,17 @@ export class Notifier {
   /** Announces a change and wakes every waiting task. */
   notify(): void {
     this.#notifications += 1;
-    this.wakeUp();
+    this.#wakeAll();
+    for (const other of this.#followers) other.notify();
   }
 
   /** Wakes every waiting task without announcing a change. */
   wakeUp(): void {
+    this.#wakeAll();
+    for (const other of this.#followers) other.wakeUp();
+  }
+
+  #wakeAll(): void {
     const waiting = this.#wake;
     this.#wake = [];
     for (const wake of waiting) wake();

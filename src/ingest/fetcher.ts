@@ -5,7 +5,7 @@ import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Notifier } from '../core/notifier.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
@@ -49,8 +49,6 @@ const UNSPOOLED = { bytes: 8 * 1_048_576, blobs: 1_024 } as const;
 const BROKEN_IN_A_ROW = 3;
 /** Milliseconds without requests after a request failed as a whole. */
 const REQUEST_RETRY_MS = 1_000;
-/** Milliseconds after which the queue is read again without a notification: for attempts that are due. */
-const IDLE_MS = 1_000;
 
 /** Fetches what the catalog wants, nearest deadline first, each blob once, and hands verified bytes to the spooler. */
 export class Fetcher {
@@ -62,7 +60,12 @@ export class Fetcher {
   /** The requests under way for blobs that failed before. */
   #retriesUnderWay = 0;
   #unspooledBytes = 0;
+  /** Notifies when the queue is to be read again. */
+  readonly #changes: Notifier;
+  /** The same, and when there is room for another request. */
   readonly #wake: Notifier;
+  /** Notifies when nothing is being fetched any more. */
+  readonly rested = new Notifier();
   readonly #failures: FailureWatch;
   readonly #slow: SlowRequests;
   readonly #queue: FetchQueue;
@@ -75,7 +78,8 @@ export class Fetcher {
   constructor(requests: number, modules: FetcherModules) {
     this.#requests = requests;
     this.#modules = modules;
-    this.#wake = modules.poller.changes;
+    this.#changes = Notifier.following(modules.poller.changes, modules.catalog.wantedChanges);
+    this.#wake = Notifier.following(this.#changes);
     this.#failures = new FailureWatch(modules.conditions);
     this.#slow = new SlowRequests(modules.conditions);
     this.#queue = new FetchQueue(modules.catalog, requests, ({ versionHash }) => this.#inFlight.has(versionHash));
@@ -85,7 +89,7 @@ export class Fetcher {
   async run(signal: AbortSignal): Promise<void> {
     const step = (): Next => {
       const batch = this.#nextBatch();
-      if (batch === null) return IDLE_MS;
+      if (batch === null) return this.#idleMs();
       this.#start(batch, signal);
       return 0;
     };
@@ -108,12 +112,18 @@ export class Fetcher {
     if (this.#inFlight.size >= UNSPOOLED.blobs) return null;
     if (!poller.mayFetch || this.#modules.clock.steadyMs() < this.#restUntilMs) return null;
     // News may be nearer to its deadline than what is queued here.
-    if (this.#changesSeen !== this.#wake.notifications || this.#queue.isEmpty) {
-      this.#changesSeen = this.#wake.notifications;
+    if (this.#changesSeen !== this.#changes.notifications || this.#queue.isEmpty) {
+      this.#changesSeen = this.#changes.notifications;
       this.#queue.read(this.#inFlight.size);
     }
     const batch = this.#queue.take(this.#retriesUnderWay);
     return batch.length === 0 ? null : batch;
+  }
+
+  /** Until something is due; what has no room, or no node, is woken by what ends. */
+  #idleMs(): number {
+    const restMs = this.#restUntilMs - this.#modules.clock.steadyMs();
+    return restMs > 0 ? restMs : this.#modules.catalog.wantedIdleMs();
   }
 
   #rest(error: unknown, blocksReadiness = true): void {
@@ -131,9 +141,8 @@ export class Fetcher {
       .finally(() => {
         for (const { versionHash } of batch) this.#inFlight.delete(versionHash);
         this.#running.delete(work);
-        this.#wake.wakeUp();
-        // Read-back waits for fetching to rest.
-        if (this.idle) this.#modules.spooler.changes.wakeUp();
+        this.#wake.notify();
+        if (this.idle) this.rested.notify();
       });
     this.#running.add(work);
   }
@@ -167,7 +176,7 @@ export class Fetcher {
     } finally {
       this.#requestsUnderWay -= 1;
       if (isRetry) this.#retriesUnderWay -= 1;
-      this.#wake.wakeUp();
+      this.#wake.notify();
     }
   }
 

@@ -3,7 +3,6 @@ import type { SpooledContent } from '../catalog/content-table.ts';
 import { SPOOL } from '../catalog/placement-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Notifier } from '../core/notifier.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { retryUntil } from '../core/time/run-loop.ts';
@@ -25,8 +24,6 @@ export class Spooler {
   readonly #conditions: ConditionBoard;
   readonly #activity: Activity;
   readonly #commits: GroupCommit<SpooledContent>;
-  /** Notifies when blobs were spooled. */
-  readonly changes = new Notifier();
 
   constructor(path: WritePath, catalog: Catalog, conditions: ConditionBoard, activity: Activity) {
     this.#path = path;
@@ -54,7 +51,6 @@ export class Spooler {
       else this.#catalog.replicas.recordFound(where, [content]);
     }, signal);
     this.#activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
-    this.changes.notify();
   }
 
   /** A blob that has no place here while others have one (`isForLater`) is given up at once: the others must not wait behind it. */

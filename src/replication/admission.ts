@@ -3,7 +3,6 @@ import { LONGEST_SETTLING_MS } from '../catalog/settling-clock.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Notifier } from '../core/notifier.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
@@ -24,8 +23,6 @@ export interface AdmissionModules {
   readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
   /** Knows of two backends that are one place. */
   readonly places: OnePlace;
-  /** Rung when the backend may be used. */
-  readonly admitted: Notifier;
   readonly probeAgainMs?: number;
 }
 
@@ -111,7 +108,7 @@ export class Admission {
   }
 
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, catalog, conditions, welcome, admitted, places } = this.#modules;
+    const { site, catalog, conditions, welcome, places } = this.#modules;
     try {
       if (genesis !== null) await bindTo(site.store, genesis, signal);
       const findings = await site.store.probe(signal);
@@ -127,7 +124,7 @@ export class Admission {
       await places.admit(site, letIn, signal);
       conditions.set(`backend:${site.id}`, null);
       site.breaker.succeeded();
-      admitted.notify();
+      site.changes.notify();
       return null;
     } catch (error) {
       signal.throwIfAborted();

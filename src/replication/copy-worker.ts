@@ -38,8 +38,7 @@ export interface CopyKind<P extends CopyPlace, M extends Move> {
   readonly copied: readonly CopiedKind[];
   /** The data folder first. */
   readonly places: readonly P[];
-  readonly idleMs: number;
-  /** Rings when there may be more to do. */
+  /** Notifies when there may be more to do. */
   readonly changes: Notifier;
   /** Before anything is brought anywhere. */
   prepare(signal: AbortSignal): Promise<void>;
@@ -131,7 +130,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
     const round = async () => {
       try {
         await this.#inTurn(place, () => this.#moveAll(place, false, signal));
-        return this.#kind.idleMs;
+        return this.#modules.catalog.copies.idleMs(this.#kind.copied, place.id);
       } catch (error) {
         // Whoever lets it in tells what keeps it out.
         if (error instanceof NotReachedYet) return NOT_REACHED_MS;

@@ -61,7 +61,6 @@ export class DailyScrub {
         failure = error;
       }
     }
-    replication.changes.notify();
     try {
       const found = await custom.daily(this.#options.days, signal);
       log.info({ custom: found }, 'scrubbed custom commitments');

@@ -3,7 +3,6 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import { SPOOL } from '../catalog/placement-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Notifier } from '../core/notifier.ts';
 
 /** Copies that are told apart in memory; of more, the catalog alone knows which they are. */
 const MAX_REMEMBERED = 10_000;
@@ -12,7 +11,6 @@ const MAX_REMEMBERED = 10_000;
 export class DamageWatch {
   readonly #catalog: Catalog;
   readonly #conditions: ConditionBoard;
-  readonly #refetch: Notifier;
   /** The number of the report that said so last. */
   readonly #damaged = new Map<string, number>();
   readonly #backends: readonly string[];
@@ -28,13 +26,11 @@ export class DamageWatch {
   constructor(
     catalog: Catalog,
     conditions: ConditionBoard,
-    refetch: Notifier,
     backends: readonly string[],
     maxRemembered = MAX_REMEMBERED,
   ) {
     this.#catalog = catalog;
     this.#conditions = conditions;
-    this.#refetch = refetch;
     this.#backends = backends;
     this.#maxRemembered = maxRemembered;
     this.#remember();
@@ -54,7 +50,6 @@ export class DamageWatch {
     this.#tell(
       `The ${backend} copy of ${name.hashType} ${name.versionHash} is missing, cannot be read or does not hash to its name.`,
     );
-    this.#refetch.notify();
     return true;
   }
 

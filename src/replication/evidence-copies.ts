@@ -3,7 +3,7 @@ import { COPIED } from '../catalog/copy-table.ts';
 import type { EvidenceDocument } from '../catalog/evidence-outbox.ts';
 import { HoldfastError } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Notifier } from '../core/notifier.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { listDocuments, type ObjectStore, readText } from '../storage/object-store.ts';
 import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import type { ArchiveStatus } from '../view/archive-view.ts';
@@ -38,14 +38,13 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   readonly name = 'evidence';
   readonly copied = [COPIED.evidence];
   readonly places: readonly ObjectStore[];
-  /** One look-up in an index. */
-  readonly idleMs = 1_000;
-  readonly changes = new Notifier();
+  readonly changes: Notifier;
   readonly #modules: EvidenceModules;
 
   constructor(modules: EvidenceModules) {
     this.#modules = modules;
     this.places = modules.records;
+    this.changes = modules.catalog.copies.changes(COPIED.evidence);
   }
 
   /** Documents that each backend has still to get. */

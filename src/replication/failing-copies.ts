@@ -30,6 +30,10 @@ export class FailingCopies {
     } else this.#conditions.setError(`copies:${this.#backend}`, error, false);
   }
 
+  get isEmpty(): boolean {
+    return this.#failing.size === 0;
+  }
+
   succeeded(sequence: number): void {
     if (this.#failing.delete(sequence)) this.#clearIfNone();
   }

@@ -2,7 +2,6 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
@@ -23,11 +22,9 @@ export interface LocalMenderModules {
   readonly rehash: RehashRule;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
-  readonly changes: Notifier;
   readonly clock: Clock;
 }
 
-const IDLE_MS = 2_000;
 const GROUP_ENTRIES = 32;
 
 /** Brings back what the local store should have and has not got, or not whole: from a backend's good copy. */
@@ -39,13 +36,14 @@ export class LocalMender {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { changes, conditions } = this.#modules;
-    const step = async (): Promise<Next> => ((await this.mendSome(signal)) ? 0 : IDLE_MS);
+    const { catalog, store, conditions } = this.#modules;
+    const { replicas } = catalog;
+    const step = async (): Promise<Next> => ((await this.mendSome(signal)) ? 0 : replicas.idleMs(store.id));
     // The disk is well when its blobs were read, not when there was nothing to mend.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('disk', error);
     };
-    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: changes, tell });
+    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: replicas.changes(store.id), tell });
   }
 
   /** false: nothing is damaged that may be tried now. */

@@ -31,6 +31,7 @@ export class OnePlace {
     const work = this.#turn.then(async () => {
       const other = await this.#twinOf(site, signal);
       site.twinOf = other?.id ?? null;
+      if (other !== null) site.changes.notify();
       if (other === null) {
         letIn();
         return;
@@ -44,6 +45,7 @@ export class OnePlace {
       site.twinOf = null;
       other.twinOf = site.id;
       other.isAdmitted = false;
+      other.changes.notify();
       const refusal = samePlace(other.id, site.id);
       other.lastError = refusal;
       const { code, message, hint } = refusal;

@@ -5,7 +5,7 @@ import { type DueRecord, recordNumber, UNMADE_RECORD, type WithdrawnOccurrence }
 import { recordIn } from '../chain/occurrence-proofs.ts';
 import { type ProvenBlock, readBlock } from '../chain/read-block.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
-import type { Notifier } from '../core/notifier.ts';
+import { Notifier } from '../core/notifier.ts';
 import type { ChainNode } from '../node/chain-node.ts';
 import { StorageError } from '../storage/errors.ts';
 import { type ObjectStore, readText } from '../storage/object-store.ts';
@@ -22,7 +22,7 @@ export interface RecordModules {
   readonly chain: {
     /** Up to here everything on our branch is final now; null: nothing is. */
     readonly finalHeight: number | null;
-    /** Rings when more may be final, or spooled. */
+    /** Notifies when more may be final, or spooled. */
     readonly moved: Notifier;
   };
   /** Asked for the blocks of records that were not made when they were walked. */
@@ -52,7 +52,6 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   readonly name = 'records';
   readonly copied = [COPIED.withdrawn, COPIED.record];
   readonly places: readonly ObjectStore[];
-  readonly idleMs = 5_000;
   readonly changes: Notifier;
   readonly #modules: RecordModules;
   /** The block that was read last: what is due comes in the order of the chain. */
@@ -61,7 +60,12 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   constructor(modules: RecordModules) {
     this.#modules = modules;
     this.places = modules.records;
-    this.changes = modules.chain.moved;
+    const { copies } = modules.catalog;
+    this.changes = Notifier.following(
+      modules.chain.moved,
+      copies.changes(COPIED.withdrawn),
+      copies.changes(COPIED.record),
+    );
   }
 
   async prepare(): Promise<void> {}

@@ -2,7 +2,6 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Notifier } from '../core/notifier.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { bindTo } from '../storage/chain-binding.ts';
@@ -64,8 +63,6 @@ export class Replication {
   readonly cacheFill: CacheFill;
   readonly rowSalvage: RowSalvage;
   readonly orphans: OrphanSweep;
-  /** Rings when there may be something to replicate. */
-  readonly changes = new Notifier();
   readonly #modules: ReplicationModules;
   #isRunning = false;
   readonly #expiry: UnminedExpiry;
@@ -75,23 +72,20 @@ export class Replication {
   constructor(options: ReplicationOptions, modules: ReplicationModules) {
     this.#modules = modules;
     const { backends, verifier, clock } = modules;
-    const { changes } = this;
     this.sites = backends.map((backend) => new Site(backend, verifier, clock));
     const { store, catalog, rehash, held, damage, conditions, activity, poller } = modules;
     this.copies = new Copies(store, rehash, verifier, this.sites, held);
     const eviction = new EvictionCheck(catalog, this.sites, damage);
     this.room = new LocalRoom(options.local, { ...modules, eviction });
     this.home = new Home({ ...modules, room: this.room, sites: this.sites });
-    this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies, changes });
+    this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies });
     this.rowSalvage = new RowSalvage(store, catalog, rehash, damage, conditions);
     this.orphans = new OrphanSweep({ ...modules, room: this.room });
     this.cacheFill = new CacheFill(store, this.room, catalog, rehash, conditions);
     this.#expiry = new UnminedExpiry(catalog, this.room, poller, conditions, activity);
     const places = new OnePlace(this.sites, modules.catalog, modules.conditions);
-    this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, places, admitted: changes }));
-    this.#replicators = this.sites.map(
-      (site) => new Replicator(options, { ...modules, site, copies: this.copies, changes }),
-    );
+    this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, places }));
+    this.#replicators = this.sites.map((site) => new Replicator(options, { ...modules, site, copies: this.copies }));
   }
 
   /** false: a command works alone on the archive, and what is queued stays so. */

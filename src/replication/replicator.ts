@@ -3,11 +3,11 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import type { QueuedCopy } from '../catalog/replica-ledger.ts';
 import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Notifier } from '../core/notifier.ts';
+import { Notifier } from '../core/notifier.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
-import { runLoop } from '../core/time/run-loop.ts';
+import { LONGEST_SLEEP_MS, runLoop } from '../core/time/run-loop.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import { forgetBytes, type VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
@@ -32,8 +32,6 @@ export interface ReplicatorModules {
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
-  /** Rings when there is something new, or when the backend may be used. */
-  readonly changes: Notifier;
   readonly clock: Clock;
 }
 
@@ -43,7 +41,8 @@ interface Proof {
   readonly reports: number;
 }
 
-const IDLE_MS = 500;
+/** While somebody else tries whether the backend is back. */
+const TRIED_MS = 500;
 /** For the next damaged copy to be mended, beside everything else that goes there. */
 const PATIENCE_MS = 30_000;
 const LOOK_AHEAD = 256;
@@ -81,23 +80,26 @@ export class Replicator {
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   readonly #failing: FailingCopies;
   #lookedForGoneMs = Number.NEGATIVE_INFINITY;
+  /** Notifies when there is more to bring, when the backend may be used, and when something here has ended. */
+  readonly #changes: Notifier;
 
   constructor(options: ReplicatorOptions, modules: ReplicatorModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#changes = Notifier.following(modules.catalog.replicas.changes(modules.site.id), modules.site.changes);
     this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.clock);
     this.#failing = new FailingCopies(modules.site.id, modules.catalog, modules.conditions);
     this.#commits = new GroupCommit((proofs) => this.#record(proofs), GROUP_LIMIT, LINGER_MS);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { changes, conditions, site } = this.#modules;
+    const { conditions, site } = this.#modules;
     const subject = `backend:${site.id}` as const;
     // The backend is well when a blob was read back from it, not when there was nothing to start.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError(subject, error);
     };
-    await runLoop(subject, () => this.#startAll(signal), { signal, backoff: BACKOFF.local, wake: changes, tell });
+    await runLoop(subject, () => this.#startAll(signal), { signal, backoff: BACKOFF.local, wake: this.#changes, tell });
     await Promise.all(this.#running);
   }
 
@@ -125,7 +127,7 @@ export class Replicator {
       const next = this.#next();
       if (next !== null) this.#start(next, signal);
       else if (this.#running.size === 0) return;
-      else await this.#modules.changes.wait(IDLE_MS, signal);
+      else await this.#changes.wait(Math.min(this.#idleMs(), PATIENCE_MS), signal);
     }
   }
 
@@ -160,12 +162,14 @@ export class Replicator {
     return null;
   }
 
-  /** While the backend is left alone: until its next try. */
+  /** While the backend is left alone: until its next try. Else until something is due there. */
   #idleMs(): number {
-    const { site, clock } = this.#modules;
-    const untilMs = Math.max(site.breaker.openUntilMs, this.#pausedUntilMs);
-    const leftMs = untilMs <= clock.steadyMs() && site.breaker.openUntilMs === 0 ? IDLE_MS : untilMs - clock.steadyMs();
-    return Math.max(20, Math.min(IDLE_MS, leftMs));
+    const { site, catalog, clock } = this.#modules;
+    if (!site.isAdmitted) return LONGEST_SLEEP_MS;
+    const leftMs = Math.max(site.breaker.openUntilMs, this.#pausedUntilMs) - clock.steadyMs();
+    if (leftMs > 0) return Math.min(leftMs, LONGEST_SLEEP_MS);
+    if (site.isLeftAlone) return TRIED_MS;
+    return Math.min(catalog.replicas.idleMs(site.id), this.#failing.isEmpty ? LONGEST_SLEEP_MS : LOOK_FOR_GONE_MS);
   }
 
   #start(queued: QueuedCopy, signal: AbortSignal): void {
@@ -184,7 +188,7 @@ export class Replicator {
       .finally(() => {
         this.#underWay.delete(sequence);
         this.#running.delete(work);
-        this.#modules.changes.notify();
+        this.#changes.notify();
       });
     if (attempts > 0) this.#failedUnderWay += 1;
     this.#running.add(work);
@@ -205,7 +209,7 @@ export class Replicator {
       if (attempts > 0) this.#failedUnderWay -= 1;
       this.#requestsUnderWay -= 1;
       this.#bytesUnderWay -= sizeBytes;
-      this.#modules.changes.notify();
+      this.#changes.notify();
     }
   }
 

@@ -3,13 +3,13 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
-import { type Next, runLoop } from '../core/time/run-loop.ts';
+import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import { type LocalStore, ROW_LIMIT_BYTES } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { examineLocal } from './local-copy.ts';
 
-/** How often it is looked whether the file of rows was found damaged. */
+/** How often it is looked whether an operator has deleted what was set aside. */
 const LOOK_MS = 2_000;
 const PAGE_ENTRIES = 256;
 
@@ -46,13 +46,13 @@ export class RowSalvage {
         await this.#lookAtAll(signal, async (entry) => (await this.#store.stat(entry, signal)) !== null);
       mayClaimGone = false;
       await this.salvage(signal);
-      return LOOK_MS;
+      return this.#store.rowsSetAside.length > 0 ? LOOK_MS : LONGEST_SLEEP_MS;
     };
     // A salvage that succeeds says by itself what lies aside.
     const tell = (error: unknown) => {
       if (error !== null) this.#conditions.setError('rows', error, false);
     };
-    await runLoop('rows', step, { signal, backoff: BACKOFF.whole, tell });
+    await runLoop('rows', step, { signal, backoff: BACKOFF.whole, wake: this.#store.rowsDamaged, tell });
   }
 
   /** Does nothing while the rows are well. Gives how many were taken over; null: there was nothing to do. */

@@ -1,4 +1,5 @@
 import type { ContentName } from '../core/blob/ids.ts';
+import { Notifier } from '../core/notifier.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { isOfTheStore, mayBeOneObject, StorageError } from '../storage/errors.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
@@ -46,6 +47,8 @@ export class Site {
   readonly id: string;
   readonly store: ObjectStore;
   readonly breaker = new CircuitBreaker();
+  /** Notifies when it may be used: let in, or back after it was left alone. */
+  readonly changes = new Notifier();
   readonly #backend: Backend;
   readonly #verifier: Verifier;
   readonly #clock: Pick<Clock, 'steadyMs'>;
@@ -167,7 +170,7 @@ export class Site {
     this.#questions += 1;
     try {
       const answer = await ask();
-      this.breaker.succeeded();
+      this.#isWell();
       this.lastError = null;
       return answer;
     } catch (error) {
@@ -175,6 +178,12 @@ export class Site {
       else await this.#blame(error, signal);
       throw error;
     }
+  }
+
+  #isWell(): void {
+    const wasAway = this.breaker.openUntilMs > 0;
+    this.breaker.succeeded();
+    if (wasAway) this.changes.notify();
   }
 
   /**
@@ -188,7 +197,7 @@ export class Site {
     }
     const mayServeOthers = this.breaker.isAtItsLimit && !isOfTheStore(error);
     if (mayServeOthers && (await this.#serves(PROBE_HOLDS_MS.goOn, signal))) {
-      this.breaker.succeeded();
+      this.#isWell();
       return;
     }
     this.breaker.failed(this.#clock.steadyMs());

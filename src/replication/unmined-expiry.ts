@@ -3,7 +3,7 @@ import type { VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
-import { type Next, runLoop } from '../core/time/run-loop.ts';
+import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
 import type { LocalRoom } from './local-room.ts';
@@ -16,7 +16,6 @@ export interface NodeListing {
 
 /** On the chain's clock, since it was listed. A node forgets a transaction that nobody mines after 14 days (its `mempoolexpiry`). */
 export const UNMINED_KEPT_SECONDS = 15 * 86_400;
-const IDLE_MS = 5_000;
 const GROUP_ENTRIES = 64;
 
 /** Lets go of what nobody mined in time and the node lists no more; the catalog keeps that it was here. */
@@ -39,7 +38,7 @@ export class UnminedExpiry {
     const conditions = this.#conditions;
     const step = async (): Promise<Next> => {
       await this.#expire(signal);
-      return IDLE_MS;
+      return LONGEST_SLEEP_MS;
     };
     const policy = { signal, backoff: BACKOFF.local, wake: this.#walked, conditions, blocksReadiness: false };
     await runLoop('unmined', step, policy);

@@ -5,7 +5,6 @@ import type { Catalog } from '../../src/catalog/catalog.ts';
 import { ChainAudit } from '../../src/chain/chain-audit.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
-import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Canary } from '../../src/replication/canary.ts';
@@ -67,7 +66,7 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
 describe('the canary', () => {
   function canaryOn(catalog: Catalog, look: Holding['look']) {
     const conditions = new ConditionBoard(silent, Date.now);
-    const damage = new DamageWatch(catalog, conditions, new Notifier(), ['local']);
+    const damage = new DamageWatch(catalog, conditions, ['local']);
     const asked: string[] = [];
     const holding: Holding = {
       id: 'local',

@@ -6,7 +6,6 @@ import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SettingValues } from '../../src/config/index.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
-import { Notifier } from '../../src/core/notifier.ts';
 import type { Logger } from '../../src/core/observability/logger.ts';
 import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
@@ -63,7 +62,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     {
       ...modules,
       held: new BlobCache(0),
-      damage: new DamageWatch(catalog, conditions, new Notifier(), [store.id, ...ids]),
+      damage: new DamageWatch(catalog, conditions, [store.id, ...ids]),
       rehash: new RehashRule(hasher, {
         entries: 10_000,
         periodMs: settings.scrubDays * 86_400_000,

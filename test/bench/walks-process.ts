@@ -10,7 +10,6 @@ import { auditChain } from '../../src/chain/audit.ts';
 import { countAtRisk } from '../../src/chain/deadline-watch.ts';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
-import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { WindowPictures } from '../../src/reading/window-pictures.ts';
@@ -40,7 +39,7 @@ const MIB = 1_048_576;
 const [path = '', walk = ''] = process.argv.slice(2);
 const catalog = open(path);
 const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), Date.now);
-const damage = new DamageWatch(catalog, conditions, new Notifier(), [BACKEND]);
+const damage = new DamageWatch(catalog, conditions, [BACKEND]);
 
 /** A second reader of the same file plays the server that lists: row by row, as pages of a bucket come. */
 function* rows(sql: string): Generator<readonly unknown[]> {

@@ -79,7 +79,7 @@ test('the first height that is not saved is that of a search through everything,
   );
 });
 
-test('the queue has an index for each of its parts, and one for what fails', () => {
+test('the queue has an index for each of its parts, and two for what fails', () => {
   const folder = temporaryFolder();
   openCatalog({ folder });
   const database = new Database(join(folder, 'catalog.sqlite'), { readonly: true });
@@ -90,5 +90,5 @@ test('the queue has an index for each of its parts, and one for what fails', () 
     )
     .pluck()
     .all();
-  expect(indexes).toEqual(['seen_failing', 'seen_listed', 'seen_mined', 'seen_resting']);
+  expect(indexes).toEqual(['seen_again', 'seen_failing', 'seen_listed', 'seen_mined', 'seen_resting']);
 });

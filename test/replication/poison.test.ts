@@ -133,7 +133,6 @@ test('blobs that a server cannot take or read keep none of the others: half of t
 
   poisoned.refusing.isOn = false;
   poisoned.catalog.replicas.tryAgainNow();
-  replication.changes.notify();
   await poisoned.areThere([...PREFIX, ...LARGE]);
   const all = HEALTHY.length + OBJECTS.length + PREFIX.length + LARGE.length;
   const isWhole = () => {

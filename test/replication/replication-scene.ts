@@ -3,7 +3,6 @@ import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
 import type { BlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
-import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
@@ -56,8 +55,7 @@ export async function replicationScene(setup: ReplicationSetup) {
   onTestFinished(() => catalog.close());
   const log = createLogger('fatal', { write: () => {} });
   const conditions = new ConditionBoard(log, nowMs);
-  const refetch = new Notifier();
-  const damage = new DamageWatch(catalog, conditions, refetch, [store.id, ...ids]);
+  const damage = new DamageWatch(catalog, conditions, [store.id, ...ids]);
   const activity = new Activity();
   const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
   const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
@@ -84,7 +82,8 @@ export async function replicationScene(setup: ReplicationSetup) {
     },
   );
   const { sites } = replication;
-  const custom = new CustomUpkeep({ catalog, hasher: nobleHasher, store, sites, conditions, isAllowed });
+  const hasher = nobleHasher;
+  const custom = new CustomUpkeep({ catalog, hasher, store, sites, conditions, isAllowed, clock: time });
   catalog.copies.useBackends(custom.places.all.map(({ id }) => id));
   /** As the fetcher does: durable here, or where it was written through, and then in the catalog. */
   const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {

@@ -128,7 +128,7 @@ function replaceTimers(now: () => World): void {
 }
 
 /**
- * The archiver's loops look by themselves every second or so, besides being rung for: that is most of what it does on an
+ * The archiver's loops look by themselves every half minute, besides being woken: that is most of what it does on an
  * ordinary day. A machine may wake whoever sleeps later than he asked for. Here it does, so that a simulated day is short.
  */
 function replacePatience(now: () => World): void {

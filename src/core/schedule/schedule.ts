@@ -1,6 +1,6 @@
 import type { Logger } from '../observability/logger.ts';
 import { BACKOFF } from '../time/backoff.ts';
-import { type Next, runLoop } from '../time/run-loop.ts';
+import { LONGEST_SLEEP_MS, type Next, runLoop } from '../time/run-loop.ts';
 import { CronTime } from './cron-time.ts';
 import type { RunLedger, TaskRun } from './run-ledger.ts';
 
@@ -30,8 +30,6 @@ export interface ScheduleModules {
 
 /** Largest random delay of a task in milliseconds. */
 const JITTER_MS = 60_000;
-/** Milliseconds between looks at the clock, so that a sleep of the machine or a changed clock is noticed. */
-const LOOK_MS = 15_000;
 
 /** State of one task, for metrics. */
 export interface TaskState extends TaskRun {
@@ -75,13 +73,13 @@ export class Schedule {
       const untilMs = nowMs();
       const isDue = time.wasDue(Math.min(since ?? this.#begin(task), untilMs), untilMs);
       since = untilMs;
-      if (!isDue) return LOOK_MS;
+      if (!isDue) return LONGEST_SLEEP_MS;
       await wait(random() * JITTER_MS, signal);
       if (signal.aborted) return 'done';
       // Times that became due during the run are covered by it.
       since = nowMs();
       await this.#once(task, signal);
-      return LOOK_MS;
+      return LONGEST_SLEEP_MS;
     };
     // The catalog cannot be written now. The task reports its own failures itself.
     const tell = (error: unknown) => {

@@ -2,6 +2,17 @@ import type { ConditionBoard, Subject } from '../conditions/condition-board.ts';
 import { Notifier } from '../notifier.ts';
 import { type Backoff, backoffMs } from './backoff.ts';
 
+/**
+ * A loop without work sleeps until something is due or a notifier wakes it. It looks by itself after so many milliseconds,
+ * because a wall clock that is set forward makes work due earlier than the loop expected.
+ */
+export const LONGEST_SLEEP_MS = 30_000;
+
+/** Milliseconds that a loop sleeps until work that is due at a time of the wall clock; null: no work is due. */
+export function sleepUntil(dueMs: number | null, nowMs: number): number {
+  return dueMs === null ? LONGEST_SLEEP_MS : Math.min(Math.max(dueMs - nowMs, 1), LONGEST_SLEEP_MS);
+}
+
 /** Milliseconds until the next step, 0 for at once; `done` ends the loop. */
 export type Next = number | 'done';
 

@@ -3,23 +3,27 @@ import { COPIED } from '../../catalog/copy-table.ts';
 import type { KeptCustom } from '../../catalog/custom-ledger.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import { Notifier } from '../../core/notifier.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import { customPath } from '../../storage/object-store.ts';
 import type { CopyFound, CopyKind, Move } from '../copy-worker.ts';
+import type { Site } from '../site.ts';
 import type { CustomPlace } from './custom-place.ts';
 import type { CustomPlaces } from './custom-places.ts';
 
 interface CustomCopiesModules {
   readonly catalog: Catalog;
   readonly places: CustomPlaces;
+  readonly sites: readonly Site[];
   readonly conditions: ConditionBoard;
+  readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
 interface CustomMove extends Move {
   readonly entry: KeptCustom;
 }
 
-/** What no place had is looked for everywhere again after so many rounds. */
-const LOST_EVERY_ROUNDS = 60;
+/** What no place had is looked for everywhere again after this. */
+const LOST_EVERY_MS = 300_000;
 /** Every round counts the contents again: from this many on, the count stops. */
 const MAX_COUNTED = 10_000;
 
@@ -31,21 +35,25 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   readonly name = 'custom';
   readonly copied = [COPIED.custom];
   readonly places: readonly CustomPlace[];
-  readonly idleMs = 5_000;
-  readonly changes = new Notifier();
+  readonly changes: Notifier;
   readonly #modules: CustomCopiesModules;
-  readonly #rounds = new Map<string, number>();
+  /** By place: the end of the last round that looked for it. */
+  readonly #lookedMs = new Map<string, number>();
 
   constructor(modules: CustomCopiesModules) {
     this.#modules = modules;
     this.places = modules.places.all;
+    this.changes = Notifier.following(
+      modules.catalog.copies.changes(COPIED.custom),
+      ...modules.sites.map(({ changes }) => changes),
+    );
   }
 
   async prepare(): Promise<void> {}
 
   due(place: CustomPlace, after: CustomMove | null, limit: number, isAsked: boolean): CustomMove[] {
     if (!place.isUsable) return [];
-    const looksForLost = isAsked || (this.#rounds.get(place.id) ?? 0) === 0;
+    const looksForLost = isAsked || this.#isLostDue(place);
     const { custom } = this.#modules.catalog;
     const found = custom.due(place.id, looksForLost ? 'all' : 'held', after?.object ?? 0, limit, isAsked);
     return found.map((entry) => {
@@ -73,9 +81,14 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   }
 
   roundEnded({ id, isUsable }: CustomPlace): false {
-    if (isUsable) this.#rounds.set(id, ((this.#rounds.get(id) ?? 0) + 1) % LOST_EVERY_ROUNDS);
+    if (isUsable && this.#isLostDue({ id })) this.#lookedMs.set(id, this.#modules.clock.steadyMs());
     this.#tell();
     return false;
+  }
+
+  #isLostDue({ id }: Pick<CustomPlace, 'id'>): boolean {
+    const lookedMs = this.#lookedMs.get(id);
+    return lookedMs === undefined || this.#modules.clock.steadyMs() - lookedMs >= LOST_EVERY_MS;
   }
 
   #tell(): void {

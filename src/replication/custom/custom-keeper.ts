@@ -4,14 +4,12 @@ import { encodeHex } from '../../core/blob/hex.ts';
 import { parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
 import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
 import { matchesAnyHash } from './adopt-custom.ts';
-import type { CustomCopies } from './custom-copies.ts';
 import type { CustomPlaces } from './custom-places.ts';
 
 export interface CustomModules {
   readonly catalog: Catalog;
   readonly hasher: BlobHasher;
   readonly places: CustomPlaces;
-  readonly copies: Pick<CustomCopies, 'changes'>;
 }
 
 /** Contents of which is remembered what came last. */
@@ -32,7 +30,7 @@ export class CustomKeeper {
 
   /** One fetch gave these; true: they are kept. Those that match a hash after all are none of its business. */
   async notice(versionHash: VersionHash, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
-    const { hasher, places, catalog, copies } = this.#modules;
+    const { hasher, places, catalog } = this.#modules;
     if (bytes.length === 0 || matchesAnyHash(versionHash, bytes, hasher)) return false;
     if (catalog.withheld.has({ versionHash, hashType: null })) return false;
     const keccak = parseVersionHash(encodeHex(hashWith(hasher, 'keccak256', bytes)));
@@ -43,7 +41,6 @@ export class CustomKeeper {
     this.#lastSeen.set(versionHash, keccak);
     if (!isSame || !(await places.folder.bring(name, bytes, signal))) return false;
     catalog.custom.record(name, bytes.length, places.folder.id);
-    copies.changes.notify();
     return true;
   }
 }

@@ -1,6 +1,7 @@
 import { messageOf } from '../../core/blob/errors.ts';
 import type { VersionHash } from '../../core/blob/ids.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import { StorageError } from '../../storage/errors.ts';
 import { CopyWorker, type Move } from '../copy-worker.ts';
 import type { CheckProgress, Subset } from '../scrub.ts';
@@ -14,6 +15,7 @@ export interface CustomUpkeepModules extends CustomPlacesModules {
   readonly conditions: ConditionBoard;
   /** Does the chain's dialect know custom commitments? */
   readonly isAllowed: boolean;
+  readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
 export interface CustomCheck {

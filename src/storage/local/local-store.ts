@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ContentName } from '../../core/blob/ids.ts';
+import type { Notifier } from '../../core/notifier.ts';
 import type { FileIdentity, UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import { type StorageError, storageFault } from '../errors.ts';
 import {
@@ -174,6 +175,11 @@ export class LocalStore implements ObjectStore {
   /** The reason why small blobs are kept as files now; null while SQLite has reported no damage to their rows. */
   get damagedRows(): StorageError | null {
     return this.#rows.damage;
+  }
+
+  /** Notifies when `damagedRows` is no longer null. */
+  get rowsDamaged(): Notifier {
+    return this.#rows.damaged;
   }
 
   /** Damaged row files that were set aside and still exist. */

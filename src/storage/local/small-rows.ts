@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { clauseOf } from '../../core/blob/errors.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
+import { Notifier } from '../../core/notifier.ts';
 import { isDamagedDatabase } from '../../core/sqlite/damage.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import { StorageError } from '../errors.ts';
@@ -31,6 +32,8 @@ const DAMAGED = '.damaged-';
  */
 export class SmallRows {
   readonly path: string;
+  /** Notifies when SQLite reports damage of the file. */
+  readonly damaged = new Notifier();
   #rows: SqliteBlobStore | null = null;
   #damage: StorageError | null = null;
   /** Deleted while rows are taken over: they must not come back with the new file. null: none are taken over now. */
@@ -181,7 +184,9 @@ export class SmallRows {
 
   #noted(error: unknown): unknown {
     if (error instanceof StorageError || !isDamagedDatabase(error)) return error;
-    this.#damage ??= damaged(this.path, error);
+    if (this.#damage !== null) return this.#damage;
+    this.#damage = damaged(this.path, error);
+    this.damaged.notify();
     return this.#damage;
   }
 }

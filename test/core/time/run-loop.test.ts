@@ -1,9 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConditionBoard } from '../../../src/core/conditions/condition-board.ts';
 import { Notifier } from '../../../src/core/notifier.ts';
 import { createLogger } from '../../../src/core/observability/logger.ts';
 import { BACKOFF, backoffMs, longestBackoffMs } from '../../../src/core/time/backoff.ts';
-import { type Next, pause, pollUntil, retryUntil, runLoop } from '../../../src/core/time/run-loop.ts';
+import { LONGEST_SLEEP_MS, type Next, pause, pollUntil, retryUntil, runLoop } from '../../../src/core/time/run-loop.ts';
 
 const AT_ONCE = { firstMs: 1, maxMs: 1 };
 
@@ -149,3 +150,52 @@ describe('pollUntil', () => {
     expect(await pollUntil(look, () => 1, new AbortController().signal)).toBe('here');
   });
 });
+
+describe('a notifier that follows others', () => {
+  test('notifies with each of them, and none of them with it', () => {
+    const [one, other] = [new Notifier(), new Notifier()];
+    const both = Notifier.following(one, other);
+    const last = Notifier.following(both);
+    one.notify();
+    other.notify();
+    both.notify();
+    expect([one, other, both, last].map(({ notifications }) => notifications)).toEqual([1, 1, 3, 3]);
+  });
+
+  test('loses no work that is queued at any turn of a step, though the loop never looks by itself', async () => {
+    const turns = fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 20 });
+    await fc.assert(
+      fc.asyncProperty(turns, turns, fc.nat({ max: 4 }), async (arrivals, works, gap) => {
+        const queued = new Notifier();
+        const wake = Notifier.following(queued);
+        const queue: number[] = [];
+        const done: number[] = [];
+        const stopping = new AbortController();
+        const { signal } = stopping;
+        const step = async (): Promise<Next> => {
+          await turnsPass(works[done.length % works.length] ?? 0);
+          const next = queue.shift();
+          await turnsPass(gap);
+          if (next === undefined) return LONGEST_SLEEP_MS;
+          done.push(next);
+          if (done.length === arrivals.length) stopping.abort();
+          return queue.length > 0 ? 0 : LONGEST_SLEEP_MS;
+        };
+        const running = runLoop('fetch', step, { signal, backoff: AT_ONCE, wake, conditions: board() });
+        for (const [index, pauses] of arrivals.entries()) {
+          await turnsPass(pauses);
+          queue.push(index);
+          queued.notify();
+        }
+        await running;
+        expect(done).toEqual(arrivals.map((_, index) => index));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** Turns of the queue of promises. */
+async function turnsPass(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await Promise.resolve();
+}

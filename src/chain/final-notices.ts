@@ -136,13 +136,14 @@ export class FinalNotices implements SubscriptionView {
     const { conditions, chain } = this.#modules;
     const step = async (): Promise<Next> => {
       this.#removeDelivered();
+      const lookedMs = this.#modules.clock.steadyMs();
       const due = Map.groupBy(this.#due(), ({ subscription }) => subscription.url);
       const some = [...due].toSorted(([a], [b]) => this.#triesOf(a) - this.#triesOf(b)).slice(0, MAX_RECEIVERS);
       // All of them end before the next step, so that none is posted twice at a time.
       const ended = await Promise.allSettled(some.map(([url, notices]) => this.#deliver(url, notices, signal)));
       this.#removeDelivered();
       for (const one of ended) if (one.status === 'rejected') throw one.reason;
-      return due.size > some.length ? 0 : this.#pauseMs();
+      return due.size > some.length ? 0 : this.#pauseMs(lookedMs);
     };
     const tell = (error: unknown) => {
       if (error === null) conditions.set(SUBJECT, this.#condition());
@@ -182,7 +183,11 @@ export class FinalNotices implements SubscriptionView {
       const headers = { 'content-type': 'application/json' };
       const post = { url, secret, id, headers, body: JSON.stringify(notice) };
       const failure = await this.#modules.sender.send(post, signal);
-      if (failure !== null) return this.#rest(url, failure);
+      if (failure !== null) {
+        // Whoever was taken back meanwhile leaves no receiver behind that nobody waits for.
+        if (this.#waiting.has(id)) this.#rest(url, failure);
+        return;
+      }
       this.#resting.delete(url);
       this.#delivered.add(id);
     }
@@ -235,10 +240,13 @@ export class FinalNotices implements SubscriptionView {
     return this.#resting.get(url)?.tries ?? 0;
   }
 
-  /** Until the next receiver has rested, or until it is time to look whether something is final. */
-  #pauseMs(): number {
+  /**
+   * Milliseconds until the next receiver has rested, or until it is time to look whether something is final. A receiver
+   * that had rested before the last look had nothing due then. The loop is woken when the chain moves.
+   */
+  #pauseMs(lookedMs: number): number {
     const nowMs = this.#modules.clock.steadyMs();
-    const untilMs = [...this.#resting.values()].map((rest) => rest.untilMs);
+    const untilMs = [...this.#resting.values()].map((rest) => rest.untilMs).filter((ms) => ms > lookedMs);
     return Math.max(1, Math.min(nowMs + LOOK_MS, ...untilMs) - nowMs);
   }
 

@@ -29,7 +29,7 @@ function archiver(ledger = new Map<string, Subscription>()) {
   };
   const posts: SignedPost[] = [];
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => nowMs);
-  const waits: { wait: (ms: number) => Promise<void> } = { wait: async () => {} };
+  const waits: { wait: (ms: number) => Promise<void>; count: number } = { wait: async () => {}, count: 0 };
   const chain = {
     get finalHeight() {
       return state.finalHeight;
@@ -70,11 +70,12 @@ function archiver(ledger = new Map<string, Subscription>()) {
     const untilMs = nowMs + seconds * 1_000;
     waits.wait = async (ms) => {
       nowMs += ms;
+      waits.count += 1;
       if (nowMs >= untilMs) stopping.abort();
     };
     await notices.run(stopping.signal);
   };
-  return { chain: state, conditions, ledger, mined, notices, pass, posts, receiver };
+  return { chain: state, conditions, ledger, mined, notices, pass, posts, receiver, waits };
 }
 
 const codes = (conditions: ConditionBoard) => conditions.standing().map(({ code }) => code);
@@ -145,6 +146,37 @@ test('a receiver that does not answer is tried again with the same id, keeps no 
   await pass(1_000);
   expect(notices.list()).toEqual([]);
   expect(codes(conditions)).toEqual([]);
+});
+
+test('a receiver that has rested while nothing is due lets the loop sleep, and is tried again later', async () => {
+  const { chain, mined, notices, pass, posts, receiver, waits } = archiver();
+  mined.set('first', occurrenceAt(100));
+  chain.finalHeight = 100;
+  notices.subscribe(NAME, URL_OF_ROLLUP);
+  receiver.refuses = () => ({ why: 'it answered 500', status: 500 });
+  await pass(1);
+  // The node is away for longer than the receiver rests.
+  chain.isCurrent = false;
+  waits.count = 0;
+  await pass(600);
+  expect([posts.length, waits.count < 30]).toEqual([1, true]);
+  chain.isCurrent = true;
+  receiver.refuses = () => null;
+  await pass(60);
+  expect([posts.length, notices.list()]).toEqual([2, []]);
+});
+
+test('a subscription that is taken back while its notice is posted leaves no receiver that rests', async () => {
+  const { chain, mined, notices, pass, receiver } = archiver();
+  mined.set('first', occurrenceAt(100));
+  chain.finalHeight = 100;
+  const { id } = notices.subscribe(NAME, URL_OF_ROLLUP);
+  receiver.refuses = () => {
+    notices.cancel(id);
+    return { why: 'it answered 500', status: 500 };
+  };
+  await pass(1);
+  expect(notices.subscribe(NAME, URL_OF_ROLLUP).undelivered).toBeNull();
 });
 
 test('a subscription outlives a restart, and a delivered one that the catalog could not forget is not told again', async () => {

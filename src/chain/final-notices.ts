@@ -73,6 +73,8 @@ interface Due {
 const MAX_SUBSCRIPTIONS = 1_000;
 /** Receivers that are posted to at a time. */
 const MAX_RECEIVERS = 16;
+/** A receiver gets no more notices in one turn after so long: the other receivers wait for the end of the turn. */
+const TURN_MS = 30_000;
 /** Longest pause between two looks, besides those when the chain moved. */
 const LOOK_MS = 30_000;
 const SUBJECT = 'subscriptions';
@@ -143,7 +145,8 @@ export class FinalNotices implements SubscriptionView {
       const ended = await Promise.allSettled(some.map(([url, notices]) => this.#deliver(url, notices, signal)));
       this.#removeDelivered();
       for (const one of ended) if (one.status === 'rejected') throw one.reason;
-      return due.size > some.length ? 0 : this.#pauseMs(lookedMs);
+      const isLeft = ended.some((one) => one.status === 'fulfilled' && one.value === 'more');
+      return isLeft || due.size > some.length ? 0 : this.#pauseMs(lookedMs);
     };
     const tell = (error: unknown) => {
       if (error === null) conditions.set(SUBJECT, this.#condition());
@@ -173,9 +176,12 @@ export class FinalNotices implements SubscriptionView {
     return due;
   }
 
-  /** Delivers the notices of one receiver, and leaves the others for later when it does not take one. */
-  async #deliver(url: string, notices: readonly Due[], signal: AbortSignal): Promise<void> {
+  /** Delivers the notices of one receiver until it does not take one. `more`: the turn ended before the notices did. */
+  async #deliver(url: string, notices: readonly Due[], signal: AbortSignal): Promise<'done' | 'more'> {
+    const { clock } = this.#modules;
+    const endMs = clock.steadyMs() + TURN_MS;
     for (const { subscription, occurrence } of notices) {
+      if (clock.steadyMs() >= endMs) return 'more';
       const { id, secret } = subscription;
       const notice = await this.#noticeOf(id, occurrence, signal);
       // The archive may have taken time to answer: a reorganisation or an operator may have come first.
@@ -186,11 +192,12 @@ export class FinalNotices implements SubscriptionView {
       if (failure !== null) {
         // Whoever was taken back meanwhile leaves no receiver behind that nobody waits for.
         if (this.#waiting.has(id)) this.#rest(url, failure);
-        return;
+        return 'done';
       }
       this.#resting.delete(url);
       this.#delivered.add(id);
     }
+    return 'done';
   }
 
   async #noticeOf(id: string, occurrence: PlacedOccurrence, signal: AbortSignal): Promise<FinalNotice> {
@@ -212,7 +219,8 @@ export class FinalNotices implements SubscriptionView {
     const { chain, index } = this.#modules;
     const [first] = index.occurrences({ versionHash, hashType }, null, 1);
     const isThere = first?.height === height && first.blockHash === blockHash;
-    return isThere && chain.finalHeight !== null && height <= chain.finalHeight && this.#waiting.has(id);
+    const isFinal = chain.isCurrent && chain.finalHeight !== null && height <= chain.finalHeight;
+    return isThere && isFinal && this.#waiting.has(id);
   }
 
   #removeDelivered(): void {

@@ -23,9 +23,10 @@ function archiver(ledger = new Map<string, Subscription>()) {
   let nowMs = 1_000_000;
   const mined = new Map<string, PlacedOccurrence>();
   const state: { finalHeight: number | null; isCurrent: boolean } = { finalHeight: null, isCurrent: true };
-  const receiver: { refuses: (post: SignedPost) => NotTaken | null; isDiskFull: boolean } = {
+  const receiver: { refuses: (post: SignedPost) => NotTaken | null; isDiskFull: boolean; takesMs: number } = {
     refuses: () => null,
     isDiskFull: false,
+    takesMs: 0,
   };
   const posts: SignedPost[] = [];
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => nowMs);
@@ -57,6 +58,7 @@ function archiver(ledger = new Map<string, Subscription>()) {
     },
     sender: {
       async send(post) {
+        nowMs += receiver.takesMs;
         const refusal = receiver.refuses(post);
         posts.push(post);
         return refusal;
@@ -164,6 +166,39 @@ test('a receiver that has rested while nothing is due lets the loop sleep, and i
   receiver.refuses = () => null;
   await pass(60);
   expect([posts.length, notices.list()]).toEqual([2, []]);
+});
+
+test('a slow receiver of many notices keeps no other waiting for the last of them', async () => {
+  const { chain, mined, notices, pass, posts, receiver } = archiver();
+  mined.set('first', occurrenceAt(100));
+  chain.finalHeight = 100;
+  const names = Array.from({ length: 20 }, (_, index) => sampleBlob(`batch ${index}`, 100).versionHash);
+  for (const versionHash of names) notices.subscribe({ versionHash, hashType: null }, URL_OF_ROLLUP);
+  receiver.takesMs = 9_000;
+  receiver.refuses = () => {
+    notices.subscribe(NAME, 'http://other.example/');
+    receiver.refuses = () => null;
+    return null;
+  };
+  await pass(600);
+  expect(posts).toHaveLength(21);
+  expect(posts.findIndex(({ url }) => url === 'http://other.example/')).toBeLessThan(10);
+});
+
+test('a receiver gets no further notice after the walk has fallen behind', async () => {
+  const { chain, mined, notices, pass, posts, receiver } = archiver();
+  mined.set('first', occurrenceAt(100));
+  chain.finalHeight = 100;
+  for (const label of ['a', 'b']) {
+    const { versionHash } = sampleBlob(label, 100);
+    notices.subscribe({ versionHash, hashType: null }, URL_OF_ROLLUP);
+  }
+  receiver.refuses = () => {
+    chain.isCurrent = false;
+    return null;
+  };
+  await pass(60);
+  expect(posts).toHaveLength(1);
 });
 
 test('a subscription that is taken back while its notice is posted leaves no receiver that rests', async () => {

@@ -33,6 +33,8 @@ export function askedReceipts(own: Readonly<Record<string, string | boolean>>): 
   const count = typeof given === 'string' && /^\d{1,3}$/.test(given) ? Number(given) : 0;
   if (count < 1 || count > archives.length)
     throw usage(`--receipt takes a number from 1 to that of the archives; --archive names ${archives.length}.`);
+  // A wrong address would otherwise end the command after the blob was sent and paid for.
+  for (const { url } of archives) if (!isArchiveAddress(url)) throw badAddress();
   const seconds = own['receiptTimeout'] ?? DEFAULT_TIMEOUT_SECONDS;
   if (typeof seconds !== 'string' || !/^[1-9]\d{0,5}$/.test(seconds))
     throw usage('--receipt-timeout takes seconds, from 1 to 999,999.');
@@ -87,6 +89,17 @@ const WORDS = {
 function stateLine(state: ArchiveReceipt): string {
   const says = state.outcome === 'receipt' ? `key ${state.receipt.statement.key}` : state.says;
   return `${WORDS[state.outcome]}  ${state.archive}: ${says}`;
+}
+
+/** Reports whether the reader would take this address. */
+function isArchiveAddress(url: string): boolean {
+  const parsed = URL.parse(url);
+  return parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '';
+}
+
+/** The message does not repeat the address, which may hold a password. */
+function badAddress(): CliError {
+  return usage('--archive takes the base address of an archive, http:// or https://, without query and fragment.');
 }
 
 function usage(message: string): CliError {

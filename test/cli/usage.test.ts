@@ -93,6 +93,8 @@ describe('every command', () => {
     [['devnode', '--dialect', 'latin'], /--dialect must be one of/],
     [['submit', 'file', '--wait', 'long'], /--wait must be one of/],
     [['submit', 'file', '--hash-type', 'md5'], /--hash-type must be keccak256 or blake2s256/],
+    [['submit', 'file', '--receipt', '1', '--archive', 'one.example'], /--archive takes the base address/],
+    [['submit', 'file', '--receipt', '1', '--archive', 'https://a.example/?b'], /--archive takes the base address/],
     [['run'], /No node address is configured/],
   ])('a value that cannot be is exit code 2, in a sentence, with what to do: %j', async (words, says) => {
     const { code, stdout, stderr } = await cli(words);

@@ -59,6 +59,10 @@ export interface CollectedReceipts {
 const TIMEOUT_MS = 1_800_000;
 const POLL_MS = 2_000;
 const REQUEST_MS = 15_000;
+/** Most characters that are kept of what an archive writes. */
+const MAX_SAYS_CHARACTERS = 500;
+/** Characters that can move a cursor, hide a line or begin another one. */
+const UNSHOWN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
  * Asks archives for their receipts of one blob until enough of them gave one that holds. Resolves also when the time is up,
@@ -144,7 +148,8 @@ class Collection {
     try {
       const signal = AbortSignal.any([ended, AbortSignal.timeout(REQUEST_MS)]);
       const given = await source.receipt(this.#name, signal);
-      if (given.kind === 'lost' || given.kind === 'withheld') return { archive, outcome: 'refused', says: given.says };
+      if (given.kind === 'lost' || given.kind === 'withheld')
+        return { archive, outcome: 'refused', says: inOneLine(given.says) };
       if (given.kind !== 'value') return waiting(archive, given.says);
       const receipt = parseReceipt(JSON.stringify(given.value));
       const steps = await checkReceipt(receipt, this.#options.keys ?? null, this.#name);
@@ -153,14 +158,19 @@ class Collection {
       const doubt = (await this.#options.check?.(receipt.statement, signal)) ?? null;
       return doubt === null ? { archive, outcome: 'receipt', receipt } : waiting(archive, doubt);
     } catch (error) {
-      if (error instanceof VerifyError) return { archive, outcome: 'lied', says: error.message };
+      if (error instanceof VerifyError) return { archive, outcome: 'lied', says: inOneLine(error.message) };
       return waiting(archive, messageOf(error));
     }
   }
 }
 
 function waiting(archive: string, says: string): ArchiveReceipt {
-  return { archive, outcome: 'waiting', says };
+  return { archive, outcome: 'waiting', says: inOneLine(says) };
+}
+
+/** The words of an archive are not trusted: they must not look like words of this program, nor fill the report. */
+function inOneLine(says: string): string {
+  return says.slice(0, MAX_SAYS_CHARACTERS).replaceAll(UNSHOWN, '\uFFFD');
 }
 
 function tooFew(count: number, archives: number): ReaderError {

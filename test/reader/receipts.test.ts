@@ -95,6 +95,28 @@ test('when the time is up, what came is told, with why there is no more', async 
   expect(found).toMatchObject({ isEnough: false, archives: [{ outcome: 'waiting' }, { outcome: 'waiting' }] });
 });
 
+test.each([
+  ['waiting', 503, 'chain/not-final'],
+  ['refused', 451, 'blob/withheld'],
+])('the words of an archive are shown in one short line: %s', async (outcome, status, code) => {
+  const detail = `No.\n\u001b[2Kreceipt  https://another.example\u2028${'x'.repeat(100_000)}`;
+  const { archives } = await archivesWith(gives(JSON.stringify({ status, code, detail }), status));
+  const stopping = new AbortController();
+  const reason = new Error('It was told.');
+  const said: string[] = [];
+  const ended = collectReceipts(NAME, {
+    ...{ archives, count: 1, signal: stopping.signal },
+    onProgress: (state) => {
+      if (state.outcome === outcome && 'says' in state) said.push(state.says);
+      stopping.abort(reason);
+    },
+  });
+  await expect(ended).rejects.toBe(reason);
+  const [says = ''] = said;
+  expect([says.includes('No.'), says.length <= 500]).toEqual([true, true]);
+  expect(says).not.toMatch(/\p{Cc}|\p{Zl}/u);
+});
+
 test('an abort ends it with the reason', async () => {
   const { archives } = await archivesWith(NOT_YET);
   const stopping = new AbortController();

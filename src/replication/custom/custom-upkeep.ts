@@ -96,7 +96,8 @@ export class CustomUpkeep {
       try {
         const adopted = await adoptCustom(place, versionHash, this.#modules, signal);
         found[place.id] = adopted;
-        this.#tellRefused(place.id, adopted.refused);
+        // A listing of one hash says nothing about the others.
+        if (versionHash === null) this.#tellRefused(place.id, adopted.refused);
         if (adopted.unread > 0) fault(place.id, `${adopted.unread} custom commitments there could not be read.`);
       } catch (error) {
         signal.throwIfAborted();

@@ -244,3 +244,17 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     expect((await custom.places.find(at(0), NEVER)).bytes).not.toBeNull();
   });
 });
+
+test('refused custom commitments stay a condition after another hash was looked at', async () => {
+  const folder = temporaryFolder();
+  const { custom, conditions } = await replicationScene({ backends: [], folder, allowsCustom: false });
+  const path = join(folder, customPath(at(0)));
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, bytesOf(0));
+  expect(await custom.adopt(null, null, NEVER)).toMatchObject({ local: { refused: 1 } });
+  await custom.adopt(null, at(1).versionHash, NEVER);
+  expect(conditions.has('refused-custom:local')).toBe(true);
+  await rm(path);
+  await custom.adopt(null, null, NEVER);
+  expect(conditions.has('refused-custom:local')).toBe(false);
+});

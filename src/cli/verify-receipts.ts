@@ -1,4 +1,5 @@
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
+import { type NamedHash, parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 import {
   checkReceipt,
   keysOf,
@@ -29,35 +30,59 @@ interface Checked {
   readonly steps: readonly Step[];
 }
 
+/** The receipts of one file. */
+export interface GivenReceipts {
+  readonly texts: readonly string[];
+  /** The blob that each receipt has to be of; null: any blob. */
+  readonly versionHash: VersionHash | null;
+}
+
 /** The receipts of a text: one, or what `holdfast submit --receipt --json` printed. null: the text is meant to be neither. */
-export function receiptsIn(text: string): readonly string[] | null {
-  if (looksLikeReceipt(text)) return [text];
+export function receiptsIn(text: string): GivenReceipts | null {
+  if (looksLikeReceipt(text)) return { texts: [text], versionHash: null };
   try {
     const value = parseBoundedJson(text);
     if (typeof value !== 'object' || value === null || !('archives' in value) || !Array.isArray(value.archives))
       return null;
     const given = value.archives.flatMap((one: unknown) =>
-      typeof one === 'object' && one !== null && 'receipt' in one ? [JSON.stringify(one.receipt)] : [],
+      typeof one === 'object' && one !== null && 'receipt' in one ? [one.receipt] : [],
     );
-    return given.length === 0 ? null : given;
+    if (given.length === 0) return null;
+    const [first] = given;
+    return {
+      texts: given.map((one) => JSON.stringify(one)),
+      // Receipts of several blobs would be counted as if so many archivers had one of them.
+      versionHash: hashIn(value) ?? hashIn(memberOf(first, 'statement')),
+    };
   } catch {
     return null;
   }
 }
 
+function hashIn(value: unknown): VersionHash | null {
+  const found = memberOf(value, 'versionHash');
+  return typeof found === 'string' && /^[0-9a-f]{64}$/.test(found) ? parseVersionHash(found) : null;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? new Map<string, unknown>(Object.entries(value)).get(name) : null;
+}
+
 /**
  * Exit code 0: keys that the caller knows signed all of them. 1: all of them are signed, and the caller named no key. 3: a
- * signature does not hold, a key is not known, or two receipts of one archiver contradict each other.
+ * signature does not hold, a key is not known, a receipt is of another blob than the others, or two receipts of one
+ * archiver contradict each other.
  */
 export async function verifyReceipts(
   file: string,
-  texts: readonly string[],
+  given: GivenReceipts,
   { knownKeys, other }: AskedReceipts,
   { json, context }: { readonly json: boolean; readonly context: CliContext },
 ): Promise<ExitCode> {
   const keys = knownKeys.length === 0 ? null : knownKeys;
-  const found = await allChecked(texts, keys);
-  const others = other === null ? [] : await allChecked(receiptsIn(other) ?? [other], keys);
+  const found = await allChecked(given, keys);
+  const others =
+    other === null ? [] : await allChecked(receiptsIn(other) ?? { texts: [other], versionHash: null }, keys);
   const checked = [...found, ...others];
   const steps = checked.flatMap((one) => one.steps);
   const receipts = checked.flatMap(({ receipt }) => (receipt === null ? [] : [receipt]));
@@ -77,14 +102,15 @@ export async function verifyReceipts(
   return verified ? EXIT.done : EXIT.failed;
 }
 
-async function allChecked(texts: readonly string[], keys: readonly string[] | null): Promise<Checked[]> {
-  return await Promise.all(texts.map((text) => checked(text, keys)));
+async function allChecked(given: GivenReceipts, keys: readonly string[] | null): Promise<Checked[]> {
+  const name = given.versionHash === null ? null : { versionHash: given.versionHash, hashType: null };
+  return await Promise.all(given.texts.map((text) => checked(text, keys, name)));
 }
 
-async function checked(text: string, keys: readonly string[] | null): Promise<Checked> {
+async function checked(text: string, keys: readonly string[] | null, name: NamedHash | null): Promise<Checked> {
   try {
     const receipt = parseReceipt(text);
-    return { receipt, steps: await checkReceipt(receipt, keys, null) };
+    return { receipt, steps: await checkReceipt(receipt, keys, name) };
   } catch (error) {
     if (!(error instanceof VerifyError)) throw error;
     return { receipt: null, steps: [{ step: 'receipt', ok: false, says: error.message }] };

@@ -48,9 +48,10 @@ export class LocalVerifier {
     const { catalog, store, fetcher, conditions } = this.#modules;
     const { replicas } = catalog;
     const step = async (): Promise<Next> => {
+      const lookedMs = catalog.nowMs();
       const deferredMs = this.#deferredMs();
       if (deferredMs > 0) return deferredMs;
-      return (await this.#proveSome(signal)) ? 0 : replicas.idleMs(store.id);
+      return (await this.#proveSome(signal)) ? 0 : replicas.idleMs(store.id, lookedMs);
     };
     // The disk works again when everything was read, not when one step without a read succeeded.
     const tell = (error: unknown) => {

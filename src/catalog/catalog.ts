@@ -164,10 +164,15 @@ export class Catalog {
     return this.#tables.wanted.changes;
   }
 
-  /** How long whoever fetches may sleep, unless it notifies. */
-  wantedIdleMs(): number {
+  /** The time by which things are due here. */
+  nowMs(): number {
+    return this.#tables.nowMs();
+  }
+
+  /** How long whoever fetches, and looked for the last time after `lookedMs`, may sleep, unless it notifies. */
+  wantedIdleMs(lookedMs: number): number {
     const { wanted, nowMs, reading } = this.#tables;
-    return reading('look when a blob is due', () => wanted.idleMs(nowMs()));
+    return reading('look when a blob is due', () => wanted.idleMs(nowMs(), lookedMs));
   }
 
   /** The bytes of these are durable in the local store. */

@@ -134,11 +134,14 @@ export class CopyTable {
     return this.#changes[kind];
   }
 
-  /** How long whoever moves these kinds there may sleep, unless `changes` notifies: until something that was refused is due. */
-  idleMs(kinds: readonly CopiedKind[], backend: string): number {
+  /**
+   * How long whoever moves these kinds there may sleep, unless `changes` notifies: until something that was refused is due.
+   * `lookedMs`: before he looked what is due, so that what became due since is not slept over.
+   */
+  idleMs(kinds: readonly CopiedKind[], backend: string, lookedMs: number): number {
     const nowMs = this.#tables.nowMs();
     const next = kinds.map((kind) => {
-      const due = this.#sql.nextAttempt.get({ backend: this.id(backend), kind, nowMs });
+      const due = this.#sql.nextAttempt.get({ backend: this.id(backend), kind, lookedMs });
       return sleepUntil(z.number().nullable().parse(due), nowMs);
     });
     return Math.min(...next);
@@ -245,7 +248,7 @@ function prepare(database: Database.Database) {
     refused: database.prepare(
       `SELECT kind, object, last_error_code AS code, last_error AS message FROM ${refused} ORDER BY object LIMIT @limit`,
     ),
-    nextAttempt: database.prepare(`SELECT MIN(next_attempt_ms) FROM ${refused} AND next_attempt_ms > @nowMs`).pluck(),
+    nextAttempt: database.prepare(`SELECT MIN(next_attempt_ms) FROM ${refused} AND next_attempt_ms > @lookedMs`).pluck(),
     refusedCount: database.prepare(`SELECT COUNT(*) FROM ${refused}`).pluck(),
   };
 }

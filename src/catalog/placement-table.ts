@@ -249,12 +249,12 @@ export class PlacementTable {
       .map(({ object, state, attempts }) => ({ sequence: object, state: stateOf(state), attempts }));
   }
 
-  /** When the next of what rests there is tried; null: nothing rests. */
-  nextAttemptMs(backend: string, nowMs: number): number | null {
+  /** When the next of what rested there at a time is tried; null: nothing did. */
+  nextAttemptMs(backend: string, atMs: number): number | null {
     return z
       .number()
       .nullable()
-      .parse(this.#nextAttempt.get(this.id(backend), nowMs));
+      .parse(this.#nextAttempt.get(this.id(backend), atMs));
   }
 
   /** What rests is due now. */

@@ -98,11 +98,13 @@ export class ReplicaLedger {
     return this.#tables.placements.changes(backend);
   }
 
-  /** How long whoever serves this backend may sleep, unless `changes` notifies: until something that failed there is due. */
-  idleMs(backend: string): number {
+  /**
+   * How long whoever serves this backend may sleep, unless `changes` notifies: until something that failed there is due.
+   * `lookedMs`: before he looked what is due, so that what became due since is not slept over.
+   */
+  idleMs(backend: string, lookedMs: number): number {
     const { placements, nowMs, reading } = this.#tables;
-    const atMs = nowMs();
-    return reading('look when a copy is due', () => sleepUntil(placements.nextAttemptMs(backend, atMs), atMs));
+    return reading('look when a copy is due', () => sleepUntil(placements.nextAttemptMs(backend, lookedMs), nowMs()));
   }
 
   at(sequence: number): ContentEntry | null {

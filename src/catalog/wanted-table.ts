@@ -228,9 +228,12 @@ export class WantedTable {
     return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit }).map(decode);
   }
 
-  /** How long whoever fetches may sleep, unless `changes` notifies: until something that failed is due. */
-  idleMs(nowMs: number): number {
-    return sleepUntil(z.number().nullable().parse(this.#nextAttempt.get(nowMs)), nowMs);
+  /**
+   * How long whoever fetches may sleep, unless `changes` notifies: until something that failed is due. `lookedMs`: before he
+   * looked what is due, so that what became due since is not slept over.
+   */
+  idleMs(nowMs: number, lookedMs: number): number {
+    return sleepUntil(z.number().nullable().parse(this.#nextAttempt.get(lookedMs)), nowMs);
   }
 
   find(versionHash: VersionHash): WantedBlob | null {

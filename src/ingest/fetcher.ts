@@ -87,9 +87,13 @@ export class Fetcher {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    // Sleeps until something is due; what has no room, or no node, is woken by what ends.
     const step = (): Next => {
+      const { catalog, clock } = this.#modules;
+      const [lookedMs, restMs] = [catalog.nowMs(), this.#restUntilMs - clock.steadyMs()];
       const batch = this.#nextBatch();
-      if (batch === null) return this.#idleMs();
+      // By the times before the look: what became due since, and a rest that ended since, are not slept over.
+      if (batch === null) return restMs > 0 ? restMs : catalog.wantedIdleMs(lookedMs);
       this.#start(batch, signal);
       return 0;
     };
@@ -118,12 +122,6 @@ export class Fetcher {
     }
     const batch = this.#queue.take(this.#retriesUnderWay);
     return batch.length === 0 ? null : batch;
-  }
-
-  /** Until something is due; what has no room, or no node, is woken by what ends. */
-  #idleMs(): number {
-    const restMs = this.#restUntilMs - this.#modules.clock.steadyMs();
-    return restMs > 0 ? restMs : this.#modules.catalog.wantedIdleMs();
   }
 
   #rest(error: unknown, blocksReadiness = true): void {

@@ -127,10 +127,12 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
   }
 
   #serve(place: P, signal: AbortSignal): Promise<void> {
+    const { catalog } = this.#modules;
     const round = async () => {
+      const lookedMs = catalog.nowMs();
       try {
         await this.#inTurn(place, () => this.#moveAll(place, false, signal));
-        return this.#modules.catalog.copies.idleMs(this.#kind.copied, place.id);
+        return catalog.copies.idleMs(this.#kind.copied, place.id, lookedMs);
       } catch (error) {
         // Whoever lets it in tells what keeps it out.
         if (error instanceof NotReachedYet) return NOT_REACHED_MS;

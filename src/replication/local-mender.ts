@@ -38,7 +38,10 @@ export class LocalMender {
   async run(signal: AbortSignal): Promise<void> {
     const { catalog, store, conditions } = this.#modules;
     const { replicas } = catalog;
-    const step = async (): Promise<Next> => ((await this.mendSome(signal)) ? 0 : replicas.idleMs(store.id));
+    const step = async (): Promise<Next> => {
+      const lookedMs = catalog.nowMs();
+      return (await this.mendSome(signal)) ? 0 : replicas.idleMs(store.id, lookedMs);
+    };
     // The disk is well when its blobs were read, not when there was nothing to mend.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('disk', error);

@@ -105,8 +105,9 @@ export class Replicator {
 
   /** Gives how long nothing more can be started, unless something ends or comes. */
   #startAll(signal: AbortSignal): number {
+    const before = this.#now();
     for (let next = this.#next(); next !== null; next = this.#next()) this.#start(next, signal);
-    return this.#idleMs();
+    return this.#idleMs(before);
   }
 
   get id(): string {
@@ -124,10 +125,11 @@ export class Replicator {
       if (damagedOnly && damaged < least) sinceMs = clock.steadyMs();
       least = Math.min(least, damaged);
       if (damagedOnly && (damaged === 0 || clock.steadyMs() - sinceMs > PATIENCE_MS)) return;
+      const before = this.#now();
       const next = this.#next();
       if (next !== null) this.#start(next, signal);
       else if (this.#running.size === 0) return;
-      else await this.#changes.wait(Math.min(this.#idleMs(), PATIENCE_MS), signal);
+      else await this.#changes.wait(Math.min(this.#idleMs(before), PATIENCE_MS), signal);
     }
   }
 
@@ -162,14 +164,22 @@ export class Replicator {
     return null;
   }
 
-  /** While the backend is left alone: until its next try. Else until something is due there. */
-  #idleMs(): number {
-    const { site, catalog, clock } = this.#modules;
+  #now(): { readonly wallMs: number; readonly steadyMs: number } {
+    return { wallMs: this.#modules.catalog.nowMs(), steadyMs: this.#modules.clock.steadyMs() };
+  }
+
+  /**
+   * While the backend is left alone: until its next try. Else until something is due there. It goes by the times before it was
+   * looked what may be started: what became so since is not slept over.
+   */
+  #idleMs(before: { readonly wallMs: number; readonly steadyMs: number }): number {
+    const { site, catalog } = this.#modules;
     if (!site.isAdmitted) return LONGEST_SLEEP_MS;
-    const leftMs = Math.max(site.breaker.openUntilMs, this.#pausedUntilMs) - clock.steadyMs();
+    const leftMs = Math.max(site.breaker.openUntilMs, this.#pausedUntilMs) - before.steadyMs;
     if (leftMs > 0) return Math.min(leftMs, LONGEST_SLEEP_MS);
     if (site.isLeftAlone) return TRIED_MS;
-    return Math.min(catalog.replicas.idleMs(site.id), this.#failing.isEmpty ? LONGEST_SLEEP_MS : LOOK_FOR_GONE_MS);
+    const dueMs = catalog.replicas.idleMs(site.id, before.wallMs);
+    return this.#failing.isEmpty ? dueMs : Math.min(dueMs, LOOK_FOR_GONE_MS);
   }
 
   #start(queued: QueuedCopy, signal: AbortSignal): void {

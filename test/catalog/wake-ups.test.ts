@@ -100,7 +100,10 @@ test('whatever makes something due wakes whoever does it', () => {
 test('what failed is slept over until it is due, whichever way the clock is set meanwhile', () => {
   const clock = new HandClock();
   const catalog = openCatalog({ clock });
-  const idleMs = () => [catalog.wantedIdleMs(), catalog.replicas.idleMs('local')];
+  const idleMs = (lookedMs = clock.ms) => [
+    catalog.wantedIdleMs(lookedMs),
+    catalog.replicas.idleMs('local', lookedMs),
+  ];
   expect(idleMs()).toEqual([LONGEST_SLEEP_MS, LONGEST_SLEEP_MS]);
   const nextAttemptMs = clock.ms + 7_000;
   const why = { code: 'archive/unexpected', message: 'No.', nextAttemptMs };
@@ -119,6 +122,8 @@ test('what failed is slept over until it is due, whichever way the clock is set 
     [0, 0],
   ]);
   clock.ms += 1;
+  // It became due after whoever asks had looked, and before he asked.
+  expect(idleMs(clock.ms - 1)).toEqual([1, 1]);
   expect([idleMs(), isDue()]).toEqual([
     [LONGEST_SLEEP_MS, LONGEST_SLEEP_MS],
     [1, 1],

@@ -67,7 +67,7 @@ export class Follower {
       // The condition is raised even when no node answers: a restart does not end it.
       this.#tellWithdrawn();
       await this.#turn(signal);
-      return this.#modules.finality.isBehind || !this.isWalked ? LOCK_MS : LONGEST_SLEEP_MS;
+      return this.#modules.finality.isBehind || !this.isWalked || this.lagBlocks !== 0 ? LOCK_MS : LONGEST_SLEEP_MS;
     };
     const tell = (error: unknown) => this.#tell(error);
     await runLoop('chain:walk', step, { signal, backoff: BACKOFF.node, wake: this.#tips, tell });
@@ -303,6 +303,8 @@ export class Follower {
       return;
     }
     this.#lastFailure = { at: this.#at, message: messageOf(error) };
+    // Whoever looked meanwhile found the walk behind: that it is not any more is told, though the cursor stands where it stood.
+    this.#told = '';
     if (error instanceof HoldfastError && error.code.startsWith('node/')) {
       if (/pruned/i.test(error.message)) conditions.setError('chain:walk', prunedBlock(error));
       else if (!error.retryable) conditions.setError('chain:walk', error);

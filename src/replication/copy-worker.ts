@@ -1,11 +1,11 @@
-import { setImmediate as letOthersWork } from 'node:timers/promises';
+import { setImmediate as letOthersWork, setTimeout as moment } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { CopiedKind } from '../catalog/copy-table.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
-import { runLoop, type Step } from '../core/time/run-loop.ts';
+import { type LoopPolicy, runLoop, type Step } from '../core/time/run-loop.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { takesAndGives } from '../storage/probe.ts';
@@ -75,6 +75,11 @@ const GROUP = 64;
 /** Objects come one after the other, for their order counts; nothing depends on the order in which they are read back. */
 const READ_AT_A_TIME = 8;
 const RESTING_HINT = 'Each is tried again by itself. Look at that server, its disks and any cache before it.';
+/**
+ * Objects come one by one, and a round looks through all that wait and tries again what cannot be made: whatever comes within
+ * this time shares one round, so that the arrival of many does not cost the square of their number.
+ */
+const LINGER_MS = 1_000;
 /** Until a place that is being let in is asked again. */
 const NOT_REACHED_MS = 1_000;
 
@@ -128,7 +133,18 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
 
   #serve(place: P, signal: AbortSignal): Promise<void> {
     const { catalog } = this.#modules;
+    const { changes } = this.#kind;
+    let seen = changes.notifications;
+    const wake = {
+      // What comes during a round ends the pause after it early, and never leaves it out.
+      notifications: 0,
+      wait: async (ms: number) => {
+        if (changes.notifications === seen) await changes.wait(ms, signal);
+        if (changes.notifications !== seen) await moment(LINGER_MS, undefined, { signal }).catch(() => {});
+      },
+    };
     const round = async () => {
+      seen = changes.notifications;
       const lookedMs = catalog.nowMs();
       try {
         await this.#inTurn(place, () => this.#moveAll(place, false, signal));
@@ -139,18 +155,18 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
         throw error;
       }
     };
-    return this.#repeat(place, round, signal);
+    return this.#repeat(place, round, signal, wake);
   }
 
   /** What fails is told, and the archive is ready all the same: bytes are archived and served. */
-  #repeat({ id }: P, step: Step, signal: AbortSignal): Promise<void> {
+  #repeat({ id }: P, step: Step, signal: AbortSignal, wake: LoopPolicy['wake'] = this.#kind.changes): Promise<void> {
     const { conditions } = this.#modules;
     const subject = `chain:${this.#kind.name}:${id}` as const;
     const tell = (error: unknown) => {
       if (error === null) conditions.set(subject, null);
       else conditions.setErrorBeside(subject, error, `backend:${id}`);
     };
-    return runLoop(subject, step, { signal, backoff: BACKOFF.remote, wake: this.#kind.changes, tell });
+    return runLoop(subject, step, { signal, backoff: BACKOFF.remote, wake, tell });
   }
 
   #inTurn<T>(place: P, work: () => Promise<T>): Promise<T> {

@@ -148,6 +148,21 @@ test('a backend that is being let in is waited for, and one that is told of alre
   await eventually(() => expect(conditions.has('chain:evidence:s3')).toBe(true));
 });
 
+test('documents that come one by one share rounds, for each round looks through all that wait', async () => {
+  const catalog = openCatalog();
+  const bucket = new WatchedStore('s3');
+  const looking = vi.spyOn(catalog.evidence, 'due');
+  const { keeper } = keep(catalog, [bucket]);
+  const count = 40;
+  for (let each = 0; each < count; each += 1) {
+    catalog.evidence.put(`audits/${each}.json`, { each });
+    await moment(1);
+  }
+  await eventually(() => expect(keeper.status.waiting).toEqual({ s3: 0 }));
+  expect(bucket.documents.size).toBe(count);
+  expect(looking.mock.calls.filter(([, after]) => after === 0).length).toBeLessThan(count / 2);
+});
+
 test('a catalog that is made again takes over what the data folder holds, before anything is written', async () => {
   const folder = await LocalStore.open(temporaryFolder());
   await folder.put({ path: at('withheld/keccak256/x.json'), text: '{"reason":"kept"}' }, 'replace', NEVER);

@@ -379,7 +379,7 @@ export class Archive implements ArchiveView {
 
   /** Up to here everything is final now; of an archive that stands still, as it was when the archive ran last. */
   finalHeight(isAlone: boolean): number | null {
-    return isAlone ? this.#modules.catalog.chain.state.finalHeight : this.#chain.finalHeight;
+    return isAlone ? this.#chain.finalHeightAtRest : this.#chain.finalHeight;
   }
 
   async #placeFolder(signal: AbortSignal): Promise<void> {

@@ -110,11 +110,13 @@ export class ChainFollowing implements ChainState {
   }
 
   get finalHeight(): number | null {
-    if (this.#conflicts.isUnknown) return null;
-    const { finalHeight, lowestHeight } = this.#modules.catalog.chain.state;
-    const common = this.#conflicts.lastCommonHeight;
-    if (finalHeight === null || common === null || common >= finalHeight) return finalHeight;
-    return lowestHeight !== null && common < lowestHeight ? null : common;
+    return this.#conflicts.isUnknown ? null : this.#finalUpTo(this.#conflicts.lastCommonHeight);
+  }
+
+  /** The same where nothing is followed: no more than was final when the archive ran last, also during a conflict. */
+  get finalHeightAtRest(): number | null {
+    const common = this.#conflicts.commonHeightAtRest;
+    return common === null ? null : this.#finalUpTo(common);
   }
 
   get status() {
@@ -129,6 +131,13 @@ export class ChainFollowing implements ChainState {
       lost: losses.count(),
       unclearTransactions: chain.unclearCount(),
     };
+  }
+
+  /** What is recorded as final stays recorded during a conflict, and is not called so above the last common block. */
+  #finalUpTo(common: number | null): number | null {
+    const { finalHeight, lowestHeight } = this.#modules.catalog.chain.state;
+    if (finalHeight === null || common === null || common >= finalHeight) return finalHeight;
+    return lowestHeight !== null && common < lowestHeight ? null : common;
   }
 
   /** Follows history down to the lowest height with a record on some backend, after the catalog was lost. */

@@ -47,10 +47,6 @@ export class ConflictWatch {
 
   constructor(modules: ConflictModules) {
     this.#modules = modules;
-    const { nodeBranches } = modules.catalog.chain;
-    // A node that was removed from the configuration has no vote; a single node has no other to disagree with.
-    const names = new Set(modules.nodes.length > 1 ? modules.nodes.map(({ name }) => name) : []);
-    nodeBranches.replace(new Map([...nodeBranches.all].filter(([name]) => names.has(name))));
   }
 
   /** true when the nodes were not compared since the start, or compared with another branch than the followed one. */
@@ -64,15 +60,28 @@ export class ConflictWatch {
     return this.#modules.catalog.chain.nodeBranches.lastCommonHeight !== null;
   }
 
-  /** Height above which nothing may be final; null for a single node, or when unknown. */
+  /** Height above which nothing may be final; null for a single node that is followed, or when unknown. */
   get lastCommonHeight(): number | null {
-    if (this.#comparedAt === null) return null;
-    const { lastCommonHeight } = this.#modules.catalog.chain.nodeBranches;
+    const { nodes, catalog } = this.#modules;
+    const { all, lastCommonHeight } = catalog.chain.nodeBranches;
+    // What others said counts until the chain is followed without them: a command alone may sign what is final.
+    if (this.#comparedAt === null) return nodes.length === 1 && all.size > 0 ? this.commonHeightAtRest : null;
     return Math.min(this.#comparedAt.height, lastCommonHeight ?? this.#comparedAt.height);
+  }
+
+  /**
+   * Height above which nothing was final when the nodes were compared last, for a command beside an archive that stands
+   * still; null: they never were, and nothing is.
+   */
+  get commonHeightAtRest(): number | null {
+    const { all, lastCommonHeight } = this.#modules.catalog.chain.nodeBranches;
+    if (all.size === 0) return this.#modules.nodes.length > 1 ? null : Number.POSITIVE_INFINITY;
+    return lastCommonHeight ?? Math.max(...[...all.values()].map(({ commonHeight }) => commonHeight));
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { nodes, conditions, follower } = this.#modules;
+    this.#forgetRemoved();
     // A single node has no other to disagree with.
     if (nodes.length === 1) return;
     const { moved } = follower;
@@ -83,6 +92,17 @@ export class ConflictWatch {
       return this.isUnknown ? 0 : IDLE_MS;
     };
     await runLoop('chain:compared', step, { signal, backoff: BACKOFF.node, wake: moved, conditions });
+  }
+
+  /**
+   * A node that was removed from the configuration has no vote; a single node has no other to disagree with. Only whoever
+   * follows the chain forgets: a command that needs no node may know of none.
+   */
+  #forgetRemoved(): void {
+    const { nodes, catalog } = this.#modules;
+    const { nodeBranches } = catalog.chain;
+    const names = new Set(nodes.length > 1 ? nodes.map(({ name }) => name) : []);
+    nodeBranches.replace(new Map([...nodeBranches.all].filter(([name]) => names.has(name))));
   }
 
   async #compareAll(signal: AbortSignal): Promise<void> {

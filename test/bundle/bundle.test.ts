@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, readFileSync, statSync, truncateSync, write
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { CarReader } from '@ipld/car';
+import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
@@ -163,6 +164,28 @@ describe('a bundle', () => {
     expect(beyond).toMatchObject({ code: 1, report: null });
     expect(beyond.stderr).toContain('The highest final block has height');
     expect(existsSync(`${file}2`)).toBe(false);
+  });
+
+  test('beside a stopped archiver it holds nothing above the block where its nodes parted', async () => {
+    const scene = await archived(3);
+    const final = scene.archive.status().chain.finalHeight ?? 0;
+    const common = final - 2;
+    await scene.stop();
+    const catalog = new Database(join(scene.dataDir, 'catalog.sqlite'));
+    const branches = { a: { commonHeight: final, isForked: false }, b: { commonHeight: common, isForked: true } };
+    catalog
+      .prepare('INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)')
+      .run('node-branches', JSON.stringify(branches));
+    catalog.close();
+    const file = join(temporaryFolder(), 'blobs.car');
+    const beyond = await reported(scene.dataDir, 'export', '--to-height', String(final), '--output', file);
+    expect(beyond).toMatchObject({ code: 1, report: null });
+    expect(beyond.stderr).toContain(`The highest final block has height ${common}.`);
+    // Nor has that command forgotten what the nodes said, or does one sign more than an export holds.
+    const { report } = await reported(scene.dataDir, 'export', '--output', file);
+    expect(report).toMatchObject({ to: common });
+    const signed = await holdfastHere(['attest', '--json', '--data-dir', scene.dataDir]);
+    expect(JSON.parse(signed.stdout)).toMatchObject({ statement: { to: common } });
   });
 
   test('withheld content is left out, and is counted', async () => {

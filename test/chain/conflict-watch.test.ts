@@ -206,6 +206,27 @@ test('a node that is silent after a restart keeps its last answer, and a removed
   expect(conditions.has('chain:conflict')).toBe(true);
 });
 
+test('where nothing is compared, what the nodes said last counts, and only whoever compares forgets a removed node', async () => {
+  const walked = new Branch('us', 'a', 30);
+  const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
+  expect(scene(walked, [first]).watch.commonHeightAtRest).toBe(Number.POSITIVE_INFINITY);
+  expect(scene(walked, [first, second]).watch.commonHeightAtRest).toBe(null);
+  const kept = new Words({ second: 20 });
+  expect(scene(walked, [first, second], kept).watch.commonHeightAtRest).toBe(20);
+  // A command that needs no node has one that is not configured.
+  const { watch, start } = scene(walked, [new Branch('none', 'a', 0)], kept);
+  expect([watch.commonHeightAtRest, watch.lastCommonHeight, kept.forked.get('second')]).toEqual([20, 20, 20]);
+  start();
+  await expect.poll(() => kept.all.size).toBe(0);
+  expect(watch.lastCommonHeight).toBe(null);
+  const agreeing = new Words({});
+  const agreed = scene(walked, [first, new Branch('third', 'a', 25)], agreeing);
+  agreed.start();
+  await expect.poll(() => agreed.watch.isUnknown).toBe(false);
+  walked.height = 35;
+  expect(agreed.watch.commonHeightAtRest).toBe(30);
+});
+
 test('a node on another branch is not reported as on another chain before the archive’s chain is known', async () => {
   const walked = new Branch('us', 'a', 30);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];

@@ -456,9 +456,9 @@ export class Invariants {
       }
     }
     if (truth.isTrue(name, bytes)) return;
-    // The archive reads a file again that it hashed an hour ago; until then its times speak for it.
+    // The archive reads a file again that it hashed an hour ago; until then its times speak for it, where this process hashed it.
     const rottenMs = truth.rottenSinceMs.get(name.versionHash);
-    if (rottenMs !== undefined && time.steadyMs - rottenMs < REHASH_MS) return;
+    if (rottenMs !== undefined && rottenMs >= this.#upSinceMs && time.steadyMs - rottenMs < REHASH_MS) return;
     this.#fail('served', `${blobPath(name)} was served with other bytes`);
   }
 

@@ -248,7 +248,9 @@ function prepare(database: Database.Database) {
     refused: database.prepare(
       `SELECT kind, object, last_error_code AS code, last_error AS message FROM ${refused} ORDER BY object LIMIT @limit`,
     ),
-    nextAttempt: database.prepare(`SELECT MIN(next_attempt_ms) FROM ${refused} AND next_attempt_ms > @lookedMs`).pluck(),
+    nextAttempt: database
+      .prepare(`SELECT MIN(next_attempt_ms) FROM ${refused} AND next_attempt_ms > @lookedMs`)
+      .pluck(),
     refusedCount: database.prepare(`SELECT COUNT(*) FROM ${refused}`).pluck(),
   };
 }

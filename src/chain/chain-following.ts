@@ -133,7 +133,7 @@ export class ChainFollowing implements ChainState {
     };
   }
 
-  /** What is recorded as final stays recorded during a conflict, and is not called so above the last common block. */
+  /** A final height stays recorded during a conflict, but nothing above the last common block is called final. */
   #finalUpTo(common: number | null): number | null {
     const { finalHeight, lowestHeight } = this.#modules.catalog.chain.state;
     if (finalHeight === null || common === null || common >= finalHeight) return finalHeight;

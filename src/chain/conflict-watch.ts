@@ -64,7 +64,7 @@ export class ConflictWatch {
   get lastCommonHeight(): number | null {
     const { nodes, catalog } = this.#modules;
     const { all, lastCommonHeight } = catalog.chain.nodeBranches;
-    // What others said counts until the chain is followed without them: a command alone may sign what is final.
+    // The other nodes' last branches count until the chain is followed without those nodes: a command alone may sign what is final.
     if (this.#comparedAt === null) return nodes.length === 1 && all.size > 0 ? this.commonHeightAtRest : null;
     return Math.min(this.#comparedAt.height, lastCommonHeight ?? this.#comparedAt.height);
   }
@@ -95,8 +95,8 @@ export class ConflictWatch {
   }
 
   /**
-   * A node that was removed from the configuration has no vote; a single node has no other to disagree with. Only whoever
-   * follows the chain forgets: a command that needs no node may know of none.
+   * A node that was removed from the configuration has no vote; a single node has no other to disagree with. Only the
+   * process that follows the chain forgets it: a command that needs no node may know of none.
    */
   #forgetRemoved(): void {
     const { nodes, catalog } = this.#modules;

@@ -190,7 +190,7 @@ export class FinalNotices implements SubscriptionView {
       const post = { url, secret, id, headers, body: JSON.stringify(notice) };
       const failure = await this.#modules.sender.send(post, signal);
       if (failure !== null) {
-        // Whoever was taken back meanwhile leaves no receiver behind that nobody waits for.
+        // A subscription that was deleted meanwhile leaves no resting receiver behind.
         if (this.#waiting.has(id)) this.#rest(url, failure);
         return 'done';
       }

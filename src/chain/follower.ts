@@ -303,7 +303,7 @@ export class Follower {
       return;
     }
     this.#lastFailure = { at: this.#at, message: messageOf(error) };
-    // Whoever looked meanwhile found the walk behind: that it is not any more is told, though the cursor stands where it stood.
+    // Other loops may have found the walk behind meanwhile. Its recovery is announced even if the cursor did not move.
     this.#told = '';
     if (error instanceof HoldfastError && error.code.startsWith('node/')) {
       if (/pruned/i.test(error.message)) conditions.setError('chain:walk', prunedBlock(error));

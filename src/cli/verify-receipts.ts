@@ -70,8 +70,8 @@ function memberOf(value: unknown, name: string): unknown {
 
 /**
  * Exit code 0: keys that the caller knows signed all of them. 1: all of them are signed, and the caller named no key. 3: a
- * signature does not hold, a key is not known, a receipt is of another blob than the others, or two receipts of one
- * archiver contradict each other.
+ * signature does not hold, or a key is not known. 3 also: a receipt is of another blob than the others, or two receipts of
+ * one archiver contradict each other.
  */
 export async function verifyReceipts(
   file: string,

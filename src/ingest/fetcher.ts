@@ -92,7 +92,7 @@ export class Fetcher {
       const { catalog, clock } = this.#modules;
       const [lookedMs, restMs] = [catalog.nowMs(), this.#restUntilMs - clock.steadyMs()];
       const batch = this.#nextBatch();
-      // By the times before the look: what became due since, and a rest that ended since, are not slept over.
+      // The sleep goes by the times before the look: it does not pass over work that became due since, or a rest that ended since.
       if (batch === null) return restMs > 0 ? restMs : catalog.wantedIdleMs(lookedMs);
       this.#start(batch, signal);
       return 0;

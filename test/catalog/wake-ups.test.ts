@@ -100,10 +100,7 @@ test('whatever makes something due wakes whoever does it', () => {
 test('what failed is slept over until it is due, whichever way the clock is set meanwhile', () => {
   const clock = new HandClock();
   const catalog = openCatalog({ clock });
-  const idleMs = (lookedMs = clock.ms) => [
-    catalog.wantedIdleMs(lookedMs),
-    catalog.replicas.idleMs('local', lookedMs),
-  ];
+  const idleMs = (lookedMs = clock.ms) => [catalog.wantedIdleMs(lookedMs), catalog.replicas.idleMs('local', lookedMs)];
   expect(idleMs()).toEqual([LONGEST_SLEEP_MS, LONGEST_SLEEP_MS]);
   const nextAttemptMs = clock.ms + 7_000;
   const why = { code: 'archive/unexpected', message: 'No.', nextAttemptMs };

@@ -206,7 +206,7 @@ test('a node that is silent after a restart keeps its last answer, and a removed
   expect(conditions.has('chain:conflict')).toBe(true);
 });
 
-test('where nothing is compared, what the nodes said last counts, and only whoever compares forgets a removed node', async () => {
+test('the last branches of the nodes count while nothing is compared, and only the process that compares forgets a removed node', async () => {
   const walked = new Branch('us', 'a', 30);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];
   expect(scene(walked, [first]).watch.commonHeightAtRest).toBe(Number.POSITIVE_INFINITY);

@@ -140,6 +140,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
       notifications: 0,
       wait: async (ms: number) => {
         if (changes.notifications === seen) await changes.wait(ms, signal);
+        // Only the signal ends the pause with an error, and the loop itself looks at the signal afterwards.
         if (changes.notifications !== seen) await moment(LINGER_MS, undefined, { signal }).catch(() => {});
       },
     };

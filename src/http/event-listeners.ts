@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { HttpLimits } from './config.ts';
 import type { WindowFeed } from './window-feed.ts';
+import { FilteredWindow, isFiltering, type WindowEvent, type WindowFilter } from './window-filter.ts';
 
 type EventLimits = Pick<HttpLimits, 'eventListeners' | 'eventHeartbeatMs' | 'eventStalledMs'>;
 
@@ -12,12 +13,22 @@ const MAX_BEHIND_BYTES = 4 * 1_048_576;
 interface Listener {
   readonly client: string;
   readonly response: ServerResponse;
+  /** null: it hears of every blob. */
+  readonly filtered: FilteredWindow | null;
+  sentMs: number;
   /** Since when it takes nothing of what it was sent; null: it has taken all. */
   behindSinceMs: number | null;
 }
 
+/** First event of a listener, and the window that it goes on with. */
+interface Greeting {
+  readonly event: Buffer;
+  readonly filtered: FilteredWindow | null;
+}
+
 /**
- * Everybody who listens. A change is encoded once and handed to all; who comes gets the window whole, or what it missed.
+ * Everybody who listens. A change is encoded once and handed to all who hear of every blob; a listener with a filter has
+ * events of its own. Who comes gets the window whole, or what it missed.
  * When the archive cannot be asked, all are let go: they come back, and are told so, instead of showing what was.
  */
 export class EventListeners {
@@ -27,9 +38,8 @@ export class EventListeners {
   readonly #steadyMs: () => number;
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | null = null;
-  /** Of the last event that all were sent. */
+  /** Revision up to which all were told. */
   #sent = '';
-  #sentMs = 0;
   #isClosed = false;
 
   constructor(
@@ -66,8 +76,11 @@ export class EventListeners {
    * What a listener is to get first: the changes since the revision that it names, else the whole window. Throws what the
    * archive throws.
    */
-  greeting(lastRevision: string | undefined): Buffer {
-    return this.#news(lastRevision ?? '');
+  greeting(lastRevision: string | undefined, filter: WindowFilter): Greeting {
+    const since = lastRevision ?? '';
+    if (!isFiltering(filter)) return { event: this.#news(since), filtered: null };
+    const filtered = new FilteredWindow(this.#feed, filter);
+    return { event: this.#encoded(filtered.greeting(since)), filtered };
   }
 
   /** What is new since that revision; where that cannot be told, the whole. */
@@ -77,8 +90,8 @@ export class EventListeners {
   }
 
   /** From now on it is sent every change, until it goes or falls behind. Its head is sent already. */
-  add(response: ServerResponse, greeting: Buffer, client: string): void {
-    const listener: Listener = { client, response, behindSinceMs: null };
+  add(response: ServerResponse, { event, filtered }: Greeting, client: string): void {
+    const listener: Listener = { client, response, filtered, sentMs: this.#steadyMs(), behindSinceMs: null };
     if (this.#listeners.size >= this.#limits.eventListeners) {
       const greedy = this.#greedierThan(client);
       if (greedy !== null) {
@@ -88,7 +101,6 @@ export class EventListeners {
     }
     if (this.#listeners.size === 0) {
       this.#sent = this.#feed.revision;
-      this.#sentMs = this.#steadyMs();
       this.#timer = setInterval(() => this.#tick(), TICK_MS);
     }
     this.#listeners.add(listener);
@@ -96,7 +108,7 @@ export class EventListeners {
     response.on('drain', () => {
       listener.behindSinceMs = null;
     });
-    this.#send(listener, greeting);
+    this.#send(listener, event);
   }
 
   /** The server stops: everybody is let go, and nobody comes any more. */
@@ -109,19 +121,33 @@ export class EventListeners {
     const nowMs = this.#steadyMs();
     this.#dropStalled(nowMs);
     try {
-      const event = this.#news(this.#sent);
-      const isDue = nowMs - this.#sentMs >= this.#limits.eventHeartbeatMs;
-      if (this.#feed.revision === this.#sent && !isDue) return;
+      const since = this.#sent;
+      const event = this.#news(since);
       this.#sent = this.#feed.revision;
-      this.#sentMs = nowMs;
-      for (const listener of this.#listeners) this.#send(listener, event);
+      for (const listener of this.#listeners) {
+        const isDue = nowMs - listener.sentMs >= this.#limits.eventHeartbeatMs;
+        const own = this.#eventFor(listener, { event, isNew: this.#sent !== since, since, isDue });
+        if (own !== null) this.#send(listener, own);
+      }
     } catch (error) {
       this.#report(error);
       for (const { response } of this.#listeners) response.destroy();
     }
   }
 
+  /** null: the listener is sent nothing now. */
+  #eventFor(
+    { filtered }: Listener,
+    { event, isNew, since, isDue }: { event: Buffer; isNew: boolean; since: string; isDue: boolean },
+  ): Buffer | null {
+    if (filtered === null) return isNew || isDue ? event : null;
+    const news = isNew ? filtered.news(since) : null;
+    if (news !== null) return this.#encoded(news);
+    return isDue ? this.#encoded(filtered.heartbeat()) : null;
+  }
+
   #send(listener: Listener, event: Buffer): void {
+    listener.sentMs = this.#steadyMs();
     if (!listener.response.write(event)) listener.behindSinceMs ??= this.#steadyMs();
   }
 
@@ -137,6 +163,10 @@ export class EventListeners {
     if (this.#listeners.size > 0 || this.#timer === null) return;
     clearInterval(this.#timer);
     this.#timer = null;
+  }
+
+  #encoded({ name, data }: WindowEvent): Buffer {
+    return this.#event(name, Buffer.from(JSON.stringify(data)));
   }
 
   /** JSON has no line breaks, so one line of data is all of it. */

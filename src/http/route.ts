@@ -92,7 +92,7 @@ export interface Route extends RouteDescription {
   readonly countRequests?: RequestCount;
   answer(request: RouteRequest): Answer | Promise<Answer>;
   /** Where given, a GET is answered by this. An answer: it cannot be listened to. */
-  readonly stream?: (request: Pick<RouteRequest, 'header' | 'client'>) => Answer | EventStream;
+  readonly stream?: (request: Pick<RouteRequest, 'header' | 'client' | 'query'>) => Answer | EventStream;
 }
 
 export interface BodyRule {

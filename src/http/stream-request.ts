@@ -14,7 +14,11 @@ export function streamHandlerOf(open: NonNullable<Route['stream']>, answering: H
     if (request.method === 'HEAD') return answering(request, reply);
     const { headers } = request;
     try {
-      const opened = open({ header: (name) => headers[name]?.toString(), client: clientOf(request) });
+      const opened = open({
+        header: (name) => headers[name]?.toString(),
+        client: clientOf(request),
+        query: request.query,
+      });
       if (!('listen' in opened)) return sendAnswer(reply, opened);
       reply.hijack();
       reply.raw.writeHead(200, { ...STANDING_HEADERS, ...opened.headers, 'x-request-id': request.id });

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { z } from 'zod';
 import type { ArchiveStatus, ArchiveView } from '../view/archive-view.ts';
 import type { WindowBlock, WindowPicture, WindowView } from '../view/window-view.ts';
 import {
@@ -7,8 +6,8 @@ import {
   blockOnWire,
   type FrameOnWire,
   frameOnWire,
-  type WINDOW,
-  type WINDOW_CHANGE,
+  type WindowChangeOnWire,
+  type WindowOnWire,
 } from './window-on-wire.ts';
 
 /** However many ask, the window is looked at no oftener. */
@@ -56,26 +55,47 @@ export class WindowFeed {
 
   /** The whole window, as JSON. Throws what the archive throws. */
   whole(): Buffer {
-    const frame = this.#look();
-    return this.#once('', () => ({ ...frame, blocks: [...this.#blocks.values()].map(({ wire }) => wire) }));
+    this.#look();
+    return this.#once('', () => this.window());
   }
 
   /** What changed since that revision, as JSON; null: it is none of ours, or too old, and takes the whole. */
   changesSince(revision: string): Buffer | null {
+    this.#look();
+    const since = this.#numberOf(revision);
+    return since === null ? null : this.#once(String(since), () => this.#changeAfter(since));
+  }
+
+  /** The whole window, for an answer that names only some of it. */
+  window(): WindowOnWire {
     const frame = this.#look();
+    return { ...frame, blocks: [...this.#blocks.values()].map(({ wire }) => wire) };
+  }
+
+  /** As `changesSince`, for an answer that names only some of it. */
+  changeSince(revision: string): WindowChangeOnWire | null {
+    this.#look();
+    const since = this.#numberOf(revision);
+    return since === null ? null : this.#changeAfter(since);
+  }
+
+  #changeAfter(since: number): WindowChangeOnWire {
+    const frame = this.#look();
+    const heights = [...this.#blocks.keys()];
+    const changed = [...this.#blocks.values()].filter((block) => block.since > since).map(({ wire }) => wire);
+    return { ...frame, lowest: heights.at(0) ?? null, highest: heights.at(-1) ?? null, changed };
+  }
+
+  /** null: the revision is none of ours, or so old that the whole window is told instead. */
+  #numberOf(revision: string): number | null {
     const [epoch, digits = ''] = revision.split('.');
     const since = Number(digits);
     if (epoch !== this.#epoch || !/^\d{1,15}$/.test(digits) || since > this.#number) return null;
-    if (since < this.#number - MAX_BEHIND) return null;
-    return this.#once(String(since), () => {
-      const heights = [...this.#blocks.keys()];
-      const changed = [...this.#blocks.values()].filter((block) => block.since > since).map(({ wire }) => wire);
-      return { ...frame, lowest: heights.at(0) ?? null, highest: heights.at(-1) ?? null, changed };
-    });
+    return since < this.#number - MAX_BEHIND ? null : since;
   }
 
   /** Many who come back after one interruption want the same. */
-  #once(key: string, make: () => z.input<typeof WINDOW> | z.input<typeof WINDOW_CHANGE>): Buffer {
+  #once(key: string, make: () => WindowOnWire | WindowChangeOnWire): Buffer {
     const made = this.#made.get(key) ?? Buffer.from(JSON.stringify(make()));
     this.#made.set(key, made);
     return made;

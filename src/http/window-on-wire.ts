@@ -55,7 +55,10 @@ export const WINDOW_CHANGE = FRAME.extend({
 });
 
 export type FrameOnWire = z.input<typeof FRAME>;
+export type ColumnOnWire = z.input<typeof COLUMN>;
 export type BlockOnWire = z.input<typeof BLOCK>;
+export type WindowOnWire = z.input<typeof WINDOW>;
+export type WindowChangeOnWire = z.input<typeof WINDOW_CHANGE>;
 
 export function frameOnWire(
   picture: WindowPicture,

@@ -4,6 +4,7 @@ import { NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { defineRoute, type Route } from './route.ts';
 import type { WindowFeed } from './window-feed.ts';
+import { EVENTS_QUERY, isFiltering } from './window-filter.ts';
 import { WINDOW } from './window-on-wire.ts';
 
 /** The window as of now, and everybody who listens to its changes. */
@@ -12,6 +13,8 @@ export interface LiveWindow {
   readonly listeners: EventListeners;
 }
 
+/** A filtered window is made for one listener alone: some milliseconds of work where much passes the filter. */
+const REQUESTS_A_FILTER = 16;
 const STATE_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' } as const;
 const EVENT_HEADERS = {
   'content-type': 'text/event-stream',
@@ -36,17 +39,19 @@ export function windowRoutes(live: LiveWindow | null): Route[] {
     {
       ...defineRoute({
         path: '/v1/events',
-        says: 'Server-sent events: `window` is the whole of it, `change` what is new since; goes on at Last-Event-ID.',
+        says: 'Server-sent events: `window` is the whole of it, `change` what is new since; goes on at Last-Event-ID. With a filter, blocks name only the blobs that pass it, and a change of others is no event: a block that comes without blobs has none for this listener any more. `status` is then as of the last event.',
         answers: [{ mediaType: 'text/event-stream', schema: null }],
         problems: ['chain/not-walked'],
         parameters: NOTHING,
-        query: NOTHING,
+        query: EVENTS_QUERY,
+        countRequests: ({ query }) => (isFiltering(EVENTS_QUERY.catch({}).parse(query)) ? REQUESTS_A_FILTER : 1),
         answer: () => (live === null ? noWindow() : { status: 200, headers: EVENT_HEADERS, body: null }),
       }),
-      stream({ header, client }) {
+      stream({ header, client, query }) {
+        const filter = EVENTS_QUERY.parse(query);
         if (live === null) return noWindow();
         if (live.listeners.isFullFor(client)) return problemAnswer('http/too-busy', 'As many listen already as may.');
-        const greeting = live.listeners.greeting(header('last-event-id'));
+        const greeting = live.listeners.greeting(header('last-event-id'), filter);
         return { headers: EVENT_HEADERS, listen: (response) => live.listeners.add(response, greeting, client) };
       },
     },

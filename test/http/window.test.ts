@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../../src/http/config.ts';
 import { EventListeners } from '../../src/http/event-listeners.ts';
 import { WindowFeed } from '../../src/http/window-feed.ts';
+import { FilteredWindow } from '../../src/http/window-filter.ts';
 import { WINDOW, WINDOW_CHANGE } from '../../src/http/window-on-wire.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { FakeArchiveView, HEALTHY } from './fake-archive-view.ts';
@@ -28,11 +29,11 @@ async function served(limits: Partial<HttpLimits> = {}) {
 }
 
 /** Reads events off a socket of its own, as they come. */
-async function listen(url: string, lastEventId?: string) {
+async function listen(url: string, lastEventId?: string, query = '') {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
   const headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-  const answer = await fetch(`${url}/v1/events`, { signal: stop.signal, headers });
+  const answer = await fetch(`${url}/v1/events${query}`, { signal: stop.signal, headers });
   const events = eventsOf(answer);
   return {
     answer,
@@ -211,7 +212,7 @@ describe('GET /v1/events', () => {
     const responses: ServerResponse[] = [];
     const server = createServer((_, response) => {
       responses.push(response.writeHead(200));
-      listeners.add(response, listeners.greeting(undefined), 'a');
+      listeners.add(response, listeners.greeting(undefined, {}), 'a');
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = z.object({ port: z.number() }).parse(server.address());
@@ -268,5 +269,123 @@ describe('GET /v1/events', () => {
     const { url } = await served();
     const answer = await fetch(`${url}/v1/events`, { method: 'HEAD' });
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+  });
+});
+
+describe('GET /v1/events with a filter', () => {
+  const hashOf = (number: number) => windowBlob(number).versionHash;
+  const shown = (blocks: readonly { height: number; blobs: readonly { versionHash: string; state: string }[] }[]) =>
+    blocks.map(({ height, blobs }) => [
+      height,
+      blobs.map(({ versionHash, state }) => `${versionHash.at(-1)} ${state}`),
+    ]);
+
+  test('names only the blobs of the hash, and sends nothing when others change', async () => {
+    const { url, window } = await served({ eventHeartbeatMs: 60_000 });
+    const { next } = await listen(url, undefined, `?hash=0x${hashOf(2)},01${hashOf(1)},${hashOf(3)}`);
+    expect(shown(windowOf(await next()).blocks)).toEqual([[8, ['2 seen']]]);
+    // A listener without a filter hears of the change of another blob first.
+    const everything = await listen(url);
+    await everything.next();
+    const others = [windowBlob(1, 'lost'), windowBlob(4)];
+    window.show([windowBlock(7, others, true), windowBlock(8, [windowBlob(2, 'seen')])]);
+    expect(shown(changeOf(await everything.next()).changed)).toEqual([[7, ['1 lost', '4 stored']]]);
+    window.show([windowBlock(7, others, true), windowBlock(8, [windowBlob(2, 'stored'), windowBlob(5)])]);
+    expect(shown(changeOf(await next()).changed)).toEqual([[8, ['2 stored']]]);
+  });
+
+  test('tells that a blob left the state, with its block and without the blob', async () => {
+    const { url, window } = await served({ eventHeartbeatMs: 60_000 });
+    const { next } = await listen(url, undefined, '?state=seen,at-risk');
+    expect(shown(windowOf(await next()).blocks)).toEqual([[8, ['2 seen']]]);
+    window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2)])]);
+    expect(shown(changeOf(await next()).changed)).toEqual([[8, []]]);
+  });
+
+  test('final is the state of every blob in a final block', async () => {
+    const { url, window } = await served({ eventHeartbeatMs: 60_000 });
+    const { next } = await listen(url, undefined, `?state=final&hash=${hashOf(2)}`);
+    expect(shown(windowOf(await next()).blocks)).toEqual([]);
+    window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2)], true)]);
+    expect(shown(changeOf(await next()).changed)).toEqual([[8, ['2 stored']]]);
+  });
+
+  test('hears of a blob that waits for a block, and of a block that was taken back', async () => {
+    const { url, window } = await served({ eventHeartbeatMs: 60_000 });
+    const { next } = await listen(url, undefined, `?hash=${hashOf(2)},${hashOf(6)}`);
+    await next();
+    const waiting = { blobs: [windowBlob(6, 'seen'), windowBlob(7, 'seen')], hasMore: false };
+    window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2, 'seen')])], { waiting });
+    const first = changeOf(await next());
+    expect([shown(first.changed), first.waiting.blobs.map(({ versionHash }) => versionHash)]).toEqual([
+      [],
+      [hashOf(6)],
+    ]);
+    window.show([windowBlock(7, [windowBlob(1)], true)], { waiting });
+    const second = changeOf(await next());
+    expect([second.highest, second.changed]).toEqual([7, []]);
+  });
+
+  test('goes on at Last-Event-ID, with what changed of its blobs meanwhile', async () => {
+    const { url, window } = await served({ eventHeartbeatMs: 60_000 });
+    const query = `?hash=${hashOf(2)}`;
+    const first = await listen(url, undefined, query);
+    const { id } = (await first.next()) ?? { id: '' };
+    const everything = await listen(url);
+    await everything.next();
+    window.show([windowBlock(7, [windowBlob(1, 'lost')], true), windowBlock(8, [windowBlob(2)])]);
+    await first.next();
+    first.stop();
+    const again = await (await listen(url, id, query)).next();
+    expect([again?.name, shown(changeOf(again).changed)]).toEqual([
+      'change',
+      [
+        [7, []],
+        [8, ['2 stored']],
+      ],
+    ]);
+    expect((await (await listen(url, 'other.1', query)).next())?.name).toBe('window');
+  });
+
+  test('without news it is still heard of', async () => {
+    const { url } = await served({ eventHeartbeatMs: 100 });
+    const { next } = await listen(url, undefined, `?hash=${hashOf(9)}`);
+    const first = await next();
+    const beat = await next();
+    expect([windowOf(first).blocks, beat?.name, beat?.id, changeOf(beat).changed]).toEqual([
+      [],
+      'change',
+      first?.id,
+      [],
+    ]);
+  });
+
+  test('keeps a digest for each block of its blobs, however many blocks pass', () => {
+    const window = new FakeWindowView();
+    const clock = { ms: 0 };
+    const feed = new WindowFeed(new FakeArchiveView(), window, () => clock.ms);
+    const filtered = new FilteredWindow(feed, { state: new Set(['stored']) });
+    filtered.greeting('');
+    for (let height = 0; height < 500; height += 1) {
+      const since = feed.revision;
+      window.show([windowBlock(height, [windowBlob(height)]), windowBlock(height + 1, [windowBlob(height + 1)])]);
+      clock.ms += 2_000;
+      filtered.news(since);
+      expect(filtered.blocksKept).toBeLessThanOrEqual(2);
+    }
+  });
+
+  test.each([
+    ['a hash that is none', '?hash=abc', 'hash'],
+    ['an empty hash', '?hash=', 'hash'],
+    ['a second hash parameter', `?hash=${'a'.repeat(64)}&hash=${'b'.repeat(64)}`, 'hash'],
+    ['17 hashes', `?hash=${Array.from({ length: 17 }, () => 'a'.repeat(64)).join(',')}`, 'hash'],
+    ['an unknown state', '?state=finished', 'state'],
+    ['an unknown parameter', '?states=seen', 'states'],
+  ])('refuses %s with 400', async (_what, query, named) => {
+    const { url } = await served();
+    const answer = await fetch(`${url}/v1/events${query}`);
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain(named);
   });
 });

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { type NamedHash, parseNamedHash } from '../core/blob/ids.ts';
+import type { WindowFeed } from './window-feed.ts';
+import type { BlockOnWire, ColumnOnWire, WindowChangeOnWire, WindowOnWire } from './window-on-wire.ts';
+
+/** More of them make an address that is refused as too long. */
+const MAX_HASHES = 16;
+const HASHES = '^(0[xX])?(01)?[0-9a-fA-F]{64}(,(0[xX])?(01)?[0-9a-fA-F]{64}){0,15}$';
+const FILTER_STATES = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom', 'final'] as const;
+const STATES = `^(${FILTER_STATES.join('|')})(,(${FILTER_STATES.join('|')}))*$`;
+
+/** Strict: an ignored `hashes=` would look like a filter that nothing passes. */
+export const EVENTS_QUERY = z.strictObject({
+  hash: z
+    .string('must be given once')
+    .regex(new RegExp(HASHES), `must be 1 to ${MAX_HASHES} version hashes with commas between them`)
+    .meta({ description: `Only blobs of these version hashes: at most ${MAX_HASHES}, with commas between them.` })
+    .transform((text) => text.split(',').map(parseNamedHash))
+    .optional(),
+  state: z
+    .string('must be given once')
+    .regex(new RegExp(STATES), `must be some of ${FILTER_STATES.join(', ')} with commas between them`)
+    .meta({
+      description: `Only blobs in one of these states, with commas between them: ${FILTER_STATES.join(', ')}. A blob in a final block is final besides its other state.`,
+    })
+    .transform((text) => new Set(text.split(',')))
+    .optional(),
+});
+
+/** Which blobs of the window a listener wants to hear of: those that pass every filter that it gave. */
+export type WindowFilter = z.output<typeof EVENTS_QUERY>;
+
+export function isFiltering({ hash, state }: WindowFilter): boolean {
+  return hash !== undefined || state !== undefined;
+}
+
+/** An event for one listener, before it is encoded. */
+export type WindowEvent =
+  | { readonly name: 'window'; readonly data: WindowOnWire }
+  | { readonly name: 'change'; readonly data: WindowChangeOnWire };
+
+/** The window as one listener with a filter sees it. Keeps a digest for each block that has a blob for the listener. */
+export class FilteredWindow {
+  readonly #feed: WindowFeed;
+  readonly #filter: WindowFilter;
+  /** Digests of the blocks that the listener has, by height. */
+  readonly #told = new Map<number, string>();
+  #toldWaiting = '';
+
+  constructor(feed: WindowFeed, filter: WindowFilter) {
+    this.#feed = feed;
+    this.#filter = filter;
+  }
+
+  /** Blocks of which a digest is kept: no more than the window has. */
+  get blocksKept(): number {
+    return this.#told.size;
+  }
+
+  /** Every block that changed since that revision, with what passes the filter; else the whole window, filtered. */
+  greeting(lastRevision: string): WindowEvent {
+    const change = this.#feed.changeSince(lastRevision);
+    if (change === null) return this.#window();
+    // The listener may have had blobs of blocks that now have none for it.
+    return this.#change(change, this.#passing(change.changed));
+  }
+
+  /** What passes the filter and changed since that revision; null: nothing did. */
+  news(since: string): WindowEvent | null {
+    const change = this.#feed.changeSince(since);
+    if (change === null) return this.#window();
+    const { lowest, highest, waiting } = change;
+    const heights = [...this.#told.keys()];
+    // Blocks at the low end leave the window by age, which is no news.
+    for (const height of heights) if (lowest === null || height < lowest) this.#told.delete(height);
+    const isTakenBack = heights.some((height) => highest === null || height > highest);
+    const changed = this.#passing(change.changed).filter(
+      (block) => (block.blobs.length > 0 ? digestOf(block) : undefined) !== this.#told.get(block.height),
+    );
+    if (!isTakenBack && changed.length === 0 && digestOf(this.#column(waiting, false)) === this.#toldWaiting)
+      return null;
+    return this.#change(change, changed);
+  }
+
+  /** An event for a listener that was sent nothing for a while. */
+  heartbeat(): WindowEvent {
+    const change = this.#feed.changeSince(this.#feed.revision);
+    return change === null ? this.#window() : this.#change(change, []);
+  }
+
+  #window(): WindowEvent {
+    const { blocks, waiting, ...frame } = this.#feed.window();
+    const passing = this.#passing(blocks).filter(({ blobs }) => blobs.length > 0);
+    this.#told.clear();
+    this.#remember(passing);
+    return { name: 'window', data: { ...frame, waiting: this.#rememberWaiting(waiting), blocks: passing } };
+  }
+
+  #change({ waiting, ...change }: WindowChangeOnWire, changed: readonly BlockOnWire[]): WindowEvent {
+    const { highest } = change;
+    for (const height of this.#told.keys()) if (highest === null || height > highest) this.#told.delete(height);
+    this.#remember(changed);
+    return { name: 'change', data: { ...change, waiting: this.#rememberWaiting(waiting), changed: [...changed] } };
+  }
+
+  #remember(blocks: readonly BlockOnWire[]): void {
+    for (const block of blocks) {
+      if (block.blobs.length > 0) this.#told.set(block.height, digestOf(block));
+      else this.#told.delete(block.height);
+    }
+  }
+
+  #rememberWaiting(waiting: ColumnOnWire): ColumnOnWire {
+    const passing = this.#column(waiting, false);
+    this.#toldWaiting = digestOf(passing);
+    return passing;
+  }
+
+  #passing(blocks: readonly BlockOnWire[]): BlockOnWire[] {
+    return blocks.map((block) => ({ ...block, ...this.#column(block, block.isFinal) }));
+  }
+
+  /** `hasMore` stays as it is: blobs that the window does not name may pass the filter too. */
+  #column({ blobs, hasMore }: ColumnOnWire, isFinal: boolean): ColumnOnWire {
+    const { hash, state } = this.#filter;
+    const passing = blobs.filter(
+      (blob) =>
+        (hash === undefined || hash.some((name) => isNamed(blob, name))) &&
+        (state === undefined || state.has(blob.state) || (isFinal && state.has('final'))),
+    );
+    return { blobs: passing, hasMore };
+  }
+}
+
+/** A list does not say which hash it is: such a blob passes by its version hash. */
+function isNamed(blob: ColumnOnWire['blobs'][number], { versionHash, hashType }: NamedHash): boolean {
+  const isSameType = hashType === null || blob.hashType === null || blob.hashType === hashType;
+  return blob.versionHash === versionHash && isSameType;
+}
+
+function digestOf(told: ColumnOnWire | BlockOnWire): string {
+  return createHash('sha256').update(JSON.stringify(told)).digest('base64');
+}

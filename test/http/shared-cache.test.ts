@@ -77,7 +77,7 @@ describeWithNginx('behind a shared cache (nginx, proxy_cache)', () => {
     return { view, chain, paths, get, ask };
   }
 
-  test('a blob that takes a token is given to nobody without one, also after somebody with one had it', async () => {
+  test('a blob that takes a token is refused to a client without one, also after a client with one had it', async () => {
     const { paths, ask } = await behindNginx(true);
     for (const path of paths) {
       expect([path, await ask(path)]).toEqual([path, '401 MISS']);

@@ -36,8 +36,9 @@ export function declaredForReaders(): DescribedFamily[] {
 
 const HEAD = `# Metrics
 
-What \`GET /metrics\` of \`holdfast run\` tells Prometheus (and \`holdfast serve\`, of what is marked so), made by a test from what the rooms declare
-(\`npx vitest run --config test/vitest.config.ts test/ops/metrics.test.ts -u\`) and compared with a live scrape.
+The metrics that \`GET /metrics\` of \`holdfast run\` tells Prometheus; \`holdfast serve\` tells those that are marked so. A test makes
+this page from what the rooms declare, and compares it with a live scrape
+(\`npx vitest run --config test/vitest.config.ts test/ops/metrics.test.ts -u\`).
 
 \`/metrics\` is read like everything that is read: openly where no read tokens are configured, else with one of them
 (\`authorization.credentials_file\` of the scrape). A family without samples has nothing to tell now: "absent" is told

@@ -2,13 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { type ListedBlob, listBlobs, type ObjectStore } from '../storage/object-store.ts';
-
-export interface ListingComparison {
-  /** Blobs that the backend lists. */
-  readonly listed: number;
-  /** Listed, and unknown to the catalog (or not known to be there). */
-  readonly unknown: number;
-}
+import type { ListingComparison } from './scrub.ts';
 
 /** Asks by name for blobs that the catalog says are there, and that the listing does not name, or with another size. */
 export type AskByName = (doubtful: readonly ContentEntry[]) => Promise<void>;
@@ -27,7 +21,7 @@ export async function compareListing(
   progress: (listed: number) => void,
   askByName: AskByName,
   signal: AbortSignal,
-): Promise<ListingComparison> {
+): Promise<Omit<ListingComparison, 'missingRecords'>> {
   const seen = new SequenceSet(catalog.replicas.lastSequence());
   let listed = 0;
   let unknown = 0;

@@ -4,11 +4,11 @@ import type { Logger } from '../core/observability/logger.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
+import { blobScrub } from './checked-blobs.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { localHolding } from './holding.ts';
 import type { Replication } from './replication.ts';
-import { Scrub } from './scrub.ts';
 
 export interface ScrubOptions {
   /** In so many days everything is read again. */
@@ -33,12 +33,10 @@ export interface DailyScrubModules {
 export class DailyScrub {
   readonly #options: ScrubOptions;
   readonly #modules: DailyScrubModules;
-  readonly #scrub: Scrub;
 
   constructor(options: ScrubOptions, modules: DailyScrubModules) {
     this.#options = options;
     this.#modules = modules;
-    this.#scrub = new Scrub(modules);
   }
 
   /** @throws what kept a place from being looked at, after all others were. */
@@ -47,27 +45,20 @@ export class DailyScrub {
     const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
     // A backend that is away is looked at another day.
     const sites = replication.holdings(({ isAdmitted }) => isAdmitted);
+    const blobs = [...local, ...sites].map((holding) => blobScrub(holding, this.#modules));
     let failure: unknown = null;
-    for (const holding of [...local, ...sites]) {
+    for (const scrub of [...blobs, ...custom.scrubs(({ isUsable }) => isUsable)]) {
       try {
-        const listing = await this.#scrub.check(holding, null, () => {}, signal);
-        const reading = await this.#scrub.slice(holding, this.#options.days, signal);
-        log.info({ backend: holding.id, listing, reading }, 'scrubbed');
+        const listing = await scrub.check(null, () => {}, signal);
+        const reading = await scrub.slice(this.#options.days, signal);
+        log.info({ backend: scrub.backend, listing, reading }, 'scrubbed');
         const fault = listing.fault ?? reading.fault;
-        if (fault !== null) throw notLooked(fault, holding.id);
+        if (fault !== null) throw notLooked(fault, scrub.backend);
       } catch (error) {
         if (signal.aborted) return;
         conditions.setError('scrub', error);
         failure = error;
       }
-    }
-    try {
-      const found = await custom.daily(this.#options.days, signal);
-      log.info({ custom: found }, 'scrubbed custom commitments');
-    } catch (error) {
-      if (signal.aborted) return;
-      conditions.setError('scrub', error);
-      failure = error;
     }
     if (failure !== null) throw failure;
     conditions.set('scrub', null);

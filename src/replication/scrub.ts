@@ -1,12 +1,7 @@
-import type { Catalog } from '../catalog/catalog.ts';
-import type { ContentEntry } from '../catalog/content-table.ts';
+import type { ReplicaLedger } from '../catalog/replica-ledger.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { ObjectStore } from '../storage/object-store.ts';
-import { compareDocuments } from './compare-documents.ts';
-import { compareListing } from './compare-listing.ts';
-import type { DamageWatch } from './damage-watch.ts';
-import type { Holding } from './holding.ts';
+import type { CopyFinding } from './site.ts';
 
 /** A part of everything: the `index`-th of `of` equal ones, counted from 1. */
 export interface Subset {
@@ -22,10 +17,17 @@ export interface CheckProgress {
   readonly total: number | null;
 }
 
-export interface BackendFindings {
-  readonly backend: string;
+/** What a place lists, against what the catalog says of it. */
+export interface ListingComparison {
   readonly listed: number;
+  /** Listed, and unknown to the catalog (or not known to be there). */
   readonly unknown: number;
+  /** Occurrence records and evidence that it was given and has not got; they are queued to be written again. */
+  readonly missingRecords: number;
+}
+
+export interface BackendFindings extends ListingComparison {
+  readonly backend: string;
   /** Copies that were read and hashed. */
   readonly read: number;
   /** What comes before these was read by a check of this part that was interrupted lately. */
@@ -33,44 +35,54 @@ export interface BackendFindings {
   /** Found by this check; what was found before and is not mended counts in `left` of the report. */
   readonly missing: number;
   readonly damaged: number;
-  /** Occurrence records and evidence that it was given and has not got; they are queued to be written again. */
-  readonly missingRecords: number;
   /** Why it could not be asked, or not to the end, or not for every copy. */
   readonly fault: string | null;
 }
 
-interface Counts {
-  listed: number;
-  unknown: number;
-  read: number;
-  missing: number;
-  damaged: number;
-  missingRecords: number;
-  isResumed: boolean;
-  /** Why copies could not be looked at; the last of them. */
-  fault: string | null;
-}
+type Counts = { -readonly [K in keyof Omit<BackendFindings, 'backend'>]: BackendFindings[K] };
 
 const NOTHING_YET: Readonly<Counts> = {
   listed: 0,
   unknown: 0,
+  missingRecords: 0,
   read: 0,
+  isResumed: false,
   missing: 0,
   damaged: 0,
-  missingRecords: 0,
-  isResumed: false,
   fault: null,
 };
 
-export interface ScrubModules {
-  readonly catalog: Catalog;
-  readonly damage: DamageWatch;
-  /** Whose evidence is looked for; absent: nobody's. */
-  readonly archiverId?: string;
-  /** Whether anybody writes the records that are queued; absent: somebody does. */
-  readonly replication?: { readonly isRunning: boolean };
-  /** Told of each copy that is missing or damaged. */
-  readonly found?: (backend: string, entry: ContentEntry) => void;
+/** A copy that was read, when there had been so many reports of damage. */
+export interface ReadCopy<E> {
+  readonly entry: E;
+  readonly reports: number;
+}
+
+/** The copies of one kind of object at one place, as the catalog knows them: all in which the check of one kind differs. */
+export interface CheckedCopies<E extends { readonly sequence: number }> {
+  readonly backend: string;
+  /** Before the names by which the catalog keeps how far its readings came. */
+  readonly prefix: '' | 'custom ';
+  readonly goodCount: number;
+  readonly damagedCount: number;
+  /** Copies that the place is proven to hold, in the order of arrival. */
+  goodAfter(after: number, limit: number): readonly E[];
+  /** `askByName`: for what the catalog says is there and the listing does not name, or with another size. */
+  compare(
+    told: (listed: number) => void,
+    askByName: (doubtful: readonly E[]) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<ListingComparison>;
+  /** What its copy is; one that seems bad is read again on a fresh connection before it is called so. */
+  look(entry: E, signal: AbortSignal): Promise<CopyFinding['kind']>;
+  /** So many reports of damage there were until now. */
+  readonly reports: number;
+  /** As one commit, and not of what somebody else has found damaged since it was read. */
+  recordGood(read: readonly ReadCopy<E>[]): void;
+  /** false: it is not there by right. */
+  recordBad(entry: E): boolean;
+  /** As it is told. */
+  describe(entry: E): string;
 }
 
 const PAGE_ENTRIES = 256;
@@ -80,98 +92,98 @@ const MAX_UNCLEAR = 24;
 /** A check that was given up on Friday goes on on Monday, and no more a month later. */
 const RESUMED_WITHIN_MS = 7 * 86_400_000;
 
-/** Looks whether what the catalog says of a place is so: by its listing, and by reading what it holds. */
-export class Scrub {
-  readonly #modules: ScrubModules;
+/** A place that cannot be asked. */
+export function nothingFound(backend: string, fault: string): BackendFindings {
+  return { ...NOTHING_YET, backend, fault };
+}
 
-  constructor(modules: ScrubModules) {
-    this.#modules = modules;
+/** Looks whether what the catalog says of a place is so: by its listing, and by reading what it holds. */
+export class Scrub<E extends { readonly sequence: number }> {
+  readonly #copies: CheckedCopies<E>;
+  readonly #progress: Pick<ReplicaLedger, 'progress' | 'recordProgress'>;
+
+  /** `progress`: keeps how far readings came. */
+  constructor(copies: CheckedCopies<E>, progress: Pick<ReplicaLedger, 'progress' | 'recordProgress'>) {
+    this.#copies = copies;
+    this.#progress = progress;
+  }
+
+  get backend(): string {
+    return this.#copies.backend;
   }
 
   /** The listing first; then, with a subset, each copy of it is read and hashed. What is wrong is recorded. */
   async check(
-    holding: Holding,
     subset: Subset | null,
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<BackendFindings> {
+    const { backend } = this;
     const counts: Counts = { ...NOTHING_YET };
     try {
-      await holding.bind?.(signal);
-      const told = (done: number) => progress({ backend: holding.id, step: 'listing', done, total: null });
-      const askByName = (doubtful: readonly ContentEntry[]) => this.#look(holding, doubtful, counts, signal);
-      const compared = await compareListing(holding.store, this.#modules.catalog, told, askByName, signal);
-      Object.assign(counts, compared);
-      if (holding.records !== null) counts.missingRecords = await this.#missingRecords(holding.records, signal);
-      if (subset !== null) await this.#readSubset(holding, subset, counts, progress, signal);
-      return { backend: holding.id, ...counts };
+      const told = (done: number) => progress({ backend, step: 'listing', done, total: null });
+      const askByName = (doubtful: readonly E[]) => this.#look(doubtful, counts, signal);
+      Object.assign(counts, await this.#copies.compare(told, askByName, signal));
+      if (subset !== null) await this.#readSubset(subset, counts, progress, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof StorageError)) throw error;
-      return { backend: holding.id, ...counts, fault: messageOf(error) };
+      counts.fault = messageOf(error);
     }
-  }
-
-  async #missingRecords(records: ObjectStore, signal: AbortSignal): Promise<number> {
-    const { catalog, archiverId = null, replication } = this.#modules;
-    const countsQueued = replication?.isRunning === false;
-    return await compareDocuments(records, catalog, { archiverId, countsQueued }, signal);
+    return { backend, ...counts };
   }
 
   /** The next part of what it holds, after where the last one ended; begins anew at the end. */
-  async slice(holding: Holding, parts: number, signal: AbortSignal): Promise<BackendFindings> {
-    const { replicas } = this.#modules.catalog;
+  async slice(parts: number, signal: AbortSignal): Promise<BackendFindings> {
+    const { backend, prefix, goodCount, damagedCount } = this.#copies;
+    const purpose = `${prefix}daily`;
     const counts: Counts = { ...NOTHING_YET };
     // What was found damaged counts as well: else each day that finds much would read less, and the round take longer.
-    let left = Math.ceil((replicas.goodCount(holding.id) + replicas.damagedCount(holding.id)) / parts);
+    let left = Math.ceil((goodCount + damagedCount) / parts);
     while (left > 0) {
-      const page = replicas.goodAfter(holding.id, replicas.progress(holding.id, 'daily'), Math.min(left, PAGE_ENTRIES));
-      await this.#look(holding, page, counts, signal);
-      replicas.recordProgress(holding.id, 'daily', page.at(-1)?.sequence ?? 0);
+      const after = this.#progress.progress(backend, purpose);
+      const page = this.#copies.goodAfter(after, Math.min(left, PAGE_ENTRIES));
+      await this.#look(page, counts, signal);
+      this.#progress.recordProgress(backend, purpose, page.at(-1)?.sequence ?? 0);
       if (page.length === 0) break;
       left -= page.length;
     }
-    return { backend: holding.id, ...counts };
+    return { backend, ...counts };
   }
 
   async #readSubset(
-    holding: Holding,
     { index, of }: Subset,
     counts: Counts,
     progress: (progress: CheckProgress) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const { replicas } = this.#modules.catalog;
-    const purpose = `check ${index}/${of}`;
-    const total = Math.ceil(replicas.goodCount(holding.id) / of);
+    const { backend, prefix, goodCount } = this.#copies;
+    const purpose = `${prefix}check ${index}/${of}`;
+    const total = Math.ceil(goodCount / of);
     // A check that was interrupted goes on where it was, unless what it read is old news.
-    let after = replicas.progress(holding.id, purpose, RESUMED_WITHIN_MS);
+    let after = this.#progress.progress(backend, purpose, RESUMED_WITHIN_MS);
     counts.isResumed = after > 0;
     for (;;) {
-      const page = replicas.goodAfter(holding.id, after, PAGE_ENTRIES);
+      const page = this.#copies.goodAfter(after, PAGE_ENTRIES);
       const last = page.at(-1);
       if (last === undefined) break;
-      await this.#look(
-        holding,
-        page.filter(({ sequence }) => sequence % of === index - 1),
-        counts,
-        signal,
-      );
+      const part = page.filter(({ sequence }) => sequence % of === index - 1);
+      await this.#look(part, counts, signal);
       after = last.sequence;
-      replicas.recordProgress(holding.id, purpose, after);
-      progress({ backend: holding.id, step: 'reading', done: counts.read, total });
+      this.#progress.recordProgress(backend, purpose, after);
+      progress({ backend, step: 'reading', done: counts.read, total });
     }
-    replicas.recordProgress(holding.id, purpose, 0);
+    this.#progress.recordProgress(backend, purpose, 0);
   }
 
   /** Reads copies, some at a time, and records what they are. One that cannot be looked at holds up none behind it. */
-  async #look(holding: Holding, entries: readonly ContentEntry[], counts: Counts, signal: AbortSignal): Promise<void> {
-    const { catalog, damage, found } = this.#modules;
+  async #look(entries: readonly E[], counts: Counts, signal: AbortSignal): Promise<void> {
+    const copies = this.#copies;
     const waiting = [...entries];
-    const unclear: { readonly entry: ContentEntry; readonly error: StorageError }[] = [];
-    const look = async (entry: ContentEntry) => {
+    const unclear: { readonly entry: E; readonly error: StorageError }[] = [];
+    const look = async (entry: E) => {
       try {
-        return await holding.look(entry, signal);
+        return await copies.look(entry, signal);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof StorageError)) throw error;
@@ -180,19 +192,16 @@ export class Scrub {
         return 'unclear';
       }
     };
-    const good: { readonly entry: ContentEntry; readonly reports: number }[] = [];
+    const good: ReadCopy<E>[] = [];
     const work = async () => {
       for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
         signal.throwIfAborted();
-        const { reports } = damage;
+        const { reports } = copies;
         const kind = await look(entry);
         if (kind === 'unclear') continue;
         counts.read += 1;
         if (kind === 'good') good.push({ entry, reports });
-        else if (damage.report(holding.id, entry)) {
-          counts[kind] += 1;
-          found?.(holding.id, entry);
-        }
+        else if (copies.recordBad(entry)) counts[kind] += 1;
       }
     };
     try {
@@ -200,21 +209,15 @@ export class Scrub {
       const [first] = unclear;
       if (first !== undefined) {
         const passed = new Set(unclear.map(({ entry }) => entry.sequence));
-        const other = good.at(-1)?.entry ?? catalog.replicas.newestGood(holding.id);
+        const other =
+          good.at(-1)?.entry ?? copies.goodAfter(0, passed.size + 1).find(({ sequence }) => !passed.has(sequence));
         // A place that gives something else just now is well: what it does not give is passed over, and told.
-        if (other === null || passed.has(other.sequence)) throw first.error;
-        await holding.look(other, signal);
-        counts.fault = `${first.entry.hashType} ${first.entry.versionHash} could not be looked at: ${first.error.message}`;
+        if (other === undefined) throw first.error;
+        await copies.look(other, signal);
+        counts.fault = `${copies.describe(first.entry)} could not be looked at: ${first.error.message}`;
       }
     } finally {
-      // Somebody else may have found it damaged since it was read here.
-      const proven = good.filter(({ entry, reports }) => !damage.isReportedAfter(holding.id, entry, reports));
-      if (proven.length > 0) {
-        catalog.recordProven(
-          holding.id,
-          proven.map(({ entry }) => entry),
-        );
-      }
+      if (good.length > 0) copies.recordGood(good);
     }
   }
 }

@@ -6,14 +6,14 @@ import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import { type Adopted, adoptCopies } from './adopt-copies.ts';
 import type { Adoption } from './adoption.ts';
+import { blobScrub } from './checked-blobs.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
-import type { CustomFindings } from './custom/custom-scrub.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { type Holding, localHolding } from './holding.ts';
 import { noteRecordedFloor } from './recorded-floor.ts';
 import type { Replication } from './replication.ts';
-import { type BackendFindings, type CheckProgress, Scrub, type Subset } from './scrub.ts';
+import { type BackendFindings, type CheckProgress, nothingFound, type Scrub, type Subset } from './scrub.ts';
 
 export type { Subset } from './scrub.ts';
 
@@ -54,7 +54,7 @@ export interface MissingCopy {
 export interface CheckReport {
   readonly backends: readonly BackendFindings[];
   /** The same of custom commitments, which have a name space of their own in places with names. */
-  readonly custom: readonly CustomFindings[];
+  readonly custom: readonly BackendFindings[];
   /** Still missing or damaged at the end; of very many, the first. */
   readonly left: readonly MissingCopy[];
   readonly leftCount: number;
@@ -91,17 +91,6 @@ interface FoundCopy {
 
 const MAX_LISTED = 1_000;
 const COUNTED_TOGETHER = 10_000;
-/** Of a place that cannot be asked. */
-const NOTHING = {
-  listed: 0,
-  unknown: 0,
-  read: 0,
-  isResumed: false,
-  missing: 0,
-  damaged: 0,
-  missingRecords: 0,
-} as const;
-
 /** Copies that this check found missing or damaged. */
 export function countFound(backends: readonly Pick<BackendFindings, 'missing' | 'damaged'>[]): number {
   return backends.reduce((sum, { missing, damaged }) => sum + missing + damaged, 0);
@@ -127,26 +116,30 @@ export class Upkeep {
   ): Promise<CheckReport> {
     const { replication, catalog, custom } = this.#modules;
     const unreachable = await replication.admit(signal);
-    const chosen = this.#holdings().filter(({ id }) => options.backend === null || options.backend === id);
-    const findings: BackendFindings[] = [];
+    const isChosen = ({ id }: { readonly id: string }) => options.backend === null || options.backend === id;
+    const chosen = this.#holdings().filter(isChosen);
     const found: FoundCopy[] = [];
-    const scrub = new Scrub({
+    const modules = {
       ...this.#modules,
-      found: (backend, entry) => {
+      found: (backend: string, entry: ContentEntry) => {
         if (found.length < MAX_LISTED) found.push({ backend, entry });
       },
-    });
+    };
+    const checkEach = async (scrubs: readonly Pick<Scrub<never>, 'backend' | 'check'>[]) => {
+      const findings: BackendFindings[] = [];
+      for (const scrub of scrubs) {
+        const fault = unreachable.get(scrub.backend);
+        const isAsked = fault === undefined;
+        findings.push(
+          isAsked ? await scrub.check(options.subset, progress, signal) : nothingFound(scrub.backend, fault),
+        );
+      }
+      return findings;
+    };
     const blobs = chosen.map(({ id }) => id);
     const blobsBefore = this.#countLeft({ blobs, custom: [] });
-    for (const holding of chosen) {
-      const fault = unreachable.get(holding.id);
-      findings.push(
-        fault === undefined
-          ? await scrub.check(holding, options.subset, progress, signal)
-          : { ...NOTHING, backend: holding.id, fault },
-      );
-    }
-    const customFindings = await custom.check(options, unreachable, progress, signal);
+    const findings = await checkEach(chosen.map((holding) => blobScrub(holding, modules)));
+    const customFindings = await checkEach(custom.scrubs(isChosen));
     const asked = { blobs, custom: customFindings.map(({ backend }) => backend) };
     const before = blobsBefore + countFound(findings) + this.#countLeft({ ...asked, blobs: [] });
     if (options.repair) await this.#repair(findings, signal);

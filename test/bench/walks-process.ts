@@ -14,10 +14,10 @@ import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { WindowPictures } from '../../src/reading/window-pictures.ts';
 import { adoptCopies } from '../../src/replication/adopt-copies.ts';
+import { blobScrub } from '../../src/replication/checked-blobs.ts';
 import { compareDocuments } from '../../src/replication/compare-documents.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { Holding } from '../../src/replication/holding.ts';
-import { Scrub } from '../../src/replication/scrub.ts';
 import { Site } from '../../src/replication/site.ts';
 import type { ListedBlob, ListedObject, ObjectRange, ObjectStore } from '../../src/storage/object-store.ts';
 import { parseRecordPath } from '../../src/storage/record-path.ts';
@@ -91,25 +91,20 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
     return Object.values(occurrences).reduce((sum, count) => sum + count, 0);
   },
   'check, everything listed': async () => {
-    const scrub = new Scrub({ catalog, damage });
-    return (await scrub.check(holding(listing), null, () => {}, NEVER)).listed;
+    return (await blobScrub(holding(listing), { catalog, damage }).check(null, () => {}, NEVER)).listed;
   },
   'check of records and evidence': async () =>
     await compareDocuments(records, catalog, { archiverId: ARCHIVER, countsQueued: false }, NEVER),
   'check, nothing listed': async () => {
-    const scrub = new Scrub({ catalog, damage });
     return (
-      await scrub.check(
+      await blobScrub(
         holding(async function* () {}),
-        null,
-        () => {},
-        NEVER,
-      )
+        { catalog, damage },
+      ).check(null, () => {}, NEVER)
     ).read;
   },
   'scrub of a day': async () => {
-    const scrub = new Scrub({ catalog, damage });
-    return (await scrub.slice(holding(listing), SCRUB_DAYS, NEVER)).read;
+    return (await blobScrub(holding(listing), { catalog, damage }).slice(SCRUB_DAYS, NEVER)).read;
   },
   adoption: async () => {
     const backend = Object.assign(new MemoryBackend(BACKEND), { list: listing });

@@ -12,7 +12,7 @@ const BACKEND = {
   isResumed: false,
   fault: null,
 };
-const CUSTOM = { backend: 's3', listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, fault: null };
+const CUSTOM = { backend: 's3', listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, isResumed: false, fault: null };
 const GOOD: typeof checkReport._output = {
   backends: [BACKEND],
   custom: [CUSTOM],

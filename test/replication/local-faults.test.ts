@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test, vi } from 'vitest';
 import type { ContentEntry } from '../../src/catalog/content-table.ts';
+import { blobScrub } from '../../src/replication/checked-blobs.ts';
 import { localHolding } from '../../src/replication/holding.ts';
-import { Scrub } from '../../src/replication/scrub.ts';
 import { StorageError, storageFault } from '../../src/storage/errors.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -29,8 +29,8 @@ async function stored(blobs: readonly VerifiedBlob[], setup: Partial<Replication
     join(scene.folder, 'blobs', hashType, versionHash.slice(0, 2), versionHash);
   const stateAt = (backend: string, blob: VerifiedBlob) =>
     scene.catalog.placementsOf(entryOf(blob)).find((one) => one.backend === backend)?.state;
-  const holding = localHolding(scene.store, scene.rehash);
-  return { ...scene, s3, entryOf, pathOf, stateAt, holding, scrub: new Scrub(scene) };
+  const scrub = blobScrub(localHolding(scene.store, scene.rehash), scene);
+  return { ...scene, s3, entryOf, pathOf, stateAt, scrub };
 }
 
 /** As EIO is for one file alone: a folder in its place is a fault of reading it, and of nothing else. */
@@ -62,7 +62,7 @@ describe('a file that the local disk has and does not give', () => {
     makeUnreadable(made.pathOf(BAD));
     writeFileSync(made.pathOf(ROTTEN), 'rotten');
     let read = 0;
-    for (let day = 0; day < 4; day += 1) read += (await made.scrub.slice(made.holding, 4, NEVER)).read;
+    for (let day = 0; day < 4; day += 1) read += (await made.scrub.slice(4, NEVER)).read;
     expect(read).toBe(LARGE.length);
     expect([made.stateAt('local', BAD), made.stateAt('local', ROTTEN)]).toEqual(['damaged', 'damaged']);
     expect(made.catalog.replicas.damagedCount('local')).toBe(2);
@@ -74,7 +74,7 @@ describe('a file that the local disk has and does not give', () => {
     made.store.isServing = async () => false;
     const { bad, faults } = await made.replication.copies.find(BAD, NEVER);
     expect([bad, faults.map(({ code }) => code)]).toEqual([[], ['storage/fault']]);
-    const found = await made.scrub.slice(made.holding, 1, NEVER);
+    const found = await made.scrub.slice(1, NEVER);
     expect(found).toMatchObject({
       read: LARGE.length - 1,
       damaged: 0,
@@ -87,7 +87,7 @@ describe('a file that the local disk has and does not give', () => {
     made.store.isServing = async () => false;
     makeUnreadable(made.pathOf(BAD));
     writeFileSync(made.pathOf(ROTTEN), 'rotten');
-    const found = await made.scrub.check(made.holding, { index: 1, of: 1 }, () => {}, NEVER);
+    const found = await made.scrub.check({ index: 1, of: 1 }, () => {}, NEVER);
     expect(found).toMatchObject({ damaged: 1, fault: expect.stringContaining(BAD.versionHash) });
     expect(made.stateAt('local', ROTTEN)).toBe('damaged');
   });

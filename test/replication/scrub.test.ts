@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { blobScrub } from '../../src/replication/checked-blobs.ts';
 import { DailyScrub } from '../../src/replication/daily-scrub.ts';
 import { siteHolding } from '../../src/replication/holding.ts';
-import { Scrub } from '../../src/replication/scrub.ts';
 import { fault } from '../../src/storage/probe.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -27,18 +27,18 @@ async function opened(backend: MemoryBackend, folder = temporaryFolder()) {
   await scene.replication.admit(NEVER);
   const [site] = scene.replication.sites;
   if (site === undefined) throw new Error('There is no backend.');
-  return { ...scene, scrub: new Scrub(scene), holding: siteHolding(site) };
+  return { ...scene, scrub: blobScrub(siteHolding(site), scene) };
 }
 
 const at = (index: number) => keyOf(BLOBS[index] ?? sampleBlob('', 0));
 
 describe('a check', () => {
   test('by listing finds what is gone and what has another size, and reads nothing else', async () => {
-    const { backend, scrub, holding, reads, catalog } = await stored();
+    const { backend, scrub, reads, catalog } = await stored();
     backend.blobs.delete(at(3));
     backend.blobs.set(at(7), new Uint8Array(1));
     backend.blobs.set(keyOf(sampleBlob('unknown', 5)), new Uint8Array(5));
-    const findings = await scrub.check(holding, null, () => {}, NEVER);
+    const findings = await scrub.check(null, () => {}, NEVER);
     expect(findings).toMatchObject({ listed: 30, unknown: 1, read: 2, missing: 1, damaged: 1, fault: null });
     // Each of the two is read again on a fresh connection before it is called so.
     expect(new Set(reads())).toEqual(new Set([`get ${at(3)}`, `get ${at(7)}`]));
@@ -46,12 +46,12 @@ describe('a check', () => {
   });
 
   test('by reading finds what has rotted; its parts are everything, each once', async () => {
-    const { backend, scrub, holding, reads } = await stored();
+    const { backend, scrub, reads } = await stored();
     backend.blobs.set(at(11), new Uint8Array(111));
     let read = 0;
     let damaged = 0;
     for (const index of [1, 2, 3]) {
-      const findings = await scrub.check(holding, { index, of: 3 }, () => {}, NEVER);
+      const findings = await scrub.check({ index, of: 3 }, () => {}, NEVER);
       read += findings.read;
       damaged += findings.damaged;
     }
@@ -60,69 +60,69 @@ describe('a check', () => {
   });
 
   test('goes on after what a backend has and does not give: it is damaged, and mended', async () => {
-    const { backend, scrub, holding, replication, catalog } = await stored();
+    const { backend, scrub, replication, catalog } = await stored();
     losePart(backend, BLOBS[5] ?? sampleBlob('', 0));
     const whole = { index: 1, of: 1 };
-    expect(await scrub.check(holding, whole, () => {}, NEVER)).toMatchObject({ read: 30, damaged: 1, fault: null });
+    expect(await scrub.check(whole, () => {}, NEVER)).toMatchObject({ read: 30, damaged: 1, fault: null });
     expect(catalog.totals()).toMatchObject({ stored: 29 });
     await replication.drain(['s3'], NEVER);
-    expect(await scrub.check(holding, whole, () => {}, NEVER)).toMatchObject({ read: 30, damaged: 0, fault: null });
+    expect(await scrub.check(whole, () => {}, NEVER)).toMatchObject({ read: 30, damaged: 0, fault: null });
     expect(catalog.totals()).toMatchObject({ stored: 30 });
   });
 
   test('calls nothing damaged that a backend does not give which gives nothing', async () => {
-    const { backend, scrub, holding, catalog } = await stored();
+    const { backend, scrub, catalog } = await stored();
     losePart(backend, BLOBS[5] ?? sampleBlob('', 0));
     backend.findings = [fault('readable', 'It gives nothing.', 'Look at it.')];
-    const findings = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+    const findings = await scrub.check({ index: 1, of: 1 }, () => {}, NEVER);
     expect(findings).toMatchObject({ damaged: 0, fault: expect.stringContaining('The s3 store refuses.') });
     expect(catalog.replicas.damagedCount('s3')).toBe(0);
   });
 
   test('that a fault ends says so, and the next one goes on where it was, and says so', async () => {
-    const { backend, scrub, holding, reads, catalog } = await stored();
+    const { backend, scrub, reads, catalog } = await stored();
     // As after a page of it.
     catalog.replicas.recordProgress('s3', 'check 1/1', 12);
     backend.before = (operation) => {
       if (operation === 'get') throw refusal('s3');
     };
-    expect(await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER)).toMatchObject({
+    expect(await scrub.check({ index: 1, of: 1 }, () => {}, NEVER)).toMatchObject({
       fault: 'The s3 store refuses.',
     });
     backend.before = () => {};
     reads();
-    const next = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+    const next = await scrub.check({ index: 1, of: 1 }, () => {}, NEVER);
     expect(next).toMatchObject({ fault: null, damaged: 0, read: 18, isResumed: true });
     expect(reads()).toHaveLength(18);
-    const whole = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+    const whole = await scrub.check({ index: 1, of: 1 }, () => {}, NEVER);
     expect(whole).toMatchObject({ read: 30, isResumed: false });
   });
 
   test('that was interrupted a month ago begins anew: what it read then proves little now', async () => {
-    const { scrub, holding, catalog, clock } = await stored();
+    const { scrub, catalog, clock } = await stored();
     catalog.replicas.recordProgress('s3', 'check 1/1', 12);
     clock.wallMs += 30 * 86_400_000;
-    const next = await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+    const next = await scrub.check({ index: 1, of: 1 }, () => {}, NEVER);
     expect(next).toMatchObject({ read: 30, isResumed: false });
   });
 });
 
 test('the daily part reads so much that everything is read in as many days, and begins anew at the end', async () => {
-  const { scrub, holding, reads } = await stored();
+  const { scrub, reads } = await stored();
   const days: string[][] = [];
   for (let day = 0; day < 3; day += 1) {
-    await scrub.slice(holding, 3, NEVER);
+    await scrub.slice(3, NEVER);
     days.push(reads());
   }
   expect(days.map(({ length }) => length)).toEqual([10, 10, 10]);
   expect(new Set(days.flat()).size).toBe(30);
-  await scrub.slice(holding, 3, NEVER);
-  await scrub.slice(holding, 3, NEVER);
+  await scrub.slice(3, NEVER);
+  await scrub.slice(3, NEVER);
   expect(new Set(reads()).size).toBeGreaterThanOrEqual(10);
 });
 
 test('what is found damaged after a check has read it, and before that is recorded, is not called good', async () => {
-  const { backend, scrub, holding, damage, catalog } = await stored();
+  const { backend, scrub, damage, catalog } = await stored();
   const [first] = BLOBS;
   if (first === undefined) throw new Error('There are no blobs.');
   let reads = 0;
@@ -131,7 +131,7 @@ test('what is found damaged after a check has read it, and before that is record
     reads += 1;
     if (reads === BLOBS.length) damage.report('s3', nameOf(first));
   };
-  await scrub.check(holding, { index: 1, of: 1 }, () => {}, NEVER);
+  await scrub.check({ index: 1, of: 1 }, () => {}, NEVER);
   expect(reads).toBe(BLOBS.length);
   expect(catalog.totals()).toMatchObject({ stored: BLOBS.length - 1 });
   expect(catalog.replicas.damagedCount('s3')).toBe(1);
@@ -159,7 +159,7 @@ test('in so many days everything is read once, whatever restarts come between, a
   for (let day = 0; day < 7; day += 1) {
     const process = await opened(backend, folder);
     reads();
-    await process.scrub.slice(process.holding, 7, NEVER);
+    await process.scrub.slice(7, NEVER);
     days.push(reads());
     process.catalog.close();
   }
@@ -168,9 +168,9 @@ test('in so many days everything is read once, whatever restarts come between, a
 });
 
 test('days that find much damaged read no less than others: the round takes no longer', async () => {
-  const { backend, scrub, holding, reads } = await stored();
+  const { backend, scrub, reads } = await stored();
   for (const blob of BLOBS.slice(0, 15)) backend.blobs.delete(keyOf(blob));
-  for (let day = 0; day < 3; day += 1) await scrub.slice(holding, 3, NEVER);
+  for (let day = 0; day < 3; day += 1) await scrub.slice(3, NEVER);
   expect(new Set(reads())).toEqual(new Set(BLOBS.map((blob) => `get ${keyOf(blob)}`)));
 });
 
@@ -178,7 +178,7 @@ test('a day that a stop or a fault cut short loses nothing: the next one begins 
   const { backend, reads, catalog, folder } = await stored();
   catalog.close();
   const before = await opened(backend, folder);
-  await before.scrub.slice(before.holding, 3, NEVER);
+  await before.scrub.slice(3, NEVER);
   const first = reads();
   let left = 4;
   backend.before = (operation) => {
@@ -186,19 +186,19 @@ test('a day that a stop or a fault cut short loses nothing: the next one begins 
     left -= 1;
     if (left < 0) throw refusal('s3');
   };
-  await expect(before.scrub.slice(before.holding, 3, NEVER)).rejects.toMatchObject({ code: 'storage/unreachable' });
+  await expect(before.scrub.slice(3, NEVER)).rejects.toMatchObject({ code: 'storage/unreachable' });
   before.catalog.close();
   backend.before = () => {};
   reads();
   const after = await opened(backend, folder);
-  for (let day = 0; day < 2; day += 1) await after.scrub.slice(after.holding, 3, NEVER);
+  for (let day = 0; day < 2; day += 1) await after.scrub.slice(3, NEVER);
   expect(new Set([...first, ...reads()]).size).toBe(BLOBS.length);
 });
 
 test('a check mends nothing that it has not found: a good copy elsewhere stays as it is', async () => {
-  const { backend, scrub, holding, replication, catalog } = await stored();
+  const { backend, scrub, replication, catalog } = await stored();
   backend.blobs.delete(at(0));
-  await scrub.check(holding, null, () => {}, NEVER);
+  await scrub.check(null, () => {}, NEVER);
   await replication.drain(['s3'], NEVER);
   expect(backend.blobs.get(at(0))).toEqual(BLOBS[0]?.bytes);
   expect(catalog.find(nameOf(BLOBS[0] ?? sampleBlob('', 0)).versionHash)).toMatchObject([{ state: 'stored' }]);

@@ -25,6 +25,7 @@ export const checkReport = z.object({
       read: count,
       missing: count,
       damaged: count,
+      isResumed: z.boolean().default(false),
       fault: z.string().nullable(),
     }),
   ),
@@ -70,8 +71,11 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
     if (count > 0 && !report.notAsked.includes(backend))
       lines.push(`${backend}: ${count === 1 ? '1 blob waits' : `${count} blobs wait`} for a first copy there`);
   }
-  for (const { backend, isResumed } of report.backends) {
-    if (isResumed) lines.push(`${backend}: what came before was read by the check that was interrupted`);
+  const resumed = [...report.backends, ...report.custom].flatMap(({ backend, isResumed }) =>
+    isResumed ? [backend] : [],
+  );
+  for (const backend of new Set(resumed)) {
+    lines.push(`${backend}: what came before was read by the check that was interrupted`);
   }
   for (const { backend, missingRecords } of report.backends) {
     if (missingRecords > 0)

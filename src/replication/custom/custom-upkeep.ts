@@ -1,15 +1,16 @@
+import type { KeptCustom } from '../../catalog/custom-ledger.ts';
 import { messageOf } from '../../core/blob/errors.ts';
 import type { VersionHash } from '../../core/blob/ids.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { StorageError } from '../../storage/errors.ts';
 import { CopyWorker, type Move } from '../copy-worker.ts';
-import type { CheckProgress, Subset } from '../scrub.ts';
+import type { BackendFindings, Scrub } from '../scrub.ts';
 import { type AdoptedCustom, adoptCustom } from './adopt-custom.ts';
+import { customScrub } from './checked-custom.ts';
 import { CustomCopies } from './custom-copies.ts';
 import type { CustomPlace } from './custom-place.ts';
 import { CustomPlaces, type CustomPlacesModules } from './custom-places.ts';
-import { type CustomFindings, CustomScrub, nothingFound } from './custom-scrub.ts';
 
 export interface CustomUpkeepModules extends CustomPlacesModules {
   readonly conditions: ConditionBoard;
@@ -18,19 +19,12 @@ export interface CustomUpkeepModules extends CustomPlacesModules {
   readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
-export interface CustomCheck {
-  readonly subset: Subset | null;
-  /** null: all places. */
-  readonly backend: string | null;
-}
-
 /** What is done to custom bytes, standing still or running: check, repair, find again, delete. */
 export class CustomUpkeep {
   readonly places: CustomPlaces;
   readonly copies: CustomCopies;
   readonly worker: Pick<CopyWorker<CustomPlace, Move>, 'run' | 'deliverNow'>;
   readonly #modules: CustomUpkeepModules;
-  readonly #scrub: CustomScrub;
 
   constructor(modules: CustomUpkeepModules) {
     this.#modules = modules;
@@ -38,40 +32,16 @@ export class CustomUpkeep {
     this.places = places;
     this.copies = new CustomCopies({ ...modules, places });
     this.worker = new CopyWorker(this.copies, modules);
-    this.#scrub = new CustomScrub(modules.catalog);
   }
 
-  /** `unreachable`: why some could not be asked. */
-  async check(
-    { subset, backend }: CustomCheck,
-    unreachable: ReadonlyMap<string, string>,
-    progress: (progress: CheckProgress) => void,
-    signal: AbortSignal,
-  ): Promise<CustomFindings[]> {
-    const findings: CustomFindings[] = [];
-    for (const place of this.#chosen(backend)) {
-      const fault = unreachable.get(place.id);
-      findings.push(
-        fault === undefined ? await this.#scrub.check(place, subset, progress, signal) : nothingFound(place.id, fault),
-      );
-    }
-    return findings;
-  }
-
-  /** Of every place that can be asked now: the listing, and the next part of what it holds. */
-  async daily(days: number, signal: AbortSignal): Promise<CustomFindings[]> {
-    const findings: CustomFindings[] = [];
-    for (const place of this.places.all) {
-      if (!place.isUsable) continue;
-      findings.push(await this.#scrub.check(place, null, () => {}, signal));
-      findings.push(await this.#scrub.slice(place, days, signal));
-    }
-    return findings;
+  /** A check of each of these places. */
+  scrubs(which: (place: CustomPlace) => boolean): Scrub<KeptCustom>[] {
+    return this.places.all.filter(which).map((place) => customScrub(place, this.#modules.catalog));
   }
 
   /** Takes in what these were found to hold besides, and mends what can be mended. Gives them, with what failed. */
-  async repair(findings: readonly CustomFindings[], signal: AbortSignal): Promise<CustomFindings[]> {
-    const after: CustomFindings[] = [];
+  async repair(findings: readonly BackendFindings[], signal: AbortSignal): Promise<BackendFindings[]> {
+    const after: BackendFindings[] = [];
     for (const found of findings) {
       let { fault } = found;
       const note = (_: string, why: string) => {

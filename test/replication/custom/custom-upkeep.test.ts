@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { CatalogGate } from '../../../src/reading/gate.ts';
 import { CustomKeeper } from '../../../src/replication/custom/custom-keeper.ts';
-import type { Subset } from '../../../src/replication/scrub.ts';
+import type { BackendFindings, Subset } from '../../../src/replication/scrub.ts';
 import { type CustomName, customPath } from '../../../src/storage/object-store.ts';
 import type { S3Options } from '../../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
@@ -28,7 +28,6 @@ const at = (index: number): CustomName => {
   if (name === undefined) throw new RangeError(`There is no ${index}.`);
   return name;
 };
-const nobody = new Map<string, string>();
 const quietly = () => {};
 
 describeWithServers('custom commitments in the data folder and in a bucket', () => {
@@ -50,12 +49,23 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     await made.replication.admit(NEVER);
     const { catalog, custom } = made;
     const keeper = new CustomKeeper({ ...custom, catalog, hasher: nobleHasher });
-    const check = async (subset: Subset | null = ALL) =>
-      await custom.check({ subset, backend: null }, nobody, quietly, NEVER);
+    const check = async (subset: Subset | null = ALL) => {
+      const found: BackendFindings[] = [];
+      for (const scrub of custom.scrubs(() => true)) found.push(await scrub.check(subset, quietly, NEVER));
+      return found;
+    };
+    /** The daily part of each place: the listing, and what is read. */
+    const daily = async (days: number) => {
+      const found: BackendFindings[] = [];
+      for (const scrub of custom.scrubs(() => true)) {
+        found.push(await scrub.check(null, quietly, NEVER), await scrub.slice(days, NEVER));
+      }
+      return found;
+    };
     const file = (index: number) => join(made.folder, customPath(at(index)));
     const rot = (index: number) => damage(server, bucket.bucket, customPath(at(index)), sampleBytes('rotten', 9));
     const left = () => ['local', 's3'].map((place) => catalog.custom.damaged(place, 100));
-    return { ...made, store: backend.store, options: bucket, keeper, check, file, rot, left };
+    return { ...made, store: backend.store, options: bucket, keeper, check, daily, file, rot, left };
   }
 
   async function kept() {
@@ -69,7 +79,16 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
 
   test('are replicated, and a check of what is whole finds nothing', async () => {
     const { check, catalog, store } = await kept();
-    const good = { listed: COUNT, unknown: 0, read: COUNT, missing: 0, damaged: 0, fault: null };
+    const good = {
+      listed: COUNT,
+      unknown: 0,
+      read: COUNT,
+      missingRecords: 0,
+      isResumed: false,
+      missing: 0,
+      damaged: 0,
+      fault: null,
+    };
     expect(await check()).toEqual([
       { backend: 'local', ...good },
       { backend: 's3', ...good },
@@ -151,13 +170,13 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
   });
 
   test('the daily part reads all of it in as many days', async () => {
-    const { custom, rot } = await kept();
+    const { daily, rot } = await kept();
     await rot(1);
     let damaged = 0;
     let read = 0;
     for (let day = 0; day < 3; day += 1) {
       // Of each place the comparison of listings, and a part that is read.
-      for (const found of await custom.daily(3, NEVER)) {
+      for (const found of await daily(3)) {
         damaged += found.damaged;
         read += found.read;
       }
@@ -167,13 +186,13 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
   });
 
   test('days that find much damaged read no less than others: the round takes no longer', async () => {
-    const { custom, file } = await kept();
+    const { daily, file } = await kept();
     // Of the same size, so that no listing tells.
     for (let index = 0; index < 9; index += 1) await writeFile(file(index), Buffer.alloc(100 + index, 1));
     let damaged = 0;
     let read = 0;
     for (let day = 0; day < 3; day += 1) {
-      for (const found of await custom.daily(3, NEVER)) {
+      for (const found of await daily(3)) {
         damaged += found.damaged;
         read += found.read;
       }
@@ -181,12 +200,30 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     expect([damaged, read]).toEqual([9, 2 * COUNT]);
   });
 
-  test('the parts of a check are everything, each once, also after one that was interrupted', async () => {
+  test('the parts of a check are everything, each once; one that was interrupted goes on where it was, and says so', async () => {
     const { check, catalog } = await kept();
-    for (const place of ['local', 's3']) catalog.replicas.recordProgress(place, 'custom check 1/3', COUNT - 1);
-    let read = 0;
-    for (const index of [1, 2, 3]) for (const found of await check({ index, of: 3 })) read += found.read;
-    expect(read).toBe(2 * COUNT);
+    const readOf = async () => {
+      let read = 0;
+      for (const index of [1, 2, 3]) for (const found of await check({ index, of: 3 })) read += found.read;
+      return read;
+    };
+    expect(await readOf()).toBe(2 * COUNT);
+    catalog.replicas.recordProgress('s3', 'custom check 1/1', COUNT - 2);
+    expect(await check()).toMatchObject([
+      { read: COUNT, isResumed: false },
+      { read: 2, isResumed: true },
+    ]);
+    expect(await readOf()).toBe(2 * COUNT);
+  });
+
+  test('one that the disk does not give holds up the check of none behind it, and is told', async () => {
+    const { check, file } = await kept();
+    // As EIO is for one file alone: a folder in its place is a fault of reading it, and of nothing else.
+    await rm(file(0));
+    await mkdir(file(0));
+    const [local] = await check();
+    expect(local).toMatchObject({ read: COUNT - 1, damaged: 0, missing: 0 });
+    expect(local?.fault).toContain(`${customPath(at(0))} could not be looked at`);
   });
 
   test('are found again when the catalog is lost: those alone that hash to their names, and are no blobs', async () => {

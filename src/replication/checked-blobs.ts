@@ -1,0 +1,93 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentEntry } from '../catalog/content-table.ts';
+import { compareDocuments } from './compare-documents.ts';
+import { compareListing } from './compare-listing.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import type { Holding } from './holding.ts';
+import { type CheckedCopies, type ListingComparison, type ReadCopy, Scrub } from './scrub.ts';
+
+export interface CheckedBlobsModules {
+  readonly catalog: Catalog;
+  readonly damage: DamageWatch;
+  /** Whose evidence is looked for; absent: nobody's. */
+  readonly archiverId?: string;
+  /** Whether anybody writes the records that are queued; absent: somebody does. */
+  readonly replication?: { readonly isRunning: boolean };
+  /** Told of each copy that is missing or damaged. */
+  readonly found?: (backend: string, entry: ContentEntry) => void;
+}
+
+/** The check of the blobs at this place, and by its listing also of the documents there. */
+export function blobScrub(holding: Holding, modules: CheckedBlobsModules): Scrub<ContentEntry> {
+  return new Scrub(new CheckedBlobs(holding, modules), modules.catalog.replicas);
+}
+
+class CheckedBlobs implements CheckedCopies<ContentEntry> {
+  readonly backend: string;
+  readonly prefix = '';
+  readonly #holding: Holding;
+  readonly #modules: CheckedBlobsModules;
+
+  constructor(holding: Holding, modules: CheckedBlobsModules) {
+    this.backend = holding.id;
+    this.#holding = holding;
+    this.#modules = modules;
+  }
+
+  get goodCount(): number {
+    return this.#modules.catalog.replicas.goodCount(this.backend);
+  }
+
+  get damagedCount(): number {
+    return this.#modules.catalog.replicas.damagedCount(this.backend);
+  }
+
+  get reports(): number {
+    return this.#modules.damage.reports;
+  }
+
+  goodAfter(after: number, limit: number): ContentEntry[] {
+    return this.#modules.catalog.replicas.goodAfter(this.backend, after, limit);
+  }
+
+  async compare(
+    told: (listed: number) => void,
+    askByName: (doubtful: readonly ContentEntry[]) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<ListingComparison> {
+    const { catalog, archiverId = null, replication } = this.#modules;
+    const { store, records, bind } = this.#holding;
+    await bind?.(signal);
+    const compared = await compareListing(store, catalog, told, askByName, signal);
+    if (records === null) return { ...compared, missingRecords: 0 };
+    const countsQueued = replication?.isRunning === false;
+    return {
+      ...compared,
+      missingRecords: await compareDocuments(records, catalog, { archiverId, countsQueued }, signal),
+    };
+  }
+
+  look(entry: ContentEntry, signal: AbortSignal) {
+    return this.#holding.look(entry, signal);
+  }
+
+  recordGood(read: readonly ReadCopy<ContentEntry>[]): void {
+    const { catalog, damage } = this.#modules;
+    const proven = read.filter(({ entry, reports }) => !damage.isReportedAfter(this.backend, entry, reports));
+    if (proven.length === 0) return;
+    catalog.recordProven(
+      this.backend,
+      proven.map(({ entry }) => entry),
+    );
+  }
+
+  recordBad(entry: ContentEntry): boolean {
+    const isWrong = this.#modules.damage.report(this.backend, entry);
+    if (isWrong) this.#modules.found?.(this.backend, entry);
+    return isWrong;
+  }
+
+  describe({ hashType, versionHash }: ContentEntry): string {
+    return `${hashType} ${versionHash}`;
+  }
+}

@@ -1,9 +1,11 @@
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 
 /** The outside world of a command. Tests inject their own. */
 export interface CliContext {
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };
+  /** undefined: no person can be asked. */
+  readonly stdin?: Readable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** Aborts when the user or the system asks to stop; the reason is the signal's name. */

@@ -53,6 +53,10 @@ async function runHere(): Promise<ExitCode> {
   return await runCli(process.argv.slice(2), {
     stdout: process.stdout,
     stderr: process.stderr,
+    get stdin() {
+      // Made only where a command asks: an open standard input keeps a process alive.
+      return process.stdin;
+    },
     env: process.env,
     cwd: process.cwd(),
     signal: stopping.signal,

@@ -27,8 +27,8 @@ export function addCommonOptions(command: Command, listsSettings: boolean): void
 export interface VerbOptions {
   readonly json: boolean;
   readonly config: Config;
-  /** Reads environment, file and flags once more. @throws ConfigError */
-  reread(): Config;
+  /** Reads environment, file and flags once more, with more environment. @throws ConfigError */
+  reread(more?: Readonly<Record<string, string>>): Config;
   /** The verb's own options, by their camel-case names. */
   readonly own: Readonly<Record<string, string | boolean>>;
 }
@@ -44,8 +44,9 @@ export function readOptions(command: Command, context: CliContext): VerbOptions 
     if (typeof value === 'string') flags[flag] = value;
   }
   const file = given['config'];
-  const reread = () =>
-    loadConfig({ env: context.env, flags, file: typeof file === 'string' ? file : undefined, cwd: context.cwd });
+  const path = typeof file === 'string' ? file : undefined;
+  const reread: VerbOptions['reread'] = (more = {}) =>
+    loadConfig({ env: { ...context.env, ...more }, flags, file: path, cwd: context.cwd });
   return { json: given['json'] === true, config: reread(), reread, own: given };
 }
 

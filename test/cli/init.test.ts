@@ -1,6 +1,9 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/run-cli.ts';
 import { writtenConfig } from '../../src/cli/written-config.ts';
 import { loadConfig, SETTING_NAMES, SETTINGS } from '../../src/config/index.ts';
 import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
@@ -103,6 +106,110 @@ describe('holdfast init', () => {
       ipfsApiUrl: 'http://127.0.0.1:9',
     });
     expect(readFileSync(output, 'utf8') + stdout).not.toContain(PASSWORD);
+  });
+
+  describe('on a terminal', () => {
+    /** Runs the command for a person who reads each question and then types these keys. */
+    async function asked(typed: readonly (readonly [question: string, keys: string])[], words: readonly string[] = []) {
+      const folder = temporaryFolder();
+      const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin });
+      const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 200, rows: 50 });
+      const stderr = new PassThrough();
+      const said = Promise.all([text(stdout), text(stderr)]);
+      const left = [...typed];
+      let shown = '';
+      stdout.on('data', (chunk: Buffer) => {
+        shown += chunk.toString('utf8');
+        const [next] = left;
+        if (next === undefined || !shown.includes(next[0])) return;
+        left.shift();
+        shown = '';
+        // Each key is a key press of its own.
+        for (const key of next[1]) stdin.write(key);
+      });
+      const signal = AbortSignal.timeout(60_000);
+      const code = await runCli(['init', ...words], { stdin, stdout, stderr, env: {}, cwd: folder, signal });
+      stdout.end();
+      stderr.end();
+      const [out, err] = await said;
+      const file = join(folder, 'holdfast.yaml');
+      return { code, out, err, file, left, text: existsSync(file) ? readFileSync(file, 'utf8') : null };
+    }
+    const ENTER = '\r';
+
+    test('asks for node, places, finality and port, probes them, and writes the answers without the secrets', async () => {
+      const {
+        code,
+        out,
+        err,
+        file,
+        left,
+        text: written,
+      } = await asked([
+        ['Address of the node', `${node.url}${ENTER}`],
+        ['User name for the node', `${node.username}${ENTER}`],
+        ['Password for the node', `${PASSWORD}${ENTER}`],
+        ['Data folder', ENTER],
+        ['Where are blobs kept', ` ${ENTER}`],
+        ['Address of the S3 server', `http://127.0.0.1:9${ENTER}`],
+        ['Bucket', `blobs${ENTER}`],
+        ['Region', ENTER],
+        ['Access key id', `key${ENTER}`],
+        ['Secret access key', `${PASSWORD}${ENTER}`],
+        ['Finality', `depth:6${ENTER}`],
+        ['Port of the HTTP API', ENTER],
+      ]);
+      expect({ left, err }).toEqual({ left: [], err: '' });
+      // The bucket does not answer, and is named.
+      expect(code).toBe(1);
+      expect(out).toMatch(/good {3}node: It answers: chain \w+, height \d+\.$/m);
+      expect(out).toMatch(/^FAULT {2}s3: /m);
+      expect(out).toContain('secret HOLDFAST_NODE_PASSWORD is not in the file');
+      expect(out + written).not.toContain(PASSWORD);
+      expect(valuesOf(file)).toEqual({
+        ...valuesOf(fileOf('{}')),
+        ...{ nodeUrl: node.url, nodeUser: node.username, finality: 'depth:6' },
+        ...{ s3Endpoint: 'http://127.0.0.1:9', s3Bucket: 'blobs', s3AccessKeyId: 'key' },
+      });
+    });
+
+    test('says what is wrong with an answer and asks again; leaves out what a flag gives', async () => {
+      const { code, left, err, file } = await asked(
+        [
+          ['Address of the node', `somewhere${ENTER}`],
+          ['It must be an http:// or https:// address', `${'\x7f'.repeat(9)}${node.url}${ENTER}`],
+          ['User name for the node', `${node.username}${ENTER}`],
+          ['Password for the node', `${PASSWORD}${ENTER}`],
+          ['Data folder', ENTER],
+          ['Where are blobs kept', ENTER],
+          ['Finality', ENTER],
+        ],
+        ['--http-port', '9999'],
+      );
+      expect({ code, left, err }).toEqual({ code: 0, left: [], err: '' });
+      expect(valuesOf(file)).toMatchObject({
+        nodeUrl: node.url,
+        httpPort: 9_999,
+        finality: 'chainlock',
+        s3Bucket: null,
+      });
+    });
+
+    test('leaves with 130 on Ctrl-C, and writes no file', async () => {
+      const {
+        code,
+        err,
+        text: written,
+      } = await asked([
+        ['Address of the node', `${node.url}${ENTER}`],
+        ['User name for the node', '\x03'],
+      ]);
+      expect({ code, err, written }).toEqual({
+        code: 130,
+        err: 'holdfast: interrupted; no file was written. holdfast init begins again.\n',
+        written: null,
+      });
+    });
   });
 
   test('does not write over a file, unless it is told to', async () => {

@@ -25,3 +25,8 @@ test('a daemon without --dev starts without what only people see, and without th
   const packages = packagesOf(new URL('../../src/cli/verbs/run.ts', import.meta.url));
   expect(['log-update', 'pino-pretty'].filter((name) => packages.has(name))).toEqual([]);
 });
+
+test('holdfast init loads the questions only when it asks', () => {
+  const packages = packagesOf(new URL('../../src/cli/verbs/init.ts', import.meta.url));
+  expect([...packages].filter((name) => name.startsWith('@clack/'))).toEqual([]);
+});

@@ -35,7 +35,7 @@ export class Arrivals {
     placements.wantNew(fresh);
   }
 
-  /** What a block has, and what none has, as far as can be known. */
+  /** Splits contents into those that a block has, and those that none has, as far as can be known. */
   #judged(contents: readonly SpooledContent[]) {
     const unmined = this.#unmined;
     const records = this.#records;

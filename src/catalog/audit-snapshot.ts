@@ -200,7 +200,7 @@ export class AuditSnapshot {
   }
 
   /**
-   * Where nearly everything is stored, the names that are not come out of both indices side by side. Looking up the
+   * Nearly everything is stored in most archives, so the names that are not come out of both indices side by side. Looking up the
    * content of each occurrence costs more (measured: 2.5 plain scans of the occurrences, against 1.6).
    */
   *#byContent(from: number, to: number): Generator<HeldTally> {

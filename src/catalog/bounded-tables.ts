@@ -48,7 +48,7 @@ export class BoundedTables {
     const { atOnce } = limits;
     const tip = this.#tipMedianSeconds();
     return {
-      letGo: transaction('forget what was let go long ago', () => this.#forgetLetGo(limits)),
+      letGo: transaction('forget unmined bytes that were evicted long ago', () => this.#forgetLetGo(limits)),
       recordTasks: transaction('give a stretch for single records', () => records.bound(limits.recordTasks)),
       recordTexts: transaction('leave texts of records to the data folder', () => records.forgetTexts(atOnce)),
       reports: transaction('leave old reports to the data folder', () => this.#leaveReports(limits)),

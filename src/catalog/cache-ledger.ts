@@ -73,7 +73,7 @@ export class CacheLedger {
     const isStored = `content.state = 2 AND (SELECT COUNT(*) ${copies} AND ${COUNTS}) >= @required`;
     const condition = grade === 'stored' ? `${isStored} AND ${elsewhere}` : elsewhere;
     const { placements, content, replicasRequired, surelyMs, reading } = this.#tables;
-    return reading('find what the cache can let go', () => {
+    return reading('find what the cache can evict', () => {
       if (!this.#hasBackend(safety, backends)) return [];
       const given = { local: placements.id(SPOOL), backends: JSON.stringify(backends), limit };
       return numbers
@@ -135,7 +135,7 @@ export class CacheLedger {
    */
   recordEvicted(held: readonly HeldCopy[]): ContentEntry[] {
     const { placements, transaction } = this.#tables;
-    return transaction('record what the cache lets go', () =>
+    return transaction('record what the cache evicts', () =>
       held
         .filter(({ entry: { sequence }, backend }) => {
           const isGood = placements.of(sequence).some((one) => one.backend === backend && one.state === 'good');

@@ -169,7 +169,7 @@ export class Catalog {
     return this.#tables.nowMs();
   }
 
-  /** How long whoever fetches, and looked for the last time after `lookedMs`, may sleep, unless it notifies. */
+  /** The time that the fetching loop may sleep unless it is notified, when it last looked after `lookedMs`. */
   wantedIdleMs(lookedMs: number): number {
     const { wanted, nowMs, reading } = this.#tables;
     return reading('look when a blob is due', () => wanted.idleMs(nowMs(), lookedMs));

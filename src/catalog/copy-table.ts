@@ -127,16 +127,16 @@ export class CopyTable {
   }
 
   /**
-   * Notifies within the transaction that queues an object of this kind: nobody who waits runs before it has ended, and one that
-   * is rolled back has woken them in vain.
+   * Notifies within the transaction that queues an object of this kind. A loop that waits runs after it has ended, and one
+   * that is rolled back has woken the loop in vain.
    */
   changes(kind: CopiedKind): Notifier {
     return this.#changes[kind];
   }
 
   /**
-   * How long whoever moves these kinds there may sleep, unless `changes` notifies: until something that was refused is due.
-   * `lookedMs`: before he looked what is due, so that what became due since is not slept over.
+   * The time that the worker of these kinds may sleep, unless `changes` notifies: until something that was refused is due.
+   * `lookedMs`: the moment before the worker looked, so that it does not sleep over what became due since.
    */
   idleMs(kinds: readonly CopiedKind[], backend: string, lookedMs: number): number {
     const nowMs = this.#tables.nowMs();

@@ -10,7 +10,7 @@ export function damagedCatalog(path: string, cause: unknown): CatalogError {
   return new CatalogError('catalog/damaged', `The catalog ${path} is damaged: ${clauseOf(cause)}.`, {
     details: { path, systemCode: codeOf(cause) },
     retryable: false,
-    hint: 'Stop holdfast and run `holdfast rebuild`: it sets the file aside and makes the catalog anew from the data folder and the backends. Then start again, and see to the disk.',
+    hint: 'Stop holdfast and run `holdfast rebuild`: it sets the file aside and makes the catalog again from the data folder and the backends. Then start again, and see to the disk.',
     cause,
   });
 }

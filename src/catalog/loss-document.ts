@@ -48,8 +48,8 @@ export function lossFolder({ hashType, versionHash }: ContentName): string {
 }
 
 /**
- * Path and text of the evidence of one lost occurrence. It names the output and its block, the deadline in seconds of
- * the chain's clock, and each source that denied having the bytes, with the time. `upToHeight`: the evidence covers
+ * Path and text of the evidence of one lost occurrence. It names the output and its block, and the deadline in seconds of
+ * the chain's clock. It names each source that denied having the bytes, with the time. `upToHeight`: the evidence covers
  * every other occurrence of this content up to there.
  */
 export function lossDocumentOf(loss: Loss, { txid, vout, height, blockHash }: PlacedOccurrence, recordedMs: number) {

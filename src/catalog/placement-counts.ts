@@ -21,7 +21,7 @@ export class PlacementCounts {
   readonly #count: Database.Statement;
   /** Counts by backend; a missing one is counted on first use. */
   #counts = new Map<number, Counts>();
-  /** By backend: notifies when it is to get more, or to get more mended. */
+  /** Notifies, for each backend, when it is to get more, or more of its copies are to be repaired. */
   readonly #changes: ReadonlyMap<number, Notifier>;
 
   constructor(database: Database.Database, backendIds: Iterable<number>) {
@@ -59,12 +59,12 @@ export class PlacementCounts {
   }
 
   /**
-   * Notifies within the transaction that queues something: nobody who waits runs before it has ended, and one that is rolled
-   * back has woken them in vain.
+   * Notifies within the transaction that queues something. A loop that waits runs after it has ended, and one that is rolled
+   * back has woken the loop in vain.
    */
   changes(backendId: number): Notifier {
     const changes = this.#changes.get(backendId);
-    if (changes === undefined) throw new RangeError(`nobody waits for backend ${backendId}`);
+    if (changes === undefined) throw new RangeError(`backend ${backendId} has no worker`);
     return changes;
   }
 

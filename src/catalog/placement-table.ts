@@ -257,12 +257,12 @@ export class PlacementTable {
       .parse(this.#nextAttempt.get(this.id(backend), atMs));
   }
 
-  /** What rests is due now. */
+  /** Makes resting copies due now. */
   notifyAll(): void {
     for (const id of this.#ids.values()) this.counts.changes(id).notify();
   }
 
-  /** Notifies when this backend is to get more, or to get more mended. */
+  /** Notifies when this backend is to get more, or more of its copies are to be repaired. */
   changes(backend: string): Notifier {
     return this.counts.changes(this.id(backend));
   }

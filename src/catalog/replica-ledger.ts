@@ -93,14 +93,14 @@ export class ReplicaLedger {
     );
   }
 
-  /** Notifies when this backend is to get more, or to get more mended; and when rests end early. */
+  /** Notifies when this backend is to get more, when more of its copies are to be repaired, and when rests end early. */
   changes(backend: string): Notifier {
     return this.#tables.placements.changes(backend);
   }
 
   /**
-   * How long whoever serves this backend may sleep, unless `changes` notifies: until something that failed there is due.
-   * `lookedMs`: before he looked what is due, so that what became due since is not slept over.
+   * The time that the backend's worker may sleep, unless `changes` notifies: until something that failed there is due.
+   * `lookedMs`: the moment before the worker looked, so that it does not sleep over what became due since.
    */
   idleMs(backend: string, lookedMs: number): number {
     const { placements, nowMs, reading } = this.#tables;

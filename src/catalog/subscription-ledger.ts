@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { HASH_TYPES, type NamedHash, parseVersionHash } from '../core/blob/ids.ts';
 import type { Tables } from './tables.ts';
 
-/** Somebody who is to be told once when a version hash is final. */
+/** A receiver that is to be told once when a version hash is final. */
 export interface Subscription extends NamedHash {
   readonly id: string;
   /** May carry a token. */

@@ -116,12 +116,12 @@ export class UnminedLedger {
 
   /** Seen before this time of the chain's clock, oldest first; `skip` of them are passed over. */
   before(medianTimeSeconds: number, limit: number, skip: number): ContentEntry[] {
-    return this.#entries('find what nobody mined', () => this.#before.all(medianTimeSeconds, limit, skip));
+    return this.#entries('find unmined content', () => this.#before.all(medianTimeSeconds, limit, skip));
   }
 
   /** Contents in the local store, oldest first. */
   here(limit: number): ContentEntry[] {
-    return this.#entries('find what nobody mined', () => this.#here.all(limit));
+    return this.#entries('find unmined content', () => this.#here.all(limit));
   }
 
   /**
@@ -130,7 +130,7 @@ export class UnminedLedger {
    */
   recordLetGo(entries: readonly ContentEntry[], reason: LetGoReason): ContentEntry[] {
     const { content, placements, counts, nowMs, transaction } = this.#tables;
-    return transaction('record what is let go', () =>
+    return transaction('record unmined evictions', () =>
       entries.filter(({ sequence }) => {
         const entry = content.at(sequence);
         if (entry?.isUnmined !== true || this.#isMined(entry) || placements.goodElsewhere(sequence) > 0) return false;
@@ -148,7 +148,7 @@ export class UnminedLedger {
 
   /** Evicted contents under this name, of either hash type. */
   letGo(versionHash: VersionHash): LetGo[] {
-    return this.#tables.reading('look up what was let go', () =>
+    return this.#tables.reading('look up unmined evictions', () =>
       this.#find.all(hashKey(versionHash)).map((value) => {
         const found = letGoRow.parse(value);
         return {

@@ -120,7 +120,7 @@ export class WantedTable {
   /** Number of rows; null: to be counted. Kept beside the table, for it is read several times a second. */
   #rows: number | null = null;
   readonly #nextAttempt: Database.Statement;
-  /** Notifies within the transaction that makes something due: nobody who waits runs before it has ended. */
+  /** Notifies within the transaction that makes something due. A loop that waits runs after it has ended. */
   readonly changes = new Notifier();
 
   /** Rows of a process whose clock was ahead are taken for older than now, and rest for no longer than a failure may. */
@@ -229,8 +229,8 @@ export class WantedTable {
   }
 
   /**
-   * How long whoever fetches may sleep, unless `changes` notifies: until something that failed is due. `lookedMs`: before he
-   * looked what is due, so that what became due since is not slept over.
+   * The time that the fetching loop may sleep, unless `changes` notifies: until something that failed is due. `lookedMs`: the
+   * moment before the loop looked, so that it does not sleep over what became due since.
    */
   idleMs(nowMs: number, lookedMs: number): number {
     return sleepUntil(z.number().nullable().parse(this.#nextAttempt.get(lookedMs)), nowMs);

@@ -58,7 +58,7 @@ function walkHeld(catalog: Catalog, from: number, last: number): void {
   }
 }
 
-test('of what was let go the newest names stay, and how many there were; no number is given twice', () => {
+test('the newest names of evicted unmined content stay, and their number; no sequence is given twice', () => {
   const { catalog, beside, count, enforce } = scene();
   walk(catalog, 0, null);
   const letGo = (label: string) => {

@@ -51,7 +51,7 @@ describe.each(['header', 'contents'] as const)('a catalog with damaged %s', (wha
     return path;
   };
 
-  test('is refused with its path and with the command that makes it anew', async () => {
+  test('is refused with its path and with the command that makes it again', async () => {
     const folder = await archiveFolder();
     const path = spoil(folder);
     expect(() => open(folder, false)).toThrow(

@@ -12,7 +12,7 @@ const MOST = 1_000;
 
 let mined = 0;
 
-/** What queues anything else, and what makes it wait. */
+/** The other steps, which queue anything else or make it wait. */
 const others: typeof steps = {
   list: (catalog, _, which) => void catalog.noteListed([sighting(which)]),
   listAnew: (catalog, _, which) => {
@@ -47,7 +47,7 @@ const customOf = (which: string) => ({
   keccak: sighting(`keccak ${which}`).versionHash,
 });
 
-/** What is due now, by whose loop it is, and how often that loop has been woken. */
+/** Counts what is due now for each loop, and how often that loop has been woken. */
 function dueNow(catalog: Catalog) {
   const { replicas, copies } = catalog;
   const queues = BACKENDS.map((id) => {
@@ -73,7 +73,7 @@ function dueNow(catalog: Catalog) {
   ];
 }
 
-test('whatever makes something due wakes whoever does it', () => {
+test('each step that makes something due wakes its loop', () => {
   const catalog = openCatalog({ backends: BACKENDS, replicasRequired: 2 });
   startTheWalk(catalog);
   const woken = new Set<string>();
@@ -97,7 +97,7 @@ test('whatever makes something due wakes whoever does it', () => {
   expect([...woken].sort()).toEqual(['custom', 'evidence', 'fetch', 'ipfs', 'local', 'record', 's3', 'withdrawn']);
 });
 
-test('what failed is slept over until it is due, whichever way the clock is set meanwhile', () => {
+test('a loop sleeps until a failed entry is due, whichever way the clock is set meanwhile', () => {
   const clock = new HandClock();
   const catalog = openCatalog({ clock });
   const idleMs = (lookedMs = clock.ms) => [catalog.wantedIdleMs(lookedMs), catalog.replicas.idleMs('local', lookedMs)];
@@ -119,13 +119,13 @@ test('what failed is slept over until it is due, whichever way the clock is set 
     [0, 0],
   ]);
   clock.ms += 1;
-  // It became due after whoever asks had looked, and before he asked.
+  // The entry became due after the loop had looked, and before it asked.
   expect(idleMs(clock.ms - 1)).toEqual([1, 1]);
   expect([idleMs(), isDue()]).toEqual([
     [LONGEST_SLEEP_MS, LONGEST_SLEEP_MS],
     [1, 1],
   ]);
-  // Set back by more than anything rests: it is tried, and nobody waits for the time of another clock.
+  // Set back by more than anything rests: it is tried, and no loop waits for the time of another clock.
   clock.ms -= 86_400_000;
   expect([idleMs(), isDue()]).toEqual([
     [LONGEST_SLEEP_MS, LONGEST_SLEEP_MS],

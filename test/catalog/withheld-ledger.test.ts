@@ -123,7 +123,7 @@ describe('withheld content', () => {
     expect(await auditOf(catalog)).toMatchObject({ occurrences: { withheld: 1, pending: 0 } });
   });
 
-  test('that was lost before counts as lost no more, and does again when it is let in', async () => {
+  test('counts as lost no more, and as lost again when the take-down ends', async () => {
     const catalog = openCatalog({ backends: BACKENDS });
     catalog.chain.recordStart(7);
     walk(catalog);
@@ -145,7 +145,7 @@ describe('withheld content', () => {
     expect(catalog.evidence.waitingFor('s3')).toBe(1);
   });
 
-  test('of another archiver is no evidence of ours, and ends when both have ended it', () => {
+  test('is no evidence of this archiver where another one withholds, and ends when both have ended it', () => {
     const catalog = storedCatalog();
     const theirs = { ...takenDown, archiver: 'bb'.repeat(8), reason: 'theirs' };
     catalog.withheld.record([theirs], false);
@@ -182,7 +182,7 @@ describe('withheld content', () => {
     expect(catalog.withheld.typesOf({ versionHash, hashType: null }, ['blake2s256'])).toEqual(['blake2s256']);
   });
 
-  test('has a reason for publication beside the private one, in the evidence and after a restart, until it is said anew', () => {
+  test('has a reason for publication beside the private one, in the evidence and after a restart, until it is said again', () => {
     const folder = temporaryFolder();
     const catalog = openCatalog({ folder });
     catalog.withheld.record([takenDown], true);

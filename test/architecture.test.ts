@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { SOURCE_FILES, type SourceFile } from './source-files.ts';
 
-/** What each room may import of ours, besides itself. A new room is entered here first. */
+/** The rooms that each room may import besides itself. A new room is entered here first. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   verify: ['core'],
@@ -55,7 +55,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'app',
     'reader',
   ],
-  // What runs in the browser.
+  // The page runs in the browser.
   page: ['core', 'verify'],
   'client.ts': ['require-node.ts', 'core', 'node', 'reader'],
   'require-node.ts': ['core'],
@@ -64,14 +64,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'launch.mjs': ['install.mjs', 'node-flags.mjs'],
 };
 
-/** Of another room's files, only these may be seen. */
+/** The files of a room that other rooms may see. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   'http→reading': ['src/reading/withhold/take-downs.ts', 'src/reading/withhold/take-down-jobs.ts'],
   'config→node': ['src/node/method-table.ts'],
   'cli→node': [
     'src/node/index.ts',
     'src/node/method-table.ts',
-    // How numbers of a command line keep their digits; programs have bigint and text for that.
+    // Numbers of a command line keep their digits by it; programs have bigint and text for that.
     'src/node/asset-guid.ts',
     'src/node/decimal-field.ts',
     'src/node/lossless-json.ts',
@@ -145,7 +145,7 @@ describe('rooms', () => {
   });
 });
 
-describe('who may do what', () => {
+describe('the permissions of rooms', () => {
   test('only the command line, and the emulated node itself, know the emulated node', () => {
     expect([...new Set(STEPS.filter(({ to }) => roomOf(to) === 'devnode').map(({ file }) => file.room))]).toEqual([
       'cli',
@@ -153,7 +153,7 @@ describe('who may do what', () => {
   });
 
   test.each(['Catalog.open(', 'new Archive(', 'createHttpServer(', 'createBlobNode(', 'new RehashRule('])(
-    'daemon.ts is the only composition root: nobody else says %s',
+    'daemon.ts is the only composition root: no other file says %s',
     (words) => {
       const saying = SOURCE_FILES.filter(({ code }) => code.replaceAll(`function ${words}`, '').includes(words));
       expect(paths(saying)).toEqual(['src/app/daemon.ts']);
@@ -189,13 +189,13 @@ describe('who may do what', () => {
 /** Loops that wait for their signal by themselves, and why. */
 const LOOPS: readonly string[] = [
   'src/core/time/run-loop.ts',
-  // They give what comes to whoever follows: not work that is repeated.
+  // Event streams give what comes to their followers: that is not work that is repeated.
   'src/core/jobs/event-log.ts',
   // The page runs in a browser, and tells people of the pause.
   'src/page/model/live-window.ts',
 ];
 
-/** What is a fact of the whole process, whoever asks. */
+/** Facts of the whole process, the same for every caller. */
 const OF_THE_PROCESS: Readonly<Record<string, string>> = {
   'src/core/blob/hex.ts': 'whether this engine has SIMD',
   'src/core/blob/lent-memory.ts': 'memory that was given back, and may be lent again',
@@ -203,7 +203,7 @@ const OF_THE_PROCESS: Readonly<Record<string, string>> = {
 };
 
 describe('one loop, one backoff, one clock', () => {
-  test('what is repeated until a signal aborts is a step of the one loop', () => {
+  test('work that is repeated until a signal aborts is a step of the one loop', () => {
     const looping = SOURCE_FILES.filter(({ code }) => /while \(!\w*[sS]ignal\.aborted\) \{/.test(code));
     expect(paths(looping).filter((path) => !LOOPS.includes(path))).toEqual([]);
   });
@@ -216,7 +216,7 @@ describe('one loop, one backoff, one clock', () => {
     },
   );
 
-  test('nothing in a module changes: state belongs to whoever makes it', () => {
+  test('nothing in a module changes: state belongs to the object that holds it', () => {
     const state =
       /^(export )?(let|var) |^(export )?const \w+(: [^=]*)? = (\[\]|\{\}|new (Map|Set|WeakSet|LRUCache|Notifier)\b[^(]*\((\{|\)))/m;
     expect(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const IMPORTED = /^(?:import|export)\s(?!type\b)[^;]*?from '([^']+)'|^import '([^']+)'/gm;
 
-/** Packages that a source file loads when it is imported, itself or through other files of ours. */
+/** Packages that a source file loads when it is imported, itself or through other files of the project. */
 export function packagesOf(file: URL, seen = new Set<string>()): Set<string> {
   const packages = new Set<string>();
   if (seen.has(file.href)) return packages;

@@ -20,7 +20,7 @@ export function testWhere(isThere: boolean, missing: string): TestHere {
   return (name, body) => test.skip(`${name} (skipped: ${missing})`, body);
 }
 
-/** What looks at /proc. */
+/** Tests that look at /proc. */
 export const testOnLinux = testWhere(process.platform === 'linux', 'this is not Linux');
 
 function fail(missing: string): void {

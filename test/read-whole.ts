@@ -7,7 +7,7 @@ export interface FoundBlob {
   readonly blob: { readonly hashType: HashType; readonly bytes: Uint8Array };
 }
 
-/** What a reader gives, all of it in memory; or why it gives nothing. */
+/** Reads all that a reader gives into memory, or tells why it gives nothing. */
 export async function readWhole(
   { reader }: { readonly reader: Reader },
   name: NamedHash,

@@ -22,5 +22,5 @@ export function nameOf({ hashType, versionHash }: ContentName): ContentName {
   return { hashType, versionHash };
 }
 
-/** For calls that nobody stops. */
+/** The signal of calls that are never stopped. */
 export const NEVER: AbortSignal = new AbortController().signal;

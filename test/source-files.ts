@@ -10,7 +10,7 @@ export interface SourceFile {
   readonly text: string;
   /** The text without comments and without what stands in strings. */
   readonly code: string;
-  /** Files of ours that it imports, also for types alone, by their paths. */
+  /** Files of the project that it imports, also for types alone, by their paths. */
   readonly imports: readonly string[];
   /** Packages and modules of Node that it imports. */
   readonly packages: readonly string[];

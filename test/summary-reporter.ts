@@ -28,7 +28,7 @@ function nameOf({ module, fullName }: TestCase): string {
   return `${module.relativeModuleId} › ${fullName}`;
 }
 
-/** Why it failed first: nothing else prints that. */
+/** The error of the first failure: nothing else prints that. */
 function firstErrorOf(test: TestCase): string {
   const [error] = test.result().errors ?? [];
   return error === undefined ? '' : `\n${error.stack ?? error.message}`;

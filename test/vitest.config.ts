@@ -29,7 +29,7 @@ export default defineConfig({
     // Tests start servers, browsers and child processes on a shared machine: a slow minute is no failure.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // As long as `eventually` takes: by itself a poll gives up after one second.
+    // A poll waits as long as `eventually` does: by itself it gives up after one second.
     expect: { poll: { timeout: 60_000, interval: 25 } },
     // Most are about processes, servers and clocks on a machine that others use too: where the whole suite is promised,
     // what failed is tried once more, and the summary names it. What must never happen even once has `retry: 0`.

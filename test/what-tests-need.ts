@@ -25,7 +25,7 @@ const STARTED_IN: readonly (readonly [RegExp, string])[] = [
   [/^simulate\//, 'processes that simulate'],
 ];
 
-/** What a test file starts beside its own process, itself or through a helper; empty where it starts nothing. */
+/** Names what a test file starts beside its own process, itself or through a helper; empty when it starts nothing. */
 export function startedBy(file: string): readonly string[] {
   const found = new Set<string>();
   const seen = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * The bare client of one kind of store in a process of its own, as cold as the archive's: so many blobs of a size, so
- * many at a time; put only, fetched back as well, or hashed besides, on one thread of its own; `lean`: all three of it with
+ * The bare client of one kind of store in a process of its own, as cold as the archive's: a number of blobs of a size,
+ * with a bounded number under way; put only, fetched back as well, or hashed besides, on one thread of its own; `lean`: all three of it with
  * nothing between the bytes and undici, so that what is left is the server's. Told by one line of JSON as its argument;
  * prints one when it is done.
  */

@@ -47,7 +47,7 @@ export async function benchBundle(): Promise<Figure[]> {
     );
     await exported(first, car);
     await first.stop();
-    // What the node has pruned nobody else brings.
+    // The node has pruned these blobs, so no other source brings them.
     for (let block = 0; block < 8 * 24; block += 1) mine(node);
     const shares = { taken: 0, stored: 0 };
     for (const step of ['taken', 'stored'] as const) {
@@ -172,7 +172,7 @@ async function bareImport(car: string, folder: string, hasher: BlobHasher, reads
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** So that neither a crash nor a power failure takes it: as a blob is durable here. */
+/** Writes bytes so that neither a crash nor a power failure takes them: as a blob is durable here. */
 async function written(path: string, bytes: Uint8Array): Promise<void> {
   const handle = await open(`${path}.new`, 'w');
   await handle.write(bytes);

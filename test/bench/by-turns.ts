@@ -8,7 +8,7 @@ import type { Figure } from './figure.ts';
 
 const ROUNDS = 7;
 
-/** Does `work` for every item, so many at a time. Milliseconds. */
+/** Does `work` for every item, with a bounded number under way. Milliseconds. */
 export async function timed<T>(
   items: readonly T[],
   atOnce: number,
@@ -24,7 +24,7 @@ export async function timed<T>(
 }
 
 /**
- * Speed of ours as a share of the limit's: the median of rounds in which both had their turn, first one and then the
+ * The archive's speed as a share of the limit's: the median of rounds in which both had their turn, first one and then the
  * other, so that what else the machine does hits both. Each turn gives milliseconds for the same work.
  */
 export async function shareOf(ours: () => Promise<number>, limit: () => Promise<number>): Promise<number> {
@@ -65,7 +65,7 @@ export async function oneBlobMaker(): Promise<(buffer: Uint8Array) => VerifiedBl
 
 const MEMORY_ROUNDS = 12;
 
-/** What the process holds after a while of 2 MiB blobs going in and out of one store, before anything else ran. */
+/** Memory that the process holds after a while of 2 MiB blobs going in and out of one store, before anything else ran. */
 export async function memoryOf(name: string, store: ObjectStore): Promise<Figure> {
   const { signal } = new AbortController();
   const newBlobs = await blobMaker(12, 2_097_152);

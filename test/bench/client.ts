@@ -33,7 +33,7 @@ async function compared(turns: number, atOnce: number, ours: () => unknown, limi
   return ratios[ratios.length >> 1] ?? Number.NaN;
 }
 
-/** What the client costs: medians of ratios against a limit that is measured by turns with it. */
+/** Measures what the client costs: medians of ratios against a limit that is measured by turns with it. */
 export async function benchClient(): Promise<Figure[]> {
   const server = fork(new URL('client/fixed-answers.ts', import.meta.url));
   const [said] = await once(server, 'message');

@@ -10,7 +10,7 @@ import type { Figure } from './figure.ts';
 import { startAndReadLine, stopProcess } from './process-line.ts';
 
 /**
- * What running an archive costs, as an operator reads it: by a data folder that is a spool and a bucket or a Kubo behind it,
+ * Measures what running an archive costs, as an operator reads it: by a data folder that is a spool and a bucket or a Kubo behind it,
  * from a node in another process. Blobs are listed and in no block: what an occurrence record costs comes on top.
  */
 

@@ -9,7 +9,7 @@ export function cpuSeconds(): number {
 /** Linux counts in hundredths of a second, whatever its kernel does. */
 const TICKS_A_SECOND = 100;
 
-/** Of another process; NaN where no `/proc` says it, or there is no such process here (in a container). */
+/** Processor time of another process, in seconds; NaN where no `/proc` says it, or there is no such process here (in a container). */
 export function cpuSecondsOf(pid: number | null): number {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

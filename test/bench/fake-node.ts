@@ -12,7 +12,7 @@ const call = z.object({ method: z.string(), id: z.unknown(), params: z.array(z.u
 
 /** Within the window, whatever the clock says: the chain is made now. */
 const MEDIAN_TIME = Math.floor(Date.now() / 1_000);
-/** What the archiver's budget of calls is counted by. */
+/** Blocks by which the archiver's budget of calls is counted. */
 const BLOCKS = 12;
 const answers = new Map<string, Buffer>();
 const hashes: string[] = [];

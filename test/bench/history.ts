@@ -1,6 +1,6 @@
 /**
- * A walk over history against bare `getblock` calls of the same blocks, from an emulated node in a process of its own
- * (it costs the same in both). Words: blocks (default 3,000), blobs in each (default 12).
+ * A walk over history against bare `getblock` calls of the same blocks. The emulated node runs in a process of its own and
+ * costs the same in both. Words: blocks (default 3,000), blobs in each (default 12).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { describe, type Figure } from './figure.ts';
 import { startAndReadLine, stopProcess } from './process-line.ts';
 
-/** As many as the walk asks for ahead. */
+/** Calls that the walk has ahead. */
 const LOOK_AHEAD = 4;
 const NEVER = new AbortController().signal;
 const started = z.object({ url: z.string(), height: z.number() });

@@ -1,7 +1,7 @@
 /**
- * The inventory of 10⁶ final occurrences: `npm run bench -- inventory`. Time and memory by those of one plain scan of the
- * same rows and of one hash over the bytes that the digests are made of. Then two archives of which one lacks 100 blobs: what
- * it takes to find them, and what comparing and drawing four times a day costs of one core.
+ * The inventory of 10⁶ final occurrences: `npm run bench -- inventory`. One plain scan of the same rows, and one
+ * hash over the bytes that the digests are made of, are the limits of time and memory. Then one of two archives lacks 100
+ * blobs: it measures what it takes to find them, and what comparing and drawing four times a day costs of one core.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
@@ -22,7 +22,7 @@ import type { Figure } from './figure.ts';
 const MIB = 1_048_576;
 const ROUNDS = 3;
 const DIFFERENCES = 100;
-/** By the default of HOLDFAST_PEER_SCHEDULE, and what is drawn after each comparison. */
+/** The default of HOLDFAST_PEER_SCHEDULE, and what is drawn after each comparison. */
 const COMPARISONS_A_DAY = 4;
 const DRAWS = 4;
 const DAY_SECONDS = 86_400;
@@ -78,7 +78,7 @@ export async function benchInventory(occurrences = 1_000_000): Promise<Figure[]>
   }
 }
 
-/** Of two archives with the same chain one lacks 100 blobs, anywhere. */
+/** Compares two archives with the same chain, of which one lacks 100 blobs, anywhere. */
 async function compared100(path: string, hasher: BlobHasher) {
   const lackingPath = `${path}.lacking`;
   copyFileSync(path, lackingPath);

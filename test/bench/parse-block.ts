@@ -1,9 +1,9 @@
 /**
- * What walking a raw block costs: `node test/bench/parse-block.ts`. `limit` is the least that anybody must do who trusts
+ * Measures what walking a raw block costs: `node test/bench/parse-block.ts`. `limit` is the least that anybody must do who trusts
  * nothing: decode the hex, and run the same bytes twice through Node's own SHA-256. Measured on two shared, busy cores,
  * 34 transactions of which 17 carry blobs (8,513 bytes): walked 70,000/s, with occurrences 13,000/s, with Merkle root and
- * occurrences 7,500/s, which is 0.1 of the limit (hashing each of them and the tree takes 1.8 times the blocks of SHA-256,
- * in JavaScript) and five times what a node gives by `getblock` (1,500/s).
+ * occurrences 7,500/s. The last is 0.1 of the limit: hashing each of them and the tree takes 1.8 times the blocks of SHA-256,
+ * in JavaScript. It is five times what a node gives by `getblock` (1,500/s).
  */
 import { hash } from 'node:crypto';
 import { decodeHex, encodeHex } from '../../src/core/blob/hex.ts';
@@ -12,7 +12,7 @@ import { commitment, craftBlock, craftTransaction, merkleRootOf } from '../verif
 
 const ROUNDS = 15;
 const ROUND_MS = 100;
-/** As the recorded ones: one input with a signature, one spendable output, every other one with a commitment. */
+/** A block like the recorded ones: one input with a signature, one spendable output, every other one with a commitment. */
 function blockHex(transactions: number): string {
   const parts = Array.from({ length: transactions }, (_, sequence) => ({
     version: sequence % 2 === 0 ? 137 : 2,

@@ -14,7 +14,7 @@ const SIZES = [
   { name: '2 MiB', sizeBytes: 2_097_152, count: 64 },
   { name: '1 KiB', sizeBytes: 1_024, count: 3_000 },
 ];
-/** As many as the archive has under way by default. */
+/** Blobs that the archive has under way by default. */
 const AT_ONCE = 8;
 const MIB = 1_048_576;
 
@@ -29,11 +29,11 @@ type Outcome = z.infer<typeof outcome> & { readonly serverCpuSeconds: number };
 interface Place {
   readonly name: string;
   readonly serverPid: number | null;
-  /** Is there a lean client of it as well, to know what is the server's part? */
+  /** A lean client of it is measured as well, to know what is the server's part. */
   readonly hasLean: boolean;
   /** Settings of the archive, for a fresh place: nothing is there already. */
   environment(): Promise<Record<string, string>>;
-  /** What the bare client needs to reach one. */
+  /** The words by which the bare client reaches one. */
   bare(): Promise<Record<string, string | null>>;
 }
 
@@ -75,9 +75,9 @@ function median(values: readonly number[]): number {
 }
 
 /**
- * `stored` asks for more than a put: the copy is fetched back and hashed. So the bare client is measured three times, and
- * the share of bare put alone that all of it without us comes to is what nobody can pass with this client on this machine;
- * that of the lean one, what nobody can pass at all. By processor time they do not hang on what else the machine does.
+ * `stored` asks for more than a put: the copy is fetched back and hashed. So the bare client is measured three times. All
+ * of that without the archive is a share of bare put alone, which no program can pass with this client on this machine. The
+ * lean client's share is what no program can pass at all. Processor time does not depend on what else the machine does.
  */
 async function compare(place: Place, size: (typeof SIZES)[number], roundCount: number): Promise<Figure[]> {
   const { name, sizeBytes, count } = size;
@@ -125,7 +125,7 @@ async function compare(place: Place, size: (typeof SIZES)[number], roundCount: n
   ];
 }
 
-/** What a daemon has just spooled goes to S3, against the bare SDK with the same concurrency on the same real server. */
+/** Moves what a daemon has just spooled to S3, against the bare SDK with the same concurrency on the same real server. */
 export async function benchReplicationToS3(roundCount: number): Promise<Figure[]> {
   const server = await startS3Server({ keepAlive: true });
   const { endpoint, region, accessKeyId, secretAccessKey } = server;

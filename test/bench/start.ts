@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Figure } from './figure.ts';
 
 /**
- * What it costs to start a command that asks nobody, against the least that this Node costs, `node -e 0`, in the same
+ * Measures what it costs to start a command that asks no server, against the least that this Node costs, `node -e 0`, in the same
  * run. The least of all rounds counts: whatever else runs on the machine only adds to it.
  */
 

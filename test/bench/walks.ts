@@ -1,6 +1,6 @@
 /**
- * Everything that walks the catalog or a listing, over 10⁵ contents and over as many as are asked for, under the limits of
- * memory that ship: the peak of each walk by that of the small catalog. `npm run bench -- walks` goes to 10⁶; to 10⁷ by
+ * Everything that walks the catalog or a listing, over 10⁵ contents and over as many as are asked for. The limits of memory
+ * are those that ship; the peak of each walk is compared with that of the small catalog. `npm run bench -- walks` goes to 10⁶; to 10⁷ by
  * `node test/bench/walks.ts 10000000`, which takes an hour and 8 GB of disk; names of walks after the number run those
  * alone. Linux alone tells a process its peak.
  */
@@ -27,7 +27,7 @@ const WALKS = [
   'check, everything listed',
   'check of records and evidence',
 ] as const;
-/** What a walk may need at most by what it needs of the small catalog. */
+/** The most that a walk may need by what it needs of the small catalog. */
 const MAX_RATIO = 1.5;
 const MAX_MIB = 300;
 const MIB = 1_048_576;

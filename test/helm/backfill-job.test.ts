@@ -46,7 +46,7 @@ async function appliedTo(jobs: readonly Job[], values: Values): Promise<Job> {
   return job.parse(made.find((one) => job.safeParse(one).success));
 }
 
-/** What Kubernetes makes of a job when it is created: with defaults, and with labels of its own. */
+/** A job as Kubernetes stores it when it is created: with defaults, and with labels of its own. */
 function asCreated({ metadata, spec }: Job): Job {
   const selector = { matchLabels: { 'batch.kubernetes.io/controller-uid': 'e9c1' } };
   const defaults = {

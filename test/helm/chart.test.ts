@@ -44,7 +44,7 @@ const ingress = z.looseObject({
 });
 type Paths = z.output<typeof ingress>['spec']['rules'][number]['http']['paths'];
 
-/** As Kubernetes says it: exact first, else the longest prefix, by whole elements of the path. */
+/** Routes a path as Kubernetes does: exact first, else the longest prefix, by whole elements of the path. */
 function routed(paths: Paths, asked: string): string | null {
   const exact = paths.find(({ path, pathType }) => pathType === 'Exact' && path === asked);
   const elements = (path: string) => path.split('/').filter((element) => element !== '');
@@ -131,7 +131,7 @@ describeWithHelm('the chart', () => {
     expect(unreached.toSorted()).toEqual(['/healthz', '/metrics', '/readyz'].filter((path) => asked.includes(path)));
   });
 
-  test('without readers the archiver answers for bytes; without an archiver nobody for the rest', async () => {
+  test('without readers the archiver answers for bytes; without an archiver nothing answers for the rest', async () => {
     const ingresses = async (values: Readonly<Record<string, unknown>>) =>
       ingress.parse(byKind(await render(values), 'Ingress')[0]).spec.rules[0]?.http.paths ?? [];
     const alone = await ingresses({ ...MINIMAL, ingress: { enabled: true, hosts: ['a.example'] } });
@@ -168,7 +168,7 @@ describeWithHelm('the chart', () => {
     expect(pods).toHaveLength(3);
   });
 
-  test('what may be reached follows from the addresses in the configuration', async () => {
+  test('the policies open what the addresses in the configuration name', async () => {
     const policies = byKind(await render(MATRIX['everything at once']), 'NetworkPolicy');
     const policy = z
       .looseObject({
@@ -380,7 +380,7 @@ describeWithHelm('the chart', () => {
     [{ ...MINIMAL, ingress: { enabled: true } }, 'ingress.enabled needs ingress.hosts'],
     [{ ...MINIMAL, secret: { existing: 'a' } }, 'secret.existing is set without secret.keys'],
     [{ ...MINIMAL, secret: { existing: 'a', keys: ['b'], values: { b: 'c' } } }, 'are both set'],
-  ])('what cannot work together is refused with what to do: %j', async (values, says) => {
+  ])('values that cannot work together are refused with what to do: %j', async (values, says) => {
     expect(await refusal(values)).toContain(says);
   });
 });

@@ -24,7 +24,7 @@ const MODELS: Readonly<Record<string, () => { validate(): void }>> = {
   StatefulSet: () => new StatefulSet(),
 };
 
-/** @throws where the object is not what Kubernetes (or the Prometheus operator) takes for its kind and version. */
+/** @throws an error when Kubernetes (or the Prometheus operator) does not take the object for its kind and version. */
 export function validate(manifest: Manifest): void {
   const model = MODELS[manifest.kind];
   if (model === undefined) throw new Error(`No schema is at hand for ${manifest.kind}.`);

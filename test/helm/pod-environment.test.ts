@@ -60,7 +60,7 @@ describeWithHelm('the environment of a pod', () => {
     }
   });
 
-  test('what the values say is what the command reads, secrets out of files', async () => {
+  test('the command reads what the values say, secrets out of files', async () => {
     const { archiver, reader } = await podsWith(MATRIX['S3 and readers']);
     expect(archiver?.values).toMatchObject({
       nodeUrl: 'http://node:8370',
@@ -85,7 +85,7 @@ describeWithHelm('the environment of a pod', () => {
     const open = JSON.stringify(made.filter(({ kind }) => kind !== 'Secret'));
     expect(open).not.toMatch(/horse|staple|battery|correct|me:peer/);
     expect(open).toContain('"secretKeyRef":{"name":"blobs-holdfast","key":"HTTPS_PROXY"}');
-    // Their ports are reachable all the same.
+    // The policies open the ports of these addresses all the same.
     expect(JSON.stringify(made.filter(({ kind }) => kind === 'NetworkPolicy'))).toMatch(/8371.*8372.*5003/);
   });
 

@@ -79,7 +79,7 @@ const VOLUMES = [
   'secret',
 ];
 
-/** What the restricted pod security standard has against a pod: https://kubernetes.io/docs/concepts/security/pod-security-standards/ */
+/** Lists what the restricted pod security standard refuses in a pod: https://kubernetes.io/docs/concepts/security/pod-security-standards/ */
 export function againstRestricted({
   hostNetwork,
   hostPID,

@@ -12,14 +12,14 @@ const ofHelm = shellBlocks(page)
   .flatMap(commandsOf)
   .filter(([helm]) => helm === 'helm');
 const installs = ofHelm.filter(([, verb]) => verb === 'install');
-/** What the release has already where the page upgrades it with --reuse-values. */
+/** Values that the release has already when the page upgrades it with --reuse-values. */
 const INSTALLED = (installs[0] ?? []).slice(4);
 const upgrades = ofHelm.filter(([, verb]) => verb === 'upgrade');
 const shown = [...page.text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) =>
   z.record(z.string(), z.unknown()).parse(parse(text)),
 );
 
-describeWithHelm('what the page about the chart shows', () => {
+describeWithHelm('a command on the page about the chart', () => {
   test.each(installs.map((words) => [words]))('%s renders', async ([, , release = '', , ...words]) => {
     const args = ['template', release, CHART, '--kube-version', '1.31.0', ...words];
     expect(await runCommand(await goBinary('helm'), args)).toMatchObject({ code: 0, stderr: '' });

@@ -29,7 +29,7 @@ const manifest = z.looseObject({
 export type Manifest = z.output<typeof manifest>;
 export type Values = Readonly<Record<string, unknown>>;
 
-/** What Helm made so far: the same words and values make the same again. */
+/** Manifests that Helm made so far: the same words and values make the same again. */
 const made = new Map<string, Promise<CommandEnd>>();
 
 function helm(words: readonly string[], values: Values): Promise<CommandEnd> {
@@ -63,7 +63,7 @@ export async function render(values: Values, release?: string): Promise<Manifest
     .map((document) => manifest.parse(document));
 }
 
-/** What Helm says against these values. */
+/** Helm's refusal of these values. */
 export async function refusal(values: Values, more: readonly string[] = []): Promise<string> {
   const { code, stderr } = await template(values, 'blobs', more);
   if (code === 0) throw new Error('The values were accepted.');

@@ -20,7 +20,7 @@ describeWithBoth('to the letter of Kubernetes', () => {
     folder = join(await pythonPackage('kubernetes-schemas'), 'kubernetes_validate/kubernetes-json-schema');
   }, FETCH_MS);
 
-  /** What a release has against an object; null for kinds that are not its own. */
+  /** Lists what a release refuses in an object; null for kinds that are not its own. */
   function complaints(release: string) {
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
     const read = (name: string) =>

@@ -100,7 +100,7 @@ export const MATRIX = {
   'what users of charts expect': {
     commonLabels: { team: 'data' },
     config: { node, s3, local: { mode: 'cache' } },
-    // As OpenShift wants it: the cluster chooses user and group.
+    // OpenShift requires this: the cluster chooses user and group.
     podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
     containerSecurityContext: { seccompProfile: { type: 'RuntimeDefault' } },
     environment: [{ name: 'AWS_REGION', valueFrom: { configMapKeyRef: { name: 'cloud', key: 'region' } } }],

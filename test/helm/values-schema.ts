@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { hasSecretFile, SETTING_NAMES, SETTINGS, type SettingName } from '../../src/config/index.ts';
 
-/** What the chart's values may be: its own by hand, `config` and `secret` by the one list of settings. */
+/** The schema of the chart's values: its own by hand, `config` and `secret` by the one list of settings. */
 
 const strings = z.record(z.string(), z.string());
 /** Handed through to Kubernetes, which knows their form. */
@@ -16,7 +16,7 @@ const path = z.strictObject({
   path: z.string().regex(/^\//),
   pathType: z.enum(['Exact', 'Prefix', 'ImplementationSpecific']),
 });
-/** What any pod may be given. */
+/** Values that any pod takes. */
 const pod = {
   podLabels: strings,
   podAnnotations: strings,
@@ -28,7 +28,7 @@ const pod = {
   initContainers: listOfKubernetes,
 };
 const volumes = { extraVolumes: listOfKubernetes, extraVolumeMounts: listOfKubernetes };
-/** What a pod that goes on running may be given besides. */
+/** Values that a pod that goes on running takes besides. */
 const service = {
   sidecars: listOfKubernetes,
   probes: z.strictObject({
@@ -40,7 +40,7 @@ const service = {
 };
 const accessModes = z.array(z.enum(['ReadWriteOnce', 'ReadWriteOncePod', 'ReadWriteMany']));
 
-/** What the chart itself says in a pod's environment; said twice, the file would lose without a word. */
+/** Settings that the chart itself puts into a pod's environment; said twice, the file would lose without a word. */
 export const OF_THE_CHART: readonly SettingName[] = [
   'dataDir',
   'httpHost',
@@ -110,7 +110,7 @@ const values = z.strictObject({
   }),
   config: configSchema(),
   secret: z.strictObject({
-    // Not a record by names: Helm tells the place of a wrong name wrongly.
+    // A record by names is not used: Helm tells the place of a wrong name wrongly.
     values: z
       .strictObject(Object.fromEntries(SECRET_NAMES.map((secret) => [secret, secretValue.optional()])))
       .meta({ patternProperties: { [OTHER_SECRETS]: z.toJSONSchema(secretValue, { target: 'draft-7' }) } }),

@@ -51,7 +51,7 @@ describe('the values of the chart', () => {
     await expect(`${table.join('\n')}\n`).toMatchFileSnapshot('../../helm/VALUES.md');
   });
 
-  test('their schema is that of the settings (vitest -u writes it)', async () => {
+  test('the schema of the values is that of the settings (vitest -u writes it)', async () => {
     await expect(`${JSON.stringify(VALUES_SCHEMA, null, 2)}\n`).toMatchFileSnapshot('../../helm/values.schema.json');
   });
 });
@@ -106,7 +106,7 @@ describeWithHelm('a password in a plain value of the chart', () => {
     expect(said).not.toContain('hunter2');
   });
 
-  test.each(EXPOSED)('%s: the template names the Secret where nobody asks the schema', async (_name, values, place) => {
+  test.each(EXPOSED)('%s: the template names the Secret without the schema, too', async (_name, values, place) => {
     const said = await refusal({ ...values }, ['--skip-schema-validation']);
     expect(said).toMatch(place);
     expect(said).toContain('put it into a Secret');

@@ -74,7 +74,7 @@ export class ChildServer {
   }
 }
 
-/** What a server prints, to wait for a line of it and to show when it does not start. */
+/** The lines that a server prints, to wait for a line of it and to show when it does not start. */
 export class OutputLines {
   /** Rejects when the process ends; never resolves. */
   readonly ended: Promise<never>;
@@ -92,7 +92,7 @@ export class OutputLines {
       child.once('error', reject);
       child.once('close', (code) => reject(new Error(`The server ended with ${code}:\n${this.tail()}`)));
     });
-    // Somebody waits for it while it starts only; later the end is the test's own doing.
+    // The start alone waits for it; later the end is the test's own doing.
     this.ended.catch(() => {});
   }
 
@@ -117,7 +117,7 @@ export class OutputLines {
 
 const CONNECT_PAUSE_MS = 20;
 
-/** Resolves when somebody takes connections at this port. Whoever starts a server bounds how long that may take. */
+/** Resolves when a server takes connections at this port. The starter of the server bounds how long that may take. */
 export async function untilConnects(port: number): Promise<void> {
   for (const begun = performance.now(); performance.now() - begun < READY_MS; ) {
     const socket = connect(port, '127.0.0.1');

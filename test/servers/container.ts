@@ -3,8 +3,8 @@ import type { StartedTestContainer } from 'testcontainers';
 import { serverMeans } from './server-means.ts';
 
 /**
- * As by power loss, and as often as it is asked: testcontainers remembers that it stopped a container, and does nothing
- * when one that was started again is to be stopped once more, at the end neither.
+ * Stops it as a power loss does, as often as it is asked. Testcontainers remembers that it stopped a container: it does
+ * nothing when one that was started again is to be stopped once more, at the end neither.
  */
 export async function killContainer(container: StartedTestContainer): Promise<void> {
   const { getContainerRuntimeClient } = await import('testcontainers');
@@ -12,7 +12,7 @@ export async function killContainer(container: StartedTestContainer): Promise<vo
   await client.container.getById(container.getId()).kill();
 }
 
-/** Where the servers of this run answer, as a certificate names it: from within a container it is not this machine. */
+/** The host at which the servers of this run answer, as a certificate names it: from within a container it is not this machine. */
 export async function serverName(): Promise<string> {
   if (serverMeans() !== 'docker') return 'IP:127.0.0.1';
   const { getContainerRuntimeClient } = await import('testcontainers');

@@ -29,7 +29,7 @@ export const describeWithEngine = describeWhere(
 );
 
 export interface DockerEngine {
-  /** What `docker` and testcontainers find it by. */
+  /** The variables by which `docker` and testcontainers find it. */
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
@@ -43,11 +43,11 @@ export async function startDockerEngine(base: string): Promise<DockerEngine> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-docker-'));
   const socket = `unix://${folder}/socket`;
   const paths = ['--data-root', `${folder}/data`, '--exec-root', `${folder}/exec`, '--pidfile', `${folder}/pid`];
-  // It keeps off this machine's network set-up.
+  // The engine keeps off this machine's network set-up.
   const network = ['--iptables=false', '--ip6tables=false', '--ip-forward=false', '--ip-masq=false'];
   const daemon = ['dockerd', ...paths, '--host', socket, '--storage-driver', 'overlay2', ...network];
   const env = { DOCKER_HOST: socket, DOCKER_BUILDKIT: '0' };
-  // It ends with this process, also when that is killed.
+  // The engine ends with this process, also when that is killed.
   const server = await ChildServer.start({
     command: 'setpriv',
     args: ['--pdeathsig', 'TERM', ...daemon],

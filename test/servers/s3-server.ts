@@ -9,19 +9,19 @@ import { refuseToStart, serverMeans } from './server-means.ts';
 
 /** A real S3 server of this test run. */
 export interface S3Server {
-  /** Which one it is: `versitygw`, `minio`. */
+  /** The server's program: `versitygw`, `minio`. */
   readonly engine: string;
-  /** As it was started; null in a container. */
+  /** The process as it was started; null in a container. */
   readonly pid: number | null;
   readonly endpoint: string;
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Where the objects lie as files, to damage one behind the server's back; null in a container. */
+  /** The folder in which the objects are files, to damage one behind the server's back; null in a container. */
   readonly folder: string | null;
   /** Changes bytes of an object of 200 kB or more where it lies on its disk. versitygw gives what is there, MinIO does not. */
   rot(bucket: string, key: string, atByte: number): Promise<void>;
-  /** As by power loss. */
+  /** Ends it as a power loss does. */
   kill(): Promise<void>;
   /** Starts it again on the same port and bytes. */
   resume(): Promise<void>;
@@ -31,7 +31,7 @@ export interface S3Server {
 export interface S3ServerOptions {
   /** Keeps versions of objects, as object lock asks for. */
   readonly versioning?: boolean;
-  /** As servers do that are asked from afar. versitygw closes each connection unless it is told: the hard case, for tests. */
+  /** Connections stay open, as with servers that are asked from afar. versitygw closes each connection unless it is told: the hard case, for tests. */
   readonly keepAlive?: boolean;
   readonly certificate?: { readonly certFile: string; readonly keyFile: string };
 }
@@ -71,7 +71,7 @@ async function startVersitygw(options: S3ServerOptions): Promise<S3Server> {
       objects,
     ],
     env: { ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey },
-    // It says so a moment before it does.
+    // The server says so a moment before it takes connections.
     isReady: async (output) => {
       await output.until('service listening on');
       await untilConnects(port);

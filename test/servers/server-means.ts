@@ -1,6 +1,6 @@
 import { answers } from './command.ts';
 
-/** How real servers can run here: as containers where a Docker engine answers, else built from the pinned Go module. */
+/** The way in which real servers run here: as containers where a Docker engine answers, else built from the pinned Go module. */
 export type ServerMeans = 'docker' | 'go';
 
 let found: ServerMeans | null | undefined;

@@ -22,7 +22,7 @@ interface Attack {
   /** Last bytes of the loopback addresses that it comes from. */
   readonly from: readonly number[];
   readonly connections: number;
-  /** What the connection of this number sends. */
+  /** The bytes that the connection of this number sends. */
   readonly bytes: (number: number) => string;
   /** false: it reads nothing of the answers. */
   readonly reads: boolean;

@@ -18,7 +18,7 @@ const CALLS = `map $content_length $call { "~^(1\\d\\d|[12]\\d\\d\\d)$" /call; d
 const CALLED = 'location = / { error_page 403 405 =200 $call; }';
 
 /**
- * What the machine leaves a client under these attacks, whatever serves it: nginx gives the same client files of the same size
+ * Measures what the machine leaves a client under these attacks, whatever serves it: nginx gives the same client files of the same size
  * while the same attackers ask nginx for as many bytes, as blobs, hex and calls. Attackers, client and server share the
  * processors, so the client loses some of its rate to the attackers' own work.
  */

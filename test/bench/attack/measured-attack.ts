@@ -1,6 +1,6 @@
 /**
- * The measurement of `npm run bench -- attack` itself, in a process of its own: a well-behaved client measures the daemon quiet and
- * attacked, under 384 and 512 MiB where a memory control group can be made, and nginx beside it. Memory afterwards is compared
+ * The measurement of `npm run bench -- attack` itself, in a process of its own. A well-behaved client measures the daemon quiet and
+ * attacked, and nginx beside it. It does so under 384 and 512 MiB where a memory control group can be made. Memory afterwards is compared
  * with that of a daemon that has served well-behaved clients on all routes for a while. Prints the figures as one JSON line.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -227,7 +227,7 @@ function socketsOf(pid: number): number {
     try {
       return readlinkSync(join(folder, name)).startsWith('socket:');
     } catch {
-      // It was closed between the two.
+      // The connection was closed between the two.
       return false;
     }
   }).length;

@@ -30,7 +30,7 @@ function questionsAbout(large: string, small: string): Question[] {
 }
 
 /**
- * What a public archive does all day: a hundred connections from a few addresses ask everything that there is to ask, and read
+ * The work that a public archive does all day: a hundred connections from a few addresses ask everything that there is to ask, and read
  * what they are given. A daemon that has just started has compiled, mapped and prepared nothing of it yet; what that takes is no
  * memory that an attack leaves behind.
  */

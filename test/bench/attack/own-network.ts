@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 /**
  * Loopback has packets of 64 KiB, and Linux makes the send buffer of a connection as large as ten of them and more: four MiB at
  * once, where a connection over Ethernet begins with some ten KiB. Seven hundred connections that read nothing then hold all the
- * memory that the kernel has for TCP, its sockets drop what arrives, and every server on the machine stands still: nginx, which
+ * memory that the kernel has for TCP. Its sockets drop what arrives, and every server on the machine stands still: nginx, which
  * gives out the same answers, is left with less than a twentieth of its rate.
  */
 const ETHERNET = 'ip link set lo mtu 1500 up';

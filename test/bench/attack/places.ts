@@ -16,7 +16,7 @@ export async function refusedPlaces(url: string, large: string): Promise<number>
   const places: readonly Place[] = [
     { address: '127.0.0.12', count: 16, path: '/', body: wait },
     { address: '127.0.0.10', count: 100, path: '/v1/events' },
-    // As much memory as one answer may take.
+    // One answer of this may take as much memory as any.
     { address: '127.0.0.5', count: 1, path: '/', body: batch },
   ];
   let refused = 0;

@@ -77,7 +77,7 @@ interface Compared {
   readonly ratio: number;
   readonly ours: Load;
   readonly theirs: Load;
-  /** Of ours, for one request: says something also while the machine is busy with other things. */
+  /** The archive's processor time for one request: says something also while the machine is busy with other things. */
   readonly cpuMicroseconds: number;
 }
 

@@ -5,10 +5,10 @@ import { processFigure } from './process-figure.ts';
 const READERS = 1_000;
 const AT_ONCE = 100;
 const MIB = 1_048_576;
-/** Of the 2,000 MiB that they ask for: the memory for what is asked for often, and a little for each. */
+/** The bound, of the 2,000 MiB that they ask for: the memory for what is asked for often, and a little for each. */
 const MAX_MORE_MIB = 200;
 
-/** What readers that ask and do not read add to the resident memory of a daemon. */
+/** Measures what readers that ask and do not read add to the resident memory of a daemon. */
 export async function benchSlowReaders(url: string, paths: readonly string[]): Promise<Figure[]> {
   const residentMib = async () => (await processFigure(url, 'process_resident_memory_bytes')) / MIB;
   const before = await residentMib();

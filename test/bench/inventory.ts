@@ -1,6 +1,6 @@
 /**
  * The inventory of 10⁶ final occurrences: `npm run bench -- inventory`. One plain scan of the same rows, and one
- * hash over the bytes that the digests are made of, are the limits of time and memory. Then one of two archives lacks 100
+ * hash over the bytes of the digests, are the limits of time and memory. Then one of two archives lacks 100
  * blobs: it measures what it takes to find them, and what comparing and drawing four times a day costs of one core.
  */
 import { randomBytes, randomInt } from 'node:crypto';

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { measureLoopDelay } from './loop-delay.ts';
 
 /** One line of a family. A value of null is left out: nothing is known, or there is nothing. */
 export interface Sample {
@@ -30,6 +31,8 @@ export interface DescribedFamily {
 
 /** Seconds, from what a cache answers to what a large blob on a slow line takes. */
 const DURATION_BUCKETS = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** Between two looks of the exporter's own timer, which it cannot be told to leave out; `measureLoopDelay` replaces it. */
+const NEVER_MS = 86_400_000;
 
 /** Metrics of one process. Each room declares its own families here; the composition root owns the registry. */
 export class MetricsRegistry {
@@ -39,7 +42,11 @@ export class MetricsRegistry {
 
   constructor() {
     this.contentType = this.#registry.contentType;
-    collectDefaultMetrics({ register: this.#registry });
+    collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: NEVER_MS });
+    for (const family of measureLoopDelay()) {
+      this.#registry.removeSingleMetric(family.name);
+      this.gauge(family);
+    }
     this.#faults = this.counter({
       name: 'holdfast_scrape_faults_total',
       help: 'Families that could not be read at a scrape and are missing from it.',

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { backfillJob } from '../backfill/backfill-job.ts';
+import { parseBucket } from '../backfill/source/source-syntax.ts';
 import { exportJob } from '../bundle/export-job.ts';
 import { importJob } from '../bundle/import-job.ts';
 import { Catalog } from '../catalog/catalog.ts';
@@ -45,7 +46,14 @@ import { tellsBatches } from './batch-refusal.ts';
 import { LiveSettings } from './live-settings.ts';
 import { declareArchiveMetrics } from './metrics.ts';
 import { openAlerts } from './open-alerts.ts';
-import { backendPlaces, checkReplicas, checkSchedules, openBackends, refuseOtherChains } from './open-backends.ts';
+import {
+  backendPlaces,
+  checkReplicas,
+  checkSchedules,
+  openBackends,
+  openPlainBucket,
+  refuseOtherChains,
+} from './open-backends.ts';
 import { openPage } from './open-page.ts';
 import { openPassThrough } from './open-pass-through.ts';
 import { openPeers, openSource } from './open-sources.ts';
@@ -213,7 +221,8 @@ function closer(closing: Closing): () => Promise<void> {
 /** The long operations that an archive knows, the same in a daemon and in a command alone. */
 function jobKinds(archive: Archive, settings: SettingValues, alone: ((signal: AbortSignal) => Promise<void>) | null) {
   const backfill = backfillJob(archive, { openSource: (text) => openSource(settings, text), alone });
-  const bundles = [exportJob(archive, alone), importJob(archive, alone)];
+  const bundling = { openBucket: (text: string) => openPlainBucket(settings, parseBucket(text)), alone };
+  const bundles = [exportJob(archive, bundling), importJob(archive, bundling)];
   return [...upkeepJobs(archive), ...takeDownJobs(archive), backfill, ...bundles, attestJob(archive)];
 }
 

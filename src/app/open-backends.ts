@@ -8,6 +8,7 @@ import { boundChain } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
 import { type BackendWatch, watchedStore } from '../storage/metrics.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
+import type { S3Bucket } from '../storage/s3/s3-bucket.ts';
 import type { S3Credentials, S3Options } from '../storage/s3/s3-options.ts';
 
 type S3BackendSettings = Extract<BackendSettings, { readonly kind: 's3' }>;
@@ -181,13 +182,32 @@ async function opener(backend: BackendSettings, keys: LiveKeys): Promise<Opener>
 /** A bucket that is only read, over the address and credentials of a configured backend, or of the plain settings. */
 export async function openBucket(settings: SettingValues, words: BucketWords): Promise<ObjectStore> {
   const { backend, bucket, prefix, layout } = words;
-  const like = backend === null ? s3FromSettings(settings) : backendSettings(settings).find(({ id }) => id === backend);
-  if (like?.kind !== 's3') {
-    throw invalid(`No S3 backend is named ${backend}.`, 'Name one from the configuration, or leave backend= out.');
-  }
+  const like = s3Like(settings, backend);
   const keys = await keysOf(like);
   const { open } = await opener({ ...like, id: `bucket ${bucket}`, bucket, prefix, layout }, { keysOf: () => keys });
   return await open();
+}
+
+/** A bucket for files of any kind, over the address and credentials of a configured backend, or of the plain settings. */
+export async function openPlainBucket(settings: SettingValues, words: Omit<BucketWords, 'layout'>): Promise<S3Bucket> {
+  const { backend, bucket, prefix } = words;
+  const like = s3Like(settings, backend);
+  const keys = await keysOf(like);
+  const [{ S3Bucket }, { s3Options }] = await Promise.all([
+    import('../storage/s3/s3-bucket.ts'),
+    import('../storage/s3/s3-options.ts'),
+  ]);
+  const given = s3Given({ ...like, id: `bucket ${bucket}`, bucket, prefix }, { keysOf: () => keys });
+  return await S3Bucket.open({ ...s3Options(given), timeoutMs: PART_MS });
+}
+
+/** For one question: a large part, or a server that puts all parts together. */
+const PART_MS = 300_000;
+
+function s3Like(settings: SettingValues, backend: string | null): Omit<S3BackendSettings, 'bucket'> {
+  const like = backend === null ? s3FromSettings(settings) : backendSettings(settings).find(({ id }) => id === backend);
+  if (like?.kind === 's3') return like;
+  throw invalid(`No S3 backend is named ${backend}.`, 'Name one from the configuration, or leave backend= out.');
 }
 
 export interface BucketWords {

@@ -4,7 +4,8 @@ import { dirname } from 'node:path';
 import { clauseOf, codeOf } from '../core/blob/errors.ts';
 import { syncFolder } from '../storage/local/durable-file.ts';
 import { assertRegular } from '../storage/local/regular-file.ts';
-import { BundleError } from './errors.ts';
+import type { BundlePlace, BundleTarget } from './bundle-target.ts';
+import { BundleError, exists } from './errors.ts';
 
 /**
  * The name can be guessed, and the folder may be open to others: a link that they place there is not followed to
@@ -16,20 +17,22 @@ const GATHERED_BYTES = 1_048_576;
 
 /**
  * The file of a bundle while it is written, under a name that says that it is not whole. What an earlier run left there is
- * given back section by section, so that it can be compared before more is written behind it.
+ * compared section by section before more is written behind it.
  */
-export class BundleFile {
+export class BundleFile implements BundlePlace, BundleTarget {
   readonly path: string;
   readonly #handle: FileHandle;
-  readonly #keptBytes: number;
+  /** Size of what an earlier run left; null: it was looked through to its last right byte. */
+  #begunBytes: number | null;
+  #keptBytes = 0;
   #at = 0;
   #gathered: Uint8Array[] = [];
   #gatheredBytes = 0;
 
-  private constructor(path: string, handle: FileHandle, keptBytes: number) {
+  private constructor(path: string, handle: FileHandle, begunBytes: number) {
     this.path = path;
     this.#handle = handle;
-    this.#keptBytes = keptBytes;
+    this.#begunBytes = begunBytes;
   }
 
   /** @throws BundleError `bundle/exists`, `bundle/unwritable` */
@@ -56,26 +59,42 @@ export class BundleFile {
     return this.#at + this.#gatheredBytes;
   }
 
-  /** The next so many bytes as an earlier run left them; null: it did not come so far. */
-  async kept(length: number): Promise<Uint8Array | null> {
-    if (this.#at + length > this.#keptBytes) return null;
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
+  async begin(): Promise<BundleTarget> {
+    return this;
+  }
+
+  async passesOver(length: number, isRight: (bytes: Uint8Array) => boolean): Promise<boolean> {
+    if (this.#begunBytes === null) return false;
+    const bytes = await this.#begun(length, this.#begunBytes);
+    if (bytes === null || !isRight(bytes)) {
+      await this.#cut();
+      return false;
+    }
+    this.#at += length;
+    this.#keptBytes += length;
+    return true;
+  }
+
+  /** null: the earlier run did not come so far. */
+  async #begun(length: number, begunBytes: number): Promise<Uint8Array | null> {
+    if (this.#at + length > begunBytes) return null;
     const bytes = new Uint8Array(length);
     const { bytesRead } = await this.#handle.read(bytes, 0, length, this.#at);
     return bytesRead === length ? bytes : null;
   }
 
-  /** The first bytes up to this length are right. */
-  keep(length: number): void {
-    this.#at += length;
-  }
-
   /** Forgets what an earlier run left behind here. */
-  async cut(): Promise<void> {
+  async #cut(): Promise<void> {
+    this.#begunBytes = null;
     await this.#writing(() => this.#handle.truncate(this.#at));
   }
 
-  /** The bytes must not change before the next `write` or `finish` has resolved. */
   async write(...chunks: readonly Uint8Array[]): Promise<void> {
+    if (this.#begunBytes !== null) await this.#cut();
     for (const chunk of chunks) {
       this.#gathered.push(chunk);
       this.#gatheredBytes += chunk.length;
@@ -85,6 +104,7 @@ export class BundleFile {
 
   /** Makes the file durable under its own name. */
   async finish(): Promise<void> {
+    if (this.#begunBytes !== null) await this.#cut();
     await this.#flush();
     // An export can take hours, during which another process may have created the file.
     if (await isThere(this.path)) throw exists(this.path);
@@ -149,14 +169,6 @@ async function isThere(path: string): Promise<boolean> {
     if (codeOf(cause) === 'ENOENT') return false;
     throw unwritable(path, cause);
   }
-}
-
-function exists(path: string): BundleError {
-  return new BundleError('bundle/exists', `${path} is there already, and is not written over.`, {
-    details: { path },
-    retryable: false,
-    hint: 'Name another file, or move that one away. `holdfast verify --bundle` says what it is.',
-  });
 }
 
 function unwritable(path: string, cause: unknown): BundleError {

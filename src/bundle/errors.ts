@@ -13,6 +13,16 @@ export type BundleErrorCode =
   /** A record or a blob that the archive is to have cannot be had now. */
   | 'bundle/not-given'
   | 'bundle/exists'
-  | 'bundle/unwritable';
+  | 'bundle/unwritable'
+  /** A bucket gave other bytes than it was given. */
+  | 'bundle/wrong-bytes';
 
 export class BundleError extends HoldfastError<BundleErrorCode> {}
+
+export function exists(path: string): BundleError {
+  return new BundleError('bundle/exists', `${path} is there already, and is not written over.`, {
+    details: { path },
+    retryable: false,
+    hint: 'Name another place, or move that one away. `holdfast verify --bundle` says what it is.',
+  });
+}

@@ -5,11 +5,14 @@ import type { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import { assertUpright } from '../core/height-range.ts';
 import type { Clock } from '../core/time/clock.ts';
+import type { S3Bucket } from '../storage/s3/s3-bucket.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import { encodeOccurrenceRecord } from '../verify/occurrence-record.ts';
 import { verifyBlob } from '../verify/verified-blob.ts';
 import { type GivenBlob, type Reader, ROOM_IS_MADE } from '../view/archive-view.ts';
+import { BucketPlace } from './bucket-place.ts';
 import { BundleFile } from './bundle-file.ts';
+import type { BundlePlace, BundleTarget } from './bundle-target.ts';
 import { type CarBlock, carHeader, sectionHead } from './car-block.ts';
 import { BundleError } from './errors.ts';
 import type { ExportEvent, ExportReport } from './export-report.ts';
@@ -36,6 +39,8 @@ export interface ExportParameters {
   /** Path of the bundle; in a folder the bundle gets a name of its own. */
   readonly file: string | null;
   readonly folder: string | null;
+  /** In a bucket, too, the bundle gets a name of its own. */
+  readonly bucket: S3Bucket | null;
 }
 
 export type ExportResult = ExportReport & { readonly exitCode: 0 | 3 };
@@ -50,23 +55,23 @@ const PROGRESS_MS = 500;
  * @throws BundleError; ArchiveError `archive/bad-range`
  */
 export async function exportBundle(
-  { fromHeight, toHeight, file, folder }: ExportParameters,
+  { fromHeight, toHeight, ...named }: ExportParameters,
   finalHeight: number | null,
   modules: ExportModules,
   report: (event: ExportEvent) => void,
   signal: AbortSignal,
 ): Promise<ExportResult> {
   const range = await rangeOf(fromHeight, toHeight, finalHeight, modules);
-  const path = file ?? join(folder ?? '.', `holdfast-${range.chain.slice(0, 8)}-${range.from}-${range.to}.car`);
   const rarely = new Rarely(modules.clock, report);
   const recordText = (occurrence: BundledOccurrence, sizeBytes: number) =>
     textOf(occurrence, sizeBytes, modules, signal);
   const planning = { ...modules, recordText, report: (event: ExportEvent) => rarely.tell(event) };
-  const target = await BundleFile.open(path);
+  const place = await placeOf(named, range, signal);
   try {
     const plan = await planBundle(range, planning, signal);
     for (const one of plan.notExported) report({ event: 'not-exported', ...one });
-    const writing = new BundleWriting(target, plan, modules, rarely);
+    const target = await place.begin(plan.sizeBytes);
+    const writing = new BundleWriting(place.path, target, plan, modules, rarely);
     await writing.begin();
     for await (const part of partsAgain(range, plan.parts, planning, signal)) {
       await writing.section({ kind: 'node', ...part.node }, signal);
@@ -75,9 +80,9 @@ export async function exportBundle(
     await writing.end();
     const { manifest, root, sizeBytes, notExported, notExportedCount } = plan;
     const { format: _format, version: _version, parts: _parts, blockHash: _blockHash, ...about } = manifest;
-    const keptBytes = writing.keptBytes;
+    const keptBytes = target.keptBytes;
     const done = {
-      file: path,
+      file: place.path,
       sizeBytes,
       root: root.cid.toString(),
       ...about,
@@ -87,50 +92,52 @@ export async function exportBundle(
     };
     return { exitCode: notExportedCount > 0 ? 3 : 0, ...done };
   } finally {
-    await target.close();
+    await place.close();
   }
+}
+
+async function placeOf(
+  { file, folder, bucket }: Pick<ExportParameters, 'file' | 'folder' | 'bucket'>,
+  { chain, from, to }: BundleRange,
+  signal: AbortSignal,
+): Promise<BundlePlace> {
+  const name = `holdfast-${chain.slice(0, 8)}-${from}-${to}.car`;
+  if (bucket !== null) return await BucketPlace.open(bucket, name, signal);
+  return await BundleFile.open(file ?? join(folder ?? '.', name));
 }
 
 type WrittenSection = PlannedSection | ({ readonly kind: 'node' } & CarBlock);
 
 /** Writes section by section, and reads a few blobs ahead of the one that it writes. */
 class BundleWriting {
-  readonly #target: BundleFile;
+  readonly #path: string;
+  readonly #target: BundleTarget;
   readonly #plan: PlannedBundle;
   readonly #modules: ExportModules;
   readonly #rarely: Rarely;
   readonly #ahead: { readonly section: WrittenSection; readonly bytes: Promise<Uint8Array> }[] = [];
-  #isKept = true;
-  #keptBytes = 0;
   #blobs = 0;
 
-  constructor(target: BundleFile, plan: PlannedBundle, modules: ExportModules, rarely: Rarely) {
+  constructor(path: string, target: BundleTarget, plan: PlannedBundle, modules: ExportModules, rarely: Rarely) {
+    this.#path = path;
     this.#target = target;
     this.#plan = plan;
     this.#modules = modules;
     this.#rarely = rarely;
   }
 
-  /** Bytes that an earlier run had written. */
-  get keptBytes(): number {
-    return this.#keptBytes;
-  }
-
   async begin(): Promise<void> {
     const { root } = this.#plan;
     const header = carHeader(root.cid);
-    const kept = await this.#target.kept(header.length);
-    if (kept === null || !isSame(kept, header)) {
-      await this.#endOfKept();
+    if (!(await this.#target.passesOver(header.length, (kept) => isSame(kept, header)))) {
       await this.#target.write(header);
-    } else this.#keep(header.length);
+    }
     await this.section({ kind: 'node', ...root }, new AbortController().signal);
   }
 
   async section(section: WrittenSection, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    if (this.#isKept && (await this.#isThere(section))) return;
-    if (this.#isKept) await this.#endOfKept();
+    if (this.#ahead.length === 0 && (await this.#isThere(section))) return;
     const bytes = section.kind === 'blob' ? this.#bytesOf(section.occurrence, signal) : Promise.resolve(section.bytes);
     // `#writeNext` awaits these bytes and throws their error; until then a rejection must not count as unhandled.
     bytes.catch(() => undefined);
@@ -140,7 +147,6 @@ class BundleWriting {
 
   async end(): Promise<void> {
     while (this.#ahead.length > 0) await this.#writeNext();
-    await this.#target.cut();
     await this.#target.finish();
   }
 
@@ -148,27 +154,14 @@ class BundleWriting {
   async #isThere(section: WrittenSection): Promise<boolean> {
     const sizeBytes = section.kind === 'blob' ? section.sizeBytes : section.bytes.length;
     const head = sectionHead(section.cid, sizeBytes);
-    const kept = await this.#target.kept(head.length + sizeBytes);
-    if (kept === null || !isSame(kept.subarray(0, head.length), head)) return false;
-    const bytes = kept.subarray(head.length);
-    const isRight =
-      section.kind === 'blob'
-        ? verifyBlob({ ...nameOf(section.occurrence), bytes }, this.#modules.hasher) !== null
-        : isSame(bytes, section.bytes);
-    if (!isRight) return false;
-    this.#keep(kept.length);
-    this.#wrote(section);
-    return true;
-  }
-
-  #keep(length: number): void {
-    this.#target.keep(length);
-    this.#keptBytes += length;
-  }
-
-  async #endOfKept(): Promise<void> {
-    this.#isKept = false;
-    await this.#target.cut();
+    const isThere = await this.#target.passesOver(head.length + sizeBytes, (kept) => {
+      if (!isSame(kept.subarray(0, head.length), head)) return false;
+      const bytes = kept.subarray(head.length);
+      if (section.kind !== 'blob') return isSame(bytes, section.bytes);
+      return verifyBlob({ ...nameOf(section.occurrence), bytes }, this.#modules.hasher) !== null;
+    });
+    if (isThere) this.#wrote(section);
+    return isThere;
   }
 
   async #writeNext(): Promise<void> {
@@ -181,8 +174,14 @@ class BundleWriting {
 
   #wrote({ kind }: WrittenSection): void {
     if (kind === 'blob') this.#blobs += 1;
-    const { path: file, sizeBytes: doneBytes } = this.#target;
-    this.#rarely.tell({ event: 'progress', file, doneBytes, sizeBytes: this.#plan.sizeBytes, blobs: this.#blobs });
+    const { sizeBytes: doneBytes } = this.#target;
+    this.#rarely.tell({
+      event: 'progress',
+      file: this.#path,
+      doneBytes,
+      sizeBytes: this.#plan.sizeBytes,
+      blobs: this.#blobs,
+    });
   }
 
   async #bytesOf(occurrence: BundledOccurrence, signal: AbortSignal): Promise<Uint8Array> {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { JobContext, JobKind, JobOutcome } from '../core/jobs/job-kind.ts';
-import { type ExportModules, type ExportParameters, exportBundle } from './export-bundle.ts';
+import { type ExportModules, exportBundle } from './export-bundle.ts';
+import type { OpenBucket } from './source-parts.ts';
 
 export interface ExportingArchive {
   readonly exporting: ExportModules;
@@ -20,23 +21,38 @@ export const EXPORT_PARAMETERS = z
     toHeight: height.nullable().default(null),
     file: path.nullable().default(null),
     folder: path.nullable().default(null),
+    /** `<bucket>[/<prefix>][?backend=<id>]` */
+    bucket: path.nullable().default(null),
   })
-  .refine(({ file, folder }) => (file === null) !== (folder === null), 'names a file or a folder');
+  .refine(
+    ({ file, folder, bucket }) => [file, folder, bucket].filter((place) => place !== null).length === 1,
+    'names a file, a folder or a bucket',
+  );
 
-/** `alone`: nothing else works on the archive. Called first; may refuse by throwing. */
-export function exportJob(archive: ExportingArchive, alone: ((signal: AbortSignal) => Promise<void>) | null): JobKind {
+export interface BundleJobOptions {
+  readonly openBucket: OpenBucket;
+  /** Nothing else works on the archive. Called first; may refuse by throwing. null: the archive runs. */
+  readonly alone: ((signal: AbortSignal) => Promise<void>) | null;
+}
+
+export function exportJob(archive: ExportingArchive, { openBucket, alone }: BundleJobOptions): JobKind {
   const kind = {
     kind: 'export',
     isLocalOnly: true as const,
     parameters: EXPORT_PARAMETERS,
-    async run(parameters: ExportParameters, { signal, report }: JobContext): Promise<JobOutcome> {
+    async run(given: z.output<typeof EXPORT_PARAMETERS>, { signal, report }: JobContext): Promise<JobOutcome> {
       if (alone !== null) {
         await alone(signal);
         await archive.admitBackends(signal);
       }
       const final = archive.finalHeight(alone !== null);
       const told = (event: Parameters<Parameters<typeof exportBundle>[3]>[0]) => report({ ...event });
-      return { ...(await exportBundle(parameters, final, archive.exporting, told, signal)) };
+      const bucket = given.bucket === null ? null : await openBucket(given.bucket);
+      try {
+        return { ...(await exportBundle({ ...given, bucket }, final, archive.exporting, told, signal)) };
+      } finally {
+        bucket?.close();
+      }
     },
   };
   return kind;

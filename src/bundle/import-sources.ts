@@ -4,7 +4,7 @@ import { exitCodeOf, type ImportEvent, type ImportReport } from './import-report
 import { Importer, type ImporterModules } from './importer.ts';
 import type { Part } from './part.ts';
 import { looksLikeRecord } from './proven-names.ts';
-import { isUrl, sourceParts } from './source-parts.ts';
+import { isUrl, type OpenBucket, sourceParts } from './source-parts.ts';
 import type { StreamJudge } from './stream-parts.ts';
 
 export type ImportModules = Omit<ImporterModules, 'report'>;
@@ -20,7 +20,7 @@ const AT_A_TIME = 8;
  */
 export async function importSources(
   sources: readonly string[],
-  modules: ImportModules,
+  { openBucket, ...modules }: ImportModules & { readonly openBucket: OpenBucket },
   report: (event: ImportEvent) => void,
   signal: AbortSignal,
 ): Promise<ImportResult> {
@@ -29,12 +29,12 @@ export async function importSources(
   const sinceMs = clock.wallMs();
   await importer.begin();
   for (const source of sources.filter((one) => !isUrl(one))) {
-    const options = { judge: NOTHING_IS_KNOWN, recordsOnly: true };
+    const options = { judge: NOTHING_IS_KNOWN, recordsOnly: true, openBucket };
     for await (const part of sourceParts(source, options, signal)) importer.lookForRecord(part);
   }
   for (const source of sources) {
     importer.beginSource(source);
-    const options = { judge: importer, recordsOnly: false };
+    const options = { judge: importer, recordsOnly: false, openBucket };
     const parts = recordsFirst(sourceParts(source, options, signal), importer, signal);
     await forEachConcurrent(parts, AT_A_TIME, (part, ending) => importer.take(part, ending), signal);
   }

@@ -5,7 +5,10 @@ import { EnvHttpProxyAgent, request } from 'undici';
 import { BODY_LIMIT_BYTES } from '../backfill/source/candidates.ts';
 import { clauseOf, codeOf } from '../core/blob/errors.ts';
 import { lendMemory } from '../core/blob/lent-memory.ts';
+import { mayBeOneObject } from '../storage/errors.ts';
 import { openRegularFile, readRegularFile } from '../storage/local/regular-file.ts';
+import type { S3Bucket } from '../storage/s3/s3-bucket.ts';
+import { bucketChunks } from './bucket-chunks.ts';
 import { BundleError } from './errors.ts';
 import type { Part } from './part.ts';
 import { type StreamJudge, streamParts } from './stream-parts.ts';
@@ -17,7 +20,11 @@ const CONNECT_MS = 10_000;
 /** Without a byte for so long, an address is given up. */
 const SILENCE_MS = 60_000;
 
+/** Opens the bucket that a text names (`<bucket>[/<prefix>][?backend=<id>]`), over the settings of this process. @throws SourceError, ConfigError */
+export type OpenBucket = (text: string) => Promise<S3Bucket>;
+
 export interface PartsOptions {
+  readonly openBucket: OpenBucket;
   readonly judge: StreamJudge;
   /** Gives only the files of folders and tarballs that may be records. */
   readonly recordsOnly: boolean;
@@ -27,12 +34,15 @@ export function isUrl(source: string): boolean {
   return /^https?:\/\//i.test(source);
 }
 
+const BUCKET = 's3=';
+
 /**
- * Everything in a file, a folder and the folders in it, or behind an address.
- * @throws BundleError `bundle/unreadable` when the source itself cannot be read, `bundle/bad-answer`
+ * Everything in a file, a folder and the folders in it, behind an address, or below a prefix of a bucket.
+ * @throws BundleError `bundle/unreadable` when the source itself cannot be read, `bundle/bad-answer`; StorageError
  */
 export async function* sourceParts(source: string, options: PartsOptions, signal: AbortSignal): AsyncGenerator<Part> {
   if (isUrl(source)) yield* addressParts(new URL(source), options, signal);
+  else if (source.startsWith(BUCKET)) yield* bucketParts(source.slice(BUCKET.length), options, signal);
   else if (await isFolder(source)) yield* folderParts(source, options, 0, signal);
   else yield* fileParts(source, options, signal);
 }
@@ -143,6 +153,34 @@ async function* addressParts(url: URL, options: PartsOptions, signal: AbortSigna
     throw cause instanceof BundleError ? cause : unreadable(shown, cause);
   } finally {
     await dispatcher.destroy();
+  }
+}
+
+/** Bucket and folders, the last name behind them, and the words behind the `?`. */
+const OBJECT = /^([^?]*?)(?:\/([^/?]+))?\/?(\?.*)?$/s;
+
+/** The object of this name, or every object below it. */
+async function* bucketParts(text: string, options: PartsOptions, signal: AbortSignal): AsyncGenerator<Part> {
+  const [, folder = '', name = '', query = ''] = OBJECT.exec(text) ?? [];
+  const bucket = await options.openBucket(`${folder}${query}`);
+  try {
+    let isEmpty = true;
+    for await (const { key, sizeBytes } of bucket.list(name, signal)) {
+      if (name !== '' && key !== name && !key.startsWith(`${name}/`)) continue;
+      isEmpty = false;
+      if (options.recordsOnly && !mayBeRecord(key)) continue;
+      const path = `${bucket.where}/${key}`;
+      try {
+        yield* streamParts(path, bucketChunks(bucket, key, sizeBytes, signal), options.judge);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!mayBeOneObject(error)) throw error;
+        yield { kind: 'fault', path, why: `It cannot be read: ${clauseOf(error)}.` };
+      }
+    }
+    if (isEmpty) throw unreadable(`${bucket.where}/${name}`, new Error('no object is there'));
+  } finally {
+    bucket.close();
   }
 }
 

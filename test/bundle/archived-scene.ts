@@ -36,10 +36,14 @@ export function recordsIn(dataDir: string): string[] {
 
 const reportLine = z.looseObject({ event: z.literal('report'), exitCode: z.number() });
 
-/** A command with `--json` on a data folder, and what it reports at its end; null: it came to none. */
+/** The report of a command with `--json`, on its last line; null: it came to none. */
+export function reportIn(stdout: string) {
+  const last = stdout.trimEnd().split('\n').at(-1) ?? '';
+  return last.startsWith('{"event":"report"') ? reportLine.parse(JSON.parse(last)) : null;
+}
+
+/** A command with `--json` on a data folder. */
 export async function reported(dataDir: string, ...words: string[]) {
   const ended = await holdfastHere([...words, '--json', '--data-dir', dataDir]);
-  const last = ended.stdout.trimEnd().split('\n').at(-1) ?? '';
-  const report = last.startsWith('{"event":"report"') ? reportLine.parse(JSON.parse(last)) : null;
-  return { ...ended, report };
+  return { ...ended, report: reportIn(ended.stdout) };
 }

@@ -138,7 +138,7 @@ describe('a bundle', () => {
     const whole = readFileSync(await exported(scene));
     const file = join(temporaryFolder(), 'blobs.car');
     const stopping = new AbortController();
-    const parameters = { fromHeight: null, toHeight: null, file, folder: null };
+    const parameters = { fromHeight: null, toHeight: null, file, folder: null, bucket: null };
     const stopAtFirst = ({ event }: { readonly event: string }) => {
       if (event === 'progress') stopping.abort('SIGINT');
     };

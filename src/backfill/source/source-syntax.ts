@@ -45,6 +45,13 @@ function peerUrl(text: string): URL {
   return url;
 }
 
+/** Bucket, prefix and `?backend=<id>` of a place for files of any kind, as `s3=` has them. @throws SourceError `source/bad-syntax` */
+export function parseBucket(text: string): { bucket: string; prefix: string; backend: string | null } {
+  const { bucket, prefix, layout, backend } = bucketWords(text);
+  if (layout !== null) throw bad('A layout is of blobs: leave it out here.');
+  return { bucket, prefix, backend };
+}
+
 function bucketWords(text: string): Omit<SourceWords & { kind: 's3' }, 'kind'> {
   const [place = '', query = ''] = text.split('?', 2);
   const [bucket = '', ...prefix] = place.replace(/\/+$/, '').split('/');

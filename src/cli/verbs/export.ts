@@ -13,7 +13,10 @@ export function define(command: Command): Command {
     .option('--from-height <height>', 'first block (default: where the walk began)')
     .option('--to-height <height>', 'last block (default: the highest final one)')
     .option('--output <file.car>', 'the file that is written; an unfinished one is continued')
-    .option('--to <dir=path>', 'instead: a folder, in which the file gets the name of chain and range (default: here)');
+    .option(
+      '--to <place>',
+      'instead: dir=<path> or s3=<bucket>[/<prefix>][?backend=<id>], in which the bundle gets the name of chain and range (default: dir=.)',
+    );
 }
 
 /** Exit code 0: all that is final in the range is in the bundle. 3: something is not stored here, and is named. */
@@ -42,23 +45,37 @@ export async function handle(options: VerbOptions, context: CliContext): Promise
     return exitCode;
   } catch (error) {
     lines?.stop();
-    if (context.signal.aborted && written !== null) context.stderr.write(`${whatIsKept(written)}\n`);
+    if (context.signal.aborted && written !== null) {
+      context.stderr.write(`${whatIsKept(written, parameters.bucket !== null)}\n`);
+    }
     throw error;
   }
 }
 
-function whatIsKept({ file, doneBytes }: { readonly file: string; readonly doneBytes: number }): string {
-  return `${file}.part holds at least ${describeBytes(doneBytes)}. Type the same command to go on behind its last whole block.`;
+function whatIsKept(
+  { file, doneBytes }: { readonly file: string; readonly doneBytes: number },
+  isInBucket: boolean,
+): string {
+  const bytes = describeBytes(doneBytes);
+  if (isInBucket)
+    return `The bucket keeps ${bytes} in an unfinished upload of ${file}. Type the same command to go on.`;
+  return `${file}.part holds at least ${bytes}. Type the same command to go on behind its last whole block.`;
 }
 
-function placeOf(own: VerbOptions['own'], cwd: string): { file: string | null; folder: string | null } {
-  const { output, to } = own;
-  if (typeof output === 'string' && to === undefined) return { file: resolve(cwd, output), folder: null };
-  if (output === undefined && to === undefined) return { file: null, folder: cwd };
-  if (output === undefined && typeof to === 'string' && to.startsWith('dir=')) {
-    return { file: null, folder: resolve(cwd, to.slice('dir='.length)) };
-  }
-  throw usage('A bundle goes into one file or one folder.');
+interface Place {
+  readonly file: string | null;
+  readonly folder: string | null;
+  readonly bucket: string | null;
+}
+
+const NOWHERE: Place = { file: null, folder: null, bucket: null };
+
+function placeOf({ output, to }: VerbOptions['own'], cwd: string): Place {
+  if (typeof output === 'string' && to === undefined) return { ...NOWHERE, file: resolve(cwd, output) };
+  if (output === undefined && to === undefined) return { ...NOWHERE, folder: cwd };
+  const [, kind, place = ''] = typeof to === 'string' ? (/^(dir|s3)=(.+)$/s.exec(to) ?? []) : [];
+  if (output !== undefined || kind === undefined) throw usage('A bundle goes into one file, one folder or one bucket.');
+  return kind === 's3' ? { ...NOWHERE, bucket: place } : { ...NOWHERE, folder: resolve(cwd, place) };
 }
 
 function heightOf(given: string | boolean | undefined, flag: string): number | null {
@@ -70,6 +87,6 @@ function heightOf(given: string | boolean | undefined, flag: string): number | n
 function usage(message: string): CliError {
   return new CliError('cli/usage', message, {
     retryable: false,
-    hint: 'Like holdfast export --from-height 1800000 --to-height 1900000 --output blobs.car, or --to dir=/mnt/bundles.',
+    hint: 'Like holdfast export --from-height 1800000 --to-height 1900000 --output blobs.car, or --to dir=/mnt/bundles, or --to s3=bucket/bundles.',
   });
 }

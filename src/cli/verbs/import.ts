@@ -10,7 +10,7 @@ import type { VerbOptions } from '../verb-options.ts';
 export function define(command: Command): Command {
   return command.argument(
     '<source...>',
-    'files, folders, tarballs (also .tar.gz), bundles or http(s) addresses: blobs under any name, raw or as hex text, and occurrence records',
+    'files, folders, tarballs (also .tar.gz), bundles, http(s) addresses or s3=<bucket>[/<key or prefix>][?backend=<id>]: blobs under any name, raw or as hex text, and occurrence records',
   );
 }
 
@@ -19,7 +19,7 @@ export function define(command: Command): Command {
  * be read, or did not come to be stored.
  */
 export async function handle(options: VerbOptions, context: CliContext, given: readonly string[]): Promise<ExitCode> {
-  const sources = given.map((source) => (/^https?:\/\//i.test(source) ? source : resolve(context.cwd, source)));
+  const sources = given.map((source) => (isElsewhere(source) ? source : resolve(context.cwd, source)));
   const lines = options.json ? null : liveLines(context);
   let taken = 0;
   try {
@@ -49,4 +49,9 @@ export async function handle(options: VerbOptions, context: CliContext, given: r
     }
     throw error;
   }
+}
+
+/** An address or a bucket: not a path, whatever folder the user stands in. */
+function isElsewhere(source: string): boolean {
+  return /^https?:\/\//i.test(source) || source.startsWith('s3=');
 }

@@ -3,9 +3,10 @@ import { remoteCall, remoteFault } from '../remote-call.ts';
 import { putOptions } from './put-options.ts';
 import { readBody } from './read-body.ts';
 import { createS3Client, loadSdk, type S3Connection, type Sdk } from './s3-client.ts';
-import { answerOf, CLOCKS_APART, explainS3, NotS3Answer } from './s3-error.ts';
+import { answerOf, CLOCKS_APART, explainS3, NotS3Answer, TruncatedBody } from './s3-error.ts';
 import { placeOf, type S3Options } from './s3-options.ts';
 import { type ListedObject, type Page, pageOf } from './s3-page.ts';
+import { S3Upload } from './s3-upload.ts';
 import type { ServerClock } from './server-clock.ts';
 
 export interface ReadObject {
@@ -92,6 +93,44 @@ export class S3Bucket {
         throw cause;
       }
     });
+  }
+
+  /**
+   * Bytes of an object from `begin` on, exactly so many.
+   * @param etag the object that is meant; null: whichever is there
+   * @throws StorageError `storage/conflict` where another object is there by now
+   */
+  async range(
+    name: string,
+    { begin, length, etag }: { readonly begin: number; readonly length: number; readonly etag: string | null },
+    signal: AbortSignal,
+  ): Promise<ReadObject> {
+    const input = {
+      Bucket: this.options.bucket,
+      Key: this.#prefix + name,
+      Range: `bytes=${begin}-${begin + length - 1}`,
+      ...(etag === null ? {} : { IfMatch: etag }),
+    };
+    return await this.#call('get range', signal, async (abortSignal) => {
+      const answer = await this.#client.send(new this.#sdk.GetObjectCommand(input), { abortSignal });
+      if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
+      if (answer.ContentRange?.startsWith(`bytes ${begin}-`) !== true) throw new NotS3Answer('another range');
+      const body = await readBody(answer.Body, answer.ContentLength, length);
+      if (body.length !== length) throw new TruncatedBody(`${body.length} of ${length} bytes came`);
+      return { body, etag: answer.ETag };
+    });
+  }
+
+  /** Begins to write a large object in parts, or continues what an earlier run began. */
+  async upload(name: string, contentType: string, signal: AbortSignal): Promise<S3Upload> {
+    const access = {
+      sdk: this.#sdk,
+      client: this.#client,
+      options: this.options,
+      call: <T>(operation: string, ending: AbortSignal, work: (abortSignal: AbortSignal) => Promise<T>) =>
+        this.#call(operation, ending, work),
+    };
+    return await S3Upload.open(access, this.#prefix + name, contentType, signal);
   }
 
   /** No client can shorten a retention: it counts on the clock of the server, which enforces it. */

@@ -169,6 +169,12 @@ const CONFLICT: FaultMeaning = {
   retryable: true,
   hint: 'Nothing to do: two archivers may share a bucket, and the next try settles it.',
 };
+const UPLOAD_GONE: FaultMeaning = {
+  code: 'storage/conflict',
+  says: 'has not got the unfinished upload any more, or not all of its parts',
+  retryable: true,
+  hint: 'Another run, or a rule of the bucket, ended it. Type the command again: it begins a new one.',
+};
 const ARCHIVED: FaultMeaning = {
   code: 'storage/archived',
   says: 'keeps it in an archive class that cannot be read directly',
@@ -212,4 +218,6 @@ const MEANINGS: Readonly<Record<string, FaultMeaning>> = {
   ConditionalRequestConflict: CONFLICT,
   OperationAborted: CONFLICT,
   PreconditionFailed: CONFLICT,
+  NoSuchUpload: UPLOAD_GONE,
+  InvalidPart: UPLOAD_GONE,
 };

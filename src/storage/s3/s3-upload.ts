@@ -1,0 +1,157 @@
+import type { CreateMultipartUploadCommandInput, S3Client } from '@aws-sdk/client-s3';
+import { putOptions } from './put-options.ts';
+import type { Sdk } from './s3-client.ts';
+import { answerOf, NotS3Answer } from './s3-error.ts';
+import type { S3Options } from './s3-options.ts';
+
+/** Access of an upload to its bucket. */
+export interface UploadAccess {
+  readonly sdk: Sdk;
+  readonly client: S3Client;
+  readonly options: S3Options;
+  readonly call: <T>(
+    operation: string,
+    signal: AbortSignal,
+    work: (abortSignal: AbortSignal) => Promise<T>,
+  ) => Promise<T>;
+}
+
+/** A part that the server has. The tag of an object without a key of its own is the MD5 of its bytes, in quotes. */
+export interface UploadedPart {
+  readonly etag: string;
+  readonly sizeBytes: number;
+}
+
+interface Target {
+  readonly Bucket: string;
+  readonly Key: string;
+  readonly UploadId: string;
+}
+
+const NO_BYTES = new Uint8Array();
+
+/** One large object, written in parts. It appears under its name whole, or not at all. */
+export class S3Upload {
+  /** The parts of an earlier run, by their numbers from 1 on. */
+  readonly uploaded: ReadonlyMap<number, UploadedPart>;
+  readonly #access: UploadAccess;
+  readonly #target: Target;
+
+  private constructor(access: UploadAccess, target: Target, uploaded: ReadonlyMap<number, UploadedPart>) {
+    this.#access = access;
+    this.#target = target;
+    this.uploaded = uploaded;
+  }
+
+  /** Continues the newest upload under this key that was begun and not completed, or begins one. */
+  static async open(access: UploadAccess, key: string, contentType: string, signal: AbortSignal): Promise<S3Upload> {
+    const bucket = access.options.bucket;
+    const begun = await unfinished(access, key, signal);
+    if (begun !== null) {
+      const target = { Bucket: bucket, Key: key, UploadId: begun };
+      return new S3Upload(access, target, await partsOf(access, target, signal));
+    }
+    const input: CreateMultipartUploadCommandInput = {
+      Bucket: bucket,
+      Key: key,
+      ContentType: contentType,
+      ...creationOptions(access.options),
+    };
+    const UploadId = await access.call('begin upload', signal, async (abortSignal) => {
+      const answer = await access.client.send(new access.sdk.CreateMultipartUploadCommand(input), { abortSignal });
+      if (answer.UploadId === undefined) throw new NotS3Answer('an upload without an id');
+      return answer.UploadId;
+    });
+    return new S3Upload(access, { Bucket: bucket, Key: key, UploadId }, new Map());
+  }
+
+  /** Gives the tag of the part. The server refuses bytes that do not have this MD5 (base64). */
+  async put(number: number, bytes: Uint8Array, contentMd5: string, signal: AbortSignal): Promise<string> {
+    const { sdk, client, call } = this.#access;
+    const input = {
+      ...this.#target,
+      PartNumber: number,
+      Body: bytes,
+      ContentLength: bytes.length,
+      ContentMD5: contentMd5,
+    };
+    return await call('put part', signal, async (abortSignal) => {
+      const { ETag } = await client.send(new sdk.UploadPartCommand(input), { abortSignal });
+      if (ETag === undefined) throw new NotS3Answer('success without an ETag');
+      return ETag;
+    });
+  }
+
+  /** Makes the object out of the parts with these tags, which are numbered from 1 on. */
+  async complete(
+    etags: readonly string[],
+    condition: 'absent' | null,
+    signal: AbortSignal,
+  ): Promise<'written' | 'condition failed' | 'condition refused'> {
+    const { sdk, client, call } = this.#access;
+    const Parts = etags.map((ETag, index) => ({ PartNumber: index + 1, ETag }));
+    const input = {
+      ...this.#target,
+      MultipartUpload: { Parts },
+      ...(condition === 'absent' ? { IfNoneMatch: '*' } : {}),
+    };
+    return await call('complete upload', signal, async (abortSignal) => {
+      try {
+        const answer = await client.send(new sdk.CompleteMultipartUploadCommand(input), { abortSignal });
+        if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
+        return 'written';
+      } catch (cause) {
+        const { name, status } = answerOf(cause);
+        if (condition !== null && status === 412) return 'condition failed';
+        if (condition !== null && (status === 501 || name === 'NotImplemented')) return 'condition refused';
+        throw cause;
+      }
+    });
+  }
+}
+
+/** The id of the newest unfinished upload under this key; null: there is none. */
+async function unfinished(access: UploadAccess, key: string, signal: AbortSignal): Promise<string | null> {
+  const { sdk, client, options, call } = access;
+  return await call('list uploads', signal, async (abortSignal) => {
+    const command = new sdk.ListMultipartUploadsCommand({ Bucket: options.bucket, Prefix: key });
+    const { Uploads = [] } = await client.send(command, { abortSignal });
+    const ours = Uploads.filter(({ Key, UploadId }) => Key === key && UploadId !== undefined);
+    const [newest] = ours.toSorted((a, b) => (b.Initiated?.getTime() ?? 0) - (a.Initiated?.getTime() ?? 0));
+    return newest?.UploadId ?? null;
+  });
+}
+
+async function partsOf(
+  { sdk, client, call }: UploadAccess,
+  target: Target,
+  signal: AbortSignal,
+): Promise<Map<number, UploadedPart>> {
+  const parts = new Map<number, UploadedPart>();
+  for (let after: string | undefined, isMore = true; isMore; ) {
+    const PartNumberMarker: string | undefined = after;
+    const page = await call('list parts', signal, (abortSignal) =>
+      client.send(
+        new sdk.ListPartsCommand({ ...target, ...(PartNumberMarker === undefined ? {} : { PartNumberMarker }) }),
+        { abortSignal },
+      ),
+    );
+    for (const { PartNumber, ETag, Size } of page.Parts ?? []) {
+      if (PartNumber !== undefined && ETag !== undefined && Size !== undefined)
+        parts.set(PartNumber, { etag: ETag, sizeBytes: Size });
+    }
+    isMore = page.IsTruncated === true && page.NextPartNumberMarker !== after;
+    after = page.NextPartNumberMarker;
+  }
+  return parts;
+}
+
+/** Encryption and storage class. No retention: an object that nothing can delete must not be a wrong one. */
+function creationOptions(options: S3Options) {
+  const { ServerSideEncryption, SSEKMSKeyId, StorageClass } = putOptions(options, NO_BYTES, null);
+  return {
+    ...(ServerSideEncryption === undefined ? {} : { ServerSideEncryption }),
+    ...(SSEKMSKeyId === undefined ? {} : { SSEKMSKeyId }),
+    ...(StorageClass === undefined ? {} : { StorageClass }),
+  };
+}

@@ -195,6 +195,32 @@ const LOOPS: readonly string[] = [
   'src/page/model/live-window.ts',
 ];
 
+/** Programs of their own, beside the daemon, that ask their engine for the time. */
+const OWN_CLOCK: readonly string[] = [
+  // The emulated node is a server of its own, and measures nothing of the archive.
+  'src/devnode/',
+  // Both run in a browser, without the daemon.
+  'src/page/',
+  'src/reader/',
+  // A second signal is told from the first before anything is put together.
+  'src/cli/main.ts',
+];
+
+/** The doors at which the clock of the machine comes in: composition roots, and libraries that others call. */
+const TAKES_THE_CLOCK: readonly string[] = [
+  'src/core/time/clock.ts',
+  'src/app/',
+  'src/cli/',
+  // These are libraries, and their callers have no clock to hand in.
+  'src/node/client.ts',
+  'src/node/rpc-blob-node.ts',
+  'src/node/submission/submit-blob.ts',
+  'src/storage/local/local-store.ts',
+  'src/storage/s3/s3-options.ts',
+  // A refusal is one part, and nothing of it is paced.
+  'src/http/send-answer.ts',
+];
+
 /** Facts of the whole process, the same for every caller. */
 const OF_THE_PROCESS: Readonly<Record<string, string>> = {
   'src/core/blob/hex.ts': 'whether this engine has SIMD',
@@ -208,13 +234,17 @@ describe('one loop, one backoff, one clock', () => {
     expect(paths(looping).filter((path) => !LOOPS.includes(path))).toEqual([]);
   });
 
-  test.each(['catalog', 'chain', 'federation', 'ingest', 'reading', 'replication'])(
-    '%s asks the clock that it is given, and no other',
-    (room) => {
-      const asking = inRoom(room).filter(({ code }) => /\b(performance|Date)\.now\b/.test(code));
-      expect(paths(asking)).toEqual([]);
-    },
-  );
+  test('time is asked of the clock that was handed in, and of no other', () => {
+    const asking = SOURCE_FILES.filter(({ code }) => /\b(performance|Date)\.now\b|new Date\(\)/.test(code));
+    const others = paths(asking).filter((path) => !OWN_CLOCK.some((place) => path.startsWith(place)));
+    expect(others).toEqual(['src/core/time/clock.ts']);
+  });
+
+  test('the clock of the machine is taken where something is put together', () => {
+    const taking = SOURCE_FILES.filter(({ code }) => /\bSYSTEM_CLOCK\b/.test(code));
+    const inside = paths(taking).filter((path) => !TAKES_THE_CLOCK.some((place) => path.startsWith(place)));
+    expect(inside).toEqual([]);
+  });
 
   test('nothing in a module changes: state belongs to the object that holds it', () => {
     const state =

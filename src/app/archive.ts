@@ -179,7 +179,7 @@ export class Archive implements ArchiveView {
     const { catalog, store, binding, hasher, verifier, rehash, conditions, log, clock } = modules;
     const { wallMs: nowMs } = clock;
     const { archiverId } = options.chain;
-    const held = new BlobCache(options.cacheBytes ?? 0);
+    const held = new BlobCache(options.cacheBytes ?? 0, clock);
     const gate = new CatalogGate(catalog);
 
     // The chain, as the nodes tell it.
@@ -224,7 +224,7 @@ export class Archive implements ArchiveView {
     this.#adoption = adoption;
 
     // The way of new bytes.
-    const spooler = new Spooler(home, catalog, conditions, activity);
+    const spooler = new Spooler(home, catalog, conditions, activity, clock);
     const orphans = new OrphanFinder(store, hasher, catalog.openedMs, adoption);
     this.#fetcher = new Fetcher(options.requests, {
       ...{ node, catalog, poller, spooler, orphans, verifier, conditions, activity, clock },

@@ -120,7 +120,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
       'other users of this machine can open parts of the data folder, and its owner is another: let the user that runs holdfast own it, with mode 0700',
     );
   }
-  const store = await LocalStore.open(folder.path);
+  const store = await LocalStore.open(folder.path, SYSTEM_CLOCK);
   closing.push(() => store.close());
   const live = await LiveSettings.read(settings);
   const backends = await openBackends(live, settings, declareBackendMetrics(metrics));
@@ -151,8 +151,8 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const watch = declareNodeMetrics(metrics);
   const conditions = new ConditionBoard(log.child({ room: 'archive' }), SYSTEM_CLOCK.wallMs);
   const onBatches = tellsBatches(conditions);
-  const opened = live.nodeOptions().map((options) => createBlobNode({ ...options, onBatches }));
-  const [node, ...otherNodes] = opened.map((one) => watchedNode(one, watch));
+  const opened = live.nodeOptions().map((options) => createBlobNode({ ...options, onBatches }, SYSTEM_CLOCK));
+  const [node, ...otherNodes] = opened.map((one) => watchedNode(one, watch, SYSTEM_CLOCK));
   if (node === undefined) throw new TypeError('the composition root was called without a node address');
   for (const one of [node, ...otherNodes]) closing.push(() => one.close());
   const peers = await openPeers(settings, { verifier, conditions, clock: SYSTEM_CLOCK });
@@ -294,7 +294,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const passThrough = openPassThrough(live, settings.httpFacadePassThrough);
     closing.push(() => passThrough?.close());
     const served: Omit<HttpOptions, 'host' | 'port'> = {
-      nowMs: SYSTEM_CLOCK.wallMs,
+      clock: SYSTEM_CLOCK,
       words: publicWords([
         ...nodeNames.map((address, index) => ({ name: `node-${index + 1}`, addresses: [address] })),
         ...peerNames.map((address, index) => ({ name: `peer-${index + 1}`, addresses: [address] })),

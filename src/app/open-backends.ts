@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { addressWithCredentials, type BackendSettings, ConfigError, type SettingValues } from '../config/index.ts';
 import { clauseOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import type { Backend } from '../replication/backend.ts';
 import { boundChain } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
@@ -76,7 +77,7 @@ export async function openBackends(keys: LiveKeys, settings: SettingValues, watc
   refuseOnePlaceTwice(openers);
   return await Promise.all(
     openers.map(async ({ id, place, open }) => {
-      const openAgain = async () => watchedStore(await open(), watch);
+      const openAgain = async () => watchedStore(await open(), watch, SYSTEM_CLOCK);
       return { id, place, store: await openAgain(), openAgain };
     }),
   );

@@ -1,4 +1,5 @@
 import { passedMethods } from '../config/index.ts';
+import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { createRawCalls } from '../node/index.ts';
 import type { LiveSettings } from './live-settings.ts';
 
@@ -9,7 +10,7 @@ import type { LiveSettings } from './live-settings.ts';
 export function openPassThrough(live: LiveSettings, methods: string | null) {
   const [first] = live.nodeOptions();
   if (methods === null || first === undefined) return null;
-  const calls = createRawCalls(first);
+  const calls = createRawCalls(first, SYSTEM_CLOCK);
   return {
     methods: new Set(passedMethods(methods)),
     call: calls.call.bind(calls),

@@ -23,10 +23,10 @@ export interface ScheduledModules {
 }
 
 /** Clock and waiting function of a schedule. */
-export type ScheduleTime = Pick<ScheduleModules, 'nowMs' | 'random' | 'wait'>;
+export type ScheduleTime = Pick<ScheduleModules, 'clock' | 'random' | 'wait'>;
 
 const sleep: ScheduleTime['wait'] = (ms, signal) => new Notifier().wait(ms, signal);
-export const REAL_TIME: ScheduleTime = { nowMs: SYSTEM_CLOCK.wallMs, random: Math.random, wait: sleep };
+export const REAL_TIME: ScheduleTime = { clock: SYSTEM_CLOCK, random: Math.random, wait: sleep };
 
 /** Scheduled work of a running archive: maintenance and the heartbeat. */
 export function scheduledWork(

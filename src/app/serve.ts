@@ -75,7 +75,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     await settled;
     refuseOtherChain(conditions);
     const bytes = new BackendBytes(sites, archiver, SYSTEM_CLOCK);
-    const reader = new ProvenReader(withheld, new BlobCache(settings.httpCacheBytes), bytes);
+    const reader = new ProvenReader(withheld, new BlobCache(settings.httpCacheBytes, SYSTEM_CLOCK), bytes);
     const stateless = new StatelessReader(withheld, reader, sites, archiver);
     const http = await createReaderServer(
       {
@@ -96,7 +96,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
       {
         host: settings.httpHost,
         port: settings.httpPort,
-        nowMs: SYSTEM_CLOCK.wallMs,
+        clock: SYSTEM_CLOCK,
         words: publicWords([
           ...backendPlaces(settings),
           ...(archiverUrl === null ? [] : [{ name: 'the archiver', addresses: [archiverUrl] }]),

@@ -76,8 +76,8 @@ export class Backfill {
   async run(parameters: BackfillParameters, context: BackfillContext): Promise<BackfillResult> {
     const sources = await this.#open(parameters, context);
     try {
-      const { catalog, chain, conditions } = this.#modules;
-      const range = await walkRange(parameters, catalog, chain, conditions, context.report, context.signal);
+      const { catalog, chain, conditions, clock } = this.#modules;
+      const range = await walkRange(parameters, catalog, chain, conditions, context.report, clock, context.signal);
       // The chain is known by now. The archive's own backends are searched before any source is asked.
       if (!parameters.dryRun) await this.#modules.replication.admit(context.signal);
       return await this.#fill(parameters, range, sources, context);
@@ -91,7 +91,7 @@ export class Backfill {
     try {
       for (const text of parameters.sources.length === 0 ? DEFAULT_SOURCES : parameters.sources) {
         const { nodes, poller, catalog, verifier, clock } = this.#modules;
-        const source = (await context.openSource(text)) ?? new ConfiguredNodesSource(nodes, poller, catalog);
+        const source = (await context.openSource(text)) ?? new ConfiguredNodesSource(nodes, poller, catalog, clock);
         sources.push(new VerifiedSource(source, verifier, context.report, clock));
       }
       return sources;
@@ -117,8 +117,8 @@ export class Backfill {
     }
     const fetching = this.#fetching({ ...parameters, wanted, atRisk }, range, sources, report);
     await fetching.run(signal);
-    const { catalog, chain } = this.#modules;
-    const placed = await untilPlaced({ from, to }, catalog, chain, report, signal);
+    const { catalog, chain, clock } = this.#modules;
+    const placed = await untilPlaced({ from, to }, catalog, chain, report, clock, signal);
     const evidenceWaiting = await this.#deliverEvidence(signal);
     return this.#result({ ...about, ...fetching.outcome, ...placed, evidenceWaiting }, sources);
   }

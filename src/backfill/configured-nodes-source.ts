@@ -2,6 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { NodeGroup } from '../chain/node-group.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { pause } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { BackfillSource, SourceAnswer, ToldSize } from './source/backfill-source.ts';
@@ -15,17 +16,20 @@ export class ConfiguredNodesSource implements BackfillSource {
   readonly #nodes: NodeGroup;
   readonly #poller: Pick<Poller, 'isListed' | 'isListCurrent'>;
   readonly #catalog: Pick<Catalog, 'findWanted'>;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
     nodes: NodeGroup,
     poller: Pick<Poller, 'isListed' | 'isListCurrent'>,
     catalog: Pick<Catalog, 'findWanted'>,
+    clock: Pick<Clock, 'steadyMs'>,
   ) {
     this.name = `node ${nodes.name}`;
     this.#nodes = nodes;
     this.#poller = poller;
     this.#catalog = catalog;
+    this.#clock = clock;
   }
 
   find(name: ContentName, signal: AbortSignal): Promise<SourceAnswer> {
@@ -50,10 +54,10 @@ export class ConfiguredNodesSource implements BackfillSource {
     signal.throwIfAborted();
     const wanted = this.#catalog.findWanted(versionHash);
     const asked = wanted ?? { versionHash, sizeBytes: MAX_BLOB_BYTES, medianTimeSeconds: null, txid: null };
-    const begunMs = performance.now();
+    const begunMs = this.#clock.steadyMs();
     const attempts = (wanted?.attempts ?? 0) + 1;
     const [outcome] = await this.#nodes.followed.fetchBlobs([{ ...asked, versionHash, attempts }], signal);
-    if (wanted === null) await pause((performance.now() - begunMs) * REST_FACTOR, signal);
+    if (wanted === null) await pause((this.#clock.steadyMs() - begunMs) * REST_FACTOR, signal);
     switch (outcome?.kind) {
       case 'bytes':
         return { kind: 'bytes', candidates: [outcome.blob.bytes] };

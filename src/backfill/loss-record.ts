@@ -35,7 +35,7 @@ export class LossRecord {
 
   constructor(modules: LossRecordModules) {
     this.#modules = modules;
-    this.#commits = new GroupCommit((losses) => this.#record(losses), GROUP_LIMIT);
+    this.#commits = new GroupCommit((losses) => this.#record(losses), GROUP_LIMIT, modules.clock);
   }
 
   get count(): number {

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeightRange } from '../core/height-range.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { pollUntil } from '../core/time/run-loop.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { BackfillEvent } from './backfill-report.ts';
@@ -24,6 +25,7 @@ export async function untilPlaced(
   catalog: Catalog,
   chain: Pick<ChainState, 'finalHeight'>,
   report: (event: BackfillEvent) => void,
+  clock: Pick<Clock, 'steadyMs'>,
   signal: AbortSignal,
 ): Promise<Placed> {
   const count = (): Placed => {
@@ -33,7 +35,7 @@ export async function untilPlaced(
     return { notStored, recordsWaiting };
   };
   const left = ({ notStored, recordsWaiting }: Placed) => notStored + recordsWaiting;
-  return await untilNothingMoves(count, left, (placed) => report({ event: 'placing', ...placed }), signal);
+  return await untilNothingMoves(count, left, (placed) => report({ event: 'placing', ...placed }), clock, signal);
 }
 
 /** Counts what waits until nothing is left of it, or nothing has moved for a minute. Gives what is left. */
@@ -41,16 +43,17 @@ export async function untilNothingMoves<Waiting>(
   count: () => Waiting,
   leftOf: (waiting: Waiting) => number,
   tell: (waiting: Waiting) => void,
+  clock: Pick<Clock, 'steadyMs'>,
   signal: AbortSignal,
 ): Promise<Waiting> {
-  let movedMs = performance.now();
-  let toldMs = performance.now();
+  let movedMs = clock.steadyMs();
+  let toldMs = clock.steadyMs();
   let before = Number.POSITIVE_INFINITY;
   let lookMs = 0;
   const look = (): { readonly waiting: Waiting } | null => {
-    const begunMs = performance.now();
+    const begunMs = clock.steadyMs();
     const waiting = count();
-    const nowMs = performance.now();
+    const nowMs = clock.steadyMs();
     const left = leftOf(waiting);
     if (left !== before) movedMs = nowMs;
     before = left;
@@ -59,7 +62,7 @@ export async function untilNothingMoves<Waiting>(
       tell(waiting);
       toldMs = nowMs;
     }
-    lookMs = performance.now() - begunMs;
+    lookMs = clock.steadyMs() - begunMs;
     return null;
   };
   // With very many rows a look takes long and blocks other work meanwhile.

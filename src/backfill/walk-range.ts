@@ -3,6 +3,7 @@ import type { ChainFollowing } from '../chain/chain-following.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { assertUpright, type HeightRange } from '../core/height-range.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { pollUntil } from '../core/time/run-loop.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { BackfillEvent } from './backfill-report.ts';
@@ -24,10 +25,11 @@ export async function walkRange(
   following: Pick<ChainFollowing, 'isCurrent' | 'hasLookedForFinal' | 'history'>,
   conditions: Pick<ConditionBoard, 'all'>,
   report: (event: BackfillEvent) => void,
+  clock: Pick<Clock, 'steadyMs'>,
   signal: AbortSignal,
 ): Promise<HeightRange> {
   assertUpright(fromHeight, toHeight);
-  await untilWalked(catalog, following, conditions, report, signal);
+  await untilWalked(catalog, following, conditions, report, clock, signal);
   const { startHeight, tip } = catalog.chain.state;
   if (startHeight === null || tip === null) throw notWalked(null);
   const from = fromHeight ?? Math.min(startHeight, toHeight ?? startHeight);
@@ -48,10 +50,11 @@ async function untilWalked(
   chain: Pick<ChainState, 'isCurrent' | 'hasLookedForFinal'>,
   conditions: Pick<ConditionBoard, 'all'>,
   report: (event: BackfillEvent) => void,
+  clock: Pick<Clock, 'steadyMs'>,
   signal: AbortSignal,
 ): Promise<void> {
   let lastHeight: number | null = null;
-  let movedMs = performance.now();
+  let movedMs = clock.steadyMs();
   const look = (): true | null => {
     if (chain.isCurrent && chain.hasLookedForFinal && catalog.chain.state.tip !== null) return true;
     const raised = conditions.all();
@@ -59,9 +62,9 @@ async function untilWalked(
     if (hopeless !== undefined) throw notWalked(hopeless);
     const height = catalog.chain.state.tip?.height ?? null;
     if (height !== lastHeight && height !== null) report({ event: 'walking', height, target: height });
-    if (height !== lastHeight) movedMs = performance.now();
+    if (height !== lastHeight) movedMs = clock.steadyMs();
     lastHeight = height;
-    if (performance.now() - movedMs > PATIENCE_MS) throw notWalked(raised[0] ?? null);
+    if (clock.steadyMs() - movedMs > PATIENCE_MS) throw notWalked(raised[0] ?? null);
     return null;
   };
   await pollUntil(look, () => LOOK_MS, signal);

@@ -43,6 +43,7 @@ export async function importSources(
     () => catalog.missing.arrivedNotStored(sinceMs, untilMs),
     (waiting) => waiting,
     (waiting) => report({ event: 'placing', notStored: waiting }),
+    clock,
     signal,
   );
   const done = { ...importer.outcome, notStored };

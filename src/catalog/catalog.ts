@@ -117,12 +117,12 @@ export class Catalog {
 
   /** @throws CatalogError `catalog/damaged` where SQLite says that of the file. */
   static open(options: CatalogOptions): Catalog {
-    const { path, remakesDamaged = false, migrationsFolder } = options;
-    const setAside = remakesDamaged ? setAsideWhenDamaged(path) : null;
+    const { path, remakesDamaged = false, migrationsFolder, clock } = options;
+    const setAside = remakesDamaged ? setAsideWhenDamaged(path, clock.wallMs()) : null;
     let database: Database.Database | null = null;
     try {
       database = openDurableDatabase(path, MEMORY);
-      migrate(database, readMigrations(migrationsFolder));
+      migrate(database, readMigrations(migrationsFolder), clock);
       return new Catalog(database, options, setAside);
     } catch (cause) {
       database?.close();

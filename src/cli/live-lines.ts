@@ -1,4 +1,5 @@
 import { createLogUpdate } from 'log-update';
+import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { type CliContext, print } from './cli-context.ts';
 
 /** Progress of a long command: lines that stay, and below them one live line. */
@@ -22,9 +23,9 @@ export function liveLines(context: CliContext): LiveLines {
     },
     state(text) {
       if (live !== null) live(text);
-      else if (performance.now() - linedMs >= LINE_MS) {
+      else if (SYSTEM_CLOCK.steadyMs() - linedMs >= LINE_MS) {
         print(context, text);
-        linedMs = performance.now();
+        linedMs = SYSTEM_CLOCK.steadyMs();
       }
     },
     stop() {

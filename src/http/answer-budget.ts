@@ -1,3 +1,5 @@
+import type { Clock } from '../core/time/clock.ts';
+
 /** The memory of one request and its answer, held from before it is used until the answer is sent or the client is gone. */
 export interface BudgetShare {
   readonly heldBytes: number;
@@ -76,9 +78,11 @@ export class AnswerBudget {
   readonly #holders = new Map<string, Holder>();
   readonly #waiting = new Set<Waiting>();
   readonly #sending = new Set<Sending>();
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   #relief: NodeJS.Timeout | null = null;
 
-  constructor(totalBytes: number, waitMs: number) {
+  constructor(totalBytes: number, waitMs: number, clock: Pick<Clock, 'steadyMs'>) {
+    this.#clock = clock;
     this.#totalBytes = totalBytes;
     this.#waitMs = waitMs;
     this.#free = totalBytes;
@@ -174,7 +178,7 @@ export class AnswerBudget {
       },
       sending: (cut) => {
         if (held === 0 || isOver) return;
-        sent = { sinceMs: performance.now(), holder, heldBytes: () => held, cut };
+        sent = { sinceMs: this.#clock.steadyMs(), holder, heldBytes: () => held, cut };
         this.#sending.add(sent);
       },
       countCut: () => {
@@ -223,7 +227,7 @@ export class AnswerBudget {
 
   /** Makes room for those who wait: of the answers that have had their time, the largest go, of clients that hold more. */
   #relieve(): void {
-    const overdueMs = performance.now() - this.#waitMs;
+    const overdueMs = this.#clock.steadyMs() - this.#waitMs;
     const overdue = [...this.#sending]
       .filter(({ sinceMs }) => sinceMs <= overdueMs)
       .toSorted((a, b) => b.heldBytes() - a.heldBytes());

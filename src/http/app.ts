@@ -60,7 +60,8 @@ export function createReaderApp(reader: ReaderView, options: HttpOptions): HttpA
 /** `letGo` is called when the server stops: answers that go on by themselves are to end then. */
 function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-  const budget = new AnswerBudget(withinMemory(limits.answerBytes), limits.answerWaitMs);
+  const { clock } = options;
+  const budget = new AnswerBudget(withinMemory(limits.answerBytes), limits.answerWaitMs, clock);
   options.metrics?.watch(options.isLocal === true ? 'socket' : 'port', budget);
   const report = reporter(options);
   const app = createFramework(limits, options, (error, socket) => {
@@ -68,7 +69,7 @@ function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void
     refuseConnection(error, socket, isTaken);
   });
   const { ratePerSecond, concurrentPerClient: concurrent } = limits;
-  const clients = new ClientLimits({ ratePerSecond, concurrent, nowMs: () => performance.now() });
+  const clients = new ClientLimits({ ratePerSecond, concurrent, clock });
   const connections = new OpenConnections(app.server, connectionsWithin(limits.maxConnections));
   // Node would only hang up.
   app.server.on('connect', (_request, socket) => connections.whenIdle(socket, () => refuseTunnel(socket)));
@@ -102,7 +103,7 @@ function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void
   });
   for (const route of routes) {
     const { stream, countRequests } = route;
-    const answering = handlerOf(route, shareOf, parts, report);
+    const answering = handlerOf(route, shareOf, parts, clock, report);
     const handler = stream === undefined ? answering : streamHandlerOf(stream, answering, report);
     const method = route.verb === 'GET' ? ['GET', 'HEAD'] : [route.verb];
     app.route({
@@ -133,14 +134,14 @@ function countAnswers(app: FastifyInstance, routes: readonly Route[], { metrics 
 }
 
 function liveWindow(view: ArchiveView, options: HttpOptions): LiveWindow | null {
-  const { window, nowMs } = options;
+  const { window, clock } = options;
   if (window === undefined || window === null) return null;
   const report = reporter(options);
   const words = options.words ?? ALL_WORDS;
   // One picture is made for all who listen, so it is made for the public.
-  const feed = new WindowFeed({ status: () => inWords(view.status(), words) }, window, nowMs);
+  const feed = new WindowFeed({ status: () => inWords(view.status(), words) }, window, clock.wallMs);
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-  return { feed, listeners: new EventListeners(feed, limits, (error) => report(error, 'events')) };
+  return { feed, listeners: new EventListeners(feed, limits, (error) => report(error, 'events'), clock) };
 }
 
 /** Every route, in the order in which the description names them. */
@@ -148,7 +149,7 @@ export function routesOf(
   view: ArchiveView,
   chain: ChainView,
   {
-    nowMs,
+    clock,
     facadeDialect,
     metrics,
     page,
@@ -161,7 +162,7 @@ export function routesOf(
     isLocal,
   }: Pick<
     HttpOptions,
-    | 'nowMs'
+    | 'clock'
     | 'facadeDialect'
     | 'metrics'
     | 'page'
@@ -178,7 +179,7 @@ export function routesOf(
   const routes = [
     ...blobRoutes(view),
     ...chainRoutes(view, chain),
-    ...statusRoutes(view, nowMs),
+    ...statusRoutes(view, clock),
     ...(metrics === undefined ? [] : metricsRoutes(metrics, words)),
     ...windowRoutes(live),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
@@ -191,6 +192,7 @@ export function routesOf(
       view,
       chain,
       facadeDialect ?? 'syscoin-5',
+      clock,
       passThrough ?? null,
       isLocal === true ? ALL_WORDS : words,
     ),

@@ -1,12 +1,13 @@
 import { isIP, isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import type { Clock } from '../core/time/clock.ts';
 
 export interface ClientLimitOptions {
   /** Requests a second that one client may make over time; twice as many at once. 0: no limit. */
   readonly ratePerSecond: number;
   /** Requests of one client under way at a time, until their answers are sent. 0: no limit. */
   readonly concurrent: number;
-  readonly nowMs: () => number;
+  readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
 export type Admission =
@@ -37,8 +38,8 @@ export class ClientLimits {
 
   /** `done` is called once, when the answer is sent or the client gone. */
   admit(client: string): Admission {
-    const { ratePerSecond, concurrent, nowMs } = this.#options;
-    const known = this.#clientAt(client, nowMs());
+    const { ratePerSecond, concurrent, clock } = this.#options;
+    const known = this.#clientAt(client, clock.steadyMs());
     if (concurrent > 0 && known.underWay >= concurrent) {
       return { kind: 'refused', why: 'concurrency', retryAfterSeconds: 1 };
     }
@@ -60,8 +61,8 @@ export class ClientLimits {
 
   /** What it asks for is worth so many requests more than the one that was admitted; they are paid for before the next one. */
   charge(client: string, requests: number): void {
-    const { ratePerSecond, nowMs } = this.#options;
-    if (ratePerSecond > 0) this.#clientAt(client, nowMs()).tokens -= requests;
+    const { ratePerSecond, clock } = this.#options;
+    if (ratePerSecond > 0) this.#clientAt(client, clock.steadyMs()).tokens -= requests;
   }
 
   #clientAt(key: string, nowMs: number): Client {

@@ -1,3 +1,4 @@
+import type { Clock } from '../core/time/clock.ts';
 import type { AttestationView } from '../view/attestation-view.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
 import type { ReceiptView } from '../view/receipt-view.ts';
@@ -101,5 +102,5 @@ export interface HttpOptions {
   readonly metrics?: HttpMetrics;
   /** Every fault that the archive did not announce by its answer; null: it belongs to no request. */
   readonly onServerError: (error: unknown, requestId: string | null) => void;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
 }

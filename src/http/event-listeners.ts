@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '../core/time/clock.ts';
 import type { HttpLimits } from './config.ts';
 import type { WindowFeed } from './window-feed.ts';
 import { FilteredWindow, isFiltering, type WindowEvent, type WindowFilter } from './window-filter.ts';
@@ -35,23 +36,18 @@ export class EventListeners {
   readonly #feed: WindowFeed;
   readonly #limits: EventLimits;
   readonly #report: (error: unknown) => void;
-  readonly #steadyMs: () => number;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | null = null;
   /** Revision up to which all were told. */
   #sent = '';
   #isClosed = false;
 
-  constructor(
-    feed: WindowFeed,
-    limits: EventLimits,
-    report: (error: unknown) => void,
-    steadyMs = () => performance.now(),
-  ) {
+  constructor(feed: WindowFeed, limits: EventLimits, report: (error: unknown) => void, clock: Pick<Clock, 'steadyMs'>) {
     this.#feed = feed;
     this.#limits = limits;
     this.#report = report;
-    this.#steadyMs = steadyMs;
+    this.#clock = clock;
   }
 
   get count(): number {
@@ -91,7 +87,7 @@ export class EventListeners {
 
   /** From now on it is sent every change, until it goes or falls behind. Its head is sent already. */
   add(response: ServerResponse, { event, filtered }: Greeting, client: string): void {
-    const listener: Listener = { client, response, filtered, sentMs: this.#steadyMs(), behindSinceMs: null };
+    const listener: Listener = { client, response, filtered, sentMs: this.#clock.steadyMs(), behindSinceMs: null };
     if (this.#listeners.size >= this.#limits.eventListeners) {
       const greedy = this.#greedierThan(client);
       if (greedy !== null) {
@@ -118,7 +114,7 @@ export class EventListeners {
   }
 
   #tick(): void {
-    const nowMs = this.#steadyMs();
+    const nowMs = this.#clock.steadyMs();
     this.#dropStalled(nowMs);
     try {
       const since = this.#sent;
@@ -147,8 +143,8 @@ export class EventListeners {
   }
 
   #send(listener: Listener, event: Buffer): void {
-    listener.sentMs = this.#steadyMs();
-    if (!listener.response.write(event)) listener.behindSinceMs ??= this.#steadyMs();
+    listener.sentMs = this.#clock.steadyMs();
+    if (!listener.response.write(event)) listener.behindSinceMs ??= this.#clock.steadyMs();
   }
 
   #dropStalled(nowMs: number): void {

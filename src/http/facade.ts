@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { JsonSize } from '../core/blob/bounded-json.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { ArchiveView } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import { HttpError } from './errors.ts';
@@ -141,10 +142,11 @@ export function facadeRoutes(
   view: ArchiveView,
   chain: ChainView,
   dialect: FacadeDialect,
+  clock: Pick<Clock, 'steadyMs'>,
   passThrough: NodePassThrough | null = null,
   words: PublicWords = ALL_WORDS,
 ): Route[] {
-  const wait = new BlockWait();
+  const wait = new BlockWait(clock);
   return [
     defineRawPostRoute({
       path: FACADE_PATH,
@@ -177,7 +179,7 @@ export function facadeRoutes(
             throw error instanceof RpcError ? error.inWords(words) : error;
           }
         };
-        return answerRpc(body, performing, signal);
+        return answerRpc(body, performing, clock, signal);
       },
     }),
   ];

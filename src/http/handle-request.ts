@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../core/time/clock.ts';
 import type { Sending } from '../view/archive-view.ts';
 import type { Answer } from './answer.ts';
 import { type BudgetShare, SMALL_BYTES } from './answer-budget.ts';
@@ -21,12 +22,12 @@ const NO_BODY = new Uint8Array();
 export type ShareOf = (request: FastifyRequest) => BudgetShare | null;
 
 /** From a request to its answer, within the memory that answers may hold. */
-export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, report: Report) {
+export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, clock: Clock, report: Report) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = clientGoneSignal(request.raw, reply.raw);
     const share = shareOf(request);
     const asker = { client: clientOf(request), connection: request.socket };
-    const pace = new Pace(share, (bytes, begin) => parts.take(asker, bytes, begin));
+    const pace = new Pace(share, (bytes, begin) => parts.take(asker, bytes, begin), clock);
     const sending = new AnswerUnderWay(reply.raw, share);
     const tell = (error: unknown) => {
       // A step that breaks off because its client went away is no fault, and nobody reads the answer.

@@ -1,3 +1,4 @@
+import type { Clock } from '../core/time/clock.ts';
 import type { BudgetShare } from './answer-budget.ts';
 import type { TakeTurn } from './fair-turns.ts';
 
@@ -16,13 +17,15 @@ const SLOW_MS = 250;
 export class Pace {
   readonly #share: BudgetShare | null;
   readonly #takeTurn: TakeTurn;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   #partBytes = SMALL_PART_BYTES;
   #sentMs: number | null = null;
 
   /** null: its route stands outside of the memory for answers. */
-  constructor(share: BudgetShare | null, takeTurn: TakeTurn) {
+  constructor(share: BudgetShare | null, takeTurn: TakeTurn, clock: Pick<Clock, 'steadyMs'>) {
     this.#share = share;
     this.#takeTurn = takeTurn;
+    this.#clock = clock;
   }
 
   /** What the answer holds besides a small part. */
@@ -38,7 +41,7 @@ export class Pace {
 
   /** Waits for a turn for the next part, and says how large it is. The one before holds nothing any more. */
   async part(leftBytes: number): Promise<number> {
-    const isSlow = this.#sentMs !== null && performance.now() - this.#sentMs > SLOW_MS;
+    const isSlow = this.#sentMs !== null && this.#clock.steadyMs() - this.#sentMs > SLOW_MS;
     if (isSlow && this.#share?.isTight === true) this.#shrink();
     else if (leftBytes > this.#partBytes) this.#grow();
     const bytes = Math.min(this.#partBytes, leftBytes);
@@ -48,7 +51,7 @@ export class Pace {
 
   /** A part is on its way to the reader. */
   sent(): void {
-    this.#sentMs = performance.now();
+    this.#sentMs = this.#clock.steadyMs();
   }
 
   #grow(): void {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { NamedHash } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { ArchiveView, NotGiven } from '../view/archive-view.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import { jsonAnswer } from './answer.ts';
@@ -41,18 +42,18 @@ const RETRY_SECONDS = 60;
 /** Bytes and proofs; all that needs a catalog is there as well, and says 503: it never guesses. */
 export function readerRoutes(
   view: ReaderView,
-  { nowMs, metrics, page, words }: Pick<HttpOptions, 'nowMs' | 'metrics' | 'page' | 'words'>,
+  { clock, metrics, page, words }: Pick<HttpOptions, 'clock' | 'metrics' | 'page' | 'words'>,
 ): Route[] {
   const routes = [
     bytesRoute(view.reader),
     proofRoute({ record: async () => NO_CATALOG }, view),
     ...clientBytesRoutes(view.reader),
-    ...statusRoutes(view, nowMs),
+    ...statusRoutes(view, clock),
     ...(metrics === undefined ? [] : metricsRoutes(metrics, words)),
     ...windowRoutes(null),
     ...(page === undefined || page === null ? [] : pageRoutes(page)),
     recordRoute(view),
-    ...withoutCatalog(),
+    ...withoutCatalog(clock),
   ];
   return [...routes, ...openapiRoutes(routes)];
 }
@@ -93,7 +94,7 @@ function needsArchiver() {
 }
 
 /** Malformed requests are told so here too; the rest of the answer is always the same. */
-function withoutCatalog(): Route[] {
+function withoutCatalog(clock: Pick<Clock, 'steadyMs'>): Route[] {
   const refused = {
     answers: [],
     problems: ['reader/needs-archiver'],
@@ -127,6 +128,7 @@ function withoutCatalog(): Route[] {
           async () => {
             throw rpcFault(NO_CATALOG.message, NO_CATALOG.retryAfterSeconds);
           },
+          clock,
           signal,
         ),
     }),

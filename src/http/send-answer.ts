@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import type { Answer, AnswerLines, AnswerParts } from './answer.ts';
 import { Pace } from './pace.ts';
 import { isProblem, rpcRefusal } from './problem.ts';
@@ -14,7 +15,7 @@ export function sendAnswer(
   reply: FastifyReply,
   given: Answer,
   report: (error: unknown) => void = () => undefined,
-  pace = new Pace(null, (_, begin) => begin()),
+  pace = new Pace(null, (_, begin) => begin(), SYSTEM_CLOCK),
 ): FastifyReply {
   const isRefusedCall = isProblem(given) && isRpcCall(reply.request);
   const answer = isRefusedCall ? rpcRefusal(given) : given;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Condition } from '../core/conditions/condition.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { jsonAnswer } from './answer.ts';
 import { NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
@@ -10,8 +11,8 @@ export interface StatusView {
 }
 
 /** How the archive does: for people, for supervisors, for balancers. */
-export function statusRoutes(view: StatusView, nowMs: () => number): Route[] {
-  const startedAtMs = nowMs();
+export function statusRoutes(view: StatusView, clock: Pick<Clock, 'wallMs'>): Route[] {
+  const startedAtMs = clock.wallMs();
   return [
     defineRoute({
       path: '/v1/status',
@@ -32,7 +33,7 @@ export function statusRoutes(view: StatusView, nowMs: () => number): Route[] {
       parameters: NOTHING,
       query: NOTHING,
       // Asks nobody: a supervisor restarts what fails here, and a restart heals neither node nor disk.
-      answer: () => jsonAnswer({ alive: true, uptimeSeconds: Math.floor((nowMs() - startedAtMs) / 1_000) }),
+      answer: () => jsonAnswer({ alive: true, uptimeSeconds: Math.floor((clock.wallMs() - startedAtMs) / 1_000) }),
     }),
     defineRoute({
       path: '/readyz',

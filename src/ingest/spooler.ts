@@ -5,6 +5,7 @@ import { isForLater } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { retryUntil } from '../core/time/run-loop.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
@@ -25,12 +26,12 @@ export class Spooler {
   readonly #activity: Activity;
   readonly #commits: GroupCommit<SpooledContent>;
 
-  constructor(path: WritePath, catalog: Catalog, conditions: ConditionBoard, activity: Activity) {
+  constructor(path: WritePath, catalog: Catalog, conditions: ConditionBoard, activity: Activity, clock: Clock) {
     this.#path = path;
     this.#catalog = catalog;
     this.#conditions = conditions;
     this.#activity = activity;
-    this.#commits = new GroupCommit((contents) => catalog.recordSpooled(contents), GROUP_LIMIT);
+    this.#commits = new GroupCommit((contents) => catalog.recordSpooled(contents), GROUP_LIMIT, clock);
   }
 
   /**

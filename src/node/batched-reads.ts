@@ -1,3 +1,4 @@
+import type { Clock } from '../core/time/clock.ts';
 import { readBatch } from './blob-answer.ts';
 import { NodeError } from './errors.ts';
 import { type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
@@ -32,15 +33,17 @@ const INVALID_REQUEST = -32600;
 export class BatchedReads {
   readonly #transport: NodeTransport;
   readonly #watch: BatchWatch;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   readonly #waiting: (() => void)[] = [];
   #aloneUnderWay = 0;
   #brokenInARow = 0;
   #restUntilMs = 0;
   #isRefused = false;
 
-  constructor(transport: NodeTransport, watch: BatchWatch) {
+  constructor(transport: NodeTransport, watch: BatchWatch, clock: Pick<Clock, 'steadyMs'>) {
     this.#transport = transport;
     this.#watch = watch;
+    this.#clock = clock;
   }
 
   /**
@@ -96,7 +99,7 @@ export class BatchedReads {
   }
 
   #rests(): boolean {
-    return performance.now() < this.#restUntilMs;
+    return this.#clock.steadyMs() < this.#restUntilMs;
   }
 
   /** Notes that every call had an answer, in a batch if one was sent. */
@@ -111,7 +114,7 @@ export class BatchedReads {
   #wentAlone(refusal: NodeError): void {
     this.#brokenInARow += 1;
     if (weightOf(refusal) === 'broken' && this.#brokenInARow < BROKEN_IN_A_ROW) return;
-    this.#restUntilMs = performance.now() + REST_MS;
+    this.#restUntilMs = this.#clock.steadyMs() + REST_MS;
     if (this.#isRefused) return;
     this.#isRefused = true;
     this.#watch(this.#transport.name, refusal);

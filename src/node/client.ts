@@ -1,3 +1,4 @@
+import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { type DialectFinder, findDialect, givenDialect } from './dialect-finder.ts';
 import type { NodeRelease } from './dialect-rules.ts';
 import { NodeError, NodeRpcError } from './errors.ts';
@@ -48,13 +49,13 @@ export interface NodeClient {
  * await client.close();
  */
 export function createClient(options: ClientOptions): NodeClient {
-  const transport = withReadRetries(createTransport(options), options.retry ?? DEFAULT_RETRY);
+  const transport = withReadRetries(createTransport(options, SYSTEM_CLOCK), options.retry ?? DEFAULT_RETRY);
   const exchange = createExchange(transport, {
     wallet: options.wallet ?? null,
     callMs: options.timeouts?.callMs ?? DEFAULT_CALL_MS,
   });
   const dialect = options.dialect ?? 'auto';
-  const finder = dialect === 'auto' ? findDialect(exchange.askByName) : givenDialect(dialect);
+  const finder = dialect === 'auto' ? findDialect(exchange.askByName, SYSTEM_CLOCK) : givenDialect(dialect);
 
   async function answerTo<T>(call: NodeCall<T>, callOptions: CallOptions): Promise<T> {
     const signal = callOptions.signal ?? NEVER_ABORTED;

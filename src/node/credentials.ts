@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { codeOf } from '../core/blob/errors.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { BasicCredentials } from './endpoint.ts';
 import { NodeError } from './errors.ts';
 
@@ -23,7 +24,7 @@ const LOOK_AGAIN_MS = 1_000;
 const MAX_COOKIE_BYTES = 4_096;
 
 /** Credentials from the node's cookie file, which contains `user:password`. */
-export function cookieFile(path: string): CredentialSource {
+export function cookieFile(path: string, clock: Pick<Clock, 'steadyMs'>): CredentialSource {
   let known: { readonly header: string; readonly stamp: string } | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -38,12 +39,12 @@ export function cookieFile(path: string): CredentialSource {
     } catch (error) {
       throw unreadable(path, error);
     } finally {
-      lookedAt = performance.now();
+      lookedAt = clock.steadyMs();
     }
   }
 
   return {
-    current: () => (known !== null && performance.now() - lookedAt < LOOK_AGAIN_MS ? known.header : read()),
+    current: () => (known !== null && clock.steadyMs() - lookedAt < LOOK_AGAIN_MS ? known.header : read()),
     async renew(refused) {
       known = null;
       return (await read()) !== refused;

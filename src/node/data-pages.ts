@@ -1,5 +1,6 @@
 import type { VersionHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type AnsweredBlob, blobOf, type RequestedBlob, readBlobAnswer } from './blob-answer.ts';
 import { NodeError } from './errors.ts';
 import type { ReadablePage } from './list-answer.ts';
@@ -41,6 +42,7 @@ interface Stretch {
  */
 export class DataPages {
   readonly #transport: NodeTransport;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   #places = new Map<VersionHash, Place>();
   /** Listed sizes by place. */
   #sizes: number[] = [];
@@ -53,8 +55,9 @@ export class DataPages {
   #hasPages = false;
   #restUntilMs = 0;
 
-  constructor(transport: NodeTransport) {
+  constructor(transport: NodeTransport, clock: Pick<Clock, 'steadyMs'>) {
     this.#transport = transport;
+    this.#clock = clock;
   }
 
   /** Notes a page of the list that begins at `from`. */
@@ -109,11 +112,11 @@ export class DataPages {
   }
 
   #mayAsk(): boolean {
-    return this.#hasPages && performance.now() >= this.#restUntilMs;
+    return this.#hasPages && this.#clock.steadyMs() >= this.#restUntilMs;
   }
 
   #rest(): void {
-    this.#restUntilMs = performance.now() + REST_MS;
+    this.#restUntilMs = this.#clock.steadyMs() + REST_MS;
   }
 
   #forget(): void {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Clock } from '../core/time/clock.ts';
 import { decode } from './decode.ts';
 import type { NodeRelease } from './dialect-rules.ts';
 import { versionText } from './dialect-rules.ts';
@@ -30,20 +31,20 @@ export function givenDialect(dialect: Dialect): DialectFinder {
   return { isGiven: true, release: async () => release, doubt: () => undefined };
 }
 
-export function findDialect(ask: AskByName): DialectFinder {
+export function findDialect(ask: AskByName, clock: Pick<Clock, 'steadyMs'>): DialectFinder {
   let known: NodeRelease | null = null;
   let askedAt = Number.NEGATIVE_INFINITY;
 
   return {
     isGiven: false,
     async release(signal) {
-      if (known !== null && performance.now() - askedAt < BELIEVED_MS) return known;
+      if (known !== null && clock.steadyMs() - askedAt < BELIEVED_MS) return known;
       const { version } = decode(networkInfo, await ask('getnetworkinfo', [], signal), 'getnetworkinfo');
       if (known === null || known.version !== version) {
         const dialect = (await knowsProbe(ask, signal)) ? 'svc' : dialectOf(version);
         known = { dialect, version };
       }
-      askedAt = performance.now();
+      askedAt = clock.steadyMs();
       return known;
     },
     doubt() {

@@ -1,4 +1,5 @@
 import type { MetricsRegistry } from '../core/observability/metrics.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { RpcBlobNode } from './rpc-blob-node.ts';
 
 /** Records the duration and the outcome of one call to a node. */
@@ -14,11 +15,11 @@ export function declareNodeMetrics(metrics: MetricsRegistry): NodeCallWatch {
 }
 
 /** Wraps a node so that each call is recorded. */
-export function watchedNode(node: RpcBlobNode, watch: NodeCallWatch): RpcBlobNode {
+export function watchedNode(node: RpcBlobNode, watch: NodeCallWatch, clock: Pick<Clock, 'steadyMs'>): RpcBlobNode {
   async function noted<T>(method: string, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    const begunMs = performance.now();
+    const begunMs = clock.steadyMs();
     const end = (outcome: 'answered' | 'failed') =>
-      watch(node.name, method, outcome, (performance.now() - begunMs) / 1_000);
+      watch(node.name, method, outcome, (clock.steadyMs() - begunMs) / 1_000);
     try {
       const answer = await call();
       end('answered');

@@ -1,3 +1,4 @@
+import type { Clock } from '../core/time/clock.ts';
 import { NodeError } from './errors.ts';
 import { parseLossless, writeLossless } from './lossless-json.ts';
 import { parseJson, readEnvelope } from './rpc-answer.ts';
@@ -21,8 +22,8 @@ const MAX_BYTES = 16 * 1_048_576;
  */
 const AT_ONCE = 4;
 
-export function createRawCalls(options: TransportOptions): RawCalls {
-  const transport = createTransport({ ...options, connections: AT_ONCE });
+export function createRawCalls(options: TransportOptions, clock: Pick<Clock, 'steadyMs'>): RawCalls {
+  const transport = createTransport({ ...options, connections: AT_ONCE }, clock);
   let underWay = 0;
   return {
     async call(method, params, signal) {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { BlockHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
+import { type Clock, SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { BatchedReads, type BatchWatch, batchAnswers } from './batched-reads.ts';
 import { type AnsweredBlob, blobOf, type RequestedBlob, readBlobAnswer } from './blob-answer.ts';
 import { DataPages } from './data-pages.ts';
@@ -73,12 +74,12 @@ export interface BlobNodeOptions extends TransportOptions {
   readonly onBatches?: BatchWatch;
 }
 
-export function createBlobNode(options: BlobNodeOptions): RpcBlobNode {
+export function createBlobNode(options: BlobNodeOptions, clock: Pick<Clock, 'steadyMs'> = SYSTEM_CLOCK): RpcBlobNode {
   const { dialect = 'auto' } = options;
   const firstByteMs = options.timeouts?.firstByteMs ?? FIRST_BYTE_MS;
-  const transport = withReadRetries(createTransport(options), NO_REPETITION);
-  const batches = new BatchedReads(transport, options.onBatches ?? (() => undefined));
-  const node = overTransport({ transport, batches, firstByteMs }, dialect);
+  const transport = withReadRetries(createTransport(options, clock), NO_REPETITION);
+  const batches = new BatchedReads(transport, options.onBatches ?? (() => undefined), clock);
+  const node = overTransport({ transport, batches, firstByteMs, clock }, dialect);
   if (dialect === 'auto' || wireMethod('getBlob', dialect) !== null) return node;
   const refuse = (operation: Operation) => Promise.reject(unsupportedOperation(operation, { dialect, version: null }));
   return { ...node, listBlobs: () => refuse('listBlobs'), fetchBlobs: () => refuse('getBlob') };
@@ -88,12 +89,13 @@ interface Wire {
   readonly transport: NodeTransport;
   readonly batches: BatchedReads;
   readonly firstByteMs: number;
+  readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
 function overTransport(wire: Wire, dialect: Dialect | 'auto'): RpcBlobNode {
-  const { transport, firstByteMs } = wire;
+  const { transport, firstByteMs, clock } = wire;
   const mayBeCustom = dialect === 'svc';
-  const pages = dialect === 'syscoin-5' ? null : new DataPages(transport);
+  const pages = dialect === 'syscoin-5' ? null : new DataPages(transport, clock);
   function call(method: string, params: readonly unknown[], limitBytes: number, signal: AbortSignal): Promise<unknown> {
     const body = encodeCall(method, method, params);
     return transport.send({ effect: 'read', wallet: null, body, limitBytes, signal }, (answer) =>

@@ -1,3 +1,4 @@
+import type { Clock } from '../core/time/clock.ts';
 import { BodyBuffers } from './body-buffers.ts';
 import { basicCredentials, type CredentialSource, cookieFile } from './credentials.ts';
 import { createDispatcher } from './dispatcher.ts';
@@ -62,9 +63,9 @@ const DEFAULT_SILENCE_MS = 20_000;
 /** Bytes of memory kept between calls for bodies: six answers with the largest blob. */
 const KEPT_BODY_BYTES = 6 * 5 * 1024 * 1024;
 
-export function createTransport(options: TransportOptions): NodeTransport {
+export function createTransport(options: TransportOptions, clock: Pick<Clock, 'steadyMs'>): NodeTransport {
   const { endpoint, credentials } = parseEndpoint(options.url);
-  const source = credentialSource(options.credentials ?? credentials);
+  const source = credentialSource(options.credentials ?? credentials, clock);
   const dispatcher = createDispatcher(endpoint, {
     connections: options.connections ?? DEFAULT_CONNECTIONS,
     connectTimeoutMs: options.timeouts?.connectMs ?? DEFAULT_CONNECT_MS,
@@ -108,8 +109,11 @@ export function createTransport(options: TransportOptions): NodeTransport {
   };
 }
 
-function credentialSource(given: BasicCredentials | { readonly cookieFile: string } | null): CredentialSource {
-  return given !== null && 'cookieFile' in given ? cookieFile(given.cookieFile) : basicCredentials(given);
+function credentialSource(
+  given: BasicCredentials | { readonly cookieFile: string } | null,
+  clock: Pick<Clock, 'steadyMs'>,
+): CredentialSource {
+  return given !== null && 'cookieFile' in given ? cookieFile(given.cookieFile, clock) : basicCredentials(given);
 }
 
 function isUnauthorized(error: unknown): boolean {

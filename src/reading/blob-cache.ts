@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
 import { withinMemory } from '../core/memory-share.ts';
-import { type Clock, SYSTEM_CLOCK } from '../core/time/clock.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { UnverifiedBlob, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Sending } from '../view/archive-view.ts';
 
@@ -34,7 +34,7 @@ export class BlobCache {
   readonly #clock: Pick<Clock, 'steadyMs'>;
 
   /** 0: nothing is kept. No more is kept than the memory of the process allows. */
-  constructor(expectedBytes: number, clock: Pick<Clock, 'steadyMs'> = SYSTEM_CLOCK) {
+  constructor(expectedBytes: number, clock: Pick<Clock, 'steadyMs'>) {
     this.#maxBytes = withinMemory(expectedBytes);
     this.#clock = clock;
     this.#blobs = this.#maxBytes === 0 ? null : new LRUCache({ maxSize: this.#maxBytes, sizeCalculation: sizeOf });

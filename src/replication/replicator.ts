@@ -89,7 +89,7 @@ export class Replicator {
     this.#changes = Notifier.following(modules.catalog.replicas.changes(modules.site.id), modules.site.changes);
     this.#bandwidth = new Bandwidth(options.bytesPerSecond, modules.clock);
     this.#failing = new FailingCopies(modules.site.id, modules.catalog, modules.conditions);
-    this.#commits = new GroupCommit((proofs) => this.#record(proofs), GROUP_LIMIT, LINGER_MS);
+    this.#commits = new GroupCommit((proofs) => this.#record(proofs), GROUP_LIMIT, modules.clock, LINGER_MS);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import { statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../core/blob/errors.ts';
 import type { MetricsRegistry } from '../core/observability/metrics.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { StoreAround } from './around-store.ts';
 import type { ObjectKind, ObjectStore } from './object-store.ts';
 
@@ -46,11 +47,11 @@ const COUNTED_AS: Readonly<Record<ObjectKind, string>> = {
 };
 
 /** The same store, each question of which is noted; one that was given up is not. */
-export function watchedStore(store: ObjectStore, watch: BackendWatch): ObjectStore {
+export function watchedStore(store: ObjectStore, watch: BackendWatch, clock: Pick<Clock, 'steadyMs'>): ObjectStore {
   return new StoreAround(store, async ({ operation, kind, sentBytes }, ask, signal) => {
     const counted = `${operation}${COUNTED_AS[kind]}`;
-    const begunMs = performance.now();
-    const end = () => watch.asked(store.id, counted, (performance.now() - begunMs) / 1_000);
+    const begunMs = clock.steadyMs();
+    const end = () => watch.asked(store.id, counted, (clock.steadyMs() - begunMs) / 1_000);
     try {
       const answer = await ask();
       end();

@@ -4,6 +4,7 @@ import { HASH_TYPES, type HashType, parseBlockHash, parseTxId, parseVersionHash 
 import { JobTable } from '../../src/core/jobs/job-table.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { createReaderApp, routesOf } from '../../src/http/app.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { readerRoutes } from '../../src/http/reader-routes.ts';
@@ -156,7 +157,7 @@ test('no route of a reader without a catalog gives them either', async () => {
   const blob = source.add(BLOB);
   let refusal: Withheld | null = null;
   const gate = { refusal: () => refusal };
-  const bytes = new ProvenReader(gate, new BlobCache(1_000_000), source);
+  const bytes = new ProvenReader(gate, new BlobCache(1_000_000, SYSTEM_CLOCK), source);
   const stateless = new StatelessReader(gate, bytes, [], null);
   const view = {
     reader: bytes,

@@ -5,6 +5,7 @@ import { OwnPlaces } from '../../src/backfill/own-places.ts';
 import type { MissingContent } from '../../src/catalog/missing-contents.ts';
 import type { RescueSource } from '../../src/chain/loss-judge.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -53,7 +54,14 @@ async function scene(peers: readonly RescueSource[] = []) {
       isListed: () => false,
     },
     chain: { isCurrent: true },
-    own: new OwnPlaces({ store, sites: [], catalog, verifier, held: new BlobCache(0), adoption: { isDone: true } }),
+    own: new OwnPlaces({
+      store,
+      sites: [],
+      catalog,
+      verifier,
+      held: new BlobCache(0, SYSTEM_CLOCK),
+      adoption: { isDone: true },
+    }),
     peers,
     activity: new Activity(),
     clock: { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 },

@@ -61,7 +61,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     },
     {
       ...modules,
-      held: new BlobCache(0),
+      held: new BlobCache(0, SYSTEM_CLOCK),
       damage: new DamageWatch(catalog, conditions, [store.id, ...ids]),
       rehash: new RehashRule(hasher, {
         entries: 10_000,
@@ -76,7 +76,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
       knowsWhatIsMined: () => true,
     },
   );
-  const spooler = new Spooler(replication.home, catalog, conditions, modules.activity);
+  const spooler = new Spooler(replication.home, catalog, conditions, modules.activity, SYSTEM_CLOCK);
   return {
     async admit(signal: AbortSignal): Promise<void> {
       const [fault] = await replication.admit(signal);

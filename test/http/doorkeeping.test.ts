@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { AnswerBudget } from '../../src/http/answer-budget.ts';
 import { ClientLimits, clientKey, clientOf } from '../../src/http/client-limits.ts';
 import type { HttpOptions } from '../../src/http/config.ts';
@@ -66,7 +67,7 @@ describe('tokens', () => {
 describe('what one client may ask', () => {
   function limits(ratePerSecond: number, concurrent: number) {
     const clock = { ms: 0 };
-    return { clock, limits: new ClientLimits({ ratePerSecond, concurrent, nowMs: () => clock.ms }) };
+    return { clock, limits: new ClientLimits({ ratePerSecond, concurrent, clock: { steadyMs: () => clock.ms } }) };
   }
 
   test('so many a second, twice as many at once', () => {
@@ -241,7 +242,7 @@ describe('the budget of answers', () => {
   };
 
   test('a client may hold as much as stays free, so that whoever comes next finds room', () => {
-    const budget = new AnswerBudget(60 * MIB, 60_000);
+    const budget = new AnswerBudget(60 * MIB, 60_000, SYSTEM_CLOCK);
     const holds = (client: string) => {
       let count = 0;
       while (held(budget, client, MIB).isHeld) count += 1;
@@ -252,7 +253,7 @@ describe('the budget of answers', () => {
   });
 
   test('a large answer waits its turn without holding anything, and small ones pass it', async () => {
-    const budget = new AnswerBudget(20 * MIB, 60_000);
+    const budget = new AnswerBudget(20 * MIB, 60_000, SYSTEM_CLOCK);
     const first = held(budget, 'a', 10 * MIB);
     const second = budget.open('a');
     expect(second.growNow(1_000)).toBe(true);
@@ -269,7 +270,7 @@ describe('the budget of answers', () => {
   });
 
   test('a share that holds a large answer does not wait for more, and nothing holds more than half', async () => {
-    const budget = new AnswerBudget(20 * MIB, 60_000);
+    const budget = new AnswerBudget(20 * MIB, 60_000, SYSTEM_CLOCK);
     const { share } = held(budget, 'a', 9 * MIB);
     expect(await share.grow(2 * MIB, never)).toBe(false);
     expect(await budget.open('b').grow(100 * MIB, AbortSignal.timeout(5))).toBe(false);
@@ -280,7 +281,7 @@ describe('the budget of answers', () => {
   });
 
   test('while memory is scarce, a client has one large answer that is quicker for more memory', () => {
-    const budget = new AnswerBudget(40 * MIB, 60_000);
+    const budget = new AnswerBudget(40 * MIB, 60_000, SYSTEM_CLOCK);
     const quick = (client: string) => {
       const share = budget.open(client);
       return { share, isQuick: share.growForSpeed(2 * MIB) };
@@ -294,10 +295,10 @@ describe('the budget of answers', () => {
   });
 
   test('a share gives up in time, or with its client, and so many of one client wait at most', async () => {
-    const budget = new AnswerBudget(20 * MIB, 5);
+    const budget = new AnswerBudget(20 * MIB, 5, SYSTEM_CLOCK);
     held(budget, 'a', 10 * MIB);
     expect(await budget.open('a').grow(MIB, never)).toBe(false);
-    const patient = new AnswerBudget(20 * MIB, 60_000);
+    const patient = new AnswerBudget(20 * MIB, 60_000, SYSTEM_CLOCK);
     held(patient, 'a', 10 * MIB);
     const gone = new AbortController();
     const waiting = Array.from({ length: 64 }, () => patient.open('a').grow(MIB, gone.signal));
@@ -327,7 +328,7 @@ describe('the budget of answers', () => {
 
   test('a reader that has had its time loses its answer to those who wait, and nobody else does', async () => {
     stopTime();
-    const budget = new AnswerBudget(20 * MIB, WAIT_MS);
+    const budget = new AnswerBudget(20 * MIB, WAIT_MS, SYSTEM_CLOCK);
     const cuts: string[] = [];
     const sent = (name: string, client: string, bytes: number) => {
       const { share } = held(budget, client, bytes);
@@ -349,7 +350,7 @@ describe('the budget of answers', () => {
 
   test('who is told to come again, or loses an answer, is counted once; who goes away is not', async () => {
     stopTime();
-    const budget = new AnswerBudget(20 * MIB, WAIT_MS);
+    const budget = new AnswerBudget(20 * MIB, WAIT_MS, SYSTEM_CLOCK);
     const slow = held(budget, 'a', 10 * MIB).share;
     slow.sending(slow.giveBack);
     const gone = new AbortController();

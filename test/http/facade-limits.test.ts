@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { facadeRoutes } from '../../src/http/facade.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
@@ -47,7 +48,7 @@ describe('a batch', () => {
       while (performance.now() < until);
       return { kind: 'unavailable', reason: 'walk-behind', message: 'Later.', retryAfterSeconds: 1 };
     };
-    const [route] = facadeRoutes(new FakeArchiveView(), chain, 'syscoin-5');
+    const [route] = facadeRoutes(new FakeArchiveView(), chain, 'syscoin-5', SYSTEM_CLOCK);
     const calls = Array.from({ length: 1_000 }, () => ({ method: 'getblockcount' }));
     const answer = route?.answer({
       parameters: {},

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Client } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { routesOf } from '../../src/http/app.ts';
 import { PROBLEMS } from '../../src/http/index.ts';
 import { describeRoutes } from '../../src/http/openapi.ts';
@@ -28,7 +29,7 @@ const GOOD_BYTES = new Set(
   BLOBS.flatMap(({ bytes }) => [sha(bytes), sha(Buffer.from(Buffer.from(bytes).toString('hex')))]),
 );
 
-const DESCRIBED = new DescribedAnswers(describeRoutes(routesOf(view, chain, { nowMs: () => 0 })));
+const DESCRIBED = new DescribedAnswers(describeRoutes(routesOf(view, chain, { clock: SYSTEM_CLOCK })));
 
 const known = fc.constantFrom(
   ...BLOBS.flatMap(({ versionHash }) => [versionHash, `0x${versionHash}`, `0x00${versionHash}`, `01${versionHash}`]),

@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { createHttpApp } from '../../src/http/app.ts';
 import type { HttpLimits, HttpOptions } from '../../src/http/config.ts';
 import { createHttpServer, type HttpServer, type Listening } from '../../src/http/index.ts';
@@ -18,7 +19,7 @@ export function testOptions(limits: Partial<HttpLimits> = {}): HttpOptions & { r
     host: '127.0.0.1',
     port: 0,
     limits,
-    nowMs: () => 1_767_225_600_000,
+    clock: { ...SYSTEM_CLOCK, wallMs: () => 1_767_225_600_000 },
     onServerError: (error, requestId) => reported.push({ error, requestId }),
     reported,
   };

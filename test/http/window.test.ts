@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../../src/http/config.ts';
 import { EventListeners } from '../../src/http/event-listeners.ts';
 import { WindowFeed } from '../../src/http/window-feed.ts';
@@ -24,7 +25,7 @@ async function served(limits: Partial<HttpLimits> = {}) {
   const view = new FakeArchiveView();
   const window = new FakeWindowView();
   window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2, 'seen')])]);
-  const server = await running(view, limits, new FakeChainView(), { window, nowMs: Date.now });
+  const server = await running(view, limits, new FakeChainView(), { window, clock: SYSTEM_CLOCK });
   return { view, window, ...server };
 }
 
@@ -203,12 +204,7 @@ describe('GET /v1/events', () => {
     const feed = new WindowFeed(new FakeArchiveView(), window, Date.now);
     const limits = { ...DEFAULT_HTTP_LIMITS, eventHeartbeatMs: Number.POSITIVE_INFINITY };
     let steadyMs = 0;
-    const listeners = new EventListeners(
-      feed,
-      limits,
-      () => undefined,
-      () => steadyMs,
-    );
+    const listeners = new EventListeners(feed, limits, () => undefined, { steadyMs: () => steadyMs });
     const responses: ServerResponse[] = [];
     const server = createServer((_, response) => {
       responses.push(response.writeHead(200));

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { createDevnode, type Devnode } from '../../src/devnode/index.ts';
 import { DataPages } from '../../src/node/data-pages.ts';
 import { createBlobNode, type Dialect } from '../../src/node/index.ts';
@@ -126,7 +127,7 @@ test('a page is bounded by bytes and brings few unrequested ones', async () => {
     txid: null,
   }));
   const pagesFor = async (places: number[]) => {
-    const pages = new DataPages(transport);
+    const pages = new DataPages(transport, SYSTEM_CLOCK);
     pages.noteListed({ entries, unreadable: 0 }, 0);
     pages.noteListed({ entries: [], unreadable: 0 }, sizes.length);
     asked.length = 0;

@@ -1,4 +1,5 @@
 import { bundlePage } from '../../src/app/bundle-page.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import type { HttpOptions } from '../../src/http/index.ts';
 import type { PageSource } from '../../src/http/page.ts';
 import type { ArchiveStatus } from '../../src/view/archive-view.ts';
@@ -24,7 +25,7 @@ export async function fakeArchive(given: Partial<HttpOptions> = {}) {
   const window = new FakeWindowView();
   const chain = new FakeChainView();
   const limits = { eventHeartbeatMs: 1_000 };
-  const server = await running(view, limits, chain, { window, page: PAGE, nowMs: Date.now, ...given });
+  const server = await running(view, limits, chain, { window, page: PAGE, clock: SYSTEM_CLOCK, ...given });
   const tell = (facts: Partial<ArchiveStatus>) => {
     view.now = () => ({ ...HEALTHY, ...facts });
   };

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
@@ -9,7 +10,7 @@ test('a copy of a cached blob has memory of its own, which its verification deta
   const bytes = Buffer.from(sample.bytes);
   const blob = verifyBlob({ ...nameOf(sample), bytes }, nobleHasher);
   if (blob === null) throw new Error('It hashes to its name.');
-  const cache = new BlobCache(1_000_000);
+  const cache = new BlobCache(1_000_000, SYSTEM_CLOCK);
   cache.keep(blob);
   const copy = cache.copyOf(blob);
   expect(copy?.bytes.length).toBe(1_000);
@@ -42,7 +43,7 @@ function keptIn(cache: BlobCache, label: string, sizeBytes = 100_000) {
 }
 
 test('a lent blob stays until the answer is sent; any other makes room', () => {
-  const cache = new BlobCache(300_000);
+  const cache = new BlobCache(300_000, SYSTEM_CLOCK);
   const { sending } = answers();
   const [a, b, c] = ['a', 'b', 'c'].map((label) => keptIn(cache, label).name);
   if (a === undefined || b === undefined || c === undefined) throw new Error('Three are kept.');
@@ -115,7 +116,7 @@ test('no reader loses what it was lent, and nothing is dropped, for what has no 
 });
 
 test('a cached blob stays as it is, so that it is never in memory twice', () => {
-  const cache = new BlobCache(300_000);
+  const cache = new BlobCache(300_000, SYSTEM_CLOCK);
   expect(keptIn(cache, 'a').isKept).toBe(true);
   expect(keptIn(cache, 'a').isKept).toBe(false);
 });

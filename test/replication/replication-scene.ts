@@ -5,6 +5,7 @@ import type { BlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
@@ -64,7 +65,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     {
       backends,
       store,
-      held: new BlobCache(0),
+      held: new BlobCache(0, SYSTEM_CLOCK),
       catalog,
       rehash,
       verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { Notifier } from '../../src/core/notifier.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 const TIMES_FASTER = 200;
@@ -13,7 +14,7 @@ const TIMES_FASTER = 200;
 function fastTime() {
   const [wallMs, begunMs] = [Date.now(), performance.now()];
   return {
-    nowMs: () => Math.floor(wallMs + (performance.now() - begunMs) * TIMES_FASTER),
+    clock: { ...SYSTEM_CLOCK, wallMs: () => Math.floor(wallMs + (performance.now() - begunMs) * TIMES_FASTER) },
     random: () => 0,
     wait: (ms: number, signal: AbortSignal) => new Notifier().wait(ms / TIMES_FASTER, signal),
   };

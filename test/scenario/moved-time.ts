@@ -10,7 +10,7 @@ export class MovedTime implements ScheduleTime {
   #ms = Date.now();
   readonly #waiting = new Set<Waiting>();
 
-  readonly nowMs = (): number => this.#ms;
+  readonly clock = { wallMs: () => this.#ms, steadyMs: () => this.#ms };
   readonly random = (): number => 0;
 
   readonly wait = (ms: number, signal: AbortSignal): Promise<void> => {

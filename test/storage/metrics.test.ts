@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { watchedStore } from '../../src/storage/metrics.ts';
 import { parseRecordPath } from '../../src/storage/record-path.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
@@ -13,11 +14,12 @@ test('counts each question by its operation and kind, bytes of blobs, and what f
       await super.put(...words);
     }
   })('memory');
-  const store = watchedStore(plain, {
-    asked: (id, operation) => told.push(`${id} asked ${operation}`),
-    failed: (id, operation, code) => told.push(`${id} failed ${operation} ${code}`),
-    moved: (id, direction, bytes) => told.push(`${id} ${direction} ${bytes}`),
-  });
+  const watch = {
+    asked: (id: string, operation: string) => told.push(`${id} asked ${operation}`),
+    failed: (id: string, operation: string, code: string) => told.push(`${id} failed ${operation} ${code}`),
+    moved: (id: string, direction: string, bytes: number) => told.push(`${id} ${direction} ${bytes}`),
+  };
+  const store = watchedStore(plain, watch, SYSTEM_CLOCK);
   const blob = sampleBlob('counted', 100);
   const path = parseRecordPath('audit/a/1.json');
   for (const mode of ['create', 'replace'] as const) await store.put(blob, mode, NEVER);

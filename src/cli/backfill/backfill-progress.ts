@@ -1,3 +1,4 @@
+import { SYSTEM_CLOCK } from '../../core/time/clock.ts';
 import type { CliContext } from '../cli-context.ts';
 import { describeBytes, describeSeconds } from '../describe.ts';
 import { liveLines } from '../live-lines.ts';
@@ -89,7 +90,7 @@ class Rate {
   readonly #seen: { readonly ms: number; readonly bytes: number; readonly done: number }[] = [];
 
   at(bytes: number, done: number): { readonly bytesPerSecond: number; readonly donePerSecond: number } {
-    const ms = performance.now();
+    const ms = SYSTEM_CLOCK.steadyMs();
     this.#seen.push({ ms, bytes, done });
     while (this.#seen.length > 2 && ms - (this.#seen[0]?.ms ?? ms) > RATE_MS) this.#seen.shift();
     const oldest = this.#seen[0] ?? { ms, bytes, done };

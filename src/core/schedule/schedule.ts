@@ -1,5 +1,6 @@
 import type { Logger } from '../observability/logger.ts';
 import { BACKOFF } from '../time/backoff.ts';
+import type { Clock } from '../time/clock.ts';
 import { LONGEST_SLEEP_MS, type Next, runLoop } from '../time/run-loop.ts';
 import { CronTime } from './cron-time.ts';
 import type { RunLedger, TaskRun } from './run-ledger.ts';
@@ -21,7 +22,7 @@ export interface ScheduleModules {
   readonly log: Logger;
   /** Called at the end of each run, with null after success. */
   readonly ended: (task: string, error: unknown) => void;
-  readonly nowMs: () => number;
+  readonly clock: Clock;
   /** Random number from 0 to 1, which keeps archives that share a backend apart. */
   readonly random: () => number;
   /** Resolves after `ms` milliseconds, or when the signal aborts. */
@@ -65,19 +66,19 @@ export class Schedule {
   }
 
   async #keep(task: Task, signal: AbortSignal): Promise<void> {
-    const { nowMs, random, wait, ended } = this.#modules;
+    const { clock, random, wait, ended } = this.#modules;
     const time = new CronTime(task.schedule);
     let since: number | null = null;
     const step = async (): Promise<Next> => {
       // After the clock was set back, times ahead of it have not happened.
-      const untilMs = nowMs();
+      const untilMs = clock.wallMs();
       const isDue = time.wasDue(Math.min(since ?? this.#begin(task), untilMs), untilMs);
       since = untilMs;
       if (!isDue) return LONGEST_SLEEP_MS;
       await wait(random() * JITTER_MS, signal);
       if (signal.aborted) return 'done';
       // Times that became due during the run are covered by it.
-      since = nowMs();
+      since = clock.wallMs();
       await this.#once(task, signal);
       return LONGEST_SLEEP_MS;
     };
@@ -92,10 +93,10 @@ export class Schedule {
 
   /** Start of the period whose due times count. An interrupted run is repeated. */
   #begin({ name }: Task): number {
-    const { ledger, nowMs, log } = this.#modules;
+    const { ledger, clock, log } = this.#modules;
     const last = ledger.find(name);
     if (last === null) {
-      const begunMs = nowMs();
+      const begunMs = clock.wallMs();
       ledger.put(name, { begunMs, succeededMs: null, outcome: 'never' });
       return begunMs;
     }
@@ -105,25 +106,25 @@ export class Schedule {
   }
 
   async #once({ name, run }: Task, signal: AbortSignal): Promise<void> {
-    const { ledger, log, nowMs, ended } = this.#modules;
-    const begunMs = nowMs();
+    const { ledger, log, clock, ended } = this.#modules;
+    const begunMs = clock.wallMs();
     const succeededMs = ledger.find(name)?.succeededMs ?? null;
     ledger.put(name, { begunMs, succeededMs, outcome: 'running' });
-    const startedMs = performance.now();
+    const startedMs = clock.steadyMs();
     try {
       await run(signal);
       if (signal.aborted) {
         ledger.put(name, { begunMs, succeededMs, outcome: 'interrupted' });
         return;
       }
-      ledger.put(name, { begunMs, succeededMs: nowMs(), outcome: 'succeeded' });
-      log.info({ task: name, seconds: (performance.now() - startedMs) / 1_000 }, 'a scheduled task ended well');
+      ledger.put(name, { begunMs, succeededMs: clock.wallMs(), outcome: 'succeeded' });
+      log.info({ task: name, seconds: (clock.steadyMs() - startedMs) / 1_000 }, 'a scheduled task ended well');
       ended(name, null);
     } catch (error) {
       ledger.put(name, { begunMs, succeededMs, outcome: signal.aborted ? 'interrupted' : 'failed' });
       if (!signal.aborted) ended(name, error);
     } finally {
-      this.#lastSeconds.set(name, (performance.now() - startedMs) / 1_000);
+      this.#lastSeconds.set(name, (clock.steadyMs() - startedMs) / 1_000);
     }
   }
 }

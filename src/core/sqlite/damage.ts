@@ -13,9 +13,9 @@ export function isDamagedDatabase(error: unknown): boolean {
  * Reads the whole file. Renames a damaged one and returns its new name. Returns null when the file is intact or
  * missing.
  */
-export function setAsideWhenDamaged(path: string): string | null {
+export function setAsideWhenDamaged(path: string, wallMs: number): string | null {
   if (!existsSync(path) || isWhole(path)) return null;
-  const aside = `${path}.damaged-${Date.now()}`;
+  const aside = `${path}.damaged-${wallMs}`;
   for (const end of ['', '-wal', '-shm']) if (existsSync(path + end)) renameSync(path + end, aside + end);
   return aside;
 }

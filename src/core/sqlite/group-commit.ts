@@ -1,3 +1,5 @@
+import type { Clock } from '../time/clock.ts';
+
 interface Waiting<T> {
   readonly item: T;
   readonly resolve: () => void;
@@ -18,6 +20,7 @@ const FLOOD = 40;
 export class GroupCommit<T> {
   readonly #commit: (items: readonly T[]) => void;
   readonly #limit: number;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   readonly #lingerMs: number;
   #waiting: Waiting<T>[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -25,9 +28,15 @@ export class GroupCommit<T> {
   #begunMs = 0;
 
   /** @param commit writes all items in one durable transaction, or throws without writing any */
-  constructor(commit: (items: readonly T[]) => void, limit: number, lingerMs = LINGER_MS) {
+  constructor(
+    commit: (items: readonly T[]) => void,
+    limit: number,
+    clock: Pick<Clock, 'steadyMs'>,
+    lingerMs = LINGER_MS,
+  ) {
     this.#commit = commit;
     this.#limit = limit;
+    this.#clock = clock;
     this.#lingerMs = lingerMs;
   }
 
@@ -37,7 +46,7 @@ export class GroupCommit<T> {
       this.#waiting.push({ item, resolve, reject });
       if (this.#waiting.length >= this.#limit) this.flush();
       else if (this.#timer === undefined) {
-        this.#begunMs = performance.now();
+        this.#begunMs = this.#clock.steadyMs();
         this.#wait();
       }
     });
@@ -47,7 +56,7 @@ export class GroupCommit<T> {
     const before = this.#waiting.length;
     this.#timer = setTimeout(() => {
       const isFlood = this.#waiting.length - before >= FLOOD;
-      if (isFlood && performance.now() - this.#begunMs + this.#lingerMs <= LONGEST_MS) this.#wait();
+      if (isFlood && this.#clock.steadyMs() - this.#begunMs + this.#lingerMs <= LONGEST_MS) this.#wait();
       else this.flush();
     }, this.#lingerMs);
   }

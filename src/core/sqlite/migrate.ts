@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import type { Clock } from '../time/clock.ts';
 import { copyAside } from './copy-aside.ts';
 import { SqliteError } from './errors.ts';
 
@@ -40,7 +41,11 @@ export function readMigrations(folder: string): Migration[] {
  * Migrates the database to the newest version. Each step commits together with its record. A database of an older
  * version is copied aside first.
  */
-export function migrate(database: Database.Database, migrations: readonly Migration[]): void {
+export function migrate(
+  database: Database.Database,
+  migrations: readonly Migration[],
+  clock: Pick<Clock, 'wallMs'>,
+): void {
   database.exec(
     'CREATE TABLE IF NOT EXISTS migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT',
   );
@@ -56,7 +61,7 @@ export function migrate(database: Database.Database, migrations: readonly Migrat
     database
       .transaction(() => {
         database.exec(migration.sql);
-        record.run(migration.number, migration.name, migration.checksum, Date.now());
+        record.run(migration.number, migration.name, migration.checksum, clock.wallMs());
       })
       .immediate();
   }

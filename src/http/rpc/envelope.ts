@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type JsonSize, jsonSize } from '../../core/blob/bounded-json.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { Answer } from '../answer.ts';
 import { type ReplyPart, replyBody } from './reply-body.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';
@@ -48,7 +49,12 @@ function tooMuchJson({ tokens, depth }: JsonSize): Answer | null {
  * Answers one call or a batch as a node does (recorded): status by the error, a batch always 200 with errors inside. A
  * batch whose client is gone is not gone on with: then it throws the signal's reason.
  */
-export async function answerRpc(body: Uint8Array, perform: Perform, signal: AbortSignal): Promise<Answer> {
+export async function answerRpc(
+  body: Uint8Array,
+  perform: Perform,
+  clock: Pick<Clock, 'steadyMs'>,
+  signal: AbortSignal,
+): Promise<Answer> {
   const refused = tooMuchJson(sizeOf(body));
   if (refused !== null) return refused;
   let request: unknown;
@@ -57,7 +63,7 @@ export async function answerRpc(body: Uint8Array, perform: Perform, signal: Abor
   } catch {
     return failure(new RpcError('parse', 'Parse error'), 'null');
   }
-  if (Array.isArray(request)) return answerBatch(request, perform, signal);
+  if (Array.isArray(request)) return answerBatch(request, perform, clock, signal);
   if (!isWireObject(request)) return failure(new RpcError('parse', 'Top-level object parse error'), 'null');
   const id = idText(request['id']);
   try {
@@ -67,18 +73,23 @@ export async function answerRpc(body: Uint8Array, perform: Perform, signal: Abor
   }
 }
 
-async function answerBatch(requests: readonly unknown[], perform: Perform, signal: AbortSignal): Promise<Answer> {
+async function answerBatch(
+  requests: readonly unknown[],
+  perform: Perform,
+  clock: Pick<Clock, 'steadyMs'>,
+  signal: AbortSignal,
+): Promise<Answer> {
   if (requests.length > MAX_CALLS) {
     return failure(new RpcError('invalidRequest', `A batch has at most ${MAX_CALLS} calls here`), 'null');
   }
   const parts: ReplyPart[] = [];
   let chars = 0;
-  let turnMs = performance.now();
+  let turnMs = clock.steadyMs();
   for (const request of requests) {
-    if (performance.now() - turnMs > TURN_MS) {
+    if (clock.steadyMs() - turnMs > TURN_MS) {
       await nextTurn();
       signal.throwIfAborted();
-      turnMs = performance.now();
+      turnMs = clock.steadyMs();
     }
     parts.push(parts.length === 0 ? '[' : ',');
     const id = isWireObject(request) ? idText(request['id']) : 'null';

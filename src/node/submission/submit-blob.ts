@@ -1,4 +1,5 @@
 import type { BlockHash, TxId, VersionHash } from '../../core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../core/time/clock.ts';
 import { pause } from '../../core/time/run-loop.ts';
 import type { NodeClient } from '../client.ts';
 import { NodeError } from '../errors.ts';
@@ -77,14 +78,14 @@ async function watch(
   report: (progress: SubmissionProgress) => void,
 ): Promise<Submission | DroppedSubmission> {
   const signal = options.signal ?? NEVER_ABORTED;
-  const deadline = performance.now() + (options.listedWithinMs ?? DEFAULT_LISTED_WITHIN_MS);
+  const deadline = SYSTEM_CLOCK.steadyMs() + (options.listedWithinMs ?? DEFAULT_LISTED_WITHIN_MS);
   const finder = new BlockFinder();
   let reached = sent;
   let strayed = 0;
   for (;;) {
     const sighting = await lookPatiently(client, reached, finder, options, report);
     strayed = sighting !== null && (sighting.kind === 'absent' || sighting.kind === 'adrift') ? strayed + 1 : 0;
-    const waitsForList = reached.stage === 'sent' && performance.now() < deadline;
+    const waitsForList = reached.stage === 'sent' && SYSTEM_CLOCK.steadyMs() < deadline;
     if (strayed >= ADRIFT_LOOKS && !waitsForList) {
       if (await isLocked(client, reached.blockHash, options)) return { ...reached, stage: 'chain-locked' };
       return { stage: 'dropped', versionHash: sent.versionHash, txid: sent.txid, reason: reasonOf(sighting, reached) };

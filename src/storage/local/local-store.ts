@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { ContentName } from '../../core/blob/ids.ts';
 import type { Notifier } from '../../core/notifier.ts';
+import { type Clock, SYSTEM_CLOCK } from '../../core/time/clock.ts';
 import type { FileIdentity, UnverifiedBlob, VerifiedBlob } from '../../verify/verified-blob.ts';
 import { type StorageError, storageFault } from '../errors.ts';
 import {
@@ -66,22 +67,24 @@ export class LocalStore implements ObjectStore {
   readonly #rows: SmallRows;
   readonly #custom: CustomFolder;
   readonly #records: RecordFolder;
+  readonly #clock: Clock;
   #probe: { readonly atMs: number; readonly findings: Promise<readonly ProbeFinding[]> } | null = null;
 
-  private constructor(dataDir: string, files: FileBlobStore, rows: SmallRows, records: RecordFolder) {
+  private constructor(dataDir: string, files: FileBlobStore, rows: SmallRows, records: RecordFolder, clock: Clock) {
     this.properties = { holds: HOLDS, pins: false, layout: 'holdfast', where: dataDir };
     this.#files = files;
     this.#rows = rows;
     this.#custom = new CustomFolder(dataDir);
     this.#records = records;
+    this.#clock = clock;
   }
 
-  static async open(dataDir: string): Promise<LocalStore> {
+  static async open(dataDir: string, clock: Clock = SYSTEM_CLOCK): Promise<LocalStore> {
     try {
       const root = join(dataDir, 'blobs');
       const files = await FileBlobStore.open(root);
       const records = await RecordFolder.open(dataDir);
-      return new LocalStore(dataDir, files, new SmallRows(join(root, 'small.sqlite')), records);
+      return new LocalStore(dataDir, files, new SmallRows(join(root, 'small.sqlite'), clock), records, clock);
     } catch (cause) {
       throw storageFault('local', 'open', cause, dataDir);
     }
@@ -154,7 +157,7 @@ export class LocalStore implements ObjectStore {
   /** Writes something new, syncs and reads it. Many that ask in the same second share one answer. */
   async probe(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
     signal.throwIfAborted();
-    const nowMs = performance.now();
+    const nowMs = this.#clock.steadyMs();
     if (this.#probe === null || nowMs - this.#probe.atMs > PROBE_MS) {
       const findings = this.#files.probe().then(
         () => [good('readable', 'The data folder takes a file and gives it back.')],

@@ -5,6 +5,7 @@ import { clauseOf } from '../../core/blob/errors.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
 import { Notifier } from '../../core/notifier.ts';
 import { isDamagedDatabase } from '../../core/sqlite/damage.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import { StorageError } from '../errors.ts';
 import type { ListedBlob } from '../object-store.ts';
@@ -32,6 +33,7 @@ const DAMAGED = '.damaged-';
  */
 export class SmallRows {
   readonly path: string;
+  readonly #clock: Clock;
   /** Notifies when SQLite reports damage of the file. */
   readonly damaged = new Notifier();
   #rows: SqliteBlobStore | null = null;
@@ -39,13 +41,14 @@ export class SmallRows {
   /** Deleted while rows are taken over: they must not come back with the new file. null: none are taken over now. */
   #deleted: ContentName[] | null = null;
 
-  constructor(path: string) {
+  constructor(path: string, clock: Clock) {
     this.path = path;
+    this.#clock = clock;
     // A crash interrupted the salvage: the damaged file is still there, and the salvage starts over.
     removeDatabase(this.#newPath);
     try {
       finishSalvage(path);
-      this.#rows = new SqliteBlobStore(path);
+      this.#rows = new SqliteBlobStore(path, clock);
     } catch (error) {
       if (!isDamagedDatabase(error)) throw error;
       this.#damage = damaged(path, error);
@@ -127,7 +130,7 @@ export class SmallRows {
       this.#rows?.close();
       this.#rows = null;
       const aside = finishSalvage(this.path) ?? this.path;
-      const rows = new SqliteBlobStore(this.path);
+      const rows = new SqliteBlobStore(this.path, this.#clock);
       this.#rows = rows;
       for (const name of this.#deleted) rows.delete(name);
       // Readers find the rows from now on; nothing is written there before no power failure can take the file back.
@@ -142,7 +145,7 @@ export class SmallRows {
   /** Leaves a file that has all that can be read. Until it has this name, the damaged file stays where it is. */
   async #takeOver(signal: AbortSignal): Promise<void> {
     removeDatabase(this.#newPath);
-    const fresh = new SqliteBlobStore(this.#newPath);
+    const fresh = new SqliteBlobStore(this.#newPath, this.#clock);
     try {
       let group: RawRow[] = [];
       for (const row of readableRows(this.path)) {
@@ -157,7 +160,7 @@ export class SmallRows {
     } finally {
       fresh.close();
     }
-    renameSync(this.#newPath, `${this.path}${SALVAGED}${Date.now()}`);
+    renameSync(this.#newPath, `${this.path}${SALVAGED}${this.#clock.wallMs()}`);
     await syncFolder(dirname(this.path));
   }
 

@@ -4,6 +4,7 @@ import { type ContentName, parseVersionHash } from '../../core/blob/ids.ts';
 import { openDurableDatabase } from '../../core/sqlite/durable-database.ts';
 import { GroupCommit } from '../../core/sqlite/group-commit.ts';
 import { hashTypeCode, hashTypeFrom } from '../../core/sqlite/hash-type-code.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { ListedBlob } from '../object-store.ts';
 
@@ -62,7 +63,7 @@ export class SqliteBlobStore {
   readonly #removeDamaged: Database.Statement;
   readonly #group: GroupCommit<VerifiedBlob>;
 
-  constructor(path: string) {
+  constructor(path: string, clock: Pick<Clock, 'steadyMs'>) {
     this.#database = openDurableDatabase(path);
     try {
       this.#database.exec(SCHEMA);
@@ -102,7 +103,7 @@ export class SqliteBlobStore {
         this.#replace.run(blob.bytes, ...name);
       }
     });
-    this.#group = new GroupCommit((blobs) => putAll.immediate(blobs), GROUP_LIMIT);
+    this.#group = new GroupCommit((blobs) => putAll.immediate(blobs), GROUP_LIMIT, clock);
     this.#removeDamaged = this.#database.prepare('DELETE FROM damaged WHERE version_hash = ? AND hash_type = ?');
     this.#remove = this.#database.prepare('DELETE FROM blob WHERE version_hash = ? AND hash_type = ?');
   }

@@ -1,5 +1,6 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import type { Clock } from '../../core/time/clock.ts';
 import { proxyIsNamed } from '../proxy-environment.ts';
 import type { S3Credentials, S3Options } from './s3-options.ts';
 import { WatchedHandler } from './watched-handler.ts';
@@ -20,9 +21,9 @@ const ATTEMPTS = 2;
 const ABOUT_TO_EXPIRE_MS = 60_000;
 
 /** The SDK remembers what it was given until it expires: what is about to expire is asked for each time. */
-function credentialsOf(given: S3Credentials | (() => S3Credentials)) {
+function credentialsOf(given: S3Credentials | (() => S3Credentials), clock: Clock) {
   if (typeof given !== 'function') return given;
-  return async () => ({ ...given(), expiration: new Date(Date.now() + ABOUT_TO_EXPIRE_MS) });
+  return async () => ({ ...given(), expiration: new Date(clock.wallMs() + ABOUT_TO_EXPIRE_MS) });
 }
 
 export interface S3Connection {
@@ -32,12 +33,12 @@ export interface S3Connection {
 
 export async function createS3Client(sdk: Sdk, options: S3Options): Promise<S3Connection> {
   const { UndiciHttpHandler } = await import('@smithy/undici-http-handler');
-  const handler = new WatchedHandler(new UndiciHttpHandler({ dispatcher: createDispatcher(options) }));
+  const handler = new WatchedHandler(new UndiciHttpHandler({ dispatcher: createDispatcher(options) }), options.clock);
   const client = new sdk.S3Client({
     region: options.region,
     forcePathStyle: options.addressing === 'path',
     ...(options.endpoint === null ? {} : { endpoint: options.endpoint }),
-    ...(options.credentials === null ? {} : { credentials: credentialsOf(options.credentials) }),
+    ...(options.credentials === null ? {} : { credentials: credentialsOf(options.credentials, options.clock) }),
     maxAttempts: ATTEMPTS,
     // From 3.729 on the default sends checksums that some servers refuse; what arrives is hashed by ourselves.
     requestChecksumCalculation: 'WHEN_REQUIRED',

@@ -1,3 +1,4 @@
+import { type Clock, SYSTEM_CLOCK } from '../../core/time/clock.ts';
 import type { Layout } from '../object-store.ts';
 
 export interface S3Credentials {
@@ -38,6 +39,7 @@ export interface S3Options {
   readonly connectTimeoutMs: number;
   /** For one question with its whole body. */
   readonly timeoutMs: number;
+  readonly clock: Clock;
 }
 
 export const DEFAULT_KEY_TEMPLATE = 'blobs/{hashType}/{versionHash}';
@@ -56,6 +58,7 @@ export function s3Options(given: Pick<S3Options, 'bucket'> & Partial<S3Options>)
     encryption: null,
     storageClass: null,
     objectLock: null,
+    clock: SYSTEM_CLOCK,
     connections: 32,
     connectTimeoutMs: 5_000,
     timeoutMs: 60_000,

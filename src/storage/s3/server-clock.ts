@@ -1,17 +1,24 @@
+import type { Clock } from '../../core/time/clock.ts';
+
 /** A server that is further ahead than this is not believed where its time decides for good. */
 const MAX_AHEAD_MS = 86_400_000;
 
 /** Clock of a server, from the `Date` header of its latest answer, refusals included. */
 export class ServerClock {
+  readonly #ours: Clock;
   offsetMs: number | null = null;
   /** The time at the server when our clock that never steps told 0. */
   #epochMs: number | null = null;
 
+  constructor(ours: Clock) {
+    this.#ours = ours;
+  }
+
   note(headers: Readonly<Record<string, string>>): void {
     const theirs = Date.parse(headers['date'] ?? '');
     if (Number.isNaN(theirs)) return;
-    this.offsetMs = theirs - Date.now();
-    this.#epochMs = theirs - performance.now();
+    this.offsetMs = theirs - this.#ours.wallMs();
+    this.#epochMs = theirs - this.#ours.steadyMs();
   }
 
   /**
@@ -20,8 +27,8 @@ export class ServerClock {
    * is believed: what begins earlier ends earlier.
    */
   nowMs(): number | null {
-    if (this.#epochMs === null) return Date.now();
-    const theirs = this.#epochMs + performance.now();
-    return theirs - Date.now() > MAX_AHEAD_MS ? null : theirs;
+    if (this.#epochMs === null) return this.#ours.wallMs();
+    const theirs = this.#epochMs + this.#ours.steadyMs();
+    return theirs - this.#ours.wallMs() > MAX_AHEAD_MS ? null : theirs;
   }
 }

@@ -1,4 +1,5 @@
 import type { UndiciHttpHandler } from '@smithy/undici-http-handler';
+import type { Clock } from '../../core/time/clock.ts';
 import { readBody } from './read-body.ts';
 import { NotS3Answer } from './s3-error.ts';
 import { ServerClock } from './server-clock.ts';
@@ -7,11 +8,12 @@ type Handle = UndiciHttpHandler['handle'];
 
 /** Stands between the SDK and the network: reads the server's clock off its answers, and refuses a body that may be cut. */
 export class WatchedHandler {
-  readonly clock = new ServerClock();
+  readonly clock: ServerClock;
   readonly #handler: UndiciHttpHandler;
 
-  constructor(handler: UndiciHttpHandler) {
+  constructor(handler: UndiciHttpHandler, clock: Clock) {
     this.#handler = handler;
+    this.clock = new ServerClock(clock);
   }
 
   async handle(...[request, options]: Parameters<Handle>): ReturnType<Handle> {

@@ -59,7 +59,7 @@ function start(tasks: readonly Task[], given: { time?: SteppedTime; ledger?: Run
     ledger: given.ledger ?? memory,
     log: createLogger('silent', { write: () => {} }),
     ended: (task, error) => ended.push([task, error]),
-    nowMs: () => time.nowMs,
+    clock: { wallMs: () => time.nowMs, steadyMs: () => time.nowMs },
     random: () => given.random ?? 0,
     wait: time.wait,
   }).run(stopping.signal);

@@ -1,16 +1,17 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { GroupCommit } from '../../../src/core/sqlite/group-commit.ts';
+import { SYSTEM_CLOCK } from '../../../src/core/time/clock.ts';
 
 test('items that arrive together share a commit in the order of arrival', async () => {
   const commits: (readonly number[])[] = [];
-  const group = new GroupCommit<number>((items) => commits.push(items), 100);
+  const group = new GroupCommit<number>((items) => commits.push(items), 100, SYSTEM_CLOCK);
   await Promise.all([1, 2, 3].map((item) => group.add(item)));
   expect(commits).toEqual([[1, 2, 3]]);
 });
 
 test('no commit exceeds the limit', async () => {
   const commits: number[] = [];
-  const group = new GroupCommit<number>((items) => commits.push(items.length), 4);
+  const group = new GroupCommit<number>((items) => commits.push(items.length), 4, SYSTEM_CLOCK);
   await Promise.all(Array.from({ length: 10 }, (_, item) => group.add(item)));
   expect(commits).toEqual([4, 4, 2]);
 });
@@ -18,9 +19,13 @@ test('no commit exceeds the limit', async () => {
 test('no item is acknowledged before its commit, and every item of a failed commit is refused', async () => {
   const refusal = new Error('the disk is full');
   let isFull = true;
-  const group = new GroupCommit<number>(() => {
-    if (isFull) throw refusal;
-  }, 100);
+  const group = new GroupCommit<number>(
+    () => {
+      if (isFull) throw refusal;
+    },
+    100,
+    SYSTEM_CLOCK,
+  );
   const outcomes = await Promise.allSettled([group.add(1), group.add(2)]);
   expect(outcomes).toEqual([
     { status: 'rejected', reason: refusal },
@@ -32,7 +37,7 @@ test('no item is acknowledged before its commit, and every item of a failed comm
 
 test('a flush commits the waiting items at once', async () => {
   const commits: (readonly number[])[] = [];
-  const group = new GroupCommit<number>((items) => commits.push(items), 100);
+  const group = new GroupCommit<number>((items) => commits.push(items), 100, SYSTEM_CLOCK);
   const added = group.add(1);
   group.flush();
   expect(commits).toEqual([[1]]);
@@ -47,7 +52,7 @@ test('the group waits longer during a flood, up to a limit', () => {
     vi.useRealTimers();
   });
   const commits: number[] = [];
-  const group = new GroupCommit<number>((items) => commits.push(items.length), 1_000);
+  const group = new GroupCommit<number>((items) => commits.push(items.length), 1_000, SYSTEM_CLOCK);
   const add = (many: number) => {
     for (let item = 0; item < many; item++) group.add(item);
   };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseVersionHash } from '../../../src/core/blob/ids.ts';
+import { SYSTEM_CLOCK } from '../../../src/core/time/clock.ts';
 import { S3Store } from '../../../src/storage/s3/s3-store.ts';
 import { NEVER } from '../../sample-blobs.ts';
 import { Scene, type SceneBlob } from '../../scenario/archive-on-devnode.ts';
@@ -19,7 +20,7 @@ const WAIT_MS = 60_000;
 function fastTime() {
   const [wallMs, begunMs] = [Date.now(), performance.now()];
   return {
-    nowMs: () => Math.floor(wallMs + (performance.now() - begunMs) * TIMES_FASTER),
+    clock: { ...SYSTEM_CLOCK, wallMs: () => Math.floor(wallMs + (performance.now() - begunMs) * TIMES_FASTER) },
     random: () => 0,
     wait: (ms: number, signal: AbortSignal) =>
       new Promise<void>((resolve) => {

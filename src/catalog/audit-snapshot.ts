@@ -88,7 +88,10 @@ const IN_PART = `occurrence INDEXED BY occurrence_by_content
 /** Both sides are in the order of an index, so that SQLite merges them. */
 const UNSTORED_NAMES = `SELECT version_hash, hash_type FROM ${IN_PART}
   EXCEPT SELECT version_hash, hash_type FROM content WHERE version_hash >= @begin AND version_hash < @end AND state = 2
-  ORDER BY 1, 2 LIMIT ${MAX_APART + 1}`;
+  ORDER BY 1, 2 LIMIT @limit`;
+
+/** Names that an inventory keeps in memory because it has to look up what is held of them: some 6 MiB. */
+const MAX_LOOKED_UP = 65_536;
 
 /** State of an occurrence by the codes of `HOLDINGS`; the order of the cases is that of `IS_UNSAVED`. */
 const HOLDING = `CASE WHEN EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = occurrence.version_hash
@@ -96,12 +99,11 @@ const HOLDING = `CASE WHEN EXISTS (SELECT 1 FROM withheld WHERE withheld.version
   WHEN content.state = 2 THEN x'01'
   WHEN content.state IS NOT 1 AND EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = occurrence.version_hash AND is_held = 1) THEN x'04'
   WHEN ${LOST} THEN x'02' ELSE x'00' END`;
-/** One row a block, packed by SQLite itself: a row an occurrence takes fifteen times as long (measured). */
-const INVENTORY = `SELECT block.height, block.hash, CAST(group_concat(occurrence.txid || unhex(printf('%08x', occurrence.vout))
-    || CASE occurrence.hash_type WHEN 1 THEN x'01' ELSE x'02' END || occurrence.version_hash || ${HOLDING}, ''
-    ORDER BY occurrence.transaction_index) AS BLOB)
-  FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${WITH_CONTENT}
-  WHERE occurrence.height BETWEEN ? AND ? GROUP BY occurrence.height`;
+/** Only what is in `apart` is looked up: without it, a look-up an occurrence is nine tenths of the time (measured). */
+const HOLDING_BESIDES = `CASE WHEN EXISTS (SELECT 1 FROM temp.apart WHERE apart.version_hash = occurrence.version_hash
+    AND apart.hash_type = occurrence.hash_type) THEN (SELECT ${HOLDING} FROM (SELECT 1) ${WITH_CONTENT}) ELSE x'01' END`;
+const INVENTORY = inventorySql(HOLDING, WITH_CONTENT);
+const INVENTORY_BESIDES = inventorySql(HOLDING_BESIDES, '');
 
 const EARLIER = `SELECT 1 FROM occurrence AS earlier INDEXED BY occurrence_by_content
   WHERE earlier.version_hash = occurrence.version_hash AND earlier.hash_type = occurrence.hash_type
@@ -144,11 +146,14 @@ const inventoryRow = z.tuple([z.number(), z.instanceof(Buffer), z.instanceof(Buf
 export class AuditSnapshot {
   readonly #database: Database.Database;
   readonly #ofOne: Database.Statement;
+  /** Whether the table `apart` has every name on chain that is not plainly stored. `too-many`: it cannot take them all. */
+  #apart: 'not-gathered' | 'gathering' | 'whole' | 'too-many' = 'not-gathered';
 
   constructor(path: string) {
     this.#database = new Database(path, { readonly: true, fileMustExist: true });
     try {
       this.#database.pragma(`cache_size = -${CACHE_KIB}`);
+      this.#database.pragma('temp_store = MEMORY');
       this.#database.exec('BEGIN');
       // A transaction sees the moment of its first read.
       this.#database.prepare('SELECT 1 FROM fact').get();
@@ -195,8 +200,7 @@ export class AuditSnapshot {
   tallies(from: number, to: number): Generator<HeldTally> {
     // In the order of both indices each page is read once; a look-up a row in the order of the chain costs far more, but
     // only for the rows that are asked for.
-    const isMost = this.blocks(from, to) * 4 >= this.#count('SELECT COUNT(*) FROM block');
-    return isMost ? this.#byContent(from, to) : this.#byHeight(from, to);
+    return this.#isMost(from, to) ? this.#byContent(from, to) : this.#byHeight(from, to);
   }
 
   /**
@@ -204,17 +208,15 @@ export class AuditSnapshot {
    * content of each occurrence costs more (measured: 2.5 plain scans of the occurrences, against 1.6).
    */
   *#byContent(from: number, to: number): Generator<HeldTally> {
-    const rows = this.#count('SELECT COUNT(*) FROM occurrence');
-    const parts = Math.min(MAX_PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, rows / STEP_ROWS))));
     const total = this.#database.prepare(`SELECT COUNT(*) FROM ${IN_PART}`).pluck();
     const unstored = this.#database.prepare(UNSTORED_NAMES).raw();
     const ofAll = this.#database.prepare(
       `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
        WHERE occurrence.version_hash >= @begin AND occurrence.version_hash < @end AND occurrence.height BETWEEN @from AND @to`,
     );
-    for (let part = 0; part < parts; part += 1) {
-      const range = { begin: edge(part, parts), end: edge(part + 1, parts), from, to };
-      const names = z.array(nameRow).parse(unstored.all(range));
+    for (const part of this.#hashParts()) {
+      const range = { ...part, from, to };
+      const names = z.array(nameRow).parse(unstored.all({ ...range, limit: MAX_APART + 1 }));
       if (names.length > MAX_APART) yield decodeTally(ofAll.get(range));
       else {
         const apart = names.map((name) => decodeTally(this.#ofOne.get(...name, from, to)));
@@ -283,7 +285,8 @@ export class AuditSnapshot {
 
   /** Every block with occurrences at these heights, upwards, and what is held of each occurrence; some blocks a step. */
   *inventory(from: number, to: number): Generator<InventoryBlock[]> {
-    const rows = this.#database.prepare(INVENTORY).raw();
+    if (this.#apart === 'not-gathered' && this.#isMost(from, to)) yield* this.#gatherApart();
+    const rows = this.#database.prepare(this.#apart === 'whole' ? INVENTORY_BESIDES : INVENTORY).raw();
     for (const step of this.#steps(from, to)) yield rows.all(...step).map(decodeInventory);
   }
 
@@ -309,6 +312,40 @@ export class AuditSnapshot {
     }
   }
 
+  /** Most of the branch: each index is read from one end to the other then. */
+  #isMost(from: number, to: number): boolean {
+    return this.blocks(from, to) * 4 >= this.#count('SELECT COUNT(*) FROM block');
+  }
+
+  /** All hashes in equal parts, each with a few thousand occurrences. */
+  *#hashParts(): Generator<{ readonly begin: Buffer; readonly end: Buffer }> {
+    const rows = this.#count('SELECT COUNT(*) FROM occurrence');
+    const parts = Math.min(MAX_PARTS, 2 ** Math.ceil(Math.log2(Math.max(1, rows / STEP_ROWS))));
+    for (let part = 0; part < parts; part += 1) yield { begin: edge(part, parts), end: edge(part + 1, parts) };
+  }
+
+  /** Finds the names on chain that are not plainly stored, in steps, out of both indices side by side. */
+  *#gatherApart(): Generator<never[]> {
+    this.#apart = 'gathering';
+    this.#database.exec(
+      'CREATE TEMP TABLE apart (version_hash BLOB, hash_type INTEGER, PRIMARY KEY (version_hash, hash_type)) WITHOUT ROWID',
+    );
+    const unstored = this.#database.prepare(`INSERT INTO temp.apart SELECT * FROM (${UNSTORED_NAMES})`);
+    const { lowestHeight: from, tipHeight: to } = this.branch();
+    let room = MAX_LOOKED_UP - this.#count('SELECT COUNT(*) FROM withheld');
+    for (const part of this.#hashParts()) {
+      if (room > 0) room -= unstored.run({ ...part, from, to, limit: room }).changes;
+      if (room <= 0) {
+        this.#apart = 'too-many';
+        this.#database.exec('DROP TABLE temp.apart');
+        return;
+      }
+      yield [];
+    }
+    this.#database.exec(`INSERT OR IGNORE INTO temp.apart ${SET_ASIDE.withheld}`);
+    this.#apart = 'whole';
+  }
+
   #count(sql: string, ...values: readonly number[]): number {
     return z.number().parse(
       this.#database
@@ -317,6 +354,15 @@ export class AuditSnapshot {
         .get(...values),
     );
   }
+}
+
+/** One row a block, packed by SQLite itself: a row an occurrence takes fifteen times as long (measured). */
+function inventorySql(holding: string, join: string): string {
+  return `SELECT block.height, block.hash, CAST(group_concat(occurrence.txid || unhex(printf('%08x', occurrence.vout))
+      || CASE occurrence.hash_type WHEN 1 THEN x'01' ELSE x'02' END || occurrence.version_hash || ${holding}, ''
+      ORDER BY occurrence.transaction_index) AS BLOB)
+    FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${join}
+    WHERE occurrence.height BETWEEN ? AND ? GROUP BY occurrence.height`;
 }
 
 /** The lower edge of one of so many equal parts of all hashes: its first two bytes; behind the last, what no hash reaches. */

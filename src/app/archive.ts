@@ -319,7 +319,7 @@ export class Archive implements ArchiveView {
       clock,
     });
     this.windowView = new WindowPictures(catalog, chain, nowMs);
-    const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain);
+    const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain, clock);
     this.inventory = inventories;
     this.attestor = new Attestor({ archiverId, signer, inventories, catalog, clock });
     const records = this.#records;

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import { assertUpright, type HeightRange } from '../core/height-range.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
 import type { ChainUnavailable, ChainUnavailableReason } from '../view/chain-view.ts';
 import type { Inventory, InventoryLookup, InventoryView } from '../view/inventory-view.ts';
@@ -28,7 +29,10 @@ export class Inventories implements InventoryView {
   readonly #adoption: { readonly isDone: boolean };
   /** The chain that the data folder is bound to; null before the node first answered. */
   readonly #boundChain: () => Promise<BlockHash | null>;
-  readonly #remembered = new LRUCache<string, CountedInventory>({ max: REMEMBERED, ttl: REMEMBERED_MS });
+  readonly #clock: Pick<Clock, 'steadyMs'>;
+  readonly #remembered = new LRUCache<string, { readonly readMs: number; readonly counted: CountedInventory }>({
+    max: REMEMBERED,
+  });
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -38,12 +42,14 @@ export class Inventories implements InventoryView {
     chain: { readonly finalHeight: number | null; readonly lacksHistory: boolean },
     adoption: { readonly isDone: boolean },
     boundChain: () => Promise<BlockHash | null>,
+    clock: Pick<Clock, 'steadyMs'>,
   ) {
     this.#catalog = catalog;
     this.#hasher = hasher;
     this.#chain = chain;
     this.#adoption = adoption;
     this.#boundChain = boundChain;
+    this.#clock = clock;
   }
 
   async inventory(from: number | null, to: number | null, signal: AbortSignal): Promise<InventoryLookup> {
@@ -77,11 +83,17 @@ export class Inventories implements InventoryView {
       return unavailable('not-walked', `The walk began at height ${lowest}; blocks below were not examined.`, 600);
     if (Math.max(range.from, range.to) > finalHeight)
       return unavailable('not-final', `The highest final block has height ${finalHeight}.`, 30);
-    const known = this.#remembered.get(`${range.from}-${range.to}`);
-    if (mayBeKnown && known !== undefined && this.#catalog.chain.blockAt(range.to)?.hash === known.inventory.blockHash)
-      return known;
+    const known = mayBeKnown ? this.#known(range) : null;
+    if (known !== null) return known;
     if (this.#waiting >= MAX_WAITING) return unavailable('not-placed', 'Other inventories are being made first.', 5);
     return this.#inTurn(() => this.#read(range, genesis, finalHeight, signal));
+  }
+
+  /** null: the range was not read lately, or its blocks have changed since. */
+  #known({ from, to }: HeightRange): CountedInventory | null {
+    const found = this.#remembered.get(`${from}-${to}`);
+    if (found === undefined || this.#clock.steadyMs() - found.readMs > REMEMBERED_MS) return null;
+    return this.#catalog.chain.blockAt(to)?.hash === found.counted.inventory.blockHash ? found.counted : null;
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -102,6 +114,7 @@ export class Inventories implements InventoryView {
     signal: AbortSignal,
   ): Promise<CountedInventory | ChainUnavailable> {
     signal.throwIfAborted();
+    const readMs = this.#clock.steadyMs();
     const snapshot = this.#catalog.snapshot();
     try {
       const blockHash = snapshot.hashAt(range.to);
@@ -109,7 +122,7 @@ export class Inventories implements InventoryView {
       const found = await inventoryOf(snapshot, range, this.#hasher, signal);
       const inventory = { ...found, chain: genesis, finalHeight, blockHash };
       const counted = { kind: 'found' as const, inventory, unclear: snapshot.unclear(range.from, range.to) };
-      this.#remembered.set(`${range.from}-${range.to}`, counted);
+      this.#remembered.set(`${range.from}-${range.to}`, { readMs, counted });
       return counted;
     } finally {
       snapshot.close();

@@ -25,7 +25,8 @@ test('everything that is signed was so at one moment, also where the chain turns
   };
   record('a', 1);
   const chain = { finalHeight: 1, lacksHistory: false };
-  const inventories = new Inventories(catalog, nobleHasher, chain, { isDone: true }, async () => hash(0));
+  const clock = { wallMs: () => 0, steadyMs: () => 0 };
+  const inventories = new Inventories(catalog, nobleHasher, chain, { isDone: true }, async () => hash(0), clock);
   const turning = {
     async fresh(...asked: Parameters<Inventories['fresh']>) {
       const lookup = await inventories.fresh(...asked);
@@ -34,7 +35,6 @@ test('everything that is signed was so at one moment, also where the chain turns
       return lookup;
     },
   };
-  const clock = { wallMs: () => 0, steadyMs: () => 0 };
   const signer = await ArchiverKey.open(temporaryFolder());
   const attestor = new Attestor({ archiverId: 'ab'.repeat(8), signer, inventories: turning, catalog, clock });
   const { statement } = await attestor.attest({ from: null, to: null }, NEVER);

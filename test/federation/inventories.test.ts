@@ -40,10 +40,13 @@ function archive(blocks: readonly (readonly Mined[])[]) {
   const chain = { finalHeight: blocks.length, lacksHistory: false };
   const adoption = { isDone: true };
   const boundChain = async () => GENESIS;
+  const time = { nowMs: 0 };
   return {
+    catalog,
+    time,
     chain,
     adoption,
-    inventories: new Inventories(catalog, nobleHasher, chain, adoption, boundChain),
+    inventories: new Inventories(catalog, nobleHasher, chain, adoption, boundChain, { steadyMs: () => time.nowMs }),
   };
 }
 
@@ -148,6 +151,19 @@ test('nothing is said of heights that are not final, not walked, or being walked
   chain.lacksHistory = false;
   adoption.isDone = false;
   expect(await reasonFor(1, 2)).toBe('rebuilding');
+});
+
+test('a range that was read is told again as it was for 10 s of the archive’s own clock, and then read anew', async () => {
+  const { inventories, catalog, time } = archive(BLOCKS);
+  const stored = async () => {
+    const lookup = await inventories.inventory(null, null, NEVER);
+    return lookup.kind === 'found' ? lookup.inventory.counts.stored : null;
+  };
+  expect(await stored()).toBe(2);
+  hold(catalog, { label: 'c', holding: 'stored' }, 3);
+  expect(await stored()).toBe(2);
+  time.nowMs = 10_001;
+  expect(await stored()).toBe(3);
 });
 
 test('many occurrences come in parts, which cover the range without those that have none', async () => {

@@ -13,6 +13,7 @@ import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 
 const hash = (height: number) => parseBlockHash(height.toString(16).padStart(64, '0'));
+const CLOCK = { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 };
 const BLOBS = Array.from({ length: 12 }, (_, index) => sampleBlob(`compared ${index}`, 40 + index));
 
 type Kept = (blob: VerifiedBlob, index: number) => 'stored' | 'missing' | 'lost' | 'withheld';
@@ -51,7 +52,7 @@ function archive(kept: Kept, lowest = 1) {
   return {
     catalog,
     keep,
-    inventories: new Inventories(catalog, nobleHasher, chain, { isDone: true }, async () => hash(0)),
+    inventories: new Inventories(catalog, nobleHasher, chain, { isDone: true }, async () => hash(0), CLOCK),
   };
 }
 
@@ -77,7 +78,7 @@ function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof ar
     size: async () => null,
     close: async () => {},
   };
-  const clock = { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 };
+  const clock = CLOCK;
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), clock.wallMs);
   const verifier = { verify: async (one: Parameters<typeof verifyBlob>[0]) => verifyBlob(one, nobleHasher) };
   const peer = new Peer(source, { verifier, conditions, ratePerSecond: Number.POSITIVE_INFINITY, clock });

@@ -89,7 +89,8 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
       group = [];
     }
     catalog.losses.adoptEvidence(group);
-    catalog.evidence.recordGiven(folder.id);
+    // What was left is looked at again after each start, so that it stays told; what is in the catalog is later, and stays.
+    if (unread + refused === 0) catalog.evidence.recordGiven(folder.id);
   }
 
   due({ id }: ObjectStore, after: EvidenceMove | null, limit: number, isAsked: boolean): EvidenceMove[] {

@@ -98,6 +98,30 @@ test('an old statement under the path of a later one, of another month or of ano
   expect([taken, told[0]?.message]).toEqual([[], expect.stringMatching(/^4 documents /)]);
 });
 
+test('what was left is told after each start, until it is gone', async () => {
+  const [signer, stranger] = [await ownKey(), await ownKey()];
+  const folder = new MemoryStore('local');
+  const path = (number: number) => parseRecordPath(`audit/${ID}/${MONTH}/000000000${number}.json`);
+  await folder.put({ path: path(1), text: JSON.stringify(attested(signer)) }, 'replace', NEVER);
+  await folder.put({ path: path(2), text: JSON.stringify(attested(stranger, { number: 2 })) }, 'replace', NEVER);
+  const catalog = openCatalog();
+  catalog.copies.useBackends([folder.id]);
+  const toldAtStart = async () => {
+    const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
+    const ownKeys = () => [signer.publicKey];
+    await new EvidenceCopies({ archiverId: ID, ownKeys, catalog, records: [folder], conditions }).prepare(NEVER);
+    return conditions.all().map(({ code }) => code);
+  };
+  expect(await toldAtStart()).toEqual(['archive/refused-evidence']);
+  // What the catalog says by now is later than what a folder has, and stays.
+  catalog.evidence.put(`${MONTH}/0000000001.json`, { later: true });
+  expect(await toldAtStart()).toEqual(['archive/refused-evidence']);
+  expect(catalog.evidence.find(`${MONTH}/0000000001.json`)).toEqual({ later: true });
+  folder.objects.delete(path(2));
+  expect(await toldAtStart()).toEqual([]);
+  expect(catalog.evidence.hasGiven(folder.id)).toBe(true);
+});
+
 test('an archiver is accused only by two statements that it signed and that contradict each other', async () => {
   const [signer, liar, stranger] = [await ownKey(), await ownKey(), await ownKey()];
   const path = `equivocations/${liar.publicKey}.json`;

@@ -1,20 +1,18 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { SpooledContent } from '../catalog/content-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Notifier } from '../core/notifier.ts';
-import type { Logger } from '../core/observability/logger.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, pollUntil, runLoop } from '../core/time/run-loop.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
-import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
-import { type Adopted, adoptCopies, adoptUnread } from './adopt-copies.ts';
+import type { RehashRule } from '../verify/verified-blob.ts';
+import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
-import { noteRecordedFloor } from './recorded-floor.ts';
+import { type Adopted, Reindex } from './reindex.ts';
+import { reindexedFolder, reindexedSite } from './reindexed-places.ts';
 import type { Site } from './site.ts';
 
 export interface AdoptionModules {
@@ -29,13 +27,9 @@ export interface AdoptionModules {
   readonly isNewFolder: boolean;
   /** Rings when the queue has to be read anew: what was found here need not be fetched. */
   readonly found: Notifier;
-  readonly log: Logger;
   readonly clock: Clock;
 }
 
-const GROUP_ENTRIES = 256;
-/** Files that cannot be read, remembered to be tried again. */
-const MAX_UNREAD = 100_000;
 /** How often it is looked whether a backend was let in. */
 const ADMISSION_PAUSE_MS = 100;
 
@@ -45,12 +39,9 @@ const ADMISSION_PAUSE_MS = 100;
  */
 export class Adoption {
   readonly #modules: AdoptionModules;
-  /** What lies in the folder and the disk does not give: tried again, while everything else goes on. */
-  #unread: ListedBlob[] = [];
-  /** The same of each backend. */
-  readonly #unreadAt = new Map<Site, Map<string, ListedBlob>>();
-  /** Places whose custom commitments could not be read, or not all, and why. */
-  readonly #customUnread = new Map<string, string>();
+  readonly #folder: Reindex;
+  /** Each backend that was walked. */
+  readonly #sites = new Map<Site, Reindex>();
   /** Why the data folder could not be listed to its end; null: it was. */
   #folderFault: string | null = null;
   #isDone: boolean;
@@ -60,6 +51,9 @@ export class Adoption {
   constructor(modules: AdoptionModules) {
     this.#modules = modules;
     this.#isDone = modules.catalog.isRebuilt();
+    const { store, catalog, rehash, damage } = modules;
+    const folder = reindexedFolder(store, catalog, rehash, damage);
+    this.#folder = new Reindex(folder, modules, (found) => this.#tell(found, 'the data folder'));
   }
 
   /** All but what the disk does not give is indexed; of that the folder itself tells that it is there. */
@@ -67,22 +61,24 @@ export class Adoption {
     return this.#isDone && this.#rebuilding === 0;
   }
 
-  get unread(): number {
-    return this.#unread.length;
+  /** Why not all of the data folder is indexed; null: it is. */
+  get folderFault(): string | null {
+    const { unread, customFault } = this.#folder;
+    if (unread.size > 0) return `${unread.size} blobs in the data folder cannot be read.`;
+    return this.#folderFault ?? customFault;
   }
 
-  /** Why the data folder could not be listed to its end; null: it was. */
-  get folderFault(): string | null {
-    return this.#folderFault;
+  get #walked(): readonly Reindex[] {
+    return [this.#folder, ...this.#sites.values()];
   }
 
   /** All that lies somewhere and could not be read. */
   get #orphans(): readonly ContentName[] {
-    return [...this.#unread, ...[...this.#unreadAt.values()].flatMap((unread) => [...unread.values()])];
+    return this.#walked.flatMap(({ unread }) => [...unread.values()]);
   }
 
   get #hasLeftOver(): boolean {
-    return this.#orphans.length > 0 || this.#customUnread.size > 0 || this.#folderFault !== null;
+    return this.#folderFault !== null || this.#walked.some((one) => one.unread.size > 0 || one.customFault !== null);
   }
 
   /** For as long as the work takes, nothing is called absent: somebody has reason to think that the catalog is not whole. */
@@ -96,14 +92,24 @@ export class Adoption {
     }
   }
 
-  /** Reads and indexes what lies in the data folder, also where that was done before. Throws what the disk says. */
-  async readFolder(signal: AbortSignal): Promise<void> {
-    await this.#adoptFolder(signal);
-  }
-
   /** What lies in the data folder. Nothing there may be read back for the first time before. */
   async adoptFolder(signal: AbortSignal): Promise<void> {
-    await this.#insist(() => this.#adoptFolder(signal), signal);
+    await this.#insist(async () => void (await this.readFolder(signal)), signal);
+  }
+
+  /** Reads and indexes what lies in the data folder, also where that was done before. Gives what it found of custom bytes. */
+  async readFolder(signal: AbortSignal): Promise<Readonly<Record<string, AdoptedCustom>>> {
+    this.#folder.unread.clear();
+    this.#folderFault = null;
+    try {
+      await this.#folder.blobs(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // What could be listed is indexed; the rest is listed again later, and everything else goes on.
+      if (!(error instanceof StorageError)) throw error;
+      this.#folderFault = error.message;
+    }
+    return await this.#folder.others(signal);
   }
 
   /** What the backends hold, each as soon as it is let in; then the catalog is whole. */
@@ -129,15 +135,11 @@ export class Adoption {
     if (!this.#hasLeftOver) return;
     let tries = 0;
     const step = async (): Promise<Next> => {
-      conditions.set('rebuild', unreadCondition(this.#orphans, this.#customUnread, this.#folderFault));
+      conditions.set('rebuild', this.#unreadCondition());
       tries += 1;
       await pause(backoffMs(BACKOFF.whole, tries), signal);
-      if (this.#folderFault === null) await this.#adopt(this.#unread.splice(0), signal);
-      else await this.#adoptFolder(signal);
-      for (const [site, unread] of this.#unreadAt) {
-        await adoptUnread(site, unread, { ...this.#modules, progress: () => {} }, signal);
-      }
-      for (const id of this.#customUnread.keys()) await this.#adoptCustom(id, signal);
+      if (this.#folderFault !== null) await this.readFolder(signal);
+      for (const one of this.#walked) await one.again(signal);
       found.notify();
       if (this.#hasLeftOver) return 0;
       catalog.recordRebuilt();
@@ -165,84 +167,18 @@ export class Adoption {
     await pollUntil(isSettled, () => ADMISSION_PAUSE_MS, signal);
     // The same place under another address: its blobs are indexed through the backend that is in use.
     if (!site.isAdmitted) return;
-    const progress = ({ adopted }: Adopted) => {
-      if (adopted > 0) this.#tell(adopted, site.id);
-    };
-    // Over a listing that broke off: what was not given then is not asked for again before everything else was.
-    const unread = this.#unreadAt.get(site) ?? new Map<string, ListedBlob>();
-    this.#unreadAt.set(site, unread);
-    await adoptCopies(site, unread, { ...this.#modules, progress }, signal);
-    await this.#adoptCustom(site.id, signal);
-    await noteRecordedFloor(site.store, this.#modules.catalog, signal);
-  }
-
-  async #adoptCustom(place: string, signal: AbortSignal): Promise<void> {
-    this.#customUnread.delete(place);
-    await this.#modules.custom.adopt(place, null, signal, (id, why) => this.#customUnread.set(id, why));
-  }
-
-  async #adoptFolder(signal: AbortSignal): Promise<void> {
-    this.#unread = [];
-    this.#folderFault = null;
-    try {
-      await this.#adopt(listBlobs(this.#modules.store, signal), signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      // What could be listed is indexed; the rest is listed again later, and everything else goes on.
-      if (!(error instanceof StorageError)) throw error;
-      this.#folderFault = error.message;
-    }
-    await this.#adoptCustom(this.#modules.store.id, signal);
-    await noteRecordedFloor(this.#modules.store, this.#modules.catalog, signal);
-  }
-
-  async #adopt(entries: Iterable<ListedBlob> | AsyncIterable<ListedBlob>, signal: AbortSignal): Promise<void> {
     const { catalog } = this.#modules;
-    let adopted = 0;
-    let group: SpooledContent[] = [];
-    const commit = () => {
-      catalog.recordSpooled(group);
-      adopted += group.length;
-      group = [];
-      if (adopted > 0 && !this.#isDone) this.#tell(adopted, 'the data folder');
-    };
-    try {
-      for await (const entry of entries) {
-        if (catalog.withheld.has(entry)) continue;
-        const good = await this.#provenHere(entry, signal);
-        if (good !== null) group.push(this.#row(good, good.bytes.length));
-        if (group.length >= GROUP_ENTRIES) commit();
-      }
-    } finally {
-      commit();
-    }
+    // Over a listing that broke off: what was not given then is not asked for again before everything else was.
+    const one =
+      this.#sites.get(site) ??
+      new Reindex(reindexedSite(site, catalog), this.#modules, (found) => this.#tell(found, site.id));
+    this.#sites.set(site, one);
+    await one.blobs(signal);
+    await one.others(signal);
   }
 
-  /** null: its bytes are others, or cannot be read now. One that cannot be read holds up no others. */
-  async #provenHere(entry: ListedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
-    const { store, rehash, log, damage } = this.#modules;
-    try {
-      const copy = await store.copy(entry, signal);
-      if (copy === null) return null;
-      const proven = rehash.prove(entry, copy.blob.bytes, copy.identity);
-      if (proven === null) damage.report(store.id, entry);
-      return proven;
-    } catch (error) {
-      signal.throwIfAborted();
-      // A disk that gives nothing: it is begun anew, and no list of all that it holds is kept.
-      if (this.#unread.length >= MAX_UNREAD) throw error;
-      log.warn({ error, versionHash: entry.versionHash }, 'a blob in the data folder cannot be read');
-      this.#unread.push(entry);
-      return null;
-    }
-  }
-
-  #row({ hashType, versionHash }: ContentName, sizeBytes: number): SpooledContent {
-    const firstSeenMs = this.#modules.clock.wallMs();
-    return { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs };
-  }
-
-  #tell(adopted: number, where: string): void {
+  #tell({ adopted }: Adopted, where: string): void {
+    if (adopted === 0 || this.#isDone) return;
     this.#modules.conditions.set('rebuild', {
       code: 'catalog/rebuilding',
       message: `The catalog is new; blobs in ${where} are verified and indexed (${adopted} so far).`,
@@ -250,21 +186,20 @@ export class Adoption {
       blocksReadiness: false,
     });
   }
-}
 
-function unreadCondition(
-  unread: readonly ContentName[],
-  custom: ReadonlyMap<string, string>,
-  folderFault: string | null,
-) {
-  const blobs = `${unread.length} blobs in the data folder or on backends cannot be read, one is ${unread[0]?.versionHash}.`;
-  const others = [...custom].map(([place, why]) => `${place}: ${why}`);
-  return {
-    code: 'archive/unreadable-files',
-    message: [...(unread.length > 0 ? [blobs] : []), ...(folderFault === null ? [] : [folderFault]), ...others].join(
-      ' ',
-    ),
-    hint: 'Look at the disk or server and at the rights of these files. They are tried again; until then they are answered with 503.',
-    blocksReadiness: false,
-  };
+  #unreadCondition() {
+    const [first] = this.#orphans;
+    const blobs = `${this.#orphans.length} blobs in the data folder or on backends cannot be read, one is ${first?.versionHash}.`;
+    const custom = this.#walked.flatMap(({ id, customFault }) =>
+      customFault === null ? [] : [`${id}: ${customFault}`],
+    );
+    return {
+      code: 'archive/unreadable-files',
+      message: [first === undefined ? null : blobs, this.#folderFault, ...custom]
+        .filter((one) => one !== null)
+        .join(' '),
+      hint: 'Look at the disk or server and at the rights of these files. They are tried again; until then they are answered with 503.',
+      blocksReadiness: false,
+    };
+  }
 }

@@ -4,14 +4,14 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
-import { type Adopted, adoptCopies } from './adopt-copies.ts';
 import type { Adoption } from './adoption.ts';
 import { blobScrub } from './checked-blobs.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { type Holding, localHolding } from './holding.ts';
-import { noteRecordedFloor } from './recorded-floor.ts';
+import { type Adopted, Reindex } from './reindex.ts';
+import { reindexedSite } from './reindexed-places.ts';
 import type { Replication } from './replication.ts';
 import { type BackendFindings, type CheckProgress, nothingFound, type Scrub, type Subset } from './scrub.ts';
 
@@ -187,9 +187,9 @@ export class Upkeep {
   }
 
   async #rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
-    const { adoption, replication, catalog, store, custom } = this.#modules;
+    const { adoption, replication, catalog, store } = this.#modules;
     if (catalog.setAside !== null) progress(`catalog: it was damaged; that file is ${catalog.setAside} now`);
-    await adoption.readFolder(signal);
+    const custom = { ...(await adoption.readFolder(signal)) };
     if (store.damagedRows !== null) {
       const taken = await replication.rowSalvage.salvage(signal);
       progress(`${store.id}: ${taken ?? 0} rows of a damaged file of small blobs were taken over`);
@@ -199,51 +199,37 @@ export class Upkeep {
     progress(`${store.id}: ${spooled + stored} blobs`);
     const faults: Record<string, string> = Object.fromEntries(await replication.admit(signal));
     if (adoption.folderFault !== null) faults[store.id] = adoption.folderFault;
-    if (adoption.unread > 0) faults[store.id] = `${adoption.unread} blobs in the data folder cannot be read.`;
     const backends: Record<string, Adopted> = {};
     for (const site of replication.sites) {
       if ((from !== null && from !== site.id) || site.id in faults) continue;
-      const modules = {
-        ...this.#modules,
-        progress: ({ adopted }: Adopted) => progress(`${site.id}: ${adopted} blobs`),
-      };
+      const told = ({ adopted }: Adopted) => progress(`${site.id}: ${adopted} blobs`);
+      const one = new Reindex(reindexedSite(site, catalog), this.#modules, told);
       try {
-        const found = await adoptCopies(site, new Map(), modules, signal);
-        backends[site.id] = found;
-        await noteRecordedFloor(site.store, catalog, signal);
-        if (found.unread > 0) faults[site.id] = `${found.unread} of its blobs could not be read.`;
+        backends[site.id] = await one.blobs(signal);
+        Object.assign(custom, await one.others(signal));
+        if (one.unread.size > 0) faults[site.id] = `${one.unread.size} of its blobs could not be read.`;
+        else if (one.customFault !== null) faults[site.id] = one.customFault;
       } catch (error) {
         signal.throwIfAborted();
         faults[site.id] = error instanceof Error ? error.message : String(error);
       }
     }
-    // The data folder's own as well, whichever backend is asked for.
-    const places = custom.places.all.filter(
-      ({ id }) => !(id in faults) && (from === null || id === from || id === store.id),
-    );
-    const customFound: Record<string, AdoptedCustom> = {};
-    for (const { id } of places) {
-      const note = (_: string, why: string) => {
-        faults[id] = why;
-      };
-      Object.assign(customFound, await custom.adopt(id, null, signal, note));
-    }
     // With one left out, or one away, there may be more: the daemon goes on with it.
     if (from === null && Object.keys(faults).length === 0) catalog.recordRebuilt();
-    return { folder: spooled + stored, backends, custom: customFound, faults };
+    return { folder: spooled + stored, backends, custom, faults };
   }
 
   async #repair(findings: BackendFindings[], signal: AbortSignal): Promise<void> {
-    const { replication } = this.#modules;
+    const { replication, catalog } = this.#modules;
     for (const site of replication.sites) {
       const at = findings.findIndex(({ backend }) => backend === site.id);
       const found = findings[at];
       if (found === undefined || found.fault !== null || found.unknown === 0) continue;
-      const { unread } = await adoptCopies(site, new Map(), { ...this.#modules, progress: () => {} }, signal);
+      const { unread } = await new Reindex(reindexedSite(site, catalog), this.#modules).blobs(signal);
       if (unread > 0) findings[at] = { ...found, fault: `${unread} of its blobs could not be read.` };
     }
     await replication.rowSalvage.salvage(signal);
-    this.#modules.catalog.replicas.tryAgainNow();
+    catalog.replicas.tryAgainNow();
     while (await replication.mender.mendSome(signal));
     const usable = findings.filter(({ fault }) => fault === null).map(({ backend }) => backend);
     await replication.drain(usable, signal);

@@ -13,11 +13,12 @@ import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { WindowPictures } from '../../src/reading/window-pictures.ts';
-import { adoptCopies } from '../../src/replication/adopt-copies.ts';
 import { blobScrub } from '../../src/replication/checked-blobs.ts';
 import { compareDocuments } from '../../src/replication/compare-documents.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { Holding } from '../../src/replication/holding.ts';
+import { Reindex } from '../../src/replication/reindex.ts';
+import { reindexedSite } from '../../src/replication/reindexed-places.ts';
 import { Site } from '../../src/replication/site.ts';
 import type { ListedBlob, ListedObject, ObjectRange, ObjectStore } from '../../src/storage/object-store.ts';
 import { parseRecordPath } from '../../src/storage/record-path.ts';
@@ -109,7 +110,9 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
   adoption: async () => {
     const backend = Object.assign(new MemoryBackend(BACKEND), { list: listing });
     const site = new Site(backend, { verify: async () => null }, SYSTEM_CLOCK);
-    const found = await adoptCopies(site, new Map(), { catalog, clock: SYSTEM_CLOCK, progress: () => {} }, NEVER);
+    const custom = { adopt: async () => ({}) };
+    const reindex = new Reindex(reindexedSite(site, catalog), { catalog, clock: SYSTEM_CLOCK, custom });
+    const found = await reindex.blobs(NEVER);
     return found.adopted + found.damaged + found.unread;
   },
   'judge of losses': async () => {

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Notifier } from '../../src/core/notifier.ts';
-import { createLogger } from '../../src/core/observability/logger.ts';
 import { Adoption } from '../../src/replication/adoption.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
@@ -75,10 +74,8 @@ test('a new catalog is whole without the second address: nothing waits for a bac
   const adoption = new Adoption({
     ...scene,
     sites,
-
     isNewFolder: false,
     found: new Notifier(),
-    log: createLogger('fatal', { write: () => {} }),
     clock: scene.time,
   });
   await adoption.adoptBackends(NEVER);

@@ -1,12 +1,15 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { prepareJob } from '../../src/core/jobs/job-kind.ts';
 import { Notifier } from '../../src/core/notifier.ts';
-import { createLogger } from '../../src/core/observability/logger.ts';
 import { Adoption } from '../../src/replication/adoption.ts';
 import { Upkeep } from '../../src/replication/upkeep.ts';
 import { upkeepJobs } from '../../src/replication/upkeep-jobs.ts';
+import { customPath } from '../../src/storage/object-store.ts';
 import { fault } from '../../src/storage/probe.ts';
-import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
+import { NEVER, nameOf, sampleBlob, sampleBytes } from '../sample-blobs.ts';
+import { customName } from '../storage/custom-conformance.ts';
 import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
 import { type ReplicationSetup, replicationScene } from './replication-scene.ts';
 
@@ -22,8 +25,7 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   if (s3 === undefined || second === undefined) throw new Error('There are two backends.');
   const replicated = await replicationScene({ backends, replicasRequired: 2, ...setup });
   const { catalog, store, rehash, damage, conditions, replication, time: clock, custom } = replicated;
-  const log = createLogger('fatal', { write: () => {} });
-  const shared = { catalog, store, rehash, damage, conditions, custom, log, clock };
+  const shared = { catalog, store, rehash, damage, conditions, custom, clock };
   const about = { sites: replication.sites, records: [], isNewFolder: false, found: new Notifier() };
   const adoption = new Adoption({ ...shared, ...about });
   const upkeep = new Upkeep({ ...shared, adoption, replication });
@@ -205,6 +207,16 @@ describe('rebuild', () => {
     expect(await upkeep.rebuild(null, () => {}, NEVER)).toMatchObject({ backends: { s3: { adopted: 1 } }, faults: {} });
     expect(catalog.isRebuilt()).toBe(true);
     expect(catalog.totals()).toMatchObject({ stored: 4, spooled: 9 });
+  });
+
+  test('tells of the custom commitments that it found in the data folder', async () => {
+    const { upkeep, folder } = await scene();
+    const bytes = sampleBytes('custom', 70);
+    const path = join(folder, customPath(customName(FIRST.versionHash, bytes)));
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, bytes);
+    const found = await upkeep.rebuild(null, () => {}, NEVER);
+    expect(found).toMatchObject({ custom: { local: { adopted: 1 } }, faults: {} });
   });
 
   test('of one backend alone is never the whole, and what the others do is no fault of it', async () => {

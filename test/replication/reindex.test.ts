@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
-import { adoptCopies, adoptUnread } from '../../src/replication/adopt-copies.ts';
+import { Reindex } from '../../src/replication/reindex.ts';
+import { reindexedSite } from '../../src/replication/reindexed-places.ts';
 import { Site } from '../../src/replication/site.ts';
-import type { ListedBlob } from '../../src/storage/object-store.ts';
 import { fault } from '../../src/storage/probe.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
@@ -20,14 +20,14 @@ function scene() {
     verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
   };
   const site = new Site(backend, verifier, SYSTEM_CLOCK);
-  const unread = new Map<string, ListedBlob>();
-  const modules = { catalog, clock: SYSTEM_CLOCK, progress: () => {} };
+  const custom = { adopt: async () => ({}) };
+  const reindex = new Reindex(reindexedSite(site, catalog), { catalog, clock: SYSTEM_CLOCK, custom });
   return {
     backend,
     catalog,
-    unread,
-    adopt: (signal: AbortSignal = NEVER) => adoptCopies(site, unread, modules, signal),
-    again: () => adoptUnread(site, unread, modules, NEVER),
+    unread: reindex.unread,
+    adopt: (signal: AbortSignal = NEVER) => reindex.blobs(signal),
+    again: () => reindex.again(NEVER),
     gets: () => backend.asked.splice(0).filter((asked) => asked.startsWith('get')),
   };
 }

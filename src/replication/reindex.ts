@@ -1,0 +1,192 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { SpooledContent } from '../catalog/content-table.ts';
+import { type ContentName, HASH_TYPES } from '../core/blob/ids.ts';
+import type { Clock } from '../core/time/clock.ts';
+import { StorageError } from '../storage/errors.ts';
+import { type ListedBlob, listBlobs, type ObjectStore } from '../storage/object-store.ts';
+import type { AdoptedCustom } from './custom/adopt-custom.ts';
+import type { CustomUpkeep } from './custom/custom-upkeep.ts';
+import { noteRecordedFloor } from './recorded-floor.ts';
+
+/** A place as a walk over all that lies there sees it: a backend, or the data folder. */
+export interface ReindexedPlace {
+  readonly store: Pick<ObjectStore, 'id' | 'properties' | 'list' | 'probe'>;
+  /** Need it not be read again? */
+  isKnown(entry: ListedBlob): boolean;
+  /** How many bytes lie there under this name and hash to it; null: none. */
+  prove(name: ContentName, signal: AbortSignal): Promise<number | null>;
+  /** These were proven there. */
+  record(found: readonly SpooledContent[]): void;
+}
+
+export interface ReindexModules {
+  readonly catalog: Catalog;
+  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly custom: Pick<CustomUpkeep, 'adopt'>;
+}
+
+export interface Adopted {
+  readonly adopted: number;
+  /** ListedBlob there, and did not hash to their names: as if they were not there. */
+  readonly damaged: number;
+  /** ListedBlob there, and not given when they were asked for. */
+  readonly unread: number;
+}
+
+const AT_A_TIME = 8;
+const GROUP_ENTRIES = 128;
+/** After so many that were not given, one after the other, it is looked whether the place is there at all. */
+const FAULTS_IN_A_ROW = 8;
+/** More than this many are not remembered: the place is begun anew. */
+const MAX_UNREAD = 100_000;
+
+/**
+ * The catalog made again of what lies at one place: every blob that is listed there and not known to be is read, hashed, and
+ * given its row; so are custom bytes; and how far down records lie is noted. A blob that is not given goes into `unread`, and
+ * the others go on. It lasts over several walks: what is in `unread` already is passed over, and `again` reads that alone.
+ */
+export class Reindex {
+  readonly unread = new Map<string, ListedBlob>();
+  readonly #place: ReindexedPlace;
+  readonly #modules: ReindexModules;
+  readonly #told: (adopted: Adopted) => void;
+  #customFault: string | null = null;
+
+  /** `told`: of how far it has come. */
+  constructor(place: ReindexedPlace, modules: ReindexModules, told: (adopted: Adopted) => void = () => {}) {
+    this.#place = place;
+    this.#modules = modules;
+    this.#told = told;
+  }
+
+  get id(): string {
+    return this.#place.store.id;
+  }
+
+  /** Why custom bytes there could not be read, or not all; null: they were. */
+  get customFault(): string | null {
+    return this.#customFault;
+  }
+
+  async blobs(signal: AbortSignal): Promise<Adopted> {
+    const isPassedOver = (entry: ListedBlob) => this.unread.has(keyOf(entry));
+    return await this.#walk(listBlobs(this.#place.store, signal), isPassedOver, signal);
+  }
+
+  /** What lies there beside the blobs. Gives what was found of custom bytes, by place. */
+  async others(signal: AbortSignal): Promise<Readonly<Record<string, AdoptedCustom>>> {
+    const found = await this.#custom(signal);
+    await noteRecordedFloor(this.#place.store, this.#modules.catalog, signal);
+    return found;
+  }
+
+  /** Tries again what could not be read; `unread` keeps what still cannot. */
+  async again(signal: AbortSignal): Promise<Adopted> {
+    const found = await this.#walk([...this.unread.values()], () => false, signal);
+    if (this.#customFault !== null) await this.#custom(signal);
+    return found;
+  }
+
+  async #custom(signal: AbortSignal) {
+    this.#customFault = null;
+    return await this.#modules.custom.adopt(this.id, null, signal, (_, why) => {
+      this.#customFault = why;
+    });
+  }
+
+  async #walk(
+    entries: Iterable<ListedBlob> | AsyncIterable<ListedBlob>,
+    isPassedOver: (entry: ListedBlob) => boolean,
+    signal: AbortSignal,
+  ): Promise<Adopted> {
+    const { catalog } = this.#modules;
+    const count = { adopted: 0, damaged: 0 };
+    let faultsInARow = 0;
+    let group: SpooledContent[] = [];
+    /** What ends it: no fault of one blob does. */
+    let failure: { readonly error: unknown } | null = null;
+    const told = (): Adopted => ({ ...count, unread: this.unread.size });
+    const commit = () => {
+      this.#place.record(group);
+      group = [];
+      this.#told(told());
+    };
+    const take = async (entry: ListedBlob) => {
+      try {
+        const found = await this.#firstProven(namesOf(entry), signal);
+        faultsInARow = 0;
+        this.unread.delete(keyOf(entry));
+        count[found === null ? 'damaged' : 'adopted'] += 1;
+        if (found !== null) group.push(found);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof StorageError) || this.unread.size >= MAX_UNREAD) throw error;
+        faultsInARow += 1;
+        this.unread.set(keyOf(entry), entry);
+        if (faultsInARow < FAULTS_IN_A_ROW) return;
+        if (await this.#isAway(signal)) throw error;
+        faultsInARow = 0;
+      }
+      if (group.length >= GROUP_ENTRIES) commit();
+    };
+    const underWay = new Set<Promise<void>>();
+    try {
+      for await (const entry of entries) {
+        signal.throwIfAborted();
+        if (failure !== null) break;
+        if (isPassedOver(entry) || this.#isKnown(entry)) continue;
+        if (namesOf(entry).some((name) => catalog.withheld.has(name))) continue;
+        // Nobody may be waiting when it fails, for the next page of the listing is: it is thrown where it is looked at.
+        const work = take(entry)
+          .catch((error: unknown) => {
+            failure ??= { error };
+          })
+          .finally(() => underWay.delete(work));
+        underWay.add(work);
+        if (underWay.size >= AT_A_TIME) await Promise.race(underWay);
+      }
+    } finally {
+      await Promise.all(underWay);
+      // What was read is kept also when the listing breaks off: it is not read again.
+      commit();
+    }
+    throwIfFailed(failure);
+    return told();
+  }
+
+  #isKnown(entry: ListedBlob): boolean {
+    const isKnown = this.#place.isKnown(entry);
+    if (isKnown) this.unread.delete(keyOf(entry));
+    return isKnown;
+  }
+
+  /** A blob that the place does not give is no reason to leave the others, while the place is there. */
+  async #isAway(signal: AbortSignal): Promise<boolean> {
+    const findings = await this.#place.store.probe(signal);
+    return findings.some(({ check, grade }) => check === 'reachable' && grade === 'fault');
+  }
+
+  async #firstProven(names: readonly ContentName[], signal: AbortSignal): Promise<SpooledContent | null> {
+    for (const { hashType, versionHash } of names) {
+      const sizeBytes = await this.#place.prove({ hashType, versionHash }, signal);
+      if (sizeBytes === null) continue;
+      const firstSeenMs = this.#modules.clock.wallMs();
+      return { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs };
+    }
+    return null;
+  }
+}
+
+function throwIfFailed(failure: { readonly error: unknown } | null): void {
+  if (failure !== null) throw failure.error;
+}
+
+function keyOf({ hashType, versionHash }: ListedBlob): string {
+  return `${hashType}/${versionHash}`;
+}
+
+function namesOf(entry: ListedBlob): ContentName[] {
+  const { versionHash } = entry;
+  if (!('hashTypeUnsaid' in entry)) return [{ hashType: entry.hashType, versionHash }];
+  return HASH_TYPES.map((hashType) => ({ hashType, versionHash }));
+}

@@ -1,0 +1,43 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { LocalStore } from '../storage/local/local-store.ts';
+import { forgetBytes, type RehashRule } from '../verify/verified-blob.ts';
+import type { DamageWatch } from './damage-watch.ts';
+import type { ReindexedPlace } from './reindex.ts';
+import type { Site } from './site.ts';
+
+/** A backend: what the catalog knows it to hold is not read again. */
+export function reindexedSite(site: Site, { replicas }: Catalog): ReindexedPlace {
+  return {
+    store: site.store,
+    isKnown: (entry) => replicas.known(site.id, entry, 'hashTypeUnsaid' in entry).some(({ state }) => state === 'good'),
+    async prove(name, signal) {
+      const finding = await site.read(name, signal);
+      if (finding.kind !== 'good') return null;
+      const { length } = finding.blob.bytes;
+      forgetBytes(finding.blob);
+      return length;
+    },
+    record: (found) => replicas.recordFound(site.id, found),
+  };
+}
+
+/** The data folder: all of it is read, and a file of other bytes than its name says is told. */
+export function reindexedFolder(
+  store: LocalStore,
+  catalog: Catalog,
+  rehash: RehashRule,
+  damage: DamageWatch,
+): ReindexedPlace {
+  return {
+    store,
+    isKnown: () => false,
+    async prove(name, signal) {
+      const copy = await store.copy(name, signal);
+      if (copy === null) return null;
+      const proven = rehash.prove(name, copy.blob.bytes, copy.identity);
+      if (proven === null) damage.report(store.id, name);
+      return proven?.bytes.length ?? null;
+    },
+    record: (found) => catalog.recordSpooled(found),
+  };
+}

@@ -111,7 +111,7 @@ async function bundle(entry: string, outfile: string, { needsNode, dependencies 
     entryPoints: [`src/${entry}.ts`],
     outfile,
     bundle: true,
-    // White space alone: names and lines of thought stay readable where somebody looks.
+    // White space alone: names and lines of thought stay readable to a reader of the bundle.
     minifyWhitespace: needsNode,
     // Errors are told by their names as well.
     keepNames: true,

@@ -1,4 +1,4 @@
-// What a clone needs of npm, and no more: `npm start` takes what runs, `npm test` adds the tools.
+// Installs what a clone needs of npm, and no more: `npm start` takes what runs, `npm test` adds the tools.
 import { spawn } from 'node:child_process';
 import {
   copyFileSync,
@@ -27,14 +27,14 @@ function packagesIn(file) {
   }
 }
 
-/** Does npm's own copy of the lockfile list every package that `isNeeded`, as the lockfile pins it? */
+/** Reports whether npm's own copy of the lockfile lists every package that `isNeeded`, as the lockfile pins it. */
 function hasAll(root, isNeeded) {
   const installed = packagesIn(join(root, INSTALLED));
   const locked = Object.entries(packagesIn(join(root, 'package-lock.json')) ?? {});
   return (
     installed !== null &&
     locked.every(([path, { version, integrity, optional, devOptional, ...one }]) => {
-      // What is optional depends on the machine.
+      // The machine decides which optional packages are there.
       if (!path.startsWith('node_modules/') || optional || devOptional || !isNeeded(one)) return true;
       return installed[path]?.version === version && installed[path]?.integrity === integrity;
     })

@@ -1,4 +1,4 @@
-// Runs on any Node that npm brings along: installs what is missing, then goes on with the Node that this
+// Runs on any Node that npm brings along. It installs what is missing. Then it goes on with the Node that this
 // repository pins (devDependency `node`), or with the system's where the pinned one cannot run.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -15,7 +15,7 @@ const OLDEST_MAJOR = 24;
 /** Types are stripped and modules compiled once: a command then starts in less than half of the time. */
 const COMPILED = join(MODULES, '.cache', 'holdfast-compiled');
 
-/** What `npm test` runs, each with the chosen Node. */
+/** The steps of `npm test`, each with the chosen Node. */
 const CHECKS = [
   ['node_modules/@biomejs/biome/bin/biome', 'ci', '.'],
   ['.prose/main.ts'],
@@ -51,7 +51,7 @@ async function installed(set) {
       : 'holdfast: installing everything, the tools included (once) …\n',
   );
   await install(ROOT, set).catch((error) => {
-    fail(`${error.message}: see the lines above, mend what they name, and start again.`);
+    fail(`${error.message}: see the lines above, repair what they name, and start again.`);
   });
 }
 
@@ -78,7 +78,7 @@ function run(node, words, settings = {}) {
   });
   const forward = (signal) => child.kill(signal);
   const parent = process.ppid;
-  // npm cannot pass on its own kill -9; whoever lost it has another parent.
+  // npm cannot pass on its own kill -9; a process that lost npm has another parent.
   setInterval(() => process.ppid === parent || forward('SIGTERM'), 1_000).unref();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
   return new Promise((resolve, reject) => {

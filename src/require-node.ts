@@ -1,6 +1,6 @@
 import { HoldfastError } from './core/blob/errors.ts';
 
-/** As `engines` of the package says; npm only warns of it. */
+/** The oldest Node that `engines` of the package allows; npm only warns of an older one. */
 const OLDEST_NODE_MAJOR = 24;
 
 // An older Node fails in the midst of a dependency, with a bare TypeError: an entry imports this file before anything else.

@@ -32,7 +32,7 @@ export function filledIn(block: string): string {
   return block.replaceAll(/<[a-z][^<>\n]*>/gi, 'PLACEHOLDER');
 }
 
-/** Its commands: continued lines joined, comments gone, pipes and lists taken apart, variables before them dropped. */
+/** The commands of a block: continued lines joined, comments gone, pipes and lists taken apart, variables before them dropped. */
 export function commandsOf(block: string): string[][] {
   return filledIn(block)
     .replaceAll('\\\n', ' ')

@@ -8,7 +8,7 @@ import { everyCommand } from '../../src/cli/run-cli.ts';
 import { hasSecretFile, SETTING_NAMES, SETTINGS } from '../../src/config/index.ts';
 import { commandsOf, filledIn, PAGES, ROOT, shellBlocks } from './markdown.ts';
 
-/** What the documentation tells people to type is parsed as what it is: shell, then our own commands and names. */
+/** Lines that the documentation tells people to type are parsed as what they are: shell, then Holdfast's commands and names. */
 
 const PAGES_WITH_SHELL = PAGES.filter((page) => shellBlocks(page).length > 0);
 const shell = PAGES_WITH_SHELL.flatMap((page) => shellBlocks(page).map((block) => ({ page: page.path, block })));
@@ -55,8 +55,8 @@ function complaint(words: readonly string[]): string | null {
   return operands.length > taken ? `${name} takes no ${operands.slice(taken).join(' ')}` : null;
 }
 
-describe('what the documentation tells people to type', () => {
-  test('is there', () => {
+describe('a line that the documentation tells people to type', () => {
+  test('exists', () => {
     expect(PAGES_WITH_SHELL.map(({ path }) => path)).toEqual(expect.arrayContaining(['README.md', 'config/README.md']));
     expect(ours.length).toBeGreaterThan(15);
   });
@@ -68,7 +68,7 @@ describe('what the documentation tells people to type', () => {
     }
   });
 
-  test('every command of ours is one, with its options and arguments', () => {
+  test('every command of Holdfast is one, with its options and arguments', () => {
     const wrong = ours.flatMap(({ page, words }) => {
       const said = complaint(words);
       return said === null ? [] : [`${page}: ${said} (${words.join(' ')})`];
@@ -103,7 +103,7 @@ describe('what the documentation tells people to type', () => {
   });
 });
 
-describe('what the documentation names', () => {
+describe('a name in the documentation', () => {
   test('every setting is one of this version', () => {
     const known = new Set(['HOLDFAST_CONFIG']);
     for (const name of SETTING_NAMES) {
@@ -143,7 +143,7 @@ function leadsSomewhere(path: string, to: string): boolean {
   return [...headings].some(([, heading = '']) => slug(heading) === anchor);
 }
 
-/** As forges make anchors of headings. */
+/** The anchor that forges make of a heading. */
 function slug(heading: string): string {
   return heading
     .toLowerCase()

@@ -14,7 +14,7 @@ const RUN_MS = 180_000;
 /** Compiled program, production dependencies, their bill of materials. */
 const MAX_ADDED_MIB = 50;
 const VOLUME = 'holdfast-under-test';
-/** What `devnode --recorded-blobs` begins with. */
+/** Blobs that `devnode --recorded-blobs` begins with. */
 const RECORDED = 22;
 const REVISION = '0123456789abcdef0123456789abcdef01234567';
 const CREATED = '2026-01-02T03:04:05+00:00';
@@ -129,7 +129,7 @@ describeWithEngine('the image', () => {
     expect(stderr).toContain('/data may not be accessed by this user');
   });
 
-  test('its memory is from the allocator that it carries, and no process complains of it', async () => {
+  test('memory comes from the allocator that the image carries, and no process complains of it', async () => {
     const loaded = 'process.stdout.write(process.report.getReport().sharedObjects.join())';
     const words = ['run', '--rm', '--entrypoint', 'node', image.name, '--eval', loaded];
     const { code, stdout, stderr } = await image.docker(...words);
@@ -154,7 +154,7 @@ describeWithEngine('the image', () => {
     }
   });
 
-  test('it carries the list of what it is made of, with licences and checksums', async () => {
+  test('the image carries the list of what it is made of, with licences and checksums', async () => {
     const { stdout } = await image.docker('run', '--rm', '--entrypoint', 'cat', image.name, 'sbom.cdx.json');
     const { components } = BILL_OF_MATERIALS.parse(JSON.parse(stdout));
     // Neither a number nor a time: two builds of one commit carry the same list.
@@ -167,7 +167,7 @@ describeWithEngine('the image', () => {
   });
 
   test(
-    'archives as nobody on a read-only system, becomes healthy, and keeps all of it over a stop and a kill',
+    'archives as an unprivileged user on a read-only system, becomes healthy, and keeps all of it over a stop and a kill',
     async () => {
       const node = await startNode();
       const first = await startArchiver(node);

@@ -47,7 +47,7 @@ test('every stage begins with one image, named by the full version of the pinned
   expect(stages.map((stage) => stage.getImage()).filter((image) => image !== `\${NODE_IMAGE}`)).toEqual([]);
 });
 
-test('it runs as a user by number, who is not root, and writes the data folder alone', () => {
+test('the image runs as a user by number, who is not root, and writes the data folder alone', () => {
   expect(ofFinalStage('USER')).toEqual(['10001:10001']);
   expect(ofFinalStage('VOLUME')).toEqual(['["/data"]']);
   expect(environment).toMatchObject({ HOLDFAST_DATA_DIR: '/data', SQLITE_TMPDIR: '/data' });
@@ -59,7 +59,7 @@ test('the process itself gets the signals: entry point and command are lists', (
   expect(ofFinalStage('STOPSIGNAL')).toEqual(['SIGTERM']);
 });
 
-test('it asks for its own health', () => {
+test('the image asks for its own health', () => {
   const [check = ''] = ofFinalStage('HEALTHCHECK');
   expect(list(check.slice(check.indexOf('[')))).toEqual(['node', '/app/dist/cli/health.js']);
 });

@@ -24,7 +24,7 @@ const HEALTHY: Series = {
   'holdfast_unspooled_late_blobs{window_percent="90"}': still(0),
   'holdfast_unstored_late_blobs{window_percent="50"}': still(0),
   holdfast_losses_recorded_total: still(0),
-  // Of long ago: told then.
+  // The losses are long ago, and were told then.
   holdfast_lost_blobs: still(3),
   'holdfast_damaged_found_total{backend="s3"}': still(2),
   'holdfast_backend_damaged_blobs{backend="s3"}': still(0),
@@ -44,7 +44,7 @@ const HEALTHY: Series = {
   'holdfast_peer_up{peer="peer peer-1"}': still(1),
   'holdfast_peer_compared_timestamp_seconds{peer="peer peer-1"}': now,
   'holdfast_peer_audited_total{peer="peer peer-1",outcome="good"}': `0+1x${STEPS}`,
-  // It did not answer once, which says nothing.
+  // One missing answer says nothing.
   'holdfast_peer_audited_total{peer="peer peer-1",outcome="no-answer"}': `0+0x60 1+0x${STEPS}`,
   'holdfast_peer_audited_total{peer="peer peer-1",outcome="absent"}': still(0),
   'holdfast_condition{code="archive/damaged-copy",blocks_readiness="false"}': still(1),
@@ -55,7 +55,7 @@ const HEALTHY: Series = {
   'holdfast_scrape_faults_total{family="x"}': still(0),
 };
 
-/** What makes each fire: instead of the healthy series, by when. null: the series is gone. */
+/** The series that makes each alert fire instead of the healthy one, and by when. null: the series is gone. */
 const CASES: Readonly<
   Record<string, { readonly series: Readonly<Record<string, string | null>>; readonly at: string }>
 > = {
@@ -84,7 +84,7 @@ const CASES: Readonly<
     series: { 'holdfast_task_last_success_timestamp_seconds{task="canary"}': still(0) },
     at: '5h',
   },
-  // Its last success was days before these two.
+  // The last success was days before these two.
   HoldfastScrubOverdue: {
     series: { 'holdfast_task_last_success_timestamp_seconds{task="scrub"}': still(-4 * 86_400) },
     at: '61m',
@@ -181,7 +181,7 @@ describeWithCommand('promtool', 'the alerts, as Prometheus evaluates them', () =
     expect(stdout).toContain(`${ALERTS.length} rules found`);
   });
 
-  test('none fires while all is well, for two days', () => {
+  test('none fires in two healthy days', () => {
     const times = ['30m', '7h', '14h', '47h'];
     const quiet = times.map((eval_time) => ({ expr: 'ALERTS{alertstate="firing"}', eval_time, exp_samples: [] }));
     // The series stand still or rise evenly: an evaluation every five minutes sees what one every minute sees.
@@ -234,7 +234,7 @@ describeWithCommand('promtool', 'the alerts, as Prometheus evaluates them', () =
     expect(status, output).toBe(0);
   });
 
-  test('a backend that is down for three minutes and returns alarms nobody; after six it does, and then it clears', () => {
+  test('a backend that is down for three minutes and returns alarms no operator; after six it does, and then it clears', () => {
     const short = promtoolTest({ ...HEALTHY, 'holdfast_backend_up{backend="s3"}': `1x5 0x3 1x${STEPS}` }, [
       { expr: firing('HoldfastBackendDown'), eval_time: '8m', exp_samples: [] },
     ]);

@@ -74,7 +74,7 @@ describe('the compose file', () => {
     }
   });
 
-  test('leaves no volume, secret or config that nobody uses', () => {
+  test('leaves no volume, secret or config unused', () => {
     const used = SERVICES.flatMap(([, { volumes = [], secrets = [], configs = [] }]) => [
       ...volumes.map((volume) => volume.split(':')[0]),
       ...secrets,

@@ -26,7 +26,7 @@ test('the dashboard asks for nothing that is not in the table of metrics', () =>
   expect(asked.filter((name) => !known.has(familyName(name, known)))).toEqual([]);
 });
 
-test('its legends name labels that the families have', () => {
+test('legends name labels that the families have', () => {
   const wrong = panels.flatMap(({ title, targets }) =>
     targets.flatMap(({ expr, legendFormat }) => {
       const labels = familiesIn(expr).flatMap((name) => families.get(familyName(name, known))?.labels ?? []);
@@ -39,7 +39,7 @@ test('its legends name labels that the families have', () => {
 
 test('every family that an alert is about is on it', () => {
   const shown = panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => familiesIn(expr)));
-  // What says that there is a scrape at all, or is the other half of a share.
+  // Families that say that there is a scrape at all, or are the other half of a share, stand aside.
   const aside = ['holdfast_build_info', 'holdfast_disk_size_bytes', 'holdfast_scrape_faults_total'];
   const about = ALERTS.flatMap(({ expr }) => familiesIn(expr)).filter((name) => !aside.includes(name));
   expect(about.filter((name) => !shown.includes(name))).toEqual([]);

@@ -30,7 +30,7 @@ export class MemoryGroup {
 
   #limit(bytes: number): void {
     this.#write(this.#isFirst ? 'memory.limit_in_bytes' : 'memory.max', bytes);
-    // What is swapped out is memory as well; where there is no account of swap there is no swap.
+    // Swapped pages are memory as well; where there is no account of swap there is no swap.
     const swap = this.#isFirst ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max';
     if (existsSync(join(this.#folder, swap))) this.#write(swap, this.#isFirst ? bytes : 0);
   }
@@ -40,7 +40,7 @@ export class MemoryGroup {
     return ['sh', '-c', `echo $$ > ${join(this.#folder, 'cgroup.procs')} && exec "$@"`, 'sh', ...words];
   }
 
-  /** How often the kernel had to kill something in it. */
+  /** The number of processes in it that the kernel had to kill. */
   get kills(): number {
     const file = join(this.#folder, this.#isFirst ? 'memory.oom_control' : 'memory.events');
     return Number(/^oom_kill (\d+)$/m.exec(readFileSync(file, 'utf8'))?.[1] ?? 0);

@@ -26,7 +26,7 @@ probe?.remove();
 /** A suite that holds processes to so much memory. */
 const describeWithMemoryGroups = describeWhere(probe !== null, 'this user may not make a memory control group');
 
-/** As many full blobs as fill a third of a gigabyte, waiting at the node. */
+/** A node at which full blobs of a third of a gigabyte wait. */
 async function fullNode() {
   const node = await startNode();
   for (let index = 0; index < BLOBS; index += 1) {

@@ -11,7 +11,7 @@ function neverRead(): Figures {
   throw new Error('Nothing is read to describe a family.');
 }
 
-/** What the rooms declare for `holdfast run`. That it is all of it, the comparison with a live scrape says. */
+/** The families that the rooms declare for `holdfast run`. That it is all of it, the comparison with a live scrape says. */
 export function declaredFamilies(): DescribedFamily[] {
   const metrics = new MetricsRegistry();
   declareBuild(metrics, { version: '0.0.0', command: 'run' });
@@ -24,7 +24,7 @@ export function declaredFamilies(): DescribedFamily[] {
   return metrics.describe();
 }
 
-/** What they declare for `holdfast serve`. */
+/** The families that they declare for `holdfast serve`. */
 export function declaredForReaders(): DescribedFamily[] {
   const metrics = new MetricsRegistry();
   declareBuild(metrics, { version: '0.0.0', command: 'serve' });

@@ -35,7 +35,7 @@ describe('the runbook', () => {
     for (const text of SHELL) expect(spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' }).stderr).toBe('');
   });
 
-  test('every command of ours is there, with every flag that it is given', async () => {
+  test('every command of Holdfast is there, with every flag that it is given', async () => {
     const commands = [...new Set(LINES.filter((line) => line.startsWith('holdfast ')))];
     expect(commands.length).toBeGreaterThan(5);
     for (const line of commands) {

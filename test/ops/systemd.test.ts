@@ -25,7 +25,7 @@ const LINES = readFileSync(UNIT, 'utf8')
 const all = (key: string) => LINES.filter((line) => line.key === key).map(({ value }) => value);
 const one = (key: string) => all(key).at(-1) ?? '';
 
-/** What `Environment=` gives the daemon, with the folder of its state in place of `%S`. */
+/** The variables that `Environment=` gives the daemon, with the folder of its state in place of `%S`. */
 function environment(state: string): Record<string, string> {
   const given = all('Environment').map((value) => value.replaceAll('"', '').replace('%S', state));
   return Object.fromEntries(given.map((text) => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)]));
@@ -98,7 +98,7 @@ describe('the unit of systemd', () => {
   );
 
   describeWhere(spawnSync('systemd-analyze', ['--version']).status === 0, 'there is no systemd-analyze')(
-    'as systemd reads it',
+    'the unit as systemd reads it',
     () => {
       test('is understood without a word', () => {
         const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', UNIT], { encoding: 'utf8' });

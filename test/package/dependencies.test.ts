@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 
-/** What the archive runs with, as the lockfile pins it. */
+/** The packages that the archive runs with, as the lockfile pins them. */
 
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8'));
 const locked = z.looseObject({
@@ -46,12 +46,12 @@ test('nothing comes from anywhere but the registry', () => {
   expect(elsewhere.map(([path]) => path)).toEqual([]);
 });
 
-test('what ships may be used by anybody', () => {
+test('packages that ship may be used by anybody', () => {
   const others = shipped.filter(([, { license }]) => !isPermissive(license ?? ''));
   expect(others.map(([path, { license }]) => `${path}: ${license}`)).toEqual([]);
 });
 
-test('what ships runs no script when it is installed', () => {
+test('packages that ship run no script when they are installed', () => {
   expect(shipped.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path)).toEqual([]);
 });
 

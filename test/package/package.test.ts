@@ -21,12 +21,12 @@ import {
   type SmallPackage,
 } from './small-packages.ts';
 
-/** What another program gets: packed, installed into an empty project from the registry, compiled and run there. */
+/** The package as another program gets it: packed, installed into an empty project from the registry, compiled and run there. */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SLOW_MS = 240_000;
 const run = promisify(execFile);
-/** Whoever compiles for Node has its types; the package brings none. */
+/** A program that is compiled for Node has its types; the package brings none. */
 const NODE_TYPES = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
 
 let folder: string;
@@ -165,7 +165,7 @@ describe('the packed package', () => {
   );
 
   test(
-    'what the documentation of the operations shows compiles against the package',
+    'code in the documentation of the operations compiles against the package',
     async () => {
       for (const [room, least] of [['node', 5] as const, ['reader', 1] as const, ['verify', 1] as const]) {
         const text = await readFile(join(ROOT, 'src', room, 'README.md'), 'utf8');
@@ -211,7 +211,7 @@ describe('the packed package', () => {
       .object({ engines: z.object({ node: z.string() }) })
       .parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
     expect(engines.node).toBe('>=24');
-    // What is imported at once is loaded before anything can be said.
+    // A static import is loaded before anything can be said.
     const source = await readFile(main, 'utf8');
     expect([...source.matchAll(/^import .*from '([^']+)'/gm)].map(([, from]) => from)).toEqual(['./cli-context.js']);
   });

@@ -6,14 +6,14 @@ import { build } from 'esbuild';
 export const SMALL_PACKAGES = ['client', 'verify', 'reader'] as const;
 export type SmallPackage = (typeof SMALL_PACKAGES)[number];
 
-/** What may be installed with each: packages besides it, and bytes in all. */
+/** The limits of what is installed with each: packages besides it, and bytes in all. */
 export const LIMITS: Readonly<Record<SmallPackage, { readonly dependencies: number; readonly bytes: number }>> = {
   client: { dependencies: 5, bytes: 3_000_000 },
   verify: { dependencies: 1, bytes: 1_000_000 },
   reader: { dependencies: 0, bytes: 500_000 },
 };
 
-/** What a browser uses of each, and how much of it comes over the wire (gzip). */
+/** The names that a browser uses of each, and how much of it comes over the wire (gzip). */
 export const IN_BROWSER = [
   ['the check of bytes', "export { nobleHasher, parseVersionHash, verifyBlob } from '@holdfast/verify'", 10_000],
   ['every check', "export * from '@holdfast/verify'", 22_000],

@@ -8,7 +8,9 @@ import { COINAGES, COVERED, checkText, coveredFiles } from '../../.prose/check-p
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 test('covered.yaml names existing rooms and files, each once', () => {
-  expect(COVERED.rooms.filter((room) => !existsSync(`${ROOT}/src/${room}`) && !existsSync(`${ROOT}/test/${room}`))).toEqual([]);
+  expect(
+    COVERED.rooms.filter((room) => !existsSync(`${ROOT}/src/${room}`) && !existsSync(`${ROOT}/test/${room}`)),
+  ).toEqual([]);
   expect(COVERED.files.filter((path) => !existsSync(`${ROOT}/${path}`))).toEqual([]);
   expect(new Set(coveredFiles()).size).toBe(coveredFiles().length);
 });

@@ -211,7 +211,7 @@ const TAKES_THE_CLOCK: readonly string[] = [
   'src/core/time/clock.ts',
   'src/app/',
   'src/cli/',
-  // These are libraries, and their callers have no clock to hand in.
+  // Callers of the following libraries have no clock to hand in.
   'src/node/client.ts',
   'src/node/rpc-blob-node.ts',
   'src/node/submission/submit-blob.ts',

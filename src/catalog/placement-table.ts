@@ -10,6 +10,8 @@ export interface Placement {
   readonly backend: string;
   readonly state: PlacementState;
   readonly verifiedMs: number | null;
+  /** The last attempt at this copy failed; null: it succeeded, or there was none. */
+  readonly lastFailure: { readonly code: string; readonly message: string; readonly attempts: number } | null;
 }
 
 /** A backend that is configured now. */
@@ -29,7 +31,14 @@ export interface QueuedPlacement {
 
 export type QueuePart = 'new' | 'failed' | 'damaged';
 
-const placementRow = z.object({ backend: z.string(), state: z.number(), verified_ms: z.number().nullable() });
+const placementRow = z.object({
+  backend: z.string(),
+  state: z.number(),
+  verified_ms: z.number().nullable(),
+  attempts: z.number(),
+  last_error_code: z.string().nullable(),
+  last_error: z.string().nullable(),
+});
 const queuedRow = z.object({ object: z.number(), state: z.number(), attempts: z.number() });
 
 const code = z.union([z.literal(0), z.literal(1), z.literal(2)]);
@@ -149,7 +158,9 @@ export class PlacementTable {
     this.#held = database
       .prepare(`SELECT COUNT(*) ${AT_BACKENDS} AND (state = 1 OR (state = 0 AND name = '${SPOOL}'))`)
       .pluck();
-    this.#of = database.prepare(`SELECT name AS backend, state, verified_ms ${AT_BACKENDS} ORDER BY name`);
+    this.#of = database.prepare(
+      `SELECT name AS backend, state, verified_ms, attempts, last_error_code, last_error ${AT_BACKENDS} ORDER BY name`,
+    );
   }
 
   /** Every configured backend is to get it; what no block has, the local store alone. */
@@ -308,7 +319,12 @@ export class PlacementTable {
     return z
       .array(placementRow)
       .parse(this.#of.all(sequence))
-      .map(({ backend, state, verified_ms }) => ({ backend, state: stateOf(state), verifiedMs: verified_ms }));
+      .map(({ backend, state, verified_ms, attempts, last_error_code: code, last_error }) => ({
+        backend,
+        state: stateOf(state),
+        verifiedMs: verified_ms,
+        lastFailure: code === null ? null : { code, message: last_error ?? '', attempts },
+      }));
   }
 
   id(backend: string): number {

@@ -9,7 +9,7 @@ import { dropGiven, type Given, givenBody, nameOf, sizeOf } from './given-body.t
 import { LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, recordsAskedFor } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import type { ProblemCode } from './problem-table.ts';
-import { RECORD, recordOnWire } from './record-on-wire.ts';
+import { LISTED_RECORD, listedOnWire, RECORD, recordOnWire } from './record-on-wire.ts';
 import { defineRoute, type GoodAnswer, type Route, type RouteRequest } from './route.ts';
 
 export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
@@ -74,7 +74,10 @@ export function blobRoutes(view: ArchiveView): Route[] {
       path: '/v1/blobs',
       says: 'The records of all blobs, page by page, newest or oldest first.',
       answers: [
-        { mediaType: 'application/json', schema: z.object({ blobs: z.array(RECORD), next: z.string().nullable() }) },
+        {
+          mediaType: 'application/json',
+          schema: z.object({ blobs: z.array(LISTED_RECORD), next: z.string().nullable() }),
+        },
       ],
       problems: ['archive/bad-cursor'],
       countRequests: ({ query }) => recordsAskedFor(query) / RECORDS_A_REQUEST,
@@ -83,7 +86,7 @@ export function blobRoutes(view: ArchiveView): Route[] {
       async answer(request) {
         await request.hold(request.query.limit * RECORD_WEIGHT_BYTES);
         const page = view.list(request.query);
-        return jsonAnswer({ blobs: page.records.map(recordOnWire), next: page.next });
+        return jsonAnswer({ blobs: page.records.map(listedOnWire), next: page.next });
       },
     }),
   ];

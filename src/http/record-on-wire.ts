@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { blobCid } from '../core/blob/cid.ts';
 import { HASH_TYPES } from '../core/blob/ids.ts';
-import type { ContentRecord, OccurrenceStatus, ReplicaRecord } from '../view/archive-view.ts';
+import type { ContentRecord, Failure, OccurrenceStatus, ReplicaRecord } from '../view/archive-view.ts';
 import { HASH_TEXT } from './parameters.ts';
 
 const when = z.string().nullable();
+
+const FAILURE = z.object({ code: z.string(), message: z.string(), attempts: z.int() }).nullable();
 
 const OCCURRENCE = z.object({
   state: z.enum(['unconfirmed', 'mined', 'final']),
@@ -14,6 +16,8 @@ const OCCURRENCE = z.object({
   blockHash: HASH_TEXT.nullable(),
   medianTimeSeconds: z.int().nullable(),
 });
+
+const REPLICA = z.object({ backend: z.string(), state: z.enum(['wanted', 'good', 'damaged']), verifiedAt: when });
 
 /** As `recordOnWire` makes it. */
 export const RECORD = z.object({
@@ -32,11 +36,20 @@ export const RECORD = z.object({
   storedAt: when,
   /** The peer that gave the bytes; null: a node, or a backend of the archive. */
   givenBy: z.string().nullable(),
-  replicas: z.array(z.object({ backend: z.string(), state: z.enum(['wanted', 'good', 'damaged']), verifiedAt: when })),
+  /** The failure is why the copy is not good; null where no attempt at it has failed. */
+  replicas: z.array(REPLICA.extend({ lastFailure: FAILURE })),
   occurrences: z.array(OCCURRENCE),
   nextOccurrences: z.string().nullable(),
-  lastFailure: z.object({ code: z.string(), message: z.string(), attempts: z.int() }).nullable(),
+  lastFailure: FAILURE,
 });
+
+/** A record in a listing names no failures of copies: they may hold addresses, and a listing is too long to be reworded. */
+export const LISTED_RECORD = RECORD.extend({ replicas: z.array(REPLICA) });
+
+export function listedOnWire(record: ContentRecord): z.input<typeof LISTED_RECORD> {
+  const replicas = record.replicas.map(({ backend, state, verifiedAt }) => ({ backend, state, verifiedAt }));
+  return { ...recordOnWire(record), replicas };
+}
 
 /**
  * The record as clients see it. Named field by field: what the archive adds to its own record for itself does not get
@@ -59,11 +72,7 @@ export function recordOnWire(record: ContentRecord): z.input<typeof RECORD> {
     replicas: record.replicas.map(replicaOnWire),
     occurrences: record.occurrences.map(occurrenceOnWire),
     nextOccurrences: record.nextOccurrences,
-    lastFailure: record.lastFailure && {
-      code: record.lastFailure.code,
-      message: record.lastFailure.message,
-      attempts: record.lastFailure.attempts,
-    },
+    lastFailure: failureOnWire(record.lastFailure),
   };
 }
 
@@ -71,6 +80,10 @@ function occurrenceOnWire({ state, txid, vout, height, blockHash, medianTimeSeco
   return { state, txid, vout, height, blockHash, medianTimeSeconds };
 }
 
-function replicaOnWire({ backend, state, verifiedAt }: ReplicaRecord) {
-  return { backend, state, verifiedAt };
+function replicaOnWire({ backend, state, verifiedAt, lastFailure }: ReplicaRecord) {
+  return { backend, state, verifiedAt, lastFailure: failureOnWire(lastFailure) };
+}
+
+function failureOnWire(failure: Failure | null) {
+  return failure && { code: failure.code, message: failure.message, attempts: failure.attempts };
 }

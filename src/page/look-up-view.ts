@@ -208,11 +208,12 @@ function recordOf(record: BlobRecord): HTMLElement[] {
     ]),
     table(
       'Replicas of this blob',
-      ['Backend', 'State', 'Last read back'],
-      record.replicas.map(({ backend, state, verifiedAt }) => [
+      ['Backend', 'State', 'Last read back', 'Last failure'],
+      record.replicas.map(({ backend, state, verifiedAt, lastFailure }) => [
         backend,
         state,
         verifiedAt === null ? 'never' : moment(verifiedAt),
+        lastFailure ?? '',
       ]),
     ),
     table(

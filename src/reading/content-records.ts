@@ -66,7 +66,7 @@ export class ContentRecords {
       spooledAt: isoTime(entry.spooledMs),
       storedAt: isoTime(entry.storedMs),
       givenBy: entry.givenBy,
-      replicas: replicas.map(({ backend, state, verifiedMs }) => ({ backend, state, verifiedAt: isoTime(verifiedMs) })),
+      replicas: replicas.map(({ verifiedMs, ...replica }) => ({ ...replica, verifiedAt: isoTime(verifiedMs) })),
       lastFailure: wanted === null ? null : failureOf(wanted),
       ...this.#occurrencesOf(entry, entry.txid, after),
     };

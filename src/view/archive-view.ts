@@ -25,6 +25,15 @@ export interface ReplicaRecord {
   readonly state: 'wanted' | 'good' | 'damaged';
   /** When the bytes were last fetched back from there and re-hashed; ISO 8601. */
   readonly verifiedAt: string | null;
+  /** Reason why the copy is not good yet; null: no attempt at it has failed since it was good last. */
+  readonly lastFailure: Failure | null;
+}
+
+/** Reason why the last attempt failed, and the number of attempts. */
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly attempts: number;
 }
 
 /** One output that commits to the content. */
@@ -64,7 +73,7 @@ export interface ContentRecord extends OccurrencePageOfRecord {
   readonly givenBy: string | null;
   readonly replicas: readonly ReplicaRecord[];
   /** Reason why the bytes are not here yet, and the number of attempts. */
-  readonly lastFailure: { readonly code: string; readonly message: string; readonly attempts: number } | null;
+  readonly lastFailure: Failure | null;
 }
 
 /** The first occurrences; the others by `nextOccurrences`. */

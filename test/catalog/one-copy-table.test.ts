@@ -57,6 +57,19 @@ test('a start ends the rests of documents, and not those of blobs; each keeps wh
   ]);
 });
 
+test('the failure of a copy is told with its attempts until the copy is good', () => {
+  const { catalog, b } = scene();
+  const atS3 = () => catalog.placementsOf(b).find(({ backend }) => backend === 's3');
+  expect(atS3()).toMatchObject({ state: 'wanted', lastFailure: null });
+  const why = { code: 'storage/full', message: 'It is full.' };
+  for (const nextAttemptMs of [NOW_MS + 1, NOW_MS + 2]) {
+    catalog.replicas.recordFailures('s3', [{ sequence: b.sequence, ...why, nextAttemptMs }]);
+  }
+  expect(atS3()).toMatchObject({ state: 'wanted', lastFailure: { ...why, attempts: 2 } });
+  catalog.recordProven('s3', [b]);
+  expect(atS3()).toMatchObject({ state: 'good', lastFailure: null });
+});
+
 test('the longest pause of a copy is not mistaken for a time before the clock stepped back', () => {
   const { catalog, b } = scene();
   const failed = (restMs: number) =>

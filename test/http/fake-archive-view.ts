@@ -60,7 +60,7 @@ export function recordOf(blob: VerifiedBlob): ContentRecord {
     spooledAt: '2026-01-01T00:00:01.000Z',
     storedAt: '2026-01-01T00:00:02.000Z',
     givenBy: null,
-    replicas: [{ backend: 'local', state: 'good', verifiedAt: '2026-01-01T00:00:02.000Z' }],
+    replicas: [{ backend: 'local', state: 'good', verifiedAt: '2026-01-01T00:00:02.000Z', lastFailure: null }],
     lastFailure: null,
     occurrences: [],
     nextOccurrences: null,

@@ -69,8 +69,16 @@ describe('an answer to the public', () => {
   test('a record of a blob that fails names none either', async () => {
     const { inject, view } = troubled();
     const lastFailure = { code: 'node/unreachable', message: MESSAGE, attempts: 3 };
-    view.record = async () => ({ kind: 'found', record: { ...recordOf(BLOB), lastFailure } });
-    expect((await inject(`/v1/blobs/${BLOB.versionHash}/record`)).body).not.toMatch(SECRET);
+    const replicas = [{ backend: 's3', state: 'wanted' as const, verifiedAt: null, lastFailure }];
+    const record = { ...recordOf(BLOB), lastFailure, replicas };
+    view.record = async () => ({ kind: 'found', record });
+    const answer = await inject(`/v1/blobs/${BLOB.versionHash}/record`);
+    expect(answer.body).not.toMatch(SECRET);
+    const why = { ...lastFailure, message: words(MESSAGE) };
+    expect(answer.json()).toMatchObject({ replicas: [{ backend: 's3', lastFailure: why }] });
+    view.listing = () => ({ records: Array.from({ length: 1_000 }, () => record), next: null });
+    const listed = await inject('/v1/blobs?limit=1000');
+    expect(listed.json().blobs[0].replicas).toEqual([{ backend: 's3', state: 'wanted', verifiedAt: null }]);
   });
 
   test('nor does the façade, alone or in a batch', async () => {

@@ -33,13 +33,14 @@ describeInBrowser('hostile data', () => {
   test('hostile text is shown as text everywhere, and nothing of it runs', async () => {
     const { view, window, tell, url } = await fakeArchive();
     const blob = view.add(blobOf(bytesOf(200)));
+    const failure = { code: all, message: all, attempts: 3 };
     const evil: ContentRecord = {
       ...recordOf(blob),
       seenAt: all,
       spooledAt: all,
       storedAt: all,
-      replicas: [{ backend: all, state: 'good', verifiedAt: all }],
-      lastFailure: { code: all, message: all, attempts: 3 },
+      replicas: [{ backend: all, state: 'good', verifiedAt: all, lastFailure: failure }],
+      lastFailure: failure,
     };
     view.record = async () => ({ kind: 'found', record: evil });
     view.listing = () => ({ records: [evil], next: all });

@@ -12,6 +12,7 @@ export interface RecordReplica {
   readonly backend: string;
   readonly state: 'wanted' | 'good' | 'damaged' | 'unknown';
   readonly verifiedAt: string | null;
+  readonly lastFailure: string | null;
 }
 
 export interface RecordOccurrence {
@@ -50,7 +51,6 @@ export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecor
   if (asked !== null && asked.hashType !== null && hashType !== null && hashType !== asked.hashType) {
     throw anotherOne(`${hashType} ${versionHash}`);
   }
-  const failure = record.innerOrNull('lastFailure');
   return {
     versionHash,
     hashType,
@@ -66,6 +66,7 @@ export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecor
         backend: replica.text('backend'),
         state: replica.word('state', ['wanted', 'good', 'damaged']),
         verifiedAt: replica.textOrNull('verifiedAt'),
+        lastFailure: failureIn(replica),
       };
     }),
     occurrences: record.list('occurrences', (one) => {
@@ -79,8 +80,13 @@ export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecor
       };
     }),
     hasMoreOccurrences: record.textOrNull('nextOccurrences') !== null,
-    lastFailure: failure && `${failure.text('message')} (${failure.number('attempts')} attempts)`,
+    lastFailure: failureIn(record),
   };
+}
+
+function failureIn(fields: Fields): string | null {
+  const failure = fields.innerOrNull('lastFailure');
+  return failure && `${failure.text('message')} (${failure.number('attempts')} attempts)`;
 }
 
 /**

@@ -33,8 +33,9 @@ export function whatKeeps(record: Pick<BlobRecord, 'state' | 'lastFailure' | 're
   if (record.state !== 'spooled') {
     return record.lastFailure ?? 'Its bytes are not here yet, and no fetch of them has failed.';
   }
-  const missing = record.replicas.filter(({ state }) => state !== 'good').map(({ backend }) => backend);
-  return missing.length === 0
-    ? 'It is durable here, and not on enough backends yet.'
-    : `It is durable here, and not proven yet on ${missing.join(', ')}.`;
+  const missing = record.replicas.filter(({ state }) => state !== 'good');
+  if (missing.length === 0) return 'It is durable here, and not on enough backends yet.';
+  const failed = missing.filter(({ lastFailure }) => lastFailure !== null);
+  const reasons = failed.map(({ backend, lastFailure }) => ` ${backend}: ${lastFailure}`);
+  return `It is durable here, and not proven yet on ${missing.map(({ backend }) => backend).join(', ')}.${reasons.join('')}`;
 }

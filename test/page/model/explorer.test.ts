@@ -51,9 +51,18 @@ describe('the most urgent blobs', () => {
   });
 
   test('say what keeps them', () => {
-    const replica = (backend: string, state: 'good' | 'wanted') => ({ backend, state, verifiedAt: null });
+    const replica = (backend: string, state: 'good' | 'wanted') => ({
+      backend,
+      state,
+      verifiedAt: null,
+      lastFailure: null,
+    });
     const record = { lastFailure: null, replicas: [replica('local', 'good'), replica('s3', 'wanted')] };
     expect(whatKeeps({ ...record, state: 'spooled' })).toBe('It is durable here, and not proven yet on s3.');
+    const refused = { ...replica('ipfs', 'wanted'), lastFailure: 'It is full. (2 attempts)' };
+    expect(whatKeeps({ ...record, replicas: [...record.replicas, refused], state: 'spooled' })).toBe(
+      'It is durable here, and not proven yet on s3, ipfs. ipfs: It is full. (2 attempts)',
+    );
     expect(whatKeeps({ ...record, state: 'seen', lastFailure: 'The node is away. (3 attempts)' })).toBe(
       'The node is away. (3 attempts)',
     );

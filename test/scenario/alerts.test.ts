@@ -44,7 +44,7 @@ function recorded(scene: Scene): unknown[] {
   }
 }
 
-test('a daemon tells whoever is named of danger once, of what it became while the daemon stood still, and once a day', async () => {
+test('a daemon tells the named receiver of danger once, of what it became while the daemon stood still, and once a day', async () => {
   const { url, got } = await receiver();
   const scene = await Scene.create({
     node: { chainLocks: { kind: 'none' } },
@@ -61,7 +61,7 @@ test('a daemon tells whoever is named of danger once, of what it became while th
   scene.mine(Math.round(3.4 * HOUR_BLOCKS));
   const ofDanger = () =>
     got.filter(({ code }) => code?.startsWith('chain/at-risk')).map(({ event, code }) => `${event} ${code}`);
-  // What was received and not recorded is told again: better twice than never.
+  // Alerts that were received and not recorded are told again: better twice than never.
   await scene.until('told, and recorded', () => recorded(scene).includes('chain/at-risk-50'));
   expect(ofDanger()).toEqual(['raised chain/at-risk-50']);
   await scene.stop();

@@ -119,9 +119,9 @@ export class Scene {
     const { activity } = this.archive;
     const events = ['tip', 'listed', 'spooled', 'stored', 'walked', 'final', 'lost', 'reorganised', 'failed'] as const;
     let wake = () => {};
-    const ring = () => wake();
-    for (const event of events) activity.on(event, ring);
-    // Not the wall clock: that of a virtual machine steps.
+    const notify = () => wake();
+    for (const event of events) activity.on(event, notify);
+    // The wall clock is not used: that of a virtual machine steps.
     const end = performance.now() + PATIENCE_MS;
     try {
       while (!(await check())) {
@@ -136,7 +136,7 @@ export class Scene {
         });
       }
     } finally {
-      for (const event of events) activity.off(event, ring);
+      for (const event of events) activity.off(event, notify);
     }
   }
 
@@ -153,7 +153,7 @@ export class Scene {
     await this.until(`final up to ${height}`, () => (this.archive.status().chain.finalHeight ?? -1) >= height);
   }
 
-  /** Of everything that was walked. */
+  /** The audit of everything that was walked. */
   audit(to: number | null = null) {
     return this.archive.auditChain({ from: null, to }, NEVER);
   }
@@ -163,7 +163,7 @@ export class Scene {
     return lookup.kind === 'found' ? lookup.record : null;
   }
 
-  /** Of each occurrence on its record: `final`, `mined`, `unconfirmed`. */
+  /** The state of each occurrence on its record: `final`, `mined`, `unconfirmed`. */
   async states(versionHash: string): Promise<string[]> {
     return (await this.record(versionHash))?.occurrences.map(({ state }) => state) ?? [];
   }

@@ -18,7 +18,7 @@ const attest = (scene: Scene, ...words: string[]) =>
   cli(['attest', '--json', ...words], { HOLDFAST_DATA_DIR: scene.dataDir });
 const answered = async (scene: Scene, query = '') => await (await fetch(`${scene.url}/v1/attestation${query}`)).json();
 
-test('what is attested on demand is signed, answered, on the backends, and verified offline', async () => {
+test('an attestation on demand is signed, answered, on the backends, and verified offline', async () => {
   const scene = await withBlobs();
   expect((await fetch(`${scene.url}/v1/attestation`)).status).toBe(404);
   const { code, stdout, stderr } = await attest(scene);
@@ -46,7 +46,7 @@ test('what is attested on demand is signed, answered, on the backends, and verif
   const verify = (...words: string[]) => cli(['verify', 'first.json', ...words], {}, scene.dataDir);
   expect(await verify('--key', statement.key)).toMatchObject({ code: 0 });
   expect(await verify('--key', 'ab'.repeat(32))).toMatchObject({ code: 3 });
-  // Signed, and by whom nobody said.
+  // The statement is signed, and no key says by whom.
   expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining('give --key') });
   writeFileSync(join(scene.dataDir, 'second.json'), kept.replace('"stored": 6', '"stored": 7'));
   const compared = await verify('--key', statement.key, '--other', 'second.json');

@@ -15,7 +15,7 @@ async function archive() {
   return { scene, key: statement.key };
 }
 
-/** By somebody with a node, and nothing else of the archive. */
+/** The audit of a person with a node, and nothing else of the archive. */
 const audit = (scene: Scene, url: string, ...words: string[]) =>
   cli(['audit', url, ...words], { HOLDFAST_NODE_URL: addressOf(scene.node) });
 
@@ -46,7 +46,7 @@ test('an archive that holds everything is found to, with the bound that follows,
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('With 99 % confidence at least 89.12 %') });
 });
 
-test('what the archive has not got, or states of another chain, or under another key, ends with 3', async () => {
+test('an audit of blobs that the archive has not got, or states of another chain, or under another key, ends with 3', async () => {
   const { scene } = await archive();
   const [{ versionHash = '' } = {}] = scene.blobs;
   const without = await before(scene, `/v1/blobs/${versionHash}`, 404, { code: 'blob/absent', detail: 'no' });
@@ -61,7 +61,7 @@ test('what the archive has not got, or states of another chain, or under another
   expect(other).toMatchObject({ code: 3, stdout: expect.stringContaining('WRONG   Its chain is') });
 });
 
-test('what nobody answered for is not missing, and an archive that stated nothing takes a range', async () => {
+test('an unanswered blob is not missing, and an archive that stated nothing takes a range', async () => {
   const { scene } = await archive();
   const busy = await before(scene, '/v1/blobs', 503, { code: 'blob/store-fault', detail: 'later' });
   const found = await audit(scene, busy, '--samples', '2', '--json');

@@ -63,7 +63,7 @@ test.each(BAD)(
     await scene.start();
     await scene.until('the walk', () => scene.archive.status().chain.height === 121);
     expect(scene.conditions()).not.toContain(code);
-    // What else the first one says is still heard first.
+    // The first one's other answers are still heard first.
     expect(scene.archive.status().node.name).toBe(bad.url.replace('u:p@', ''));
   },
 );

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { Scene } from './archive-on-devnode.ts';
 
-/** What a get costs the real node under its lock; the emulated one takes as long. */
+/** The time that a get takes the real node under its lock; the emulated one takes as long. */
 const GET_MS = 60;
 const BLOCKS = 12;
 const BLOBS = 3;
 
 test('a guest: one get a blob, six other calls a block and one a second; here half a second after its block', async () => {
-  // As configured without a word: the tip every 2 s, the list every 5 s.
+  // The defaults: the tip every 2 s, the list every 5 s.
   const env = { HOLDFAST_NODE_POLL_MS: '2000', HOLDFAST_NODE_SWEEP_MS: '5000' };
   const scene = await Scene.create({ node: { costModel: true }, env });
   await scene.start();

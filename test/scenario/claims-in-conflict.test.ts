@@ -62,7 +62,7 @@ test('while nodes disagree, nothing above their last common block is called fina
             await other.goAway();
             await scene.start();
             scene.mine(2, 1);
-            // What they said before has to hold while they say nothing.
+            // Earlier claims have to hold while the nodes say nothing.
             await scene.until('walked alone', async () => {
               await expectNothingFinalAbove(scene, common);
               return scene.archive.status().chain.height === scene.node.chain.tip.height && conflict();

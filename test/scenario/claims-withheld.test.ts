@@ -71,7 +71,7 @@ async function happen(scene: Scene, withheld: Set<string>, what: Event): Promise
   }
 }
 
-/** Is it in a block of the node's branch that a ChainLock covers? */
+/** Reports whether it is in a block of the node's branch that a ChainLock covers. */
 function isFinal(scene: Scene, { txid }: SceneBlob): boolean {
   const { chain } = scene.node;
   const block = chain.tree.blockOf(txid);
@@ -95,7 +95,7 @@ async function expectTrueClaims(scene: Scene, withheld: ReadonlySet<string>): Pr
   }
 }
 
-test('what is withheld, and what expires, is never claimed to be safe; what is let in again, only when it is', {
+test('a withheld or expired blob is never claimed to be safe; one that is let in again, only when it is', {
   timeout: 240_000,
   retry: 0,
 }, async () => {

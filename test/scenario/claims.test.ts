@@ -116,11 +116,11 @@ async function expectAuditIsTruth(scene: Scene): Promise<void> {
   await scene.until('the audit says what the chain says', isSettled);
   const report = await scene.audit();
   expect(report.unexamined).toEqual([]);
-  // What is not stored, the node has not got either.
+  // The node has not got the blobs that are not stored, either.
   for (const { versionHash } of report.findings) expect(chain.cache.get(parseVersionHash(versionHash))).toBeNull();
 }
 
-test('whatever happens in whatever order, nothing is claimed that is not so', {
+test('no claim is false, whatever happens in whatever order', {
   timeout: 240_000,
   retry: 0,
 }, async () => {

@@ -11,7 +11,7 @@ const recordsOf = (scene: Scene, versionHash: string) => {
 };
 
 describe('following the chain', () => {
-  test('the walk begins at the lowest height that can be saved, and that is never computed anew', async () => {
+  test('the walk begins at the lowest height that can be saved, and that is never computed again', async () => {
     const scene = await Scene.create();
     scene.mine(10 * HOUR_BLOCKS);
     const { tip, tree } = scene.node.chain;
@@ -80,7 +80,7 @@ describe('following the chain', () => {
     expect(scene.archive.status().chain.finalHeight).toBeNull();
   });
 
-  test('by depth: final is what has so many confirmations', async () => {
+  test('finality by depth takes the configured number of confirmations', async () => {
     const scene = await Scene.create({
       node: { chainLocks: { kind: 'none' } },
       env: { HOLDFAST_FINALITY: 'depth:6' },
@@ -140,7 +140,7 @@ describe('reorganisations', () => {
     expect(scene.conditions()).toContain('chain/final-withdrawn');
     expect(await scene.states(blob.versionHash)).toEqual(['unconfirmed']);
     await scene.until('no record', () => recordsOf(scene, blob.versionHash).length === 0);
-    // It stands for a day of the chain, over a restart as well, also while no node answers.
+    // The condition stands for a day of the chain, over a restart as well, also while no node answers.
     await scene.stop();
     await scene.node.goAway();
     await scene.start();

@@ -18,7 +18,7 @@ test('bytes whose last copy is gone are saved out of memory, and not recorded as
     return { status: reply.status, bytes: new Uint8Array(await reply.arrayBuffer()) };
   };
   for (let time = 0; time < 4; time += 1) expect((await bytesServed()).status).toBe(200);
-  // The node prunes it, and somebody deletes the file.
+  // The node prunes it, and an operator deletes the file.
   scene.mine(7 * HOUR_BLOCKS);
   await scene.caughtUp();
   const file = join(scene.dataDir, 'blobs', blob.hashType, blob.versionHash.slice(0, 2), blob.versionHash);
@@ -30,7 +30,7 @@ test('bytes whose last copy is gone are saved out of memory, and not recorded as
   await scene.until('stored again', () => scene.archive.status().content.stored === 1);
   expect(scene.archive.status().chain.lost).toBe(0);
   expect(scene.archive.losses()).toEqual([]);
-  // By now it is where it belongs, and not in memory alone.
+  // The blob is on disk by now, and not in memory alone.
   await scene.stop();
   await scene.start();
   expect(await bytesServed()).toEqual({ status: 200, bytes: new Uint8Array(blob.bytes) });

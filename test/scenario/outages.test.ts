@@ -21,7 +21,7 @@ function truth(scene: Scene) {
   return blobs;
 }
 
-/** What lies in the data folder for somebody who has nothing else, in the order of version hashes. */
+/** The evidence in the data folder for a reader who has nothing else, in the order of version hashes. */
 function evidenceOf(scene: Scene) {
   const folder = join(scene.dataDir, 'audit', scene.archive.status().chain.evidence.archiverId, 'lost');
   if (!existsSync(folder)) return [];
@@ -31,7 +31,7 @@ function evidenceOf(scene: Scene) {
   return documents.sort((a, b) => (a.versionHash < b.versionHash ? -1 : 1));
 }
 
-describe('outages of ours', () => {
+describe('an outage of the archive', () => {
   test('five hours: nothing is lost, the nearest deadline goes first', async () => {
     const scene = await Scene.create();
     await scene.start();
@@ -56,7 +56,7 @@ describe('outages of ours', () => {
   test('a first walk through a long chain is none, however many blocks come meanwhile', async () => {
     const scene = await Scene.create({ env: { HOLDFAST_START_HEIGHT: '1' } });
     scene.mine(1_000);
-    // So that blocks come between its first commit, of 512 blocks, and its end.
+    // A slow node lets blocks come between the first commit, of 512 blocks, and the end of the walk.
     scene.node.faults.add({ fault: { kind: 'latency', ms: 5 }, methods: ['getblock'] });
     await scene.start();
     await scene.until('halfway', () => (scene.archive.status().chain.height ?? 0) > 500);
@@ -78,7 +78,7 @@ describe('outages of ours', () => {
     await scene.start();
     const pruned = away.filter(({ versionHash }) => truth(scene).get(versionHash)?.atNode === false);
     expect(pruned.length).toBeGreaterThan(HOUR_BLOCKS);
-    // Told before anybody was asked: what is over is over by the chain's clock.
+    // The condition is told before any node was asked: a deadline is over by the chain's clock.
     await scene.until('what may be lost is told', () => scene.conditions().includes('chain/outage'));
     expect(scene.archive.status().chain.outage?.mayBeLost).toMatchObject({
       from: away[0]?.height,
@@ -108,7 +108,7 @@ describe('outages of ours', () => {
     await scene.until('told to whoever reads the evidence', () => evidence().length === lost.length - 1);
     expect(evidenceOf(scene)).toHaveLength(lost.length);
     expect((await scene.states(lost[0] ?? ''))[0]).toBe('final');
-    // Nobody made a record of what nobody held: it is made from its block again.
+    // No record was made of bytes that no place held: it is made from its block again.
     const records = join(scene.dataDir, 'occurrences', again?.hashType ?? '', lost[0] ?? '');
     await scene.until('its record', () => existsSync(records) && readdirSync(records).length > 0);
     for (const file of readdirSync(records)) {
@@ -118,14 +118,14 @@ describe('outages of ours', () => {
   });
 });
 
-describe('what the node has not got', () => {
+describe('blobs that the node has not got', () => {
   test('blocks that were connected without their bytes: told while there is time, lost when it is over', async () => {
     const scene = await Scene.create();
     await scene.start();
     scene.mine(12);
     await scene.caughtUp();
     await scene.stop();
-    // As when the node was down, and connected the block long after.
+    // The node was down, and connected the block long after.
     const blob = scene.submit();
     scene.node.advanceSeconds(150);
     scene.node.mine(1, { withoutBytes: true });
@@ -134,7 +134,7 @@ describe('what the node has not got', () => {
     await scene.until('walked', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
     expect(await scene.record(blob.versionHash)).toMatchObject({ state: 'seen' });
     await scene.until('the node lacks it', () => scene.conditions().includes('chain/node-lacks-bytes'));
-    // Nobody listed it.
+    // No node listed it.
     expect((await scene.record(blob.versionHash))?.lastFailure?.message).toMatch(/^A block names .* has not got it/);
     const { from, to, lacking, mayBeLost } = scene.archive.status().chain.outage ?? {};
     expect({ from, to, lacking, mayBeLost }).toMatchObject({
@@ -167,7 +167,7 @@ describe('what the node has not got', () => {
     scene.mine(6 * HOUR_BLOCKS + 8);
     await scene.until('lost', () => scene.archive.status().chain.lost === 2);
     await scene.stop();
-    // It saw one of them, at the time, and has stood still since.
+    // The other node saw one of them, at the time, and has stood still since.
     const [had, other] = blobs;
     newcomer.submitBlob(had?.bytes ?? new Uint8Array(), { hashType: had?.hashType ?? 'keccak256' });
     await scene.start({ HOLDFAST_NODE_URL: [scene.node, newcomer].map(addressOf).join(' ') });

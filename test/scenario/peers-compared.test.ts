@@ -69,7 +69,7 @@ const withBucket = ({ environment }: LyingServer) => ({
   HOLDFAST_REPLICAS_REQUIRED: String(BACKENDS),
 });
 
-/** What the bucket has under the name of the blob. */
+/** The object in the bucket under the name of the blob. */
 const inBucket = ({ objects }: LyingServer, { versionHash }: SceneBlob) =>
   [...objects].find(([key]) => key.startsWith('blobs/') && key.endsWith(versionHash))?.[1];
 
@@ -118,17 +118,17 @@ test('two archives that lost every second blob each, and one of two backends, ar
   }
 });
 
-/** So many of them came from a peer. */
+/** Counts the blobs of them that came from a peer. */
 async function givenTo(scene: Scene, blobs: readonly SceneBlob[]): Promise<number> {
   const records = await Promise.all(blobs.map(({ versionHash }) => scene.record(versionHash)));
   return records.filter((one) => one?.state === 'stored' && one.givenBy !== null).length;
 }
 
-test('what is lost here and turns up at a peer is fetched, and nothing else is', async () => {
+test('a lost blob that turns up at a peer is fetched, and nothing else is', async () => {
   const { one: elder, other } = await twoArchives(5);
   const [turned] = elder.blobs;
   if (turned === undefined) throw new Error('Blobs were submitted.');
-  // Its bytes come to neither archive before they are lost to both.
+  // The bytes come to neither archive before they are lost to both.
   await Promise.all([elder.stop(), other.stop()]);
   await wipe(elder, [turned]);
   await wipe(other, [turned]);
@@ -146,7 +146,7 @@ test('what is lost here and turns up at a peer is fetched, and nothing else is',
   const words = ['backfill', '--from-height', '0', '--source', `dir=${folder}`];
   expect(await cli(words, { HOLDFAST_DATA_DIR: elder.dataDir })).toMatchObject({ code: 0 });
   expect(elder.archive.status().chain.lost).toBe(0);
-  // What an archive answers of its inventory is up to ten seconds old.
+  // An archive's answers of its inventory are up to ten seconds old.
   await other.until('found again', async () => {
     await other.archive.comparer.run(NEVER);
     return other.archive.status().chain.lost === 0;
@@ -156,7 +156,7 @@ test('what is lost here and turns up at a peer is fetched, and nothing else is',
   expect(await other.record(turned.versionHash)).toMatchObject({ state: 'stored', givenBy: `peer ${elder.url}` });
 });
 
-/** What is answered instead of what the honest archive answers; null: as it answers. */
+/** The lie instead of the honest archive's answer; null: the honest answer. */
 type Lie = (path: string, honest: unknown) => { readonly status: number; readonly body: unknown } | null;
 
 /** An archive that says what an honest one says, but for its lie. */
@@ -187,7 +187,7 @@ const makesOccurrencesUp: Lie = (path, honest) => {
   return { status: 200, body: { ...rest, ...lie } };
 };
 
-test('of three archives one lies in its inventory, in bytes and about absence: the honest two stay whole, and both say who lied', async () => {
+test('one of three archives lies in its inventory, in bytes and about absence: the honest two stay whole, and both say who lied', async () => {
   const { one, other } = await twoArchives(6);
   const { blobs } = one;
   other.blobs.push(...blobs);
@@ -250,7 +250,7 @@ test.each<[string, string, Lie]>([
     (path) => (path.startsWith('/v1/inventory') ? { status: 200, body: { format: 1, held: 7 } } : null),
   ],
 ])(
-  'of three archives, one that %s harms nobody, and is told by name where its lie can be proven',
+  'one of three archives that %s harms no other, and is told by name where its lie can be proven',
   async (_says, code, lie) => {
     const { one: honest, other } = await twoArchives(4);
     const [missing] = honest.blobs;
@@ -287,7 +287,7 @@ test.each<[string, string, Lie]>([
   },
 );
 
-test('an archiver that tells two peers two things is told by whoever saw both, with evidence that convinces anybody', async () => {
+test('an archiver that tells two peers two things is told by the peer that saw both, with evidence that convinces anybody', async () => {
   const { one, other } = await twoArchives(2);
   const signer = await ArchiverKey.open(temporaryFolder());
   const { inventory } = one.archive;

@@ -16,7 +16,7 @@ async function liar(): Promise<{ readonly url: string; readonly asked: string[] 
   return { url: `http://127.0.0.1:${port}`, asked };
 }
 
-/** An archive that has the blobs, and a node whose blocks came without their bytes for whoever begins now. */
+/** An archive that has the blobs, and a node whose blocks came without their bytes for an archive that begins now. */
 async function archiveBefore(blobs: number) {
   const elder = await Scene.create();
   await elder.start();
@@ -76,7 +76,7 @@ test('nothing is lost while a peer does not answer', async () => {
   await younger.until('lost', () => younger.archive.status().chain.lost === 1);
 });
 
-test('a peer that gives wrong bytes harms nobody, is told, and is left alone', async () => {
+test('a peer that gives wrong bytes harms no archive, is told, and is left alone', async () => {
   const elder = await archiveBefore(3);
   const { url, asked } = await liar();
   const younger = await Scene.create({

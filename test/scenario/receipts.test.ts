@@ -92,7 +92,7 @@ test(
     expect(await verify(...known(...keys))).toMatchObject({ code: 0 });
     expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining('give --key') });
     expect(await verify('--key', 'ab'.repeat(32))).toMatchObject({ code: 3, stdout: expect.stringContaining('WRONG') });
-    // It is signed once, and given again as it is.
+    // The receipt is signed once, and given again as it is.
     const [url = ''] = urls;
     expect(await receiptAt(url, versionHash)).toEqual(await receiptAt(url, versionHash));
     const absent = await fetch(`${url}/v1/receipts/${'0c'.repeat(32)}`);

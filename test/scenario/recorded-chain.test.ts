@@ -44,7 +44,7 @@ test('a real chain, forward and through its reorganisation: the blob of the dead
   expect(await scene.record(lingering)).toMatchObject({ state: 'stored', occurrences: [{ state: 'unconfirmed' }] });
   await scene.finalUpTo(123);
 
-  // Header by header the façade says what the node was recorded to say. Lower medians take in blocks that nobody recorded.
+  // Header by header the façade says what the node was recorded to say. Lower medians take in blocks that were not recorded.
   const facade = async (method: string, ...params: unknown[]) => {
     const body = JSON.stringify({ id: 1, method, params });
     return z

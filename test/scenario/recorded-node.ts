@@ -17,7 +17,7 @@ export const STAGES = Object.keys(snapshots);
 const Call = z.object({ id: z.unknown(), method: z.string(), params: z.array(z.unknown()) });
 type Call = z.infer<typeof Call>;
 
-/** Median time of the first recorded block: the ones below it, which nobody recorded, are given this time. */
+/** Median time of the first recorded block: the ones below it, which were not recorded, are given this time. */
 const OLDEST_SECONDS = 1_795_254_596;
 const OLDEST_HEIGHT = 108;
 const ABSENT = -32602;

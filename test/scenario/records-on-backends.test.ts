@@ -53,7 +53,7 @@ describe('occurrence records', { timeout: TEST_MS }, () => {
     expect(recordsIn(first)).toEqual(recordsIn(second));
   });
 
-  test('what has left a backend is found by check, and written again', async () => {
+  test('a record that has left a backend is found by check, and written again', async () => {
     const server = await LyingServer.start();
     const scene = await Scene.create();
     const env = backends({ good: server.endpoint });
@@ -72,7 +72,7 @@ describe('occurrence records', { timeout: TEST_MS }, () => {
     const found = await check();
     expect(found, found.stdout + found.stderr).toMatchObject({ code: 3 });
     expect(found.stdout).toContain('good: 3 records are missing there; holdfast run writes what is missing');
-    // They are queued now, and missing all the same.
+    // The records are queued now, and missing all the same.
     expect(await check()).toMatchObject({ code: 3, stdout: expect.stringContaining('good: 3 records are missing') });
     await scene.start(env);
     await scene.until('there again', () => recordsIn(server).length >= before.length);
@@ -91,7 +91,7 @@ describe('occurrence records', { timeout: TEST_MS }, () => {
     await scene.finalUpTo(126);
     await scene.until('written', () => recordsIn(server).length >= 5);
     await scene.stop();
-    // Its own folder lost them all, the bucket one of them, and no node gives blocks.
+    // The archive's own folder lost them all, the bucket one of them, and no node gives blocks.
     const [lost = '', ...kept] = recordsIn(server);
     server.objects.delete(lost);
     rmSync(join(scene.dataDir, 'occurrences'), { recursive: true });

@@ -52,13 +52,13 @@ describe('an archive whose data folder is lost', { timeout: 120_000 }, () => {
     await scene.start();
     await untilFinalAgain(scene, old);
     const { chain } = scene.archive.status();
-    // The window's: nothing below is queued anew, and all of it is known.
+    // The window's: nothing below is queued again, and all of it is known.
     expect(chain.startHeight).toBeGreaterThan(Math.max(...old.map(({ height }) => height)));
     expect(scene.archive.status().content).toMatchObject({ seen: 0, stored: old.length });
     expect(chain.lost).toBe(0);
     const report = await scene.audit();
     expect(report).toMatchObject({ isComplete: true, range: { from: Math.min(...old.map(({ height }) => height)) } });
-    // It is over, and stays so over a restart.
+    // The rebuild is over, and stays so over a restart.
     await scene.until('told no more', () => !scene.conditions().includes('catalog/rebuilding'));
     await scene.stop();
     await scene.start();

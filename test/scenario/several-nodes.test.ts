@@ -43,7 +43,7 @@ test('the first node goes away: the other is followed and fetched from', async (
   await scene.node.comeBack();
 });
 
-test('what one node lacks is fetched from the other; what it serves wrongly too', async () => {
+test('a blob that one node lacks, or serves wrongly, is fetched from the other', async () => {
   const other = await twin();
   const scene = await Scene.create({ nodes: [other] });
   const [lacked = '', wrong = ''] = mineOnBoth(scene, other, 1, 2);
@@ -139,7 +139,7 @@ test('the followed node goes away in a conflict: nothing of the other branch is 
     expect(chainView.transaction(parseTxId('ab'.repeat(32))).kind).toBe('unavailable');
     const last = chainView.lastBlock();
     if (last.kind === 'found') expect(last.block.height).toBeLessThanOrEqual(common);
-    // The other node lists it, and it was fetched from nobody yet: that is no reason to call it absent.
+    // The other node lists it, and it was fetched from neither yet: that is no reason to call it absent.
     expect((await readWhole(scene.archive, { versionHash, hashType: null }, NEVER)).kind).not.toBe('absent');
   };
   await expectNothingClaimed();
@@ -170,7 +170,7 @@ test('the followed node goes away in a conflict: nothing of the other branch is 
   expect(scene.conditions()).toContain('chain/final-withdrawn');
 });
 
-test('what only a node lists that is not followed is not called absent, and is fetched from it', async () => {
+test('a blob that only a node lists that is not followed is not called absent, and is fetched from it', async () => {
   const other = await twin();
   const scene = await Scene.create({ nodes: [other] });
   mineOnBoth(scene, other, 4, 1);
@@ -190,7 +190,7 @@ test('what only a node lists that is not followed is not called absent, and is f
   expect(await statusOf(`/v1/blobs/${theirs.versionHash}`)).toBe(503);
   const { versionHash } = theirs;
   await scene.until('fetched', async () => (await statusOf(`/v1/blobs/${versionHash}`)) === 200);
-  // What nobody lists is absent, until one of them cannot be asked.
+  // A hash that no node lists is absent, until one of them cannot be asked.
   const nobodys = 'ab'.repeat(32);
   const expectAll = async (status: number) => {
     expect(await statusOf(`/v1/blobs/${nobodys}`)).toBe(status);
@@ -214,7 +214,7 @@ test('a second node on another chain is ignored', async () => {
   const theirs = other.submitBlob(new TextEncoder().encode('of another chain'));
   const absent = async () => (await fetch(new URL(`/v1/blobs/${theirs.versionHash}`, scene.url))).status;
   expect(await absent()).toBe(404);
-  // It has no say when it is silent, either.
+  // The other node has no say when it is silent, either.
   await other.goAway();
   expect(await absent()).toBe(404);
   await other.comeBack();
@@ -226,7 +226,7 @@ test('a second node on another chain is ignored', async () => {
   await scene.node.comeBack();
 });
 
-test('what a node on another chain has not got says nothing: it is told, and nothing is lost by its word', async () => {
+test('a blob that a node on another chain has not got says nothing: the node is told, and nothing is lost by its word', async () => {
   const other = await twin({ seed: 'another chain' });
   const scene = await Scene.create({ nodes: [other] });
   await scene.start();

@@ -44,7 +44,7 @@ async function hours(scene: Scene, count: number, below: (most: number) => numbe
   await scene.caughtUp();
 }
 
-/** Contents on chain of which nobody has the bytes any more. */
+/** Contents on chain whose bytes no place has any more. */
 function gone(scene: Scene, stored: (versionHash: string) => boolean): string[] {
   const { chain } = scene.node;
   const { startHeight } = scene.archive.status().chain;
@@ -89,7 +89,7 @@ test('two days: reorganisations, gaps, restarts, an outage of five hours, holes 
   const pruned = [...holes, ...away.map(({ versionHash }) => versionHash)].filter(
     (versionHash) => scene.node.chain.cache.get(parseVersionHash(versionHash)) === null,
   );
-  // What reorganisations gave back to the memory pool fills the first blocks: of the others more than a block is gone.
+  // Transactions that reorganisations gave back to the memory pool fill the first blocks: of the others more than a block is gone.
   expect(pruned.length).toBeGreaterThan(holes.length + FULL);
   await scene.until('what is lost is told', () => scene.archive.status().chain.lost >= pruned.length);
   await scene.caughtUp();

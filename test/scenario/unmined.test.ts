@@ -22,8 +22,8 @@ async function pass(scene: Scene, days: number): Promise<void> {
   await scene.until('at the tip', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
 }
 
-describe('a transaction that nobody mines', () => {
-  test('its bytes are served while it waits, expire with a record when its node forgot it, and come again when mined', async () => {
+describe('an unmined transaction', () => {
+  test('has bytes that are served while it waits, expire with a record when its node forgot it, and come again when mined', async () => {
     const scene = await underWay();
     const { node } = scene;
     // A block without it: it is only listed.
@@ -49,7 +49,7 @@ describe('a transaction that nobody mines', () => {
     expect(await scene.record(blob.versionHash)).toMatchObject({ state: 'stored', occurrences: [{ state: 'final' }] });
   });
 
-  test('it does not expire while its node lists it', async () => {
+  test('does not expire while its node lists it', async () => {
     const scene = await underWay();
     const blob = scene.submit();
     await scene.until('here', async () => (await scene.record(blob.versionHash))?.state === 'stored');

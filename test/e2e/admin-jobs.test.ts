@@ -190,7 +190,7 @@ describe('/admin', () => {
     });
   });
 
-  test('what does not fit is refused, with the field', async () => {
+  test('a request that does not fit is refused, with the field', async () => {
     await overSocket(async (ask) => {
       const post = (kind: string, body: string) => ask(`/admin/jobs/${kind}`, { method: 'POST', body });
       expect(codeOf(await post('nothing', '{}'))).toBe('jobs/unknown-kind');
@@ -228,7 +228,7 @@ describe('the local socket', () => {
     expect(lstatSync(join(dataDir, 'admin.sock')).mode & 0o777).toBe(0o600);
   });
 
-  test('of a daemon that was killed is no obstacle to commands or to the next daemon', async () => {
+  test('is no obstacle to commands or to the next daemon when a killed daemon left it', async () => {
     const setup = { dataDir: temporaryFolder(), node };
     const killed = await startArchive(setup);
     await untilStored(killed, 22);

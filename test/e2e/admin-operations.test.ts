@@ -81,7 +81,7 @@ describe('a job that takes long', () => {
     await eventually(async () => expect(await running()).toEqual([]));
   });
 
-  test('of a daemon that stops is told to the command: exit code 1, and the daemon stops in time', async () => {
+  test('ends with its daemon and tells the command so: exit code 1, and the daemon stops in time', async () => {
     const { env, daemon, running } = await withSilentBackend();
     const check = new HoldfastProcess(['check'], { env });
     await eventually(async () => expect(await running()).toHaveLength(1));
@@ -90,7 +90,7 @@ describe('a job that takes long', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('The daemon stopped.')]);
   });
 
-  test('of a daemon that is killed: the command says so in a sentence, and the next daemon starts clean', async () => {
+  test('ends with a killed daemon: the command says so in a sentence, and the next daemon starts clean', async () => {
     const { env, daemon, running, setup } = await withSilentBackend();
     const check = new HoldfastProcess(['check'], { env });
     await eventually(async () => expect(await running()).toHaveLength(1));

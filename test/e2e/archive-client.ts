@@ -49,7 +49,7 @@ export class ArchiveClient {
     return this.get(`/v1/blobs/${versionHash}`);
   }
 
-  /** As the clients of old ask: hex text. */
+  /** Asks as older clients do: hex text. */
   async hexOf(versionHash: string): Promise<string> {
     return (await this.get(`/vh/${versionHash}`)).body.toString('latin1');
   }
@@ -66,7 +66,7 @@ export class ArchiveClient {
     return listing.parse(await this.#json(`/v1/blobs?${query}`));
   }
 
-  /** What `/readyz` says, with its HTTP status. */
+  /** The answer of `/readyz`, with its HTTP status. */
   async readiness() {
     const { status: code, body } = await this.get('/readyz');
     return { status: code, ...readiness.parse(JSON.parse(body.toString())) };

@@ -34,7 +34,7 @@ export interface ArchiveProcess extends HoldfastProcess {
   readonly client: ArchiveClient;
 }
 
-/** What a daemon under test is started with: looks often, and takes a free port. */
+/** The settings of a daemon under test: it looks often, and takes a free port. */
 export function environmentOf({ dataDir, node, env }: ArchiveSetup): Record<string, string> {
   return {
     HOLDFAST_DATA_DIR: dataDir,

@@ -52,7 +52,7 @@ describe('a question that can be answered', () => {
     }
   });
 
-  test('a blob that nobody published is 404 on every route, with a body that is no hex', async () => {
+  test('an unpublished blob is 404 on every route, with a body that is no hex', async () => {
     const hash = 'ab'.repeat(32);
     // Only when list and walk are current may anything be called absent.
     await eventually(async () => expect((await daemon.client.blob(hash)).status).toBe(404));

@@ -10,7 +10,7 @@ import { eventually } from './eventually.ts';
 
 const GIB = 1_073_741_824;
 
-/** What can be wrong with one blob, the code that its record then shows, and what it says. */
+/** Faults of one blob, the code that its record then shows, and what it says. */
 const FAULTS: readonly (readonly [name: string, fault: FaultRule['fault'], code: string, says: RegExp])[] = [
   ['wrong bytes', { kind: 'wrong-bytes' }, 'archive/wrong-bytes', /neither by keccak256 nor by blake2s256/],
   ['too many bytes', { kind: 'wrong-size', byBytes: 1 }, 'node/wrong-blob', /sends \d+/],
@@ -45,7 +45,7 @@ let dataDir: string;
 let sick: Sick[];
 const GOOD = 40;
 
-/** The sick ones are nearest to their deadline: whoever lets one hold up the queue never comes to the good ones. */
+/** The sick ones are nearest to their deadline: a queue that one of them holds up never comes to the good ones. */
 beforeAllSharing(async (atEnd) => {
   node = await startNode({}, atEnd);
   dataDir = temporaryFolder(atEnd);
@@ -81,7 +81,7 @@ describe('blobs that do not come as they should', () => {
     async (_name, index) => {
       const one = sick[index];
       const { versionHash, code, says } = one ?? expect.fail();
-      // Those that were asked for in one batch share what went wrong with it; asked for again, each has its own.
+      // Blobs that were asked for in one batch share what went wrong with it; asked for again, each has its own.
       const { state } = await eventually(async () => {
         const record = await daemon.client.record(versionHash);
         expect(record.lastFailure).toMatchObject({ code, message: expect.stringMatching(says) });
@@ -104,7 +104,7 @@ describe('blobs that do not come as they should', () => {
     expect(daemon.output).not.toContain(PASSWORD);
   });
 
-  test('come when the node mends, and nothing tells of them any more', async () => {
+  test('come when the node is repaired, and nothing tells of them any more', async () => {
     node.faults.clear();
     await untilStored(daemon, GOOD + FAULTS.length, 40_000);
     for (const { versionHash, bytes } of sick) {

@@ -58,7 +58,7 @@ describe('get', () => {
     expect(statSync(pipe).isFIFO()).toBe(true);
   });
 
-  test('of what nobody published is exit code 3, and writes no file', async () => {
+  test('ends with exit code 3 for an unpublished hash, and writes no file', async () => {
     const output = join(temporaryFolder(), 'blob');
     const { code, stdout, stderr } = await ask('get', NOBODY, '-o', output);
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
@@ -150,7 +150,7 @@ describe('submit', () => {
     });
   });
 
-  test('what no node takes is refused before it is sent', async () => {
+  test('a blob that no node takes is refused before it is sent', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'large'), Buffer.alloc(2_097_153));
     const large = await cli(['submit', join(folder, 'large')], env);

@@ -48,7 +48,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
   }
 
   test(
-    'is checked, mended from where it is whole, found again without a catalog, and taken down everywhere',
+    'is checked, repaired from a whole copy, found again without a catalog, and taken down everywhere',
     async () => {
       const { store, setup, daemon, run, file, rot } = await scene();
       const whole = await run('check', '--read-data');
@@ -93,7 +93,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
   );
 
   test(
-    'that is whole nowhere is listed as lost, with exit code 3, until the node gives it again',
+    'is listed as lost when no copy is whole, with exit code 3, until the node gives it again',
     async () => {
       const { store, setup, daemon, run, file } = await scene();
       await stop(daemon);

@@ -27,7 +27,7 @@ function zeroRow(dataDir: string, hash: string): void {
 
 type Damage = (path: string, hash: string) => void;
 
-/** What happens to a copy, behind the daemon's back. */
+/** Damage to a copy, behind the daemon's back. */
 const DAMAGES: readonly (readonly [name: string, sizeBytes: number, damage: Damage])[] = [
   ['a file with one changed bit', LARGE, (path) => flipBit(path, 77_777)],
   [
@@ -62,7 +62,7 @@ beforeAllSharing(async (atEnd) => {
   // Without memory for what is asked for often: every answer comes from the copy.
   daemon = await startArchiveHere({ dataDir, node, env: { HOLDFAST_HTTP_CACHE_BYTES: '0' }, atEnd });
   await untilStored(daemon, DAMAGES.length);
-  // Served once: whoever remembers that a file was proven has to see that it changed since.
+  // The file was served once: a reader that remembers its proof has to see that it changed since.
   for (const hash of hashes) expect((await daemon.client.blob(hash)).status).toBe(200);
   node.faults.add({ fault: { kind: 'work-queue-full' }, methods: ['getnevmblobdata'] });
   for (const [index, [, , damage]] of DAMAGES.entries()) damage(pathOf(hashes[index] ?? ''), hashes[index] ?? '');
@@ -105,7 +105,7 @@ describe('a copy that is not what its name says', () => {
     });
   });
 
-  test('found while the catalog is made anew, it gets no row, and is fetched instead', async () => {
+  test('gets no row when it is found while the catalog is made again, and is fetched instead', async () => {
     await stop(daemon);
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `catalog.sqlite${suffix}`), { force: true });
     flipBit(pathOf(hashes[0] ?? ''), 1);

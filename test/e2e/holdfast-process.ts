@@ -7,7 +7,7 @@ import { eventually } from './eventually.ts';
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 /** Runs a command on a pseudo-terminal; a person who types into it is the test. */
 const TERMINAL = fileURLToPath(new URL('./terminal.py', import.meta.url));
-/** What npm runs. */
+/** The program that npm runs. */
 export const LAUNCHER = fileURLToPath(new URL('../../src/launch.mjs', import.meta.url));
 
 export interface Surroundings {
@@ -18,7 +18,7 @@ export interface Surroundings {
   readonly program?: string;
   /** Handles that it may have, as `ulimit -n` says it. */
   readonly openFiles?: number;
-  /** It runs on a pseudo-terminal of its own, which takes what is typed. */
+  /** The command runs on a pseudo-terminal of its own, which takes what is typed. */
   readonly isOnTerminal?: boolean;
 }
 

@@ -22,7 +22,7 @@ interface Published {
   readonly versionHash: string;
 }
 
-/** What is durable in the folder: every entry hashes to its name, or the test ends here. */
+/** The durable blobs in the folder: every entry hashes to its name, or the test ends here. */
 async function durableIn(dataDir: string): Promise<Set<string>> {
   const store = await LocalStore.open(dataDir);
   const hasher = await createNodeHasher();
@@ -39,7 +39,7 @@ async function durableIn(dataDir: string): Promise<Set<string>> {
   return durable;
 }
 
-/** What the daemon calls durable. */
+/** The blobs that the daemon calls durable. */
 async function durableOf({ client }: RunningArchive): Promise<number> {
   const { stored, spooled } = (await client.status()).content;
   return stored + spooled;
@@ -77,7 +77,7 @@ test('ten kill -9 in the middle of a drain lose nothing, and nothing that was du
     const daemon = await startArchive({ dataDir, node, env: { HOLDFAST_NODE_REQUESTS: '2' } });
     await eventually(() => expect(asked() - atStart).toBeGreaterThan(0));
     const isEarly = kill % 2 === 0;
-    // Not always at the same place: between an answer and its write, between a write and its row; and after the row.
+    // The kill comes at changing places: between an answer and its write, between a write and its row; and after the row.
     if (isEarly) await pause(kill * 13);
     else await eventually(async () => expect(await durableOf(daemon)).toBeGreaterThan(durable.size));
     daemon.kill('SIGKILL');
@@ -105,7 +105,7 @@ test('ten kill -9 in the middle of a drain lose nothing, and nothing that was du
   });
 });
 
-test('a kill -9 while the catalog is made anew does not leave the rest of the folder unindexed', async () => {
+test('a kill -9 while the catalog is made again does not leave the rest of the folder unindexed', async () => {
   const node = await startNode({ seedRecordedBlobs: true });
   const dataDir = temporaryFolder();
   const first = await startArchive({ dataDir, node });

@@ -60,7 +60,7 @@ function clone({ isInstalled }: { readonly isInstalled: boolean }): string {
 
 const npmCall = z.object({ words: z.array(z.string()), stage: z.boolean(), packages: z.array(z.string()) });
 
-/** What npm was asked for, without the words that are the same each time. */
+/** The words that npm was asked with, without the words that are the same each time. */
 function npmCalls(root: string): { asked: string; packages: readonly string[] }[] {
   const lines = readFileSync(join(root, 'npm-calls'), 'utf8').trim().split('\n');
   return lines

@@ -45,7 +45,7 @@ test('a persisted devnode is refused to a second process', async () => {
   expect(await holdfast(words)).toMatchObject({ code: 2, stderr: expect.stringContaining('in use') });
 });
 
-test('what a killed daemon left behind is not believed: get reads the folder, not whoever answers there now', async () => {
+test('the address that a killed daemon left behind is not believed: get reads the folder, not the process that answers there now', async () => {
   const dataDir = temporaryFolder();
   const daemon = new HoldfastProcess(development(dataDir));
   const [, hash = ''] = await daemon.says(/archived {2}([0-9a-f]{64})/);

@@ -90,7 +90,7 @@ test('a catalog that was lost is made again from the folder: nothing is fetched,
   expect((await second.client.readiness()).conditions).toEqual([]);
 });
 
-test('what was archived is served though the node is gone, and a command without a daemon reads the folder', async () => {
+test('an archived blob is served though the node is gone, and a command without a daemon reads the folder', async () => {
   const node = await startNode({ seedRecordedBlobs: true });
   const dataDir = temporaryFolder();
   const first = await startArchiveHere({ dataDir, node });

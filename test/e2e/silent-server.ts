@@ -5,7 +5,7 @@ import { atEndOfTest } from '../cleanup.ts';
 
 export interface SilentServer {
   readonly endpoint: string;
-  /** Somebody has connected. */
+  /** A client has connected. */
   readonly asked: Promise<unknown>;
 }
 

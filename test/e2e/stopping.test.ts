@@ -93,7 +93,7 @@ async function withReaderThatStops(env: Readonly<Record<string, string>>) {
   return { daemon, setup, versionHash, gets: countGets(node) };
 }
 
-test('a stop in the middle of a download that nobody reads is clean, well within the grace period', async () => {
+test('a stop in the middle of a download that its client does not read is clean, well within the grace period', async () => {
   const { daemon, setup, versionHash, gets } = await withReaderThatStops({});
   const asked = Date.now();
   const ended = await stop(daemon);

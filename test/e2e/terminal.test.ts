@@ -24,7 +24,7 @@ async function interrupted(command: HoldfastProcess) {
   const shown = command.stdout.subarray(before).toString('utf8').replaceAll(CONTROL, '');
   return {
     code,
-    // How far it got is told until the key is read.
+    // Progress is told until the key is read.
     lines: shown.split('\n').filter((line) => line !== '' && !/^\w+: [\w ]*\d+/.test(line)),
     isCursorShown: stdout.lastIndexOf(SHOW_CURSOR) >= stdout.lastIndexOf(HIDE_CURSOR),
   };

@@ -116,7 +116,7 @@ describe('a node that is not there', () => {
   });
 });
 
-/** A port that nobody listens on now. */
+/** A port on which no server listens now. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -111,7 +111,7 @@ describe('a blob that was taken down', () => {
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining(`${taken} is not withheld.`)]);
   });
 
-  test('tells everybody the reason for publication, and nobody without a right to it the private one', async () => {
+  test('tells everybody the reason for publication, and the private one only to those with a right to it', async () => {
     const { node, taken, txid } = await nodeWithBlobs();
     const setup = { dataDir: temporaryFolder(), node };
     const env = environmentOf(setup);

@@ -52,7 +52,7 @@ test(
 );
 
 test(
-  'the same bytes under another address are found there, when nobody else has them',
+  'the same bytes under another address are found there, when no other place has them',
   async () => {
     const [first, second] = [await LyingServer.start(), await LyingServer.start()];
     const { dataDir, at, published } = await storedAt(first);

@@ -15,7 +15,7 @@ describeWithServers('a backend that is killed in the middle', () => {
   }, SERVER_START_MS);
   afterAll(() => s3?.stop());
 
-  test('and is there again an hour of the chain later: nothing is lost, and its queue is empty', async () => {
+  test('is there again an hour of the chain later: nothing is lost, and its queue is empty', async () => {
     const scene = await Scene.create();
     const { options, env } = await s3Environment(s3);
     await scene.start({ ...env, HOLDFAST_LOCAL_MODE: 'cache' });

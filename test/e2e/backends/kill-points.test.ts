@@ -53,7 +53,7 @@ test.each(POINTS.flatMap((point) => callsOf(point).map((call) => ({ point, call 
       child.kill('SIGKILL');
     });
     expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
-    // What is claimed now is so: the node, who could bring it back, is not asked.
+    // Claims of this moment are true: the node, who could bring it back, is not asked.
     const checked = await holdfastHere(['check', '--read-data'], { env: environmentOf(setup) });
     expect(checked, `${checked.stdout}${checked.stderr}`).toMatchObject({ code: 0 });
     const daemon = await startArchiveHere(setup);

@@ -43,7 +43,7 @@ testWithMounts(
       const { content } = await daemon.client.status();
       expect(content).toMatchObject({ seen: 0, spooled: 60, stored: 0 });
     }, 60_000);
-    // It was told before room was made, which clears it again.
+    // The condition was told before room was made, which clears it again.
     expect(daemon.output).toContain('disk/nearly-full');
     const { conditions } = await daemon.client.status();
     expect(conditions.map(({ code }) => code)).toContain('storage/unreachable');
@@ -63,7 +63,7 @@ testWithMounts(
     const sizeBytes = 60_000;
     const last: Published[] = [];
     let stored = 0;
-    // 46 MiB of rows, where 36 MiB are for blobs: what is let go makes room for what comes.
+    // 46 MiB of rows, where 36 MiB are for blobs: evicted blobs make room for new ones.
     for (let block = 0; block < 27; block += 1) {
       for (let index = 0; index < 30; index += 1) {
         const label = `small disk ${block} ${index}`;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type Asked, html, misbehavingServer, object, s3Error } from '../../storage/misbehaving-server.ts';
 
-/** What it does to blobs; with everything else it is honest. */
+/** The lie that it tells of blobs; with everything else it is honest. */
 export const LIES = ['500', 'hang', 'truncate', 'corrupt', 'lie', 'cut', 'web-page', '412'] as const;
 export type Lie = (typeof LIES)[number];
 
@@ -21,7 +21,7 @@ export class LyingServer {
   /** Puts of blobs that it was asked for. */
   puts = 0;
 
-  /** What a command is told of it. */
+  /** The settings by which a command reaches it. */
   get environment(): Record<string, string> {
     return {
       HOLDFAST_S3_ENDPOINT: this.endpoint,

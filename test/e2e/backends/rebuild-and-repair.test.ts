@@ -30,7 +30,7 @@ const report = z.object({
 });
 
 describeWithServers('an archive that lost its catalog, a backend, and the rest here and there', () => {
-  test('of three backends one wiped, one corrupted in every tenth object: all comes back, and check exits 0', async () => {
+  test('comes back whole with one of three backends wiped and one corrupted in every tenth object, and check exits 0', async () => {
     const [node, s3, kubo] = await Promise.all([startNode(), s3OfTest(), kuboOfTest()]);
     const { options, env } = await s3Environment(s3);
     const second = await newBucket(s3);
@@ -107,7 +107,7 @@ describeWithServers('an archive that lost its catalog, a backend, and the rest h
     await eventually(() => expectAll(served, published));
   }, 240_000);
 
-  test('what no place has a good copy of is listed as lost, with exit code 3 and the next command', async () => {
+  test('lists a blob without a good copy anywhere as lost, with exit code 3 and the next command', async () => {
     const [node, s3] = await Promise.all([startNode(), s3OfTest()]);
     const { options, env } = await s3Environment(s3);
     const setup = { dataDir: temporaryFolder(), node, env: { ...env, HOLDFAST_LOCAL_MODE: 'cache' } };

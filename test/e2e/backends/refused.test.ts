@@ -23,7 +23,7 @@ function backend(server: LyingServer, id = 's3:one', more: Readonly<Record<strin
   return { kind: 's3', id, endpoint: server.endpoint, bucket: 'bucket', ...credentials, ...more };
 }
 
-/** Nobody answers there: nothing of this needs a node. */
+/** No node answers there: none of this needs one. */
 const NO_NODE = { url: 'http://127.0.0.1:9' };
 
 async function refusal(env: Record<string, string>, words = ['run'], dataDir = temporaryFolder()): Promise<Ended> {

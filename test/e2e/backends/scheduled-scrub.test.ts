@@ -48,7 +48,7 @@ describeWithServers('the scrub at its times, by a daemon as it is assembled', ()
     async () => {
       const { options, env } = await s3Environment(s3);
       const scene = await Scene.create({ env: { ...env, HOLDFAST_SCRUB_DAYS: '1', HOLDFAST_START_HEIGHT: '1' } });
-      // Its hour does not come: what is damaged now is nobody's yet.
+      // The hour of the scrub does not come: no scrub has seen the new damage yet.
       await scene.start({ HOLDFAST_SCRUB_SCHEDULE: '0 0 1 1 *' });
       scene.mine(1, BLOBS);
       await scene.caughtUp();
@@ -75,7 +75,7 @@ describeWithServers('the scrub at its times, by a daemon as it is assembled', ()
         const found = await store.get(nameOf(blob), NEVER);
         expect(Buffer.from(found ?? []).equals(blob.bytes)).toBe(true);
       }
-      // Somebody was told while it was so, and is told no more.
+      // The operator was told while it was so, and is told no more.
       expect(scene.log.filter((line) => line.includes('archive/damaged-copy'))).not.toEqual([]);
       await eventually(() =>
         expect(scene.archive.status().conditions.map(({ code }) => code)).not.toContain('archive/damaged-copy'),

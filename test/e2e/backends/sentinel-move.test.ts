@@ -23,10 +23,10 @@ const SECTION = PAGE.slice(
   PAGE.indexOf('## Moving in from Sentinel'),
   PAGE.indexOf('## Backup and the disaster drill'),
 );
-/** As they are typed: the list that they stand in indents them. */
+/** The commands as they are typed: the list around them indents them. */
 const BLOCKS = shellBlocks({ path: 'config/README.md', text: SECTION.replaceAll(/^ {3}/gm, '') });
 
-/** Sentinel's form, written by nothing of ours: the key is the version hash, the body hex text. */
+/** Sentinel's form, not written by Holdfast: the key is the version hash, the body hex text. */
 async function writeAsSentinel(server: S3Server, bucket: string, blobs: readonly OldBlob[]): Promise<void> {
   const client = bareClient(server);
   for (const { versionHash, bytes } of blobs) {

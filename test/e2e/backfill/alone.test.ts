@@ -24,7 +24,7 @@ describe('alone on a folder', () => {
       readdirSync(join(setup.dataDir, 'occurrences', hashType, versionHash)),
     );
     expect(records.every((found) => found.length === 1)).toBe(true);
-    // Again: nothing is left to do, and nobody is asked.
+    // Again: nothing is left to do, and no source is asked.
     const again = await backfill(
       setup,
       '--from-height',
@@ -49,7 +49,7 @@ describe('alone on a folder', () => {
     expect(checked).toMatchObject({ code: 0 });
   });
 
-  test('it waits to hear what is final: of that there are records, however slowly the node answers', async () => {
+  test('backfill waits to hear what is final: of that there are records, however slowly the node answers', async () => {
     const node = await startNode();
     const blobs = publishBlocks(node, 'slow', 2, 2);
     passTime(node);
@@ -62,7 +62,7 @@ describe('alone on a folder', () => {
       expect(readdirSync(join(setup.dataDir, 'occurrences', hashType, versionHash))).toHaveLength(1);
   });
 
-  test('what nobody has is listed with who answered what, and the exit code is 3', async () => {
+  test('a blob that no source has is listed with who answered what, and the exit code is 3', async () => {
     const node = await startNode();
     const blobs = publishBlocks(node, 'gone', 2, 3);
     passTime(node);
@@ -79,7 +79,7 @@ describe('alone on a folder', () => {
     const withNode = await backfill(setup, ...words, '--source', 'node');
     expect(withNode.code).toBe(3);
     expect(withNode.report).toMatchObject({ fetched: 0, missingCount: 1, recordedLost: 1, evidenceWaiting: 0 });
-    // The evidence of it is where it belongs when the command has ended: nobody runs here who would bring it later.
+    // The evidence of it is where it belongs when the command has ended: no daemon runs here that would bring it later.
     const [archiver = ''] = readdirSync(join(setup.dataDir, 'audit'));
     const evidence = readdirSync(join(setup.dataDir, 'audit', archiver), { recursive: true }).map(String);
     expect(evidence.filter((path) => path.includes(blobs[0]?.versionHash ?? 'none'))).not.toEqual([]);
@@ -98,7 +98,7 @@ describe('alone on a folder', () => {
     ]);
     expect(checked.code).toBe(3);
     expect(checked.stdout).toContain(`LOST    keccak256 ${blobs[0]?.versionHash}`);
-    // Whoever has it after all revokes that.
+    // A source that has it after all revokes that.
     const found = await backfill(
       setup,
       '--from-height',
@@ -141,7 +141,7 @@ describe('alone on a folder', () => {
   });
 });
 
-describe('what cannot be', () => {
+describe('an impossible backfill', () => {
   test('without a node, with a strange source, upside down: a wrong use', async () => {
     const env = { HOLDFAST_DATA_DIR: temporaryFolder() };
     expect(await holdfastHere(['backfill'], { env })).toMatchObject({

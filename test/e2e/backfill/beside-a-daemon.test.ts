@@ -45,7 +45,7 @@ test(
       `peer=${endpoint}`,
     );
     await eventually(() => expect(asked.length).toBeGreaterThan(0), PATIENCE_MS);
-    // It runs, and nothing has come yet.
+    // The job runs, and nothing has come yet.
     const [old, lately] = [blobs[0]?.versionHash ?? '', live[0]?.versionHash ?? ''];
     await eventually(async () =>
       expect(await checkVh(daemon.client.url, [lately, old])).toEqual({ status: 200, body: [true, false] }),
@@ -122,7 +122,7 @@ test(
     const { report } = await backfill(setup, ...words);
     expect(report).toMatchObject({ exitCode: 0, missingCount: 0 });
     await untilStored(again, blobs.length);
-    // What had come before the stop was not asked for again.
+    // Blobs that had come before the stop were not asked for again.
     const times = blobs.map(({ versionHash }) => asked.filter(({ path }) => path.endsWith(versionHash)).length);
     expect(times.filter((count) => count === 1).length).toBeGreaterThan(0);
   },

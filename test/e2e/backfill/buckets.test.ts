@@ -44,7 +44,7 @@ describeWithServers('buckets', () => {
   afterAll(() => server.stop());
 
   test(
-    'as sources, in either layout, also where the layout is not said',
+    'serve as sources, in either layout, also when the layout is not said',
     async () => {
       const { node, blobs, from } = await oldBlobs('from buckets');
       const [ours, theirs] = [await newBucket(server), await newBucket(server, { layout: 'sentinel' })];
@@ -62,7 +62,7 @@ describeWithServers('buckets', () => {
   );
 
   test(
-    'as the home of a job with an empty folder: proven there, with records; killed, the next job asks the bucket first',
+    'serve as the home of a job with an empty folder: proven there, with records; killed, the next job asks the bucket first',
     async () => {
       const { node, blobs, from } = await oldBlobs('a job');
       const { env, options } = await s3Environment(server);
@@ -86,7 +86,7 @@ describeWithServers('buckets', () => {
       const before = await count();
       const { code, report } = await backfill({ node, dataDir: temporaryFolder(), env: job }, ...words);
       expect(code).toBe(0);
-      // What the bucket holds is adopted, or asked of it first: not fetched again, whichever comes sooner.
+      // Objects in the bucket are indexed, or asked of it first: not fetched again, whichever comes sooner.
       expect(report.fetched).toBeLessThanOrEqual(blobs.length - before);
       expect(await count()).toBe(blobs.length);
       const records: string[] = [];

@@ -43,7 +43,7 @@ export function publishBlocks(
   return published;
 }
 
-/** So long that the node has pruned all that was published before, and a walk that begins now begins behind it. */
+/** Blocks until the node has pruned all that was published before, and a walk that begins now begins behind it. */
 export function passTime(node: Devnode): void {
   for (let block = 0; block < WINDOW_BLOCKS; block += 1) {
     node.advanceSeconds(BLOCK_SECONDS);
@@ -51,7 +51,7 @@ export function passTime(node: Devnode): void {
   }
 }
 
-/** Files named by their version hash, as somebody may have kept them. */
+/** Files named by their version hash, as a user may have kept them. */
 export function folderOf(blobs: readonly OldBlob[]): string {
   const folder = join(temporaryFolder(), 'kept');
   for (const { hashType, versionHash, bytes } of blobs) {
@@ -92,7 +92,7 @@ const event = z.looseObject({ event: z.string() });
 
 export interface BackfillEnd extends Ended {
   readonly events: z.output<typeof event>[];
-  /** Of a run that came to its end. */
+  /** The report of a run that came to its end. */
   readonly report: z.output<typeof report>;
 }
 

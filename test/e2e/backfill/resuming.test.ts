@@ -41,7 +41,7 @@ test(
     const peer = await countingPeer(blobs, 20);
     const setup = { node, dataDir: temporaryFolder() };
     const words = ['--from-height', String(blobs[0]?.height), '--source', `peer=${peer.endpoint}`];
-    /** How often each had been asked for when it was told that it is here. */
+    /** The number of times each had been asked for when it was told that it is here. */
     const acknowledged = new Map<string, number>();
     for (let kills = 1; kills <= 2; kills += 1) {
       const run = startBackfill(setup, ...words, '--requests', String(REQUESTS));
@@ -96,7 +96,7 @@ test(
         const status = readFileSync(`/proc/${run.pid}/status`, 'utf8');
         peakKib = Math.max(peakKib, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
       } catch {
-        // It has ended: what was read before counts.
+        // The job has ended: its earlier output counts.
       }
     }, 50);
     const ended = await run.ended;

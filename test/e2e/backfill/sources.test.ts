@@ -16,7 +16,7 @@ describe('sources', () => {
       const peer = await startArchiveHere({ node, dataDir: temporaryFolder() });
       const blobs = publishBlocks(node, 'peer', 3, 4);
       await untilStored(peer, 12);
-      // What only Sentinel has: the peer was not there when it was published.
+      // Only Sentinel has these: the peer was not there when they were published.
       await stop(peer);
       const later = publishBlocks(node, 'later', 1, 3);
       passTime(node);
@@ -46,7 +46,7 @@ describe('sources', () => {
   );
 
   test(
-    'whatever a source does, the others make it whole, and who gave wrong bytes is named',
+    'replace each other, whatever one of them does, and the one that gave wrong bytes is named',
     async () => {
       const node = await startNode();
       const blobs = publishBlocks(node, 'lies', 1, 4);

@@ -31,7 +31,7 @@ function open(): Promise<RawClient> {
   return RawClient.open(Number(new URL(daemon.client.url).port));
 }
 
-/** As it is sent, byte by byte; the answer until the connection ends. */
+/** A request as it is sent, byte by byte; the answer until the connection ends. */
 async function answerTo(request: string | Uint8Array): Promise<{ status: number; head: string; body: string }> {
   const client = await open();
   client.send(request);
@@ -147,11 +147,11 @@ describe('bodies', () => {
     ['a prefix', JSON.stringify([`0x${'ab'.repeat(32)}`])],
     ['not UTF-8', '["\xff"]'],
     ['brackets without end', '['.repeat(8_000)],
-  ])('of check_vh: %s', async (_what, body) => {
+  ])('are refused by check_vh: %s', async (_what, body) => {
     await expectHonest(await post('/check_vh', body), 400);
   });
 
-  test('of a gigabyte is not waited for', async () => {
+  test('are not waited for when they say a gigabyte', async () => {
     for (const path of ['/check_vh', '/']) {
       const client = await open();
       client.send(`POST ${path} HTTP/1.1\r\nHost: archive\r\nContent-Length: 1073741824\r\n\r\n${'x'.repeat(1_000)}`);
@@ -159,14 +159,14 @@ describe('bodies', () => {
     }
   });
 
-  test('that grows without saying how far ends where its route says', async () => {
+  test('end at the limit of their route when they say no length', async () => {
     const client = await open();
     client.send('POST /check_vh HTTP/1.1\r\nHost: archive\r\nTransfer-Encoding: chunked\r\n\r\n');
     client.send(`4000\r\n${' '.repeat(0x4000)}\r\n`.repeat(4));
     expect(await client.closed()).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  test('that does not come ends after a while, and keeps nobody waiting', async () => {
+  test('end after a while when they do not come, and keep no other client waiting', async () => {
     const clients = await Promise.all(Array.from({ length: 20 }, open));
     for (const client of clients) client.send('POST / HTTP/1.1\r\nHost: archive\r\nContent-Length: 100\r\n\r\n{');
     const next = await daemon.client.blob(hash);

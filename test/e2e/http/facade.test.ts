@@ -80,7 +80,7 @@ test('a method that the operator named is handed on, to the digit; its refusals 
   expect(refused.error).toEqual((await theirs('getblock', ['ab'.repeat(32)])).error);
 });
 
-test('what was not named is refused, and what spends cannot be named', async () => {
+test('a method that was not named is refused, and one that spends cannot be named', async () => {
   for (const method of ['gettxoutproof', 'stop', 'sendtoaddress', 'listunspent', 'syscoincreatenevmblob']) {
     expect(await ours(method)).toMatchObject({ status: 404, error: { code: -32_601 } });
   }

@@ -84,7 +84,7 @@ test('the index points at nothing: 503 until the bytes are there again, never 40
   }
 });
 
-test('while somebody else holds the catalog, answers are right or 503, and it goes on afterwards', async () => {
+test('while another process holds the catalog, answers are right or 503, and it goes on afterwards', async () => {
   const other = new Database(join(dataDir, 'catalog.sqlite'));
   onTestFinished(() => {
     other.close();

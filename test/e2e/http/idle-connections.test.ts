@@ -35,7 +35,7 @@ function open({ client }: ArchiveProcess): Promise<Socket> {
     // Closed by the archive is no failure here.
     socket.on('error', () => socket.destroy());
     socket.on('close', () => resolve(socket));
-    // Whatever comes is taken, or its end would not be noticed either.
+    // All bytes are taken, or the end would not be noticed either.
     socket.resume();
     onTestFinished(() => {
       socket.destroy();
@@ -67,7 +67,7 @@ testOnLinux(
     process.stdout.write(`${IDLE} idle connections: ${Math.round(added / 1_024)} KiB more\n`);
     expect(added).toBeLessThan(IDLE * MAX_BYTES_EACH);
     expect(await isRight()).toBe(true);
-    // Who never says a word is told so after ten seconds, and let go.
+    // A client that never says a word is told so after ten seconds, and its connection ends.
     await eventually(() => expect(idle.every(({ destroyed }) => destroyed)).toBe(true), 60_000);
     expect(await isRight()).toBe(true);
   },

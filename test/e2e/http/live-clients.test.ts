@@ -30,7 +30,7 @@ interface Scene {
   readonly bucket: LyingServer;
   readonly setup: Parameters<typeof startArchive>[0];
   readonly hash: string;
-  /** Where its bytes lie here. */
+  /** The file of its bytes here. */
   readonly file: string;
   daemon: RunningArchive;
 }
@@ -65,7 +65,7 @@ async function allIsWell({ daemon, hash }: Scene): Promise<void> {
   }, 40_000);
 }
 
-/** Asked several times: what is found out by the first question must not spoil the next. */
+/** Each question is asked several times: what is found out by the first question must not spoil the next. */
 async function nobodyIsMisled({ daemon, hash }: Scene): Promise<void> {
   for (let round = 0; round < 3; round += 1) {
     expectNotGivenUp(await beliefsOf(daemon.client.url, hash), BYTES);
@@ -113,13 +113,13 @@ test('the node is gone, and comes back', async () => {
   await allIsWell(scene);
 }, 120_000);
 
-test('the process is killed, its catalog lost, and made anew', async () => {
+test('the process is killed, its catalog lost, and made again', async () => {
   const scene = await archived(startArchive);
   await stop(scene.daemon, 'SIGKILL');
   for (const name of ['catalog.sqlite', 'catalog.sqlite-wal', 'catalog.sqlite-shm']) {
     rmSync(join(scene.setup.dataDir, name), { force: true });
   }
-  // Until a node has confirmed anew what is on chain, nothing is final and nothing absent.
+  // Until a node has confirmed again what is on chain, nothing is final and nothing absent.
   scene.node.faults.add({ fault: { kind: 'work-queue-full' } });
   scene.daemon = await startArchive(scene.setup);
   await nobodyIsMisled(scene);

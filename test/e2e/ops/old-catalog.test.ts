@@ -18,7 +18,7 @@ function putOldCatalog(dataDir: string): void {
   database.close();
 }
 
-test('a catalog from before the first release is refused with two commands, which make it anew without the node', async () => {
+test('a catalog from before the first release is refused with two commands, which make it again without the node', async () => {
   const node = await startNode({ seedRecordedBlobs: true });
   const dataDir = temporaryFolder();
   const first = await startArchiveHere({ dataDir, node });
@@ -33,7 +33,7 @@ test('a catalog from before the first release is refused with two commands, whic
     expect(refused.stderr).toContain('from before the first release');
   }
   const { stderr } = await holdfastHere(['run'], { env });
-  // As an operator would copy it from the terminal.
+  // An operator would copy these from the terminal.
   const [move = '', rebuild = ''] = (/Type: (.*)$/m.exec(stderr)?.[1] ?? '').split(' && holdfast ');
   execFileSync('sh', ['-c', move]);
   expect(await holdfastHere(rebuild.split(' '), { env })).toMatchObject({ code: 0 });

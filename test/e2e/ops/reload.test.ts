@@ -38,7 +38,7 @@ async function refusingBucket() {
   };
 }
 
-test('SIGHUP lets in other tokens, and a file that is no good changes nobody', async () => {
+test('SIGHUP lets in other tokens, and a file that is no good changes no token', async () => {
   const [read, admin] = [join(temporaryFolder(), 'read'), join(temporaryFolder(), 'admin')];
   writeFileSync(read, hashed('one'));
   writeFileSync(admin, hashed('chief'));

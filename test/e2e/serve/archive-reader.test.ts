@@ -22,7 +22,7 @@ describeWithServers('the archive reader against the real thing', () => {
   let reader: ArchiveReader;
 
   beforeAllSharing(async (atEnd) => {
-    // It gives what it has, and searches no network: then its 404 is a word of its own.
+    // The archive gives what it has, and searches no network: then its 404 is a word of its own.
     kubo = await startKubo({ config: { 'Gateway.NoFetch': true } });
     atEnd(() => kubo.stop());
     node = await startNode({}, atEnd);
@@ -37,7 +37,7 @@ describeWithServers('the archive reader against the real thing', () => {
       { kind: 'sentinel', url: daemon.client.url },
       { kind: 'ipfs-gateway', url: kubo.gatewayUrl },
       { kind: 'node', url: node.url.replace('//', `//devnode:${PASSWORD}@`) },
-      // The façade is a node to whoever asks it.
+      // The façade is a node to its clients.
       { kind: 'node', url: daemon.client.url },
     ];
     reader = createArchiveReader({ sources });

@@ -42,7 +42,7 @@ async function ignorantArchiver(): Promise<RunningArchive> {
 }
 
 test.each(ANSWERED)(
-  'a bucket that does this is never believed, and misleads nobody: %s',
+  'a bucket that does this is never believed, and misleads no reader: %s',
   async (lie) => {
     const reader = await startReaderHere(bucket.environment);
     const read = () => reader.client.blob(hash);
@@ -72,7 +72,7 @@ test('an archiver that says "absent" is not believed while a copy under that nam
     const { status } = await reader.client.get(`/v1/blobs/${hash}`);
     expect([lie, status]).toEqual([lie, 503]);
   }
-  // What the bucket says that it has not got, and the archiver too, is absent.
+  // A blob that the bucket says it has not got, and the archiver too, is absent.
   bucket.lie = null;
   await eventually(async () => expect((await reader.client.get(`/v1/blobs/${ABSENT}`)).status).toBe(404), 40_000);
 }, 90_000);

@@ -129,7 +129,7 @@ describeWithServers('holdfast serve, on real backends', () => {
     await withStore(async (store) => {
       await store.put({ path: tombstone, text: says(record.blockHash) }, 'replace', NEVER);
       expect(await reader.client.problem(`/v1/blobs/${blob?.versionHash}/proof`)).toMatchObject({ status: 503 });
-      // Of another block: the record beside it was written again, and is right.
+      // The blob of another block: the record beside it was written again, and is right.
       await store.put({ path: tombstone, text: says('cd'.repeat(32)) }, 'replace', NEVER);
       expect((await proof()).status).toBe(200);
       await store.delete(parseRecordPath(`${stem}.json`), NEVER);
@@ -137,7 +137,7 @@ describeWithServers('holdfast serve, on real backends', () => {
     });
   });
 
-  test('what it cannot know without a catalog is 503, never a guess', async () => {
+  test('answers that need a catalog are 503, never a guess', async () => {
     const [one] = published;
     for (const path of [
       `/v1/blobs/${ABSENT}`,
@@ -175,7 +175,7 @@ describeWithServers('holdfast serve, on real backends', () => {
     expect(await behind.client.problem(`/v1/blobs/${ABSENT}`)).toMatchObject({ status: 404, code: 'blob/absent' });
     const [one] = published;
     expect((await behind.client.get(`/v1/blobs/${one?.versionHash}/proof`)).status).toBe(200);
-    // What takes a catalog at a path of bytes: no ingress could route it apart.
+    // Queries that take a catalog stand at a path of bytes: no ingress could route them apart.
     const record = await behind.client.get(`/v1/blobs/${one?.versionHash}/record`);
     const itself = await archiver.client.get(`/v1/blobs/${one?.versionHash}/record`);
     expect([record.status, JSON.parse(record.body.toString())]).toEqual([200, JSON.parse(itself.body.toString())]);
@@ -190,7 +190,7 @@ describeWithServers('holdfast serve, on real backends', () => {
   });
 
   test(
-    'what an operator withholds is 451, also where it was served before, until it is revoked',
+    'a blob that an operator withholds is 451, also where it was served before, until it is revoked',
     async () => {
       const [, , blob] = published;
       const record = {

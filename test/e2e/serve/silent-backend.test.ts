@@ -41,7 +41,7 @@ test.each([
   expect((await reader.ended).code).toBe(143);
 });
 
-test('it listens before a silent backend has used up the time that it has to answer', async () => {
+test('the reader listens before a silent backend has used up the time that it has to answer', async () => {
   const reader = await startReaderHere(await silentKubo());
   const logged = reader.stdout.toString('utf8');
   expect(logged).toContain('reader/not-asked-yet');

@@ -12,7 +12,7 @@ import { type ReaderProcess, startReader } from './reader-process.ts';
 const SIZE_BYTES = 2_097_152;
 const BLOBS = 8;
 const READERS = 1_000;
-/** What answers may hold is 256 MiB; what is fetched, hashed and collected meanwhile comes on top. */
+/** Answers may hold 256 MiB; what is fetched, hashed and collected meanwhile comes on top. */
 const MAX_MORE_BYTES = 600 * 1_048_576;
 const labelOf = (index: number) => `for slow readers without a folder ${index}`;
 

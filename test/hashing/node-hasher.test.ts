@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { encodeHex } from '../../src/core/blob/hex.ts';
 import { BLAKE2S256_CANDIDATES, type HashCandidate, KECCAK256_CANDIDATES } from '../../src/hashing/hash-candidates.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
+import { checkedInput, KNOWN_DIGESTS } from '../../src/hashing/known-digests.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 
 const none: readonly HashCandidate[] = [];
@@ -28,6 +29,15 @@ describe('createNodeHasher', () => {
       '508c5e8c327c14e2e1a72ba34eeb452f37458b209ed63a294d999b4c86675982',
     );
     expect(hasher.warnings).toEqual([]);
+  });
+
+  test('knows what noble gives for every input that it checks', () => {
+    const asNoble = KNOWN_DIGESTS.map(({ length }) => ({
+      length,
+      keccak256: encodeHex(nobleHasher.keccak256(checkedInput(length))),
+      blake2s256: encodeHex(nobleHasher.blake2s256(checkedInput(length))),
+    }));
+    expect(KNOWN_DIGESTS).toEqual(asNoble);
   });
 
   test('uses a fast engine for both on a supported Node', async () => {

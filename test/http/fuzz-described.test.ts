@@ -14,8 +14,8 @@ import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { running } from './harness.ts';
 
-/** HOLDFAST_FUZZ_RUNS=100000 for the long one. */
-const RUNS = Number(process.env['HOLDFAST_FUZZ_RUNS'] ?? 3_000);
+/** HOLDFAST_FUZZ_RUNS=100000 for the long one. CI makes 10,000 cases, together with those of schemathesis. */
+const RUNS = Number(process.env['HOLDFAST_FUZZ_RUNS'] ?? (process.env['CI'] === 'true' ? 9_000 : 3_000));
 
 const view = new FakeArchiveView();
 const chain = new FakeChainView();

@@ -1,5 +1,7 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
+const MOST_COSTLY = 20;
+
 /** Names what was left out, what was skipped, and what passed only at the second try; one plain line at the end, for any log reader. */
 export class SummaryReporter implements Reporter {
   readonly #leftOut: ReadonlyMap<string, readonly string[]>;
@@ -18,11 +20,26 @@ export class SummaryReporter implements Reporter {
     lines.push(...skipped.map((one) => `skipped: ${nameOf(one)}`));
     const flaky = tests.filter((one) => one.diagnostic()?.flaky === true);
     lines.push(...flaky.map((one) => `passed only when tried again: ${nameOf(one)}${firstErrorOf(one)}`));
+    lines.push(...mostCostly(modules));
     const passed = tests.length - skipped.length - failed;
     lines.push(`${passed} passed, ${failed + brokenModules + errors.length} failed, ${skipped.length} skipped`);
     process.stdout.write(`${lines.join('\n')}\n`);
   }
 }
+
+/** The files to look at first when the suite has become slow. Time by the clock says less: it depends on what else runs. */
+function mostCostly(modules: readonly TestModule[]): string[] {
+  const costs = modules.map((module) => ({ file: module.relativeModuleId, ms: module.meta().processorMs ?? 0 }));
+  const total = costs.reduce((sum, { ms }) => sum + ms, 0);
+  if (total === 0) return [];
+  const most = costs.toSorted((a, b) => b.ms - a.ms).slice(0, MOST_COSTLY);
+  return [
+    `processor time of all files: ${seconds(total)}`,
+    ...most.map(({ file, ms }) => `processor time: ${seconds(ms)} ${file}`),
+  ];
+}
+
+const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
 function nameOf({ module, fullName }: TestCase): string {
   return `${module.relativeModuleId} › ${fullName}`;

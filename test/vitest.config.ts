@@ -24,6 +24,7 @@ export default defineConfig({
     isolate: false,
     // Half as many workers again, on two cores, took tests of latency over their limits.
     maxWorkers: '100%',
+    setupFiles: ['test/processor-time.ts'],
     reporters: ['default', new SummaryReporter(LEFT_OUT)],
     sequence: { sequencer: LongestFirst },
     // Tests start servers, browsers and child processes on a shared machine: a slow minute is no failure.

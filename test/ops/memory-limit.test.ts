@@ -12,7 +12,7 @@ import { eventually } from '../e2e/eventually.ts';
 import { describeWhere } from '../promised.ts';
 import { describeWithServers, SERVER_START_MS } from '../servers/availability.ts';
 import { type S3Server, startS3Server } from '../servers/s3-server.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
+import { folderOnDisk } from '../temporary-folder.ts';
 import { MemoryGroup } from './memory-group.ts';
 
 const MIB = 1_048_576;
@@ -48,7 +48,7 @@ async function drainUnder(mebibytes: number, env: Readonly<Record<string, string
     env: {
       ...MALLOC_ENVIRONMENT,
       ...Object.fromEntries(inherited),
-      ...environmentOf({ dataDir: temporaryFolder(), node, env }),
+      ...environmentOf({ dataDir: folderOnDisk(), node, env }),
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

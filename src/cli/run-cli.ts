@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import { type CliContext, EXIT, type ExitCode, interruptedCode } from './cli-context.ts';
 import { exitCodeOf } from './exit-code.ts';
+import { InterruptedError } from './interrupted.ts';
 import { type ListedVerb, VERBS } from './verb-list.ts';
 import { VERSION } from './version.ts';
 
@@ -77,8 +78,10 @@ function withoutValues(text: string): string {
 function explain(error: unknown, context: CliContext): ExitCode {
   // Commander has printed help, version or the usage error itself.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-  if (context.signal.aborted && error === context.signal.reason) {
+  const isInterrupted = error instanceof InterruptedError;
+  if (isInterrupted || (context.signal.aborted && error === context.signal.reason)) {
     context.stderr.write('holdfast: interrupted before it was done.\n');
+    if (isInterrupted) context.stderr.write(`  ${error.hint}\n`);
     return interruptedCode(context.signal);
   }
   context.stderr.write(`holdfast: ${messageOf(error)}\n`);

@@ -55,7 +55,7 @@ export function upkeepJobs(archive: UpkeepOfArchive): JobKind[] {
     /** Of the backends only this one; null: all of them. The data folder always. */
     parameters: z.strictObject({ from: backend }),
     async run({ from }: { from: string | null }, { signal, report }: JobContext): Promise<JobOutcome> {
-      const found = await upkeep.rebuild(from, (message) => report({ event: 'progress', message }), signal);
+      const found = await upkeep.rebuild(from, (told) => report({ event: 'progress', ...told }), signal);
       const faults = Object.keys(found.faults).filter((name) => from === null || name === from);
       return { exitCode: faults.length > 0 ? 1 : 0, report: found };
     },

@@ -59,6 +59,8 @@ export interface CheckReport {
   readonly left: readonly MissingCopy[];
   readonly leftCount: number;
   /** Found by this check, and good again at its end; of very many, the first. */
+  readonly repairedMeanwhile: readonly Omit<MissingCopy, 'elsewhere'>[];
+  /** The same under its earlier name, until the release after 0.1. */
   readonly mended: readonly Omit<MissingCopy, 'elsewhere'>[];
   /** Brought back meanwhile: by `--repair`, or by the archive that runs beside the check and mends what it is told of. */
   readonly repaired: number;
@@ -68,6 +70,13 @@ export interface CheckReport {
   readonly notAsked: readonly string[];
   /** null: every place was asked. Else how many blobs have fewer good copies than required, without those places. */
   readonly short: ShortBlobs | null;
+}
+
+export interface RebuildProgress {
+  readonly message: string;
+  /** The place of which it counts blobs; null: the message is all. */
+  readonly place: string | null;
+  readonly done: number | null;
 }
 
 export interface ShortBlobs {
@@ -143,17 +152,19 @@ export class Upkeep {
     const asked = { blobs, custom: customFindings.map(({ backend }) => backend) };
     const before = blobsBefore + countFound(findings) + this.#countLeft({ ...asked, blobs: [] });
     if (options.repair) await this.#repair(findings, signal);
-    const mended = options.repair ? await custom.repair(customFindings, signal) : customFindings;
+    const customAfter = options.repair ? await custom.repair(customFindings, signal) : customFindings;
+    const repairedMeanwhile = this.#repairedMeanwhile(found);
     const leftCount = this.#countLeft(asked);
-    const notAsked = [...findings, ...mended].flatMap(({ backend, fault }) => (fault === null ? [] : [backend]));
+    const notAsked = [...findings, ...customAfter].flatMap(({ backend, fault }) => (fault === null ? [] : [backend]));
     return {
       notAsked: [...new Set(notAsked)],
       short: notAsked.length === 0 ? null : await this.#countShort(notAsked, signal),
       backends: findings,
-      custom: mended,
+      custom: customAfter,
       left: this.#left(asked),
       leftCount,
-      mended: this.#mended(found),
+      repairedMeanwhile,
+      mended: repairedMeanwhile,
       repaired: Math.max(0, before - leftCount),
       waiting: Object.fromEntries(
         [...new Set([...asked.blobs, ...asked.custom])].map((id) => [
@@ -182,27 +193,33 @@ export class Upkeep {
   }
 
   /** Makes the catalog again from the data folder and the backends, or one of them. */
-  rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
+  rebuild(from: string | null, progress: (told: RebuildProgress) => void, signal: AbortSignal): Promise<RebuildReport> {
     return this.#modules.adoption.whileRebuilding(() => this.#rebuild(from, progress, signal));
   }
 
-  async #rebuild(from: string | null, progress: (text: string) => void, signal: AbortSignal): Promise<RebuildReport> {
+  async #rebuild(
+    from: string | null,
+    progress: (told: RebuildProgress) => void,
+    signal: AbortSignal,
+  ): Promise<RebuildReport> {
     const { adoption, replication, catalog, store } = this.#modules;
-    if (catalog.setAside !== null) progress(`catalog: it was damaged; that file is ${catalog.setAside} now`);
+    const tell = (message: string) => progress({ message, place: null, done: null });
+    const count = (place: string, done: number) => progress({ message: `${place}: ${done} blobs`, place, done });
+    if (catalog.setAside !== null) tell(`catalog: it was damaged; that file is ${catalog.setAside} now`);
     const custom = { ...(await adoption.readFolder(signal)) };
     if (store.damagedRows !== null) {
       const taken = await replication.rowSalvage.salvage(signal);
-      progress(`${store.id}: ${taken ?? 0} rows of a damaged file of small blobs were taken over`);
+      tell(`${store.id}: ${taken ?? 0} rows of a damaged file of small blobs were taken over`);
       await adoption.readFolder(signal);
     }
     const { spooled, stored } = catalog.totals();
-    progress(`${store.id}: ${spooled + stored} blobs`);
+    count(store.id, spooled + stored);
     const faults: Record<string, string> = Object.fromEntries(await replication.admit(signal));
     if (adoption.folderFault !== null) faults[store.id] = adoption.folderFault;
     const backends: Record<string, Adopted> = {};
     for (const site of replication.sites) {
       if ((from !== null && from !== site.id) || site.id in faults) continue;
-      const told = ({ adopted }: Adopted) => progress(`${site.id}: ${adopted} blobs`);
+      const told = ({ adopted }: Adopted) => count(site.id, adopted);
       const one = new Reindex(reindexedSite(site, catalog), this.#modules, told);
       try {
         backends[site.id] = await one.blobs(signal);
@@ -265,7 +282,7 @@ export class Upkeep {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  #mended(found: readonly FoundCopy[]): CheckReport['mended'] {
+  #repairedMeanwhile(found: readonly FoundCopy[]): CheckReport['repairedMeanwhile'] {
     const { catalog } = this.#modules;
     return found.flatMap(({ backend, entry }) => {
       const now = catalog.placementsOf(entry).find((one) => one.backend === backend);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type checkReport, showReport } from '../../src/cli/check/check-report.ts';
+import { checkReport, showReport } from '../../src/cli/check/check-report.ts';
 
 const BACKEND = {
   backend: 's3',
@@ -13,12 +13,12 @@ const BACKEND = {
   fault: null,
 };
 const CUSTOM = { backend: 's3', listed: 0, unknown: 0, read: 0, missing: 0, damaged: 0, isResumed: false, fault: null };
-const GOOD: typeof checkReport._output = {
+const GOOD: ReturnType<typeof checkReport.parse> = {
   backends: [BACKEND],
   custom: [CUSTOM],
   left: [],
   leftCount: 0,
-  mended: [],
+  repairedMeanwhile: [],
   repaired: 0,
   waiting: { s3: 0 },
   notAsked: [],
@@ -36,11 +36,11 @@ test.each([
     ],
   ],
   [
-    'the archive that runs mended what was found',
+    'the archive that runs repaired what was found',
     {
       ...GOOD,
       backends: [{ ...BACKEND, missing: 1 }],
-      mended: [{ backend: 's3', hashType: 'keccak256', versionHash: 'ab' }],
+      repairedMeanwhile: [{ backend: 's3', hashType: 'keccak256', versionHash: 'ab' }],
       repaired: 1,
     },
     ['1 copy was brought back', 'repaired s3 keccak256 ab', expect.stringContaining('is good again')],
@@ -146,4 +146,11 @@ test.each([
 ])('findings of an earlier check stand before the counts of this one, the lost first', (left, leftCount, says) => {
   const lines = showReport({ ...GOOD, left, leftCount }, false);
   expect(lines.slice(0, says.length + 1)).toEqual([...says, expect.stringContaining('0 damaged')]);
+});
+
+test('takes what was repaired meanwhile by its earlier name as well, which a daemon of release 0.1 may say alone', () => {
+  const { repairedMeanwhile: _, ...before } = GOOD;
+  const copies = [{ backend: 's3', hashType: 'keccak256', versionHash: 'ab' }];
+  expect(checkReport.parse({ ...before, mended: copies }).repairedMeanwhile).toEqual(copies);
+  expect(checkReport.parse({ ...before, mended: copies, repairedMeanwhile: [] }).repairedMeanwhile).toEqual([]);
 });

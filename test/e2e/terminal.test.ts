@@ -30,7 +30,12 @@ async function interrupted(command: HoldfastProcess) {
   };
 }
 
-const INTERRUPTED = { code: 130, lines: ['holdfast: interrupted before it was done.'], isCursorShown: true };
+/** The second line says what is kept, and how to go on. */
+const interruptedWith = (kept: string) => ({
+  code: 130,
+  lines: ['holdfast: interrupted before it was done.', `  ${kept}`],
+  isCursorShown: true,
+});
 
 /** An archive of 22 blobs, and the settings of a bucket that takes every connection and never answers. */
 async function withSilentBucket() {
@@ -95,24 +100,28 @@ describeWithCommand('python3', 'Ctrl-C on a terminal', () => {
     expect(stdout).not.toMatch(/^\s+at /m);
   });
 
-  test.each(['check', 'check --read-data', 'rebuild'])(
-    'ends %s, alone and beside a daemon, with 130, one line, and the cursor shown',
-    async (words) => {
-      const { setup, env, bucket, asked } = await withSilentBucket();
-      const filled = await startArchive(setup);
-      await untilStored(filled, 22);
-      await stop(filled);
-      const alone = new HoldfastProcess(words.split(' '), { env, isOnTerminal: true });
-      await asked;
-      expect(await interrupted(alone)).toEqual(INTERRUPTED);
+  test.each([
+    ['check', 'What was found missing is noted. The same command starts again from the beginning.'],
+    ['check --read-data', 'What was read is noted for seven days: the same command goes on behind it.'],
+    [
+      'rebuild',
+      'The blobs that were found are in the catalog: the same command, or holdfast run, goes on with the others.',
+    ],
+  ])('ends %s, alone and beside a daemon, with 130, what is kept, and the cursor shown', async (words, kept) => {
+    const { setup, env, bucket, asked } = await withSilentBucket();
+    const filled = await startArchive(setup);
+    await untilStored(filled, 22);
+    await stop(filled);
+    const alone = new HoldfastProcess(words.split(' '), { env, isOnTerminal: true });
+    await asked;
+    expect(await interrupted(alone)).toEqual(interruptedWith(kept));
 
-      const daemon = await startArchive({ ...setup, env: bucket });
-      const beside = new HoldfastProcess(words.split(' '), { env, isOnTerminal: true });
-      await daemon.says(/"msg":"a job began"/);
-      expect(await interrupted(beside)).toEqual(INTERRUPTED);
-      expect(await stop(daemon, 'SIGINT')).toMatchObject({ code: 130 });
-    },
-  );
+    const daemon = await startArchive({ ...setup, env: bucket });
+    const beside = new HoldfastProcess(words.split(' '), { env, isOnTerminal: true });
+    await daemon.says(/"msg":"a job began"/);
+    expect(await interrupted(beside)).toEqual(interruptedWith(kept));
+    expect(await stop(daemon, 'SIGINT')).toMatchObject({ code: 130 });
+  });
 
   test('ends status --watch, which outlives the daemon that it watches, with 130 and the cursor shown', async () => {
     const node = await startNode({ seedRecordedBlobs: true });
@@ -130,7 +139,7 @@ describeWithCommand('python3', 'Ctrl-C on a terminal', () => {
     expect(watching.stdout.toString('utf8')).toContain(HIDE_CURSOR);
   });
 
-  test('ends backfill with 130, one line, and the cursor shown', async () => {
+  test('ends backfill with 130, what is kept, and the cursor shown', async () => {
     const node = await startNode();
     const blobs = publishBlocks(node, 'interrupted', 2, 2);
     passTime(node);
@@ -140,6 +149,8 @@ describeWithCommand('python3', 'Ctrl-C on a terminal', () => {
     const command = new HoldfastProcess(words, { env, isOnTerminal: true });
     await asked;
     await command.says(/4 blobs are not here/);
-    expect(await interrupted(command)).toEqual(INTERRUPTED);
+    expect(await interrupted(command)).toEqual(
+      interruptedWith('What was fetched and verified stays: the same command asks only for what is still missing.'),
+    );
   });
 });

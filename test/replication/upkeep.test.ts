@@ -73,6 +73,7 @@ describe('check', () => {
       left: [{ backend: 's3', ...nameOf(FIRST), elsewhere: true }],
       leftCount: 1,
       repaired: 0,
+      repairedMeanwhile: [],
       mended: [],
     });
     expect(await job('check', { subset: { index: 1, of: 1 } })).toMatchObject({
@@ -106,9 +107,12 @@ describe('check', () => {
     };
     expect(await job('check', { subset: { index: 1, of: 1 }, backend: 's3' })).toMatchObject({
       exitCode: 3,
-      report: { left: [], leftCount: 0, repaired: 1, mended: [{ backend: 's3', ...nameOf(FIRST) }] },
+      report: { left: [], leftCount: 0, repaired: 1, repairedMeanwhile: [{ backend: 's3', ...nameOf(FIRST) }] },
     });
-    expect(await job('check', { subset: { index: 1, of: 1 } })).toMatchObject({ exitCode: 0, report: { mended: [] } });
+    expect(await job('check', { subset: { index: 1, of: 1 } })).toMatchObject({
+      exitCode: 0,
+      report: { repairedMeanwhile: [] },
+    });
   });
 
   test('asks the others when a place cannot be asked, and says so', async () => {
@@ -192,8 +196,8 @@ describe('rebuild', () => {
     await store.put(sampleBlob('in the folder', 70), 'replace', NEVER);
     unreadable(s3);
     const told: string[] = [];
-    const heard = (text: string) => {
-      told.push(text);
+    const heard = ({ message }: { readonly message: string }) => {
+      told.push(message);
       expect(adoption.isDone).toBe(false);
     };
     expect(await upkeep.rebuild(null, heard, NEVER)).toMatchObject({

@@ -1,7 +1,7 @@
-import { SYSTEM_CLOCK } from '../../core/time/clock.ts';
 import type { CliContext } from '../cli-context.ts';
-import { describeBytes, describeSeconds } from '../describe.ts';
+import { describeBytes } from '../describe.ts';
 import { liveLines } from '../live-lines.ts';
+import { bar, Rate, remaining } from '../progress.ts';
 import type { BackfillEvent } from './backfill-events.ts';
 
 export interface Progress {
@@ -9,19 +9,15 @@ export interface Progress {
   stop(): void;
 }
 
-const BAR_CHARS = 24;
-/** The rate is of this much of the past. */
-const RATE_MS = 10_000;
-
 /** On a terminal a live bar below the lines; elsewhere plain lines; for programs nothing, they get the events. */
 export function startProgress(context: CliContext, json: boolean): Progress {
   if (json) return { tell: () => {}, stop: () => {} };
   const lines = liveLines(context);
-  const rate = new Rate();
+  const rates = { bytes: new Rate(), done: new Rate() };
   return {
     tell(event) {
       const line = lineOf(event);
-      const state = stateOf(event, rate);
+      const state = stateOf(event, rates);
       if (line !== null) lines.line(line);
       if (state !== null) lines.state(state);
     },
@@ -55,7 +51,7 @@ function lineOf(event: BackfillEvent): string | null {
 }
 
 /** The live line for an event; null for none. */
-function stateOf(event: BackfillEvent, rate: Rate): string | null {
+function stateOf(event: BackfillEvent, rates: { readonly bytes: Rate; readonly done: Rate }): string | null {
   switch (event.event) {
     case 'walking':
       return `walking the chain: at height ${event.height}${event.height === event.target ? '' : `, on the way to ${event.target}`}`;
@@ -63,12 +59,11 @@ function stateOf(event: BackfillEvent, rate: Rate): string | null {
       return `placing: ${event.notStored} blobs and ${event.recordsWaiting} records are on their way to the backends`;
     case 'progress': {
       const { done, wanted, fetched, fetchedBytes, missing, unasked, atRisk } = event;
-      const { bytesPerSecond, donePerSecond } = rate.at(fetchedBytes, done);
+      const bytesPerSecond = describeBytes(Math.round(rates.bytes.at(fetchedBytes)));
       const parts = [
         `${bar(done, wanted)} ${done} of ${wanted}`,
-        `${fetched} fetched, ${describeBytes(fetchedBytes)} (${describeBytes(Math.round(bytesPerSecond))}/s)`,
+        `${fetched} fetched, ${describeBytes(fetchedBytes)} (${bytesPerSecond}/s)${remaining(wanted - done, rates.done.at(done))}`,
       ];
-      if (donePerSecond > 0) parts.push(`${describeSeconds((wanted - done) / donePerSecond)} left`);
       if (atRisk > 0) parts.push(`${atRisk} AT RISK`);
       if (missing > 0) parts.push(`${missing} missing`);
       if (unasked > 0) parts.push(`${unasked} unasked`);
@@ -76,26 +71,5 @@ function stateOf(event: BackfillEvent, rate: Rate): string | null {
     }
     default:
       return null;
-  }
-}
-
-function bar(done: number, wanted: number): string {
-  const share = wanted === 0 ? 1 : done / wanted;
-  const full = Math.floor(share * BAR_CHARS);
-  return `[${'#'.repeat(full)}${'-'.repeat(BAR_CHARS - full)}] ${Math.floor(share * 100)} %`;
-}
-
-/** Over the last seconds, so that it tells how it goes now. */
-class Rate {
-  readonly #seen: { readonly ms: number; readonly bytes: number; readonly done: number }[] = [];
-
-  at(bytes: number, done: number): { readonly bytesPerSecond: number; readonly donePerSecond: number } {
-    const ms = SYSTEM_CLOCK.steadyMs();
-    this.#seen.push({ ms, bytes, done });
-    while (this.#seen.length > 2 && ms - (this.#seen[0]?.ms ?? ms) > RATE_MS) this.#seen.shift();
-    const oldest = this.#seen[0] ?? { ms, bytes, done };
-    const seconds = (ms - oldest.ms) / 1_000;
-    if (seconds <= 0) return { bytesPerSecond: 0, donePerSecond: 0 };
-    return { bytesPerSecond: (bytes - oldest.bytes) / seconds, donePerSecond: (done - oldest.done) / seconds };
   }
 }

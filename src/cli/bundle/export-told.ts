@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeBytes, describeCount } from '../describe.ts';
+import { bar, type Rate, remaining } from '../progress.ts';
 
 const notExported = {
   hashType: z.string(),
@@ -50,12 +51,13 @@ export function lineOf(event: ExportEvent): string | null {
 }
 
 /** The live line for an event; null: the event is a line that stays. */
-export function stateOf(event: ExportEvent): string | null {
+export function stateOf(event: ExportEvent, rate: Rate): string | null {
   if (event.event === 'planning') return `planning: at height ${event.height}, up to ${event.to}`;
   if (event.event === 'not-exported') return null;
   const { doneBytes, sizeBytes, blobs, file } = event;
-  const percent = Math.floor((100 * doneBytes) / sizeBytes);
-  return `${percent} % · ${describeBytes(doneBytes)} of ${describeBytes(sizeBytes)} · ${blobs} blobs · ${file}`;
+  const perSecond = rate.at(doneBytes);
+  const pace = `${describeBytes(Math.round(perSecond))}/s${remaining(sizeBytes - doneBytes, perSecond)}`;
+  return `${bar(doneBytes, sizeBytes)} · ${describeBytes(doneBytes)} of ${describeBytes(sizeBytes)}, ${pace} · ${blobs} blobs · ${file}`;
 }
 
 export function showReport(report: z.output<typeof exportReport>): string[] {

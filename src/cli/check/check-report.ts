@@ -3,7 +3,16 @@ import type { Subset } from '../../replication/upkeep.ts';
 import { CliError } from '../errors.ts';
 
 const count = z.number();
-export const checkReport = z.object({
+export const checkProgress = z.object({
+  event: z.literal('progress'),
+  backend: z.string(),
+  step: z.string(),
+  done: count,
+  total: count.nullable(),
+});
+
+const copies = z.array(z.object({ backend: z.string(), hashType: z.string(), versionHash: z.string() }));
+const checkFields = z.object({
   backends: z.array(
     z.object({
       backend: z.string(),
@@ -39,12 +48,18 @@ export const checkReport = z.object({
     }),
   ),
   leftCount: count,
-  mended: z.array(z.object({ backend: z.string(), hashType: z.string(), versionHash: z.string() })),
+  repairedMeanwhile: copies.optional(),
+  /** The earlier name, which a daemon of release 0.1 says alone or beside it. */
+  mended: copies.optional(),
   repaired: count,
   waiting: z.record(z.string(), count),
   notAsked: z.array(z.string()),
   short: z.object({ required: count, blobs: count }).nullable(),
 });
+export const checkReport = checkFields.transform(({ mended, ...report }) => ({
+  ...report,
+  repairedMeanwhile: report.repairedMeanwhile ?? mended ?? [],
+}));
 type CheckReport = z.infer<typeof checkReport>;
 
 /** `3/30`: the third of thirty equal parts. */
@@ -85,7 +100,7 @@ export function showReport(report: CheckReport, repaired: boolean): string[] {
   }
   if (report.repaired > 0)
     lines.push(`${report.repaired === 1 ? '1 copy was' : `${report.repaired} copies were`} brought back`);
-  for (const { backend, hashType, versionHash } of repaired ? [] : report.mended) {
+  for (const { backend, hashType, versionHash } of repaired ? [] : report.repairedMeanwhile) {
     lines.push(`repaired ${backend} ${hashType} ${versionHash}`);
   }
   for (const { backend, hashType, versionHash, keccak, elsewhere } of report.left) {
@@ -134,9 +149,12 @@ function customLines({ custom }: CheckReport): string[] {
   });
 }
 
-function nextCommand({ left, leftCount, mended, waiting, backends, custom }: CheckReport, repaired: boolean): string[] {
+function nextCommand(
+  { left, leftCount, repairedMeanwhile, waiting, backends, custom }: CheckReport,
+  repaired: boolean,
+): string[] {
   if (leftCount === 0) {
-    if (!repaired && mended.length > 0) {
+    if (!repaired && repairedMeanwhile.length > 0) {
       return ['Every finding is good again: the running archive repaired it. Check the backends named above.'];
     }
     if ([...backends, ...custom].some(({ fault }) => fault !== null))

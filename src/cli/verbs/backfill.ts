@@ -6,12 +6,15 @@ import { showReport } from '../backfill/show-report.ts';
 import { type CliContext, type ExitCode, print } from '../cli-context.ts';
 import { runningDaemon } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
+import { keeping } from '../interrupted.ts';
 import { again, givenWords } from '../repeated-option.ts';
 import { runJob } from '../run-job.ts';
 import type { VerbOptions } from '../verb-options.ts';
 
 /** Kinds of sources that say where, in the same word or in the next. */
 const KINDS = new Set(['peer', 's3', 'dir']);
+
+const KEPT = 'What was fetched and verified stays: the same command asks only for what is still missing.';
 
 export function define(command: Command): Command {
   return command
@@ -46,11 +49,12 @@ export async function handle(options: VerbOptions, context: CliContext): Promise
   const progress = startProgress(context, json);
   try {
     const asked = { kind: 'backfill', parameters, needsNode: true };
-    const { exitCode, ...report } = await runJob(asked, options, context, (event) => {
+    const work = runJob(asked, options, context, (event) => {
       const told = backfillEvent.safeParse(event);
       if (json) print(context, JSON.stringify(event));
       else if (told.success) progress.tell(told.data);
     });
+    const { exitCode, ...report } = await keeping(context, work, () => KEPT);
     progress.stop();
     if (json) print(context, JSON.stringify({ event: 'report', exitCode, ...report }));
     else for (const line of showReport(backfillReport.parse(report))) print(context, line);

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { heightOf, showChainReport } from '../check/check-chain.ts';
-import { checkReport, parseSubset, showReport } from '../check/check-report.ts';
+import { checkProgress, checkReport, parseSubset, showReport } from '../check/check-report.ts';
 import { type CliContext, type ExitCode, print, printJson } from '../cli-context.ts';
 import { archiveFolder } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
+import { keeping } from '../interrupted.ts';
+import { stepProgress } from '../progress.ts';
 import { runJob } from '../run-job.ts';
 import type { VerbOptions } from '../verb-options.ts';
 
@@ -31,7 +33,12 @@ export async function handle(options: VerbOptions, context: CliContext): Promise
   if (!existsSync(folder)) throw noFolder(folder);
   if (own['chain'] === true) {
     const range = { from: heightOf(own['from'], '--from'), to: heightOf(own['to'], '--to') };
-    const { exitCode, report } = await runJob({ kind: 'check-chain', parameters: range }, options, context, () => {});
+    const work = runJob({ kind: 'check-chain', parameters: range }, options, context, () => {});
+    const { exitCode, report } = await keeping(
+      context,
+      work,
+      () => 'Nothing was changed; the same command starts again from the beginning.',
+    );
     if (json) printJson(context, report);
     else for (const line of showChainReport(report)) print(context, line);
     return exitCode;
@@ -43,14 +50,25 @@ export async function handle(options: VerbOptions, context: CliContext): Promise
     backend: typeof own['backend'] === 'string' ? own['backend'] : null,
     repair,
   };
-  const { exitCode, report } = await runJob({ kind: 'check', parameters }, options, context, (event) => {
-    if (json || event.event !== 'progress') return;
-    const { backend, step, done, total } = event;
-    context.stderr.write(`${backend}: ${step} ${done}${total === null ? '' : ` of ${total}`}\n`);
+  const progress = stepProgress(context);
+  const work = runJob({ kind: 'check', parameters }, options, context, (event) => {
+    const told = checkProgress.safeParse(event).data;
+    if (json || told === undefined) return;
+    const { backend, step, done, total } = told;
+    const label = `${backend}: ${step}`;
+    progress.tell({ label, done, total, line: `${label} ${done}${total === null ? '' : ` of ${total}`}` });
   });
+  const { exitCode, report } = await keeping(context, work, () => whatIsKept(parameters)).finally(progress.stop);
   if (json) printJson(context, report);
   else for (const line of showReport(checkReport.parse(report), repair)) print(context, line);
   return exitCode;
+}
+
+function whatIsKept({ subset, repair }: { readonly subset: unknown; readonly repair: boolean }): string {
+  const repaired = repair ? ' Copies that were brought back stay.' : '';
+  if (subset === null)
+    return `What was found missing is noted.${repaired} The same command starts again from the beginning.`;
+  return `What was read is noted for seven days: the same command goes on behind it.${repaired}`;
 }
 
 const OF_CHAIN = { from: '--from', to: '--to' };

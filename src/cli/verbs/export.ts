@@ -4,7 +4,9 @@ import { exportEvent, exportReport, lineOf, showReport, stateOf } from '../bundl
 import { type CliContext, type ExitCode, print } from '../cli-context.ts';
 import { describeBytes } from '../describe.ts';
 import { CliError } from '../errors.ts';
+import { keeping } from '../interrupted.ts';
 import { liveLines } from '../live-lines.ts';
+import { Rate } from '../progress.ts';
 import { runJob } from '../run-job.ts';
 import type { VerbOptions } from '../verb-options.ts';
 
@@ -28,35 +30,35 @@ export async function handle(options: VerbOptions, context: CliContext): Promise
     ...placeOf(own, context.cwd),
   };
   const lines = json ? null : liveLines(context);
+  const rate = new Rate();
   let written: { file: string; doneBytes: number } | null = null;
   try {
-    const { exitCode, ...report } = await runJob({ kind: 'export', parameters }, options, context, (event) => {
+    const work = runJob({ kind: 'export', parameters }, options, context, (event) => {
       if (json) print(context, JSON.stringify(event));
       const told = exportEvent.safeParse(event).data;
       if (told === undefined) return;
       if (told.event === 'progress') written = told;
-      const [line, state] = [lineOf(told), stateOf(told)];
+      const [line, state] = [lineOf(told), stateOf(told, rate)];
       if (line !== null) lines?.line(line);
       if (state !== null) lines?.state(state);
     });
+    const { exitCode, ...report } = await keeping(context, work, () => whatIsKept(written, parameters.bucket !== null));
     lines?.stop();
     if (json) print(context, JSON.stringify({ event: 'report', exitCode, ...report }));
     else for (const line of showReport(exportReport.parse(report))) print(context, line);
     return exitCode;
-  } catch (error) {
+  } finally {
     lines?.stop();
-    if (context.signal.aborted && written !== null) {
-      context.stderr.write(`${whatIsKept(written, parameters.bucket !== null)}\n`);
-    }
-    throw error;
   }
 }
 
 function whatIsKept(
-  { file, doneBytes }: { readonly file: string; readonly doneBytes: number },
+  written: { readonly file: string; readonly doneBytes: number } | null,
   isInBucket: boolean,
 ): string {
-  const bytes = describeBytes(doneBytes);
+  if (written === null) return 'Nothing was written yet; the same command starts again from the beginning.';
+  const { file } = written;
+  const bytes = describeBytes(written.doneBytes);
   if (isInBucket)
     return `The bucket keeps ${bytes} in an unfinished upload of ${file}. Type the same command to go on.`;
   return `${file}.part holds at least ${bytes}. Type the same command to go on behind its last whole block.`;

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { type CliContext, type ExitCode, print, printJson } from '../cli-context.ts';
+import { keeping } from '../interrupted.ts';
+import { stepProgress } from '../progress.ts';
 import { runJob } from '../run-job.ts';
 import type { VerbOptions } from '../verb-options.ts';
 
@@ -10,6 +12,16 @@ export function define(command: Command): Command {
     'only from this backend (and the data folder); without it, from all of them',
   );
 }
+
+const KEPT =
+  'The blobs that were found are in the catalog: the same command, or holdfast run, goes on with the others.';
+
+const rebuildProgress = z.object({
+  event: z.literal('progress'),
+  message: z.string(),
+  place: z.string().nullable(),
+  done: z.number().nullable(),
+});
 
 const rebuildReport = z.object({
   folder: z.number(),
@@ -22,9 +34,15 @@ const rebuildReport = z.object({
 export async function handle(options: VerbOptions, context: CliContext): Promise<ExitCode> {
   const from = typeof options.own['from'] === 'string' ? options.own['from'] : null;
   const asked = { kind: 'rebuild', parameters: { from } };
-  const { exitCode, report } = await runJob(asked, options, context, ({ event, message }) => {
-    if (!options.json && event === 'progress') context.stderr.write(`${message}\n`);
+  const progress = stepProgress(context);
+  const work = runJob(asked, options, context, (event) => {
+    const told = rebuildProgress.safeParse(event).data;
+    if (options.json || told === undefined) return;
+    const { message, place, done } = told;
+    if (place === null || done === null) context.stderr.write(`${message}\n`);
+    else progress.tell({ label: `${place}: blobs`, done, total: null, line: message });
   });
+  const { exitCode, report } = await keeping(context, work, () => KEPT).finally(progress.stop);
   if (options.json) {
     printJson(context, report);
     return exitCode;

@@ -50,7 +50,6 @@ import { CustomUpkeep } from '../replication/custom/custom-upkeep.ts';
 import { DailyScrub, type ScrubOptions } from '../replication/daily-scrub.ts';
 import { DamageWatch } from '../replication/damage-watch.ts';
 import { EvidenceCopies } from '../replication/evidence-copies.ts';
-import { localHolding } from '../replication/holding.ts';
 import { RecordCopies } from '../replication/record-copies.ts';
 import { Replication, type ReplicationOptions } from '../replication/replication.ts';
 import { Upkeep } from '../replication/upkeep.ts';
@@ -258,15 +257,12 @@ export class Archive implements ArchiveView {
 
     // Work that operators, schedules and commands request.
     this.upkeep = new Upkeep({
-      ...{ catalog, store, rehash, damage, adoption, replication, custom, archiverId, clock },
+      ...{ catalog, store, damage, adoption, replication, custom, archiverId, clock },
     });
-    const holdings = () => [
-      ...(replication.room.isCache ? [] : [localHolding(store, rehash)]),
-      ...replication.holdings(({ isAdmitted }) => isAdmitted),
-    ];
+    const holdings = () => replication.holdings(({ isAdmitted }) => isAdmitted);
     this.routine = new Routine({
       scrub: new DailyScrub(options.scrub, {
-        ...{ catalog, store, rehash, damage, replication, archiverId, custom, conditions, log },
+        ...{ catalog, damage, replication, archiverId, custom, conditions, log },
       }),
       canary: new Canary(catalog, damage, conditions, holdings, Math.random, clock),
       audit: this.#audit,

@@ -32,19 +32,23 @@ function unverified({ hashType, versionHash }: ContentName, bytes: Uint8Array | 
 
 /** The stores of records and evidence, as far as they may be written to now: before they are bound to our chain they refuse. */
 export function recordStores(local: readonly ObjectStore[], sites: readonly Site[]): ObjectStore[] {
-  return [...local, ...sites.filter(({ store }) => store.properties.holds.has('record')).map(admittedStore)];
+  const named = sites.filter(({ store }) => store.properties.holds.has('record'));
+  return [...local, ...named.map((site) => admittedStore(site))];
 }
 
-/** A backend that refuses until it is bound to our chain, and while its breaker leaves it alone. */
-export function admittedStore(site: Site): ObjectStore {
-  return new AdmittedStore(site);
+/**
+ * A backend that refuses until it is bound to our chain, and while its breaker leaves it alone. `store`: the same place over
+ * another connection.
+ */
+export function admittedStore(site: Site, store: ObjectStore = site.store): ObjectStore {
+  return new AdmittedStore(site, store);
 }
 
 class AdmittedStore extends StoreAround {
   readonly #site: Site;
 
-  constructor(site: Site) {
-    super(site.store, async (_question, ask, signal) => {
+  constructor(site: Site, store: ObjectStore) {
+    super(store, async (_question, ask, signal) => {
       site.admit();
       return await site.judged(ask, signal);
     });

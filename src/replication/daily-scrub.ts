@@ -2,12 +2,9 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
 import { blobScrub } from './checked-blobs.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
-import { localHolding } from './holding.ts';
 import type { Replication } from './replication.ts';
 
 export interface ScrubOptions {
@@ -17,9 +14,6 @@ export interface ScrubOptions {
 
 export interface DailyScrubModules {
   readonly catalog: Catalog;
-  readonly store: LocalStore;
-  readonly rehash: RehashRule;
-  /** The data folder's own come first. */
   readonly damage: DamageWatch;
   readonly replication: Replication;
   /** Whose evidence lies on the backends. */
@@ -41,11 +35,10 @@ export class DailyScrub {
 
   /** @throws what kept a place from being looked at, after all others were. */
   async slice(signal: AbortSignal): Promise<void> {
-    const { replication, store, rehash, conditions, custom, log } = this.#modules;
-    const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
+    const { replication, conditions, custom, log } = this.#modules;
     // A backend that is away is looked at another day.
-    const sites = replication.holdings(({ isAdmitted }) => isAdmitted);
-    const blobs = [...local, ...sites].map((holding) => blobScrub(holding, this.#modules));
+    const holdings = replication.holdings(({ isAdmitted }) => isAdmitted);
+    const blobs = holdings.map((holding) => blobScrub(holding, this.#modules));
     let failure: unknown = null;
     for (const scrub of [...blobs, ...custom.scrubs(({ isUsable }) => isUsable)]) {
       try {

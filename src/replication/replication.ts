@@ -17,7 +17,7 @@ import { CacheFill } from './cache-fill.ts';
 import { Copies } from './copies.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { EvictionCheck } from './eviction-check.ts';
-import { type Holding, siteHolding } from './holding.ts';
+import { type Holding, localHolding, siteHolding } from './holding.ts';
 import { Home } from './home.ts';
 import { LocalMender } from './local-mender.ts';
 import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
@@ -148,15 +148,18 @@ export class Replication {
     await Promise.all(chosen.map((replicator) => replicator.drain(signal, this.#isRunning)));
   }
 
-  /** The backends as places whose copies are checked. */
+  /** The places whose copies are checked: the data folder, unless it is a cache, and these backends. */
   holdings(which: (site: Site) => boolean = () => true): Holding[] {
-    return this.sites.filter(which).map((site) => {
+    const { store, rehash } = this.#modules;
+    const local = this.room.isCache ? [] : [localHolding(store, rehash)];
+    const sites = this.sites.filter(which).map((site) => {
       if (!site.store.properties.holds.has('binding')) return siteHolding(site);
       return siteHolding(site, async (signal) => {
         const genesis = await this.#modules.chain(signal);
         if (genesis !== null) await site.judged(() => bindTo(site.store, genesis, signal), signal);
       });
     });
+    return [...local, ...sites];
   }
 
   status(): BackendStatus[] {

@@ -3,13 +3,11 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
 import type { Adoption } from './adoption.ts';
 import { blobScrub } from './checked-blobs.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
-import { type Holding, localHolding } from './holding.ts';
 import { type Adopted, Reindex } from './reindex.ts';
 import { reindexedSite } from './reindexed-places.ts';
 import type { Replication } from './replication.ts';
@@ -20,8 +18,6 @@ export type { Subset } from './scrub.ts';
 export interface UpkeepModules {
   readonly catalog: Catalog;
   readonly store: LocalStore;
-  readonly rehash: RehashRule;
-  /** The data folder's own come first. */
   readonly damage: DamageWatch;
   readonly adoption: Adoption;
   readonly replication: Replication;
@@ -114,8 +110,8 @@ export class Upkeep {
   }
 
   get places(): string[] {
-    const { all } = this.#modules.custom.places;
-    return [...new Set([...this.#holdings(), ...all].map(({ id }) => id))];
+    const { custom, replication } = this.#modules;
+    return [...new Set([...replication.holdings(), ...custom.places.all].map(({ id }) => id))];
   }
 
   async check(
@@ -126,7 +122,7 @@ export class Upkeep {
     const { replication, catalog, custom } = this.#modules;
     const unreachable = await replication.admit(signal);
     const isChosen = ({ id }: { readonly id: string }) => options.backend === null || options.backend === id;
-    const chosen = this.#holdings().filter(isChosen);
+    const chosen = replication.holdings().filter(isChosen);
     const found: FoundCopy[] = [];
     const modules = {
       ...this.#modules,
@@ -252,12 +248,6 @@ export class Upkeep {
     await replication.drain(usable, signal);
     // What one backend had not got may have come to another meanwhile.
     while (await replication.mender.mendSome(signal));
-  }
-
-  #holdings(): Holding[] {
-    const { replication, store, rehash } = this.#modules;
-    const local = replication.room.isCache ? [] : [localHolding(store, rehash)];
-    return [...local, ...replication.holdings()];
   }
 
   /** A part at a time, between which whatever else this process does has its turn. */

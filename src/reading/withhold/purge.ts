@@ -1,8 +1,7 @@
 import { messageOf } from '../../core/blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../../core/blob/ids.ts';
-import type { CustomPlace } from '../../replication/custom/custom-place.ts';
 import { StorageError } from '../../storage/errors.ts';
-import type { ObjectStore } from '../../storage/object-store.ts';
+import { listCustom, type ObjectStore } from '../../storage/object-store.ts';
 
 /** Result of purging one content at one place. */
 export interface PurgeOutcome {
@@ -16,28 +15,23 @@ export interface PurgeOutcome {
   readonly message: string | null;
 }
 
-export interface PurgePlaces {
-  readonly blobs: readonly ObjectStore[];
-  readonly custom: readonly CustomPlace[];
-}
-
 /**
  * Deletes the bytes of this content in every place, with all custom commitments to its version hash, and checks that
  * they are gone. A fault in one place does not stop the others. Custom bytes are reported only where some were found.
  */
 export async function purgeEverywhere(
   { hashType, versionHash }: ContentName,
-  { blobs, custom }: PurgePlaces,
+  places: readonly ObjectStore[],
   signal: AbortSignal,
 ): Promise<PurgeOutcome[]> {
   const outcomes: PurgeOutcome[] = [];
-  for (const place of blobs) {
+  for (const place of places) {
     const name = { hashType, versionHash };
     outcomes.push({ ...name, place: place.id, ...(await purgeBlob(name, place, signal)) });
   }
-  for (const place of custom) {
-    const purge = () => place.purge(versionHash, signal);
-    const isLeft = async () => (await Array.fromAsync(place.list(versionHash, signal))).length > 0;
+  for (const place of places.filter(({ properties }) => properties.holds.has('custom'))) {
+    const purge = () => place.purge({ customOf: versionHash }, signal);
+    const isLeft = async () => (await Array.fromAsync(listCustom(place, versionHash, signal))).length > 0;
     const outcome = await outcomeOf(place.id, purge, isLeft, signal);
     if (outcome.outcome !== 'not-there')
       outcomes.push({ hashType: 'custom', versionHash, place: place.id, ...outcome });

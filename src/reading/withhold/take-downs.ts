@@ -228,8 +228,8 @@ export class TakeDowns {
   }
 
   async #purge(entries: readonly WithheldEntry[], signal: AbortSignal): Promise<PurgeOutcome[]> {
-    const { catalog, store, replication, custom, log } = this.#modules;
-    const places = { blobs: [store, ...replication.sites.map((site) => site.store)], custom: custom.places.all };
+    const { catalog, store, replication, log } = this.#modules;
+    const places = [store, ...replication.sites.map((site) => site.store)];
     const outcomes: PurgeOutcome[] = [];
     for (const entry of entries) {
       // The take-down may have been revoked since the list was made.

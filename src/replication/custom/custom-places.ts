@@ -3,7 +3,7 @@ import { StorageError } from '../../storage/errors.ts';
 import type { CustomName, ObjectStore } from '../../storage/object-store.ts';
 import type { BlobHasher } from '../../verify/hasher.ts';
 import type { Site } from '../site.ts';
-import { type CustomPlace, customFolderPlace, customSitePlace } from './custom-place.ts';
+import { CustomPlace } from './custom-place.ts';
 
 export interface CustomPlacesModules {
   readonly catalog: Catalog;
@@ -28,8 +28,10 @@ export class CustomPlaces {
 
   constructor({ catalog, hasher, store, sites }: CustomPlacesModules) {
     this.#catalog = catalog;
-    this.folder = customFolderPlace(store, hasher);
-    this.all = [this.folder, ...sites.map((site) => customSitePlace(site, hasher)).filter((place) => place !== null)];
+    this.folder = new CustomPlace(store, hasher);
+    // A backend without names (IPFS) holds none.
+    const named = sites.filter((site) => site.store.properties.holds.has('custom'));
+    this.all = [this.folder, ...named.map((site) => new CustomPlace(site, hasher))];
   }
 
   /** `except`: a place that is not asked, because it is the one to be filled. What is found wrong on the way is recorded. */

@@ -214,7 +214,7 @@ export class Archive implements ArchiveView {
       isAllowed: options.allowsCustom ?? false,
     });
     this.#customWorker = custom.worker;
-    this.custom = new CustomKeeper({ catalog, hasher, places: custom.places });
+    this.custom = new CustomKeeper(catalog, hasher, custom.places);
     const adoption = new Adoption({
       ...{ store, catalog, rehash, conditions, sites, custom, damage, log, clock },
       isNewFolder: options.isNewFolder ?? false,
@@ -244,9 +244,9 @@ export class Archive implements ArchiveView {
     const { signer } = modules;
     const ownKeys = () => [...signer.keys.map(({ statement }) => statement.key), signer.publicKey];
     this.#evidence = new EvidenceCopies({ archiverId, ownKeys, catalog, records: stores, conditions });
-    const evidence = new CopyWorker(this.#evidence, { catalog, conditions });
+    const evidence = new CopyWorker(this.#evidence, catalog, conditions);
     const recordCopies = new RecordCopies({ catalog, records: stores, chain, node });
-    this.#copies = [evidence, new CopyWorker(recordCopies, { catalog, conditions })];
+    this.#copies = [evidence, new CopyWorker(recordCopies, catalog, conditions)];
     this.#losses = new LossJudge({
       ...{ catalog, poller, chain, nodes, sources, peers, verifier, held, spooler, conditions, activity, clock },
     });

@@ -66,11 +66,6 @@ interface Refusal<M extends Move> {
   readonly error: HoldfastError;
 }
 
-interface WorkerModules {
-  readonly catalog: Catalog;
-  readonly conditions: ConditionBoard;
-}
-
 const GROUP = 64;
 /** Objects come one after the other, for their order counts; nothing depends on the order in which they are read back. */
 const READ_AT_A_TIME = 8;
@@ -84,21 +79,26 @@ const LINGER_MS = 1_000;
 const NOT_REACHED_MS = 1_000;
 
 /**
- * Moves the copies of one kind to what they are to be: at each place at its own pace, so that one that is away holds up no
- * other, and one object that it refuses no other object. Each of these rests for itself, and their number is told. What a
- * place acknowledged is asked for again, and only what it has then counts as done.
+ * Moves the copies of one kind beside the blobs to what they are to be, in rounds: their order counts. Of one name a deletion
+ * goes before what is written, and an earlier state before a later one; what cannot be made yet is tried again in the next
+ * round. Blobs go through a `Replicator` instead, many at a time: their order proves nothing, and each rests by itself.
+ * It works at each place at its own pace, so that one that is away holds up no other, and one object that it refuses no other
+ * object. Each of these rests for itself, and their number is told. What a place acknowledged is asked for again, and only
+ * what it has then counts as done.
  */
 export class CopyWorker<P extends CopyPlace, M extends Move> {
   readonly #kind: CopyKind<P, M>;
-  readonly #modules: WorkerModules;
+  readonly #catalog: Catalog;
+  readonly #conditions: ConditionBoard;
   /** One round at a time at each place: an older state must not arrive after a later one, nor a record after its deletion. */
   readonly #turns = new Map<string, Promise<unknown>>();
   /** How many objects each place was last told to refuse. */
   readonly #told = new Map<string, number>();
 
-  constructor(kind: CopyKind<P, M>, modules: WorkerModules) {
+  constructor(kind: CopyKind<P, M>, catalog: Catalog, conditions: ConditionBoard) {
     this.#kind = kind;
-    this.#modules = modules;
+    this.#catalog = catalog;
+    this.#conditions = conditions;
   }
 
   /** The most that any one place has still to get or to lose. */
@@ -132,7 +132,6 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
   }
 
   #serve(place: P, signal: AbortSignal): Promise<void> {
-    const { catalog } = this.#modules;
     const { changes } = this.#kind;
     let seen = changes.notifications;
     const wake = {
@@ -146,10 +145,10 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
     };
     const round = async () => {
       seen = changes.notifications;
-      const lookedMs = catalog.nowMs();
+      const lookedMs = this.#catalog.nowMs();
       try {
         await this.#inTurn(place, () => this.#moveAll(place, false, signal));
-        return catalog.copies.idleMs(this.#kind.copied, place.id, lookedMs);
+        return this.#catalog.copies.idleMs(this.#kind.copied, place.id, lookedMs);
       } catch (error) {
         // Whoever lets it in tells what keeps it out.
         if (error instanceof NotReachedYet) return NOT_REACHED_MS;
@@ -161,11 +160,10 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
 
   /** What fails is told, and the archive is ready all the same: bytes are archived and served. */
   #repeat({ id }: P, step: Step, signal: AbortSignal, wake: LoopPolicy['wake'] = this.#kind.changes): Promise<void> {
-    const { conditions } = this.#modules;
     const subject = `chain:${this.#kind.name}:${id}` as const;
     const tell = (error: unknown) => {
-      if (error === null) conditions.set(subject, null);
-      else conditions.setErrorBeside(subject, error, `backend:${id}`);
+      if (error === null) this.#conditions.set(subject, null);
+      else this.#conditions.setErrorBeside(subject, error, `backend:${id}`);
     };
     return runLoop(subject, step, { signal, backoff: BACKOFF.remote, wake, tell });
   }
@@ -245,7 +243,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
 
   #recordRefused(place: P, refused: readonly Refusal<M>[]): void {
     const copies = refused.map(({ move, error }) => ({ ...move, code: error.code, message: error.message }));
-    this.#modules.catalog.copies.recordRefused(place.id, copies);
+    this.#catalog.copies.recordRefused(place.id, copies);
   }
 
   /** After a start, and when some of them are done: by what the catalog kept of the others. */
@@ -256,15 +254,15 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
     this.#told.set(place.id, count);
     const [kept] = latest === null ? this.#kind.copied.flatMap((kind) => this.#refused(kind, place)) : [];
     const why = latest ?? (kept === undefined ? null : { ...kept, hint: RESTING_HINT });
-    this.#modules.conditions.set(subject, why === null ? null : refusing(place, count, why));
+    this.#conditions.set(subject, why === null ? null : refusing(place, count, why));
   }
 
   #refused(kind: CopiedKind, { id }: P) {
-    return this.#modules.catalog.copies.refused(kind, id, 1);
+    return this.#catalog.copies.refused(kind, id, 1);
   }
 
   #count({ id }: P, which: 'count' | 'refusedCount'): number {
-    return this.#kind.copied.reduce((sum, kind) => sum + this.#modules.catalog.copies[which](kind, id), 0);
+    return this.#kind.copied.reduce((sum, kind) => sum + this.#catalog.copies[which](kind, id), 0);
   }
 }
 

@@ -152,7 +152,7 @@ test('a document that the server refuses keeps the bucket from none of the other
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), Date.now);
   const records = recordStores([], [site]);
   const keeper = new EvidenceCopies({ archiverId: 'ab'.repeat(8), ownKeys: () => [], catalog, records, conditions });
-  const worker = new CopyWorker(keeper, { catalog, conditions });
+  const worker = new CopyWorker(keeper, catalog, conditions);
   expect((await worker.deliverNow(NEVER)).get('s3')).toMatch(/audits\/refused\.json/);
   const there = () => [...objects.keys()].filter((key) => key.includes('/audits/')).length;
   expect([there(), keeper.status.waiting, site.isLeftAlone]).toEqual([2, { s3: 1 }, false]);

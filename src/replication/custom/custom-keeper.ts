@@ -6,12 +6,6 @@ import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
 import { matchesAnyHash } from './adopt-custom.ts';
 import type { CustomPlaces } from './custom-places.ts';
 
-export interface CustomModules {
-  readonly catalog: Catalog;
-  readonly hasher: BlobHasher;
-  readonly places: CustomPlaces;
-}
-
 /** Contents of which is remembered what came last. */
 const REMEMBERED = 10_000;
 
@@ -21,16 +15,20 @@ const REMEMBERED = 10_000;
  * content stays in the queue, where every node is asked for it again.
  */
 export class CustomKeeper {
-  readonly #modules: CustomModules;
+  readonly #catalog: Catalog;
+  readonly #hasher: BlobHasher;
+  readonly #places: CustomPlaces;
   readonly #lastSeen = new LRUCache<VersionHash, VersionHash>({ max: REMEMBERED });
 
-  constructor(modules: CustomModules) {
-    this.#modules = modules;
+  constructor(catalog: Catalog, hasher: BlobHasher, places: CustomPlaces) {
+    this.#catalog = catalog;
+    this.#hasher = hasher;
+    this.#places = places;
   }
 
   /** One fetch gave these; true: they are kept. Those that match a hash after all are none of its business. */
   async notice(versionHash: VersionHash, bytes: Uint8Array, signal: AbortSignal): Promise<boolean> {
-    const { hasher, places, catalog } = this.#modules;
+    const [catalog, hasher, places] = [this.#catalog, this.#hasher, this.#places];
     if (bytes.length === 0 || matchesAnyHash(versionHash, bytes, hasher)) return false;
     if (catalog.withheld.has({ versionHash, hashType: null })) return false;
     const keccak = parseVersionHash(encodeHex(hashWith(hasher, 'keccak256', bytes)));

@@ -5,14 +5,6 @@ import type { BlobHasher } from '../../verify/hasher.ts';
 import type { Site } from '../site.ts';
 import { CustomPlace } from './custom-place.ts';
 
-export interface CustomPlacesModules {
-  readonly catalog: Catalog;
-  readonly hasher: BlobHasher;
-  /** The data folder, whose name in the catalog is `local`. */
-  readonly store: ObjectStore;
-  readonly sites: readonly Site[];
-}
-
 export interface CustomSearch {
   /** null: no place that answered has a good copy. */
   readonly bytes: Uint8Array | null;
@@ -26,7 +18,8 @@ export class CustomPlaces {
   readonly folder: CustomPlace;
   readonly #catalog: Catalog;
 
-  constructor({ catalog, hasher, store, sites }: CustomPlacesModules) {
+  /** `store`: the data folder, whose name in the catalog is `local`. */
+  constructor(catalog: Catalog, hasher: BlobHasher, store: ObjectStore, sites: readonly Site[]) {
     this.#catalog = catalog;
     this.folder = new CustomPlace(store, hasher);
     // A backend without names (IPFS) holds none.

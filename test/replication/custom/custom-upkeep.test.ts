@@ -48,7 +48,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     const made = await replicationScene({ backends: [backend], folder: folder ?? temporaryFolder() });
     await made.replication.admit(NEVER);
     const { catalog, custom } = made;
-    const keeper = new CustomKeeper({ ...custom, catalog, hasher: nobleHasher });
+    const keeper = new CustomKeeper(catalog, nobleHasher, custom.places);
     const check = async (subset: Subset | null = ALL) => {
       const found: BackendFindings[] = [];
       for (const scrub of custom.scrubs(() => true)) found.push(await scrub.check(subset, quietly, NEVER));

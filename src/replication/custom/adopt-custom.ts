@@ -1,9 +1,16 @@
+import type { Catalog } from '../../catalog/catalog.ts';
 import { encodeHex } from '../../core/blob/hex.ts';
 import { HASH_TYPES, type VersionHash } from '../../core/blob/ids.ts';
 import { StorageError } from '../../storage/errors.ts';
 import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
 import type { CustomPlace } from './custom-place.ts';
-import type { CustomUpkeepModules } from './custom-upkeep.ts';
+
+export interface AdoptingCustom {
+  readonly catalog: Catalog;
+  readonly hasher: BlobHasher;
+  /** Does the chain's dialect know custom commitments? In every other one such bytes are corruption, whoever has them. */
+  readonly isAllowed: boolean;
+}
 
 export interface AdoptedCustom {
   readonly adopted: number;
@@ -22,7 +29,7 @@ export interface AdoptedCustom {
 export async function adoptCustom(
   place: CustomPlace,
   versionHash: VersionHash | null,
-  { catalog: { custom, withheld }, hasher, isAllowed }: Pick<CustomUpkeepModules, 'catalog' | 'hasher' | 'isAllowed'>,
+  { catalog: { custom, withheld }, hasher, isAllowed }: AdoptingCustom,
   signal: AbortSignal,
 ): Promise<AdoptedCustom> {
   const counts = { adopted: 0, damaged: 0, unread: 0, refused: 0 };

@@ -1,4 +1,3 @@
-import type { Catalog } from '../../catalog/catalog.ts';
 import type { KeptCustom } from '../../catalog/custom-ledger.ts';
 import { messageOf } from '../../core/blob/errors.ts';
 import type { VersionHash } from '../../core/blob/ids.ts';
@@ -6,24 +5,19 @@ import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
-import type { BlobHasher } from '../../verify/hasher.ts';
 import { CopyWorker, type Move } from '../copy-worker.ts';
 import type { BackendFindings, Scrub } from '../scrub.ts';
 import type { Site } from '../site.ts';
-import { type AdoptedCustom, adoptCustom } from './adopt-custom.ts';
+import { type AdoptedCustom, type AdoptingCustom, adoptCustom } from './adopt-custom.ts';
 import { customScrub } from './checked-custom.ts';
 import { CustomCopies } from './custom-copies.ts';
 import type { CustomPlace } from './custom-place.ts';
 import { CustomPlaces } from './custom-places.ts';
 
-export interface CustomUpkeepModules {
-  readonly catalog: Catalog;
-  readonly hasher: BlobHasher;
+export interface CustomUpkeepModules extends AdoptingCustom {
   readonly store: ObjectStore;
   readonly sites: readonly Site[];
   readonly conditions: ConditionBoard;
-  /** Does the chain's dialect know custom commitments? In every other one such bytes are corruption, whoever has them. */
-  readonly isAllowed: boolean;
   readonly clock: Pick<Clock, 'steadyMs'>;
 }
 

@@ -267,7 +267,7 @@ export class Archive implements ArchiveView {
       canary: new Canary(catalog, damage, conditions, holdings, Math.random, clock),
       audit: this.#audit,
       clock: new ClockWatch(catalog, sites, conditions, activity, clock),
-      ...{ catalog, conditions, log },
+      ...{ replication, catalog, conditions, log },
     });
     this.takeDowns = new TakeDowns({
       ...{

@@ -135,7 +135,7 @@ export class ArchiveFigures {
 
   #backends() {
     const { replication, catalog, damage: watch } = this.#modules;
-    return replication.status().map(({ id, state, queued, oldestQueuedSeconds, damaged }) => {
+    return replication.status().map(({ id, state, queued, oldestQueuedSeconds, damaged, freeBytes }) => {
       const offsetMs = replication.sites.find((site) => site.id === id)?.store.clockOffsetMs ?? null;
       return {
         id,
@@ -143,6 +143,7 @@ export class ArchiveFigures {
         queued,
         oldestQueuedSeconds,
         damaged,
+        freeBytes,
         damagedFound: watch.found.get(id) ?? 0,
         healed: watch.healedCopies.get(id) ?? 0,
         scrubbedShare: catalog.replicas.progress(id, 'daily') / Math.max(1, catalog.replicas.lastSequence()),

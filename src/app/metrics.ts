@@ -157,6 +157,12 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
     perBackend(({ damaged }) => damaged),
   ],
   [
+    'holdfast_backend_free_bytes',
+    'Room on its disk, as its server told it within the last hour; absent: it does not tell, as S3 does not.',
+    ['backend'],
+    perBackend(({ freeBytes }) => freeBytes),
+  ],
+  [
     'holdfast_scrub_progress_ratio',
     'How far the current reading of everything there has come, 0 to 1.',
     ['backend'],

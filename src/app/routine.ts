@@ -4,6 +4,7 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Canary } from '../replication/canary.ts';
 import type { DailyScrub } from '../replication/daily-scrub.ts';
+import type { Replication } from '../replication/replication.ts';
 import type { ClockWatch } from './clock-watch.ts';
 
 export interface RoutineModules {
@@ -11,6 +12,7 @@ export interface RoutineModules {
   readonly canary: Canary;
   readonly audit: ChainAudit;
   readonly clock: ClockWatch;
+  readonly replication: Pick<Replication, 'lookAtRoom'>;
   readonly catalog: Pick<Catalog, 'bounded' | 'maintain'>;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
@@ -30,6 +32,12 @@ export class Routine {
     this.canary = modules.canary;
     this.audit = modules.audit;
     this.clock = modules.clock;
+  }
+
+  /** Fetches something through every backend, and asks how much room is there. */
+  async lookAtBackends(signal: AbortSignal): Promise<void> {
+    await this.#modules.replication.lookAtRoom(signal);
+    await this.canary.run(signal);
   }
 
   /** Maintains the catalog: trims what grows without end, then the file. */

@@ -39,7 +39,7 @@ export function scheduledWork(
     [
       { name: 'scrub', schedule: settings.scrubSchedule, run: (signal) => routine.scrub.slice(signal) },
       { name: 'audit', schedule: settings.auditSchedule, run: (signal) => routine.audit.run(signal) },
-      { name: 'canary', schedule: settings.canarySchedule, run: (signal) => routine.canary.run(signal) },
+      { name: 'canary', schedule: settings.canarySchedule, run: (signal) => routine.lookAtBackends(signal) },
       { name: 'peers', schedule: settings.peerSchedule, run: (signal) => archive.comparer.run(signal) },
       { name: 'attest', schedule: settings.attestSchedule, run: (signal) => archive.attestor.attestMonthly(signal) },
       { name: 'maintenance', schedule: settings.maintenanceSchedule, run: async () => routine.maintain() },

@@ -38,6 +38,7 @@ export const statusReport = z.looseObject({
       queued: count,
       oldestQueuedSeconds: count.nullable(),
       damaged: count,
+      freeBytes: count.nullable().default(null),
     }),
   ),
   peers: z.array(
@@ -145,9 +146,11 @@ export function showStatusReport(report: StatusReport, { address, jobs, nowMs }:
   return lines;
 }
 
-function backendLine({ id, state, queued, oldestQueuedSeconds: oldest, damaged }: StatusReport['backends'][number]) {
+function backendLine(backend: StatusReport['backends'][number]): string {
+  const { id, state, queued, oldestQueuedSeconds: oldest, damaged, freeBytes } = backend;
+  const free = freeBytes === null ? 'it does not tell how much is free' : `${describeBytes(freeBytes)} free`;
   const age = oldest === null ? '' : ` (the oldest for ${describeSeconds(oldest)})`;
-  return `backend  ${id}: ${STATES[state] ?? state}, ${queued} queued${age}, ${damaged} missing or damaged`;
+  return `backend  ${id}: ${STATES[state] ?? state}, ${queued} queued${age}, ${damaged} missing or damaged, ${free}`;
 }
 
 function diskLine({ mode, bytes, budgetBytes, freeBytes }: StatusReport['local']): string {

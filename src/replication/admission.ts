@@ -72,6 +72,7 @@ export class Admission {
       if (error !== null && !(error instanceof NotAdmitted)) this.#note(error);
     };
     await runLoop(name, step, { signal, backoff: BACKOFF.remote, tell });
+    if (!signal.aborted) await this.#modules.site.lookAtRoom(signal);
     await this.#probeUntilWell(signal);
   }
 

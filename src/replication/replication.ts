@@ -162,6 +162,11 @@ export class Replication {
     return [...local, ...sites];
   }
 
+  /** Asks every backend in use how much room it has. */
+  async lookAtRoom(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.sites.filter(({ isAdmitted }) => isAdmitted).map((site) => site.lookAtRoom(signal)));
+  }
+
   status(): BackendStatus[] {
     const { catalog, store, poller } = this.#modules;
     const tipSeconds = poller.state.tip?.medianTimeSeconds ?? null;
@@ -170,9 +175,12 @@ export class Replication {
       oldestQueuedSeconds: secondsSince(catalog.figures.earliestQueued(id), tipSeconds),
       damaged: catalog.replicas.damagedCount(id),
     });
-    const local = this.room.isCache ? [] : [{ id: store.id, state: 'good' as const, ...countsOf(store.id) }];
-    const remote = this.sites.map(({ id, isAdmitted, isLeftAlone }) => ({
+    const { freeBytes: localFreeBytes } = this.room.status;
+    const own = { id: store.id, state: 'good' as const, freeBytes: localFreeBytes, ...countsOf(store.id) };
+    const local = this.room.isCache ? [] : [own];
+    const remote = this.sites.map(({ id, isAdmitted, isLeftAlone, freeBytes }) => ({
       id,
+      freeBytes,
       state: !isAdmitted ? ('not-admitted' as const) : isLeftAlone ? ('left-alone' as const) : ('good' as const),
       ...countsOf(id),
     }));

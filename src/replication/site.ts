@@ -59,6 +59,8 @@ export class Site {
   /** How long what it acknowledged may still be lost with its power; 0: not at all. */
   settlesMs = 0;
   lastError: StorageError | null = null;
+  /** As its server told it last; null: it does not tell, or did not when it was asked last. */
+  freeBytes: number | null = null;
   #expectedMs = 0;
   #servedMs = Number.NEGATIVE_INFINITY;
   #found: readonly ProbeFinding[] = [];
@@ -202,6 +204,11 @@ export class Site {
     }
     this.breaker.failed(this.#clock.steadyMs());
     this.lastError = error;
+  }
+
+  /** Asks how much room there is. No answer is no fault: what keeps the backend from being used is told elsewhere. */
+  async lookAtRoom(signal: AbortSignal): Promise<void> {
+    this.freeBytes = await this.store.freeBytes(signal).catch(() => null);
   }
 
   /** What a probe of the backend finds, while the backend may be used. Whoever asks within some seconds shares one probe. */

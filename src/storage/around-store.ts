@@ -78,6 +78,10 @@ export class StoreAround implements ObjectStore {
     return this.#store.probe(signal);
   }
 
+  freeBytes(signal: AbortSignal): Promise<number | null> {
+    return this.#store.freeBytes(signal);
+  }
+
   close(): Promise<void> {
     return this.#store.close();
   }

@@ -119,6 +119,8 @@ export interface ObjectStore {
   purge(target: PurgeTarget, signal: AbortSignal): Promise<boolean>;
   /** Never throws for what the backend does; an abort rejects with the signal's reason. Leaves nothing behind. */
   probe(signal: AbortSignal): Promise<readonly ProbeFinding[]>;
+  /** Free bytes on the disk of the store. null: the store does not tell (S3 has no question for it). */
+  freeBytes(signal: AbortSignal): Promise<number | null>;
   close(): Promise<void>;
 }
 

@@ -144,6 +144,8 @@ export interface BackendStatus {
   readonly oldestQueuedSeconds: number | null;
   /** Copies there that were found missing or wrong, and are not replaced yet. */
   readonly damaged: number;
+  /** Room on its disk, as its server told it within the last hour; null: it does not tell (S3), or has not been asked. */
+  readonly freeBytes: number | null;
 }
 
 /** State of a peer: another archive, a bucket or a folder that is asked for content that the nodes lack. */

@@ -5,7 +5,7 @@ import type { Catalog } from '../../src/catalog/catalog.ts';
 import { ChainAudit } from '../../src/chain/chain-audit.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
-import { createLogger } from '../../src/core/observability/logger.ts';
+import { createLogger, type Logger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Canary } from '../../src/replication/canary.ts';
 import { DailyScrub } from '../../src/replication/daily-scrub.ts';
@@ -13,6 +13,7 @@ import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { Holding } from '../../src/replication/holding.ts';
 import { Activity } from '../../src/view/activity.ts';
 import { HandClock, openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
+import { MemoryBackend } from '../replication/memory-backend.ts';
 import { replicationScene } from '../replication/replication-scene.ts';
 import { NEVER } from '../sample-blobs.ts';
 
@@ -26,27 +27,31 @@ function catalogWith(labels: readonly string[]): Catalog {
   return catalog;
 }
 
-test('maintenance bounds what would grow for ever, and says how much went', async () => {
-  const scene = await replicationScene({ backends: [], mode: 'keep' });
-  const { catalog } = scene;
-  const lines: string[] = [];
-  const log = createLogger('info', { write: (line) => void lines.push(line) });
-  const { conditions, activity, damage } = scene;
-  const clock = { wallMs: () => scene.clock.wallMs, steadyMs: () => scene.clock.steadyMs };
-  const routine = new Routine({
+/** Maintenance over a scene of replication, without a chain. */
+function routineOf(scene: Awaited<ReturnType<typeof replicationScene>>, log: Logger): Routine {
+  const { catalog, replication, conditions, activity, damage, time: clock } = scene;
+  return new Routine({
     scrub: new DailyScrub({ days: 1 }, { ...scene, log }),
     canary: new Canary(
       catalog,
       damage,
       conditions,
-      () => [],
+      () => replication.holdings(({ isAdmitted }) => isAdmitted),
       () => 0,
       clock,
     ),
     audit: new ChainAudit(catalog, { state: { tip: null } }, { finalHeight: null }, conditions, clock),
     clock: new ClockWatch(catalog, [], conditions, activity, clock),
-    ...{ catalog, conditions, log },
+    ...{ replication, catalog, conditions, log },
   });
+}
+
+test('maintenance bounds what would grow for ever, and says how much went', async () => {
+  const scene = await replicationScene({ backends: [], mode: 'keep' });
+  const { catalog } = scene;
+  const lines: string[] = [];
+  const log = createLogger('info', { write: (line) => void lines.push(line) });
+  const routine = routineOf(scene, log);
   const dropped = sighting('dropped', { medianTimeSeconds: 1_767_000_000 });
   catalog.noteListed([dropped]);
   const failure = { code: 'archive/absent-at-node', message: 'It has not got it.', nextAttemptMs: null };
@@ -61,6 +66,16 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ rows: { dropped: 1, letGo: 0 } }]);
   routine.maintain();
   expect(lines).toHaveLength(1);
+});
+
+test('the hourly look at the backends asks how much room there is, and fetches from each', async () => {
+  const backend = new MemoryBackend('ipfs');
+  const scene = await replicationScene({ backends: [backend] });
+  await scene.replication.admit(NEVER);
+  backend.room = async () => 7_000;
+  const routine = routineOf(scene, silent);
+  await routine.lookAtBackends(NEVER);
+  expect(scene.replication.status()).toMatchObject([{ id: 'ipfs', freeBytes: 7_000 }]);
 });
 
 describe('the canary', () => {

@@ -85,8 +85,8 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     chain: { ...chain, height: 1_299, lagBlocks: 1, finalHeight: 1_295, finality: 'chainlock', lost: 3 },
     content: { seen: 4, spooled: 5, stored: 6, storedBytes: 2_048, failing: 1, atRisk: 0 },
     backends: [
-      { id: 'local', state: 'good', queued: 0, oldestQueuedSeconds: null, damaged: 0 },
-      { id: 's3', state: 'left-alone', queued: 54, oldestQueuedSeconds: 1_800, damaged: 2 },
+      { id: 'local', state: 'good', queued: 0, oldestQueuedSeconds: null, damaged: 0, freeBytes: 40 * 2 ** 30 },
+      { id: 's3', state: 'left-alone', queued: 54, oldestQueuedSeconds: 1_800, damaged: 2, freeBytes: null },
     ],
     local: { mode: 'cache', bytes: 3 * 2 ** 30, budgetBytes: 10 * 2 ** 30, freeBytes: 40 * 2 ** 30 },
     peers: [
@@ -114,8 +114,8 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     /^seen +4 .*1 failed/,
     /^at risk +0$/,
     /^slack +3 h 20 min until/,
-    /^backend +local: in use, 0 queued, 0 missing or damaged$/,
-    /^backend +s3: NOT IN USE.*, 54 queued \(the oldest for 30 min\), 2 missing or damaged$/,
+    /^backend +local: in use, 0 queued, 0 missing or damaged, 40\.0 GiB free$/,
+    /^backend +s3: NOT IN USE.*, 54 queued \(the oldest for 30 min\), 2 missing or damaged, it does not tell how much is free$/,
     /^disk +40\.0 GiB free; the data folder caches 3\.0 GiB of at most 10\.0 GiB$/,
     /^peer +archive https:\/\/a\.example: LEFT ALONE until 2026-01-01T02:00:00\.000Z, gave 9 \(4\.0 KiB\), 1 with WRONG BYTES$/,
     /^peer +bucket b: DOES NOT ANSWER, gave 0/,

@@ -97,7 +97,7 @@ export const HEALTHY: ArchiveStatus = {
   peers: [],
   attested: null,
   local: { mode: 'keep', bytes: 2_000, budgetBytes: null, freeBytes: 40 * 2 ** 30 },
-  backends: [{ id: 's3', state: 'good', queued: 0, oldestQueuedSeconds: null, damaged: 0 }],
+  backends: [{ id: 's3', state: 'good', queued: 0, oldestQueuedSeconds: null, damaged: 0, freeBytes: null }],
   withheld: { count: 0, others: [], readAt: null },
   smallestSlackSeconds: null,
   conditions: [],

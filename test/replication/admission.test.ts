@@ -61,6 +61,28 @@ test('the daemon asks again until it can bind the backend, and never uses it bef
   expect(backend.asked.filter((asked) => asked !== 'bind')).toEqual([]);
 });
 
+test('a backend in use tells how much is free once it is let in, and at each look; silence is no old figure', async () => {
+  const [kubo, s3] = [new MemoryBackend('ipfs'), new MemoryBackend('s3')];
+  kubo.room = async () => 5_000;
+  const { replication, start } = await replicationScene({ backends: [kubo, s3], chain: OURS });
+  const told = () => replication.status().map(({ id, freeBytes }) => [id, freeBytes]);
+  expect(told()).toContainEqual(['ipfs', null]);
+  start();
+  await expect.poll(told).toContainEqual(['ipfs', 5_000]);
+  await expect.poll(() => replication.sites.every(({ isAdmitted }) => isAdmitted)).toBe(true);
+
+  kubo.room = async () => 4_000;
+  await replication.lookAtRoom(NEVER);
+  expect(told()).toEqual([
+    ['ipfs', 4_000],
+    ['s3', null],
+  ]);
+
+  kubo.room = () => Promise.reject(refusal('ipfs'));
+  await replication.lookAtRoom(NEVER);
+  expect(told()).toContainEqual(['ipfs', null]);
+});
+
 test('what is wrong with a backend that can be used stays told while all goes well there, until it is mended', async () => {
   const backend = new MemoryBackend('s3');
   backend.findings = [good('reachable', 'It answers.'), fault('missing-key', 'It says 403.', 'Allow s3:ListBucket.')];

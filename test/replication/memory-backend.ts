@@ -34,6 +34,8 @@ export class MemoryBackend implements ObjectStore, Backend {
   /** The listing stands still behind so many entries. */
   waitsAfter: { readonly entries: number; readonly until: Promise<void> } | null = null;
   findings: readonly ProbeFinding[] = [good('reachable', 'It answers.')];
+  /** Answers the question for free space; null: it does not tell. */
+  room: () => Promise<number | null> = async () => null;
 
   constructor(id: string) {
     this.id = id;
@@ -126,6 +128,10 @@ export class MemoryBackend implements ObjectStore, Backend {
 
   async probe(): Promise<readonly ProbeFinding[]> {
     return this.findings;
+  }
+
+  async freeBytes(): Promise<number | null> {
+    return await this.room();
   }
 
   async close(): Promise<void> {}

@@ -246,6 +246,10 @@ export class SimulatedStore implements ObjectStore, Backend {
     }
   }
 
+  async freeBytes(): Promise<number | null> {
+    return null;
+  }
+
   async close(): Promise<void> {}
 
   #remove(path: string): boolean {

@@ -96,6 +96,10 @@ export class MemoryStore implements ObjectStore {
     return [good('reachable', 'It is memory.'), good('readable', 'What is written is read back.')];
   }
 
+  async freeBytes(): Promise<number | null> {
+    return null;
+  }
+
   async close(): Promise<void> {}
 }
 

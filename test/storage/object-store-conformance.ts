@@ -36,6 +36,11 @@ export function describeObjectStore(
       expect(takesAndGives(await (await open()).store.probe(NEVER))).toBe(true);
     });
 
+    test('says how much is free in whole bytes, or that it does not tell', async () => {
+      const freeBytes = await (await open()).store.freeBytes(NEVER);
+      expect(freeBytes === null || (Number.isSafeInteger(freeBytes) && freeBytes > 0)).toBe(true);
+    });
+
     if (holds.includes('blob')) describeBlobs(open);
     if (holds.includes('custom')) describeCustom(open);
     if (holds.includes('record') && holds.includes('evidence')) describeDocuments(open);

@@ -105,6 +105,11 @@ export class IpfsStore implements ObjectStore {
     return await probeIpfs(this.#kubo, signal);
   }
 
+  /** Room on the disk. `StorageMax` bounds garbage collection alone: Kubo goes on writing above it. */
+  async freeBytes(signal: AbortSignal): Promise<number> {
+    return await this.#kubo.freeDiskBytes(signal);
+  }
+
   async close(): Promise<void> {
     await this.#kubo.close();
   }

@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ContentName } from '../../core/blob/ids.ts';
 import type { Notifier } from '../../core/notifier.ts';
@@ -166,6 +167,13 @@ export class LocalStore implements ObjectStore {
       this.#probe = { atMs: nowMs, findings };
     }
     return await this.#probe.findings;
+  }
+
+  async freeBytes(signal: AbortSignal): Promise<number> {
+    return await this.#doing('probe', signal, async () => {
+      const { bavail, bsize } = await statfs(this.properties.where);
+      return bavail * bsize;
+    });
   }
 
   /**

@@ -149,6 +149,10 @@ export class S3Store implements ObjectStore {
     return await probeS3(this.#bucket, signal);
   }
 
+  async freeBytes(): Promise<null> {
+    return null;
+  }
+
   async close(): Promise<void> {
     this.#bucket.close();
   }

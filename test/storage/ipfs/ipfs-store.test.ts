@@ -98,6 +98,7 @@ describeWithServers('an IPFS store on a real Kubo', () => {
       ['space', expect.stringMatching(/good|warning/)],
     ]);
     expect(findings[0]?.sentence).toContain('Kubo 0.42.0 answers at ');
+    expect(await store.freeBytes(NEVER)).toBeGreaterThan(0);
     expect(await Array.fromAsync(listBlobs(store, NEVER))).toEqual([]);
   });
 

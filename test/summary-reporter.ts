@@ -1,6 +1,6 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-const MOST_COSTLY = 20;
+const MAX_NAMED = 20;
 
 /** Names what was left out, what was skipped, and what passed only at the second try; one plain line at the end, for any log reader. */
 export class SummaryReporter implements Reporter {
@@ -20,7 +20,7 @@ export class SummaryReporter implements Reporter {
     lines.push(...skipped.map((one) => `skipped: ${nameOf(one)}`));
     const flaky = tests.filter((one) => one.diagnostic()?.flaky === true);
     lines.push(...flaky.map((one) => `passed only when tried again: ${nameOf(one)}${firstErrorOf(one)}`));
-    lines.push(...mostCostly(modules));
+    lines.push(...costliest(modules));
     const passed = tests.length - skipped.length - failed;
     lines.push(`${passed} passed, ${failed + brokenModules + errors.length} failed, ${skipped.length} skipped`);
     process.stdout.write(`${lines.join('\n')}\n`);
@@ -28,11 +28,11 @@ export class SummaryReporter implements Reporter {
 }
 
 /** The files to look at first when the suite has become slow. Time by the clock says less: it depends on what else runs. */
-function mostCostly(modules: readonly TestModule[]): string[] {
+function costliest(modules: readonly TestModule[]): string[] {
   const costs = modules.map((module) => ({ file: module.relativeModuleId, ms: module.meta().processorMs ?? 0 }));
   const total = costs.reduce((sum, { ms }) => sum + ms, 0);
   if (total === 0) return [];
-  const most = costs.toSorted((a, b) => b.ms - a.ms).slice(0, MOST_COSTLY);
+  const most = costs.toSorted((a, b) => b.ms - a.ms).slice(0, MAX_NAMED);
   return [
     `processor time of all files: ${seconds(total)}`,
     ...most.map(({ file, ms }) => `processor time: ${seconds(ms)} ${file}`),

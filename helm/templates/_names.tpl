@@ -67,6 +67,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- range $index, $one := dig "backends" list .Values.config }}
 {{- if or $one.secretAccessKey (regexMatch "[@?#]" (printf "%s%s" (default "" $one.endpoint) (default "" $one.apiUrl))) }}{{ fail (printf $said (printf "config.backends[%d]" $index) "a key of your own, and name /etc/holdfast/secrets/<key> as its apiUrlFile or secretAccessKeyFile") }}{{ end }}
 {{- end }}
+{{- $peers := dig "peers" "" .Values.config | default "" }}
+{{- if kindIs "slice" $peers }}
+{{- range $index, $one := $peers }}
+{{- if or $one.token (regexMatch "[@?#]" (regexReplaceAll "^s3=.*" $one.source "")) }}{{ fail (printf $said (printf "config.peers[%d]" $index) "a key of your own with the token, and name /etc/holdfast/secrets/<key> as its tokenFile") }}{{ end }}
+{{- end }}
+{{- else if regexMatch "://[^\\s,]*@" $peers }}{{ fail (printf $said "config.peers" "HOLDFAST_PEERS") }}
+{{- end }}
 {{- range .Values.environment }}
 {{- if regexMatch "://.*@" (default "" .value) }}{{ fail (printf $said (printf "environment %s" .name) .name) }}{{ end }}
 {{- end }}

@@ -23,6 +23,7 @@ import {
   createLocalServer,
   declareHttpMetrics,
   type HttpOptions,
+  type NamedPlace,
   publicWords,
   readAccess,
   rereadTokens,
@@ -98,8 +99,8 @@ interface Opened {
   readonly node: ReturnType<typeof createBlobNode>;
   /** Addresses of all nodes, without credentials, in their order. */
   readonly nodeNames: readonly string[];
-  /** Names of the peers, likewise. */
-  readonly peerNames: readonly string[];
+  /** Public names and addresses of the peers, likewise. */
+  readonly peerNames: readonly NamedPlace[];
   readonly backends: readonly Backend[];
   readonly live: LiveSettings;
   readonly conditions: ConditionBoard;
@@ -208,7 +209,9 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   );
   logActivity(archive.activity, log.child({ room: 'archive' }));
   const nodeNames = opened.map(({ name }) => name);
-  const peerNames = peers.map(({ name }) => name.slice(name.indexOf(' ') + 1));
+  const peerNames = peers.map(({ called, address }, index) => {
+    return { name: called ?? `peer-${index + 1}`, addresses: [address] };
+  });
   return { folder, archive, node, nodeNames, peerNames, catalog, backends, live, conditions, archiverId };
 }
 
@@ -297,7 +300,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       clock: SYSTEM_CLOCK,
       words: publicWords([
         ...nodeNames.map((address, index) => ({ name: `node-${index + 1}`, addresses: [address] })),
-        ...peerNames.map((address, index) => ({ name: `peer-${index + 1}`, addresses: [address] })),
+        ...peerNames,
         ...backendPlaces(settings),
         { name: 'the data folder', addresses: [folder.path] },
       ]),

@@ -273,11 +273,11 @@ async function secretOf({
 }: Omit<S3BackendSettings, 'bucket'>): Promise<string | null> {
   if (secretAccessKeyFile === null) return secretAccessKey;
   if (secretAccessKey !== null) throw invalid(`The ${id} store has its secret twice.`, 'Give it, or the file with it.');
-  return await secretFileOf(id, secretAccessKeyFile);
+  return await secretFileOf(`${id} store`, secretAccessKeyFile);
 }
 
 async function apiUrlOf({ id, apiUrl, apiUrlFile }: IpfsBackendSettings): Promise<string> {
-  const given = apiUrlFile === null ? apiUrl : await secretFileOf(id, apiUrlFile);
+  const given = apiUrlFile === null ? apiUrl : await secretFileOf(`${id} store`, apiUrlFile);
   const read = addressWithCredentials.safeParse(given);
   if (read.success) return read.data;
   throw invalid(
@@ -286,14 +286,16 @@ async function apiUrlOf({ id, apiUrl, apiUrlFile }: IpfsBackendSettings): Promis
   );
 }
 
-async function secretFileOf(id: string, path: string): Promise<string> {
+/** @throws ConfigError when the file cannot be read. */
+export async function secretFileOf(owner: string, path: string): Promise<string> {
   try {
     return (await readFile(resolve(path), 'utf8')).trim();
   } catch (cause) {
-    throw invalid(`The secret of the ${id} store cannot be read: ${clauseOf(cause)}.`, 'Name a readable file.');
+    throw invalid(`The secret of the ${owner} cannot be read: ${clauseOf(cause)}.`, 'Name a readable file.');
   }
 }
 
-function invalid(problem: string, hint: string): ConfigError {
+/** A setting that is wrong. */
+export function invalid(problem: string, hint: string): ConfigError {
   return new ConfigError('config/invalid', problem, { details: { problems: [problem] }, retryable: false, hint });
 }

@@ -103,11 +103,23 @@ function readSecret(setting: Setting<unknown>, path: string): string {
   }
 }
 
-function describe(setting: Setting<unknown>, given: Given, issue: z.core.$ZodIssue | undefined): string {
-  const isShown = setting.secret === false || setting.secret === 'address';
+function describe(setting: Setting<unknown>, given: Given, found: z.core.$ZodIssue | undefined): string {
+  const issue = found === undefined ? undefined : innermost(found);
+  // A list of addresses can hold a token beside each.
+  const isAddress = setting.secret === 'address' && typeof given.value !== 'object';
+  const isShown = setting.secret === false || isAddress;
   const shown = !isShown ? '' : ` (it is ${JSON.stringify(withoutCredentials(given.value))})`;
   const within = issue === undefined || issue.path.length === 0 ? '' : `, at ${issue.path.join('.')},`;
   return `${given.from}${within} ${issue?.message ?? 'is not valid'}${shown}.`;
+}
+
+/** The problem that lies deepest within one form of a value that can have several; itself where none lies within. */
+function innermost(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== 'invalid_union') return issue;
+  const [deepest] = issue.errors
+    .flatMap((problems) => problems.slice(0, 1))
+    .toSorted((a, b) => b.path.length - a.path.length);
+  return deepest === undefined || deepest.path.length === 0 ? issue : deepest;
 }
 
 export function withoutCredentials(value: unknown): unknown {

@@ -39,8 +39,8 @@ export function secret(key: string, says: string, schema: z.ZodType<string> = te
  * Builds a setting for an address that may carry user and password. Holdfast shows it without them. The file that
  * `<env>_FILE` names can hold it.
  */
-export function address(key: string, schema: z.ZodType<string>, says: string): Setting<string | null> {
-  return { ...setting<string | null>(key, schema.nullable(), null, says), secret: 'address' };
+export function address<T = string>(key: string, schema: z.ZodType<T>, says: string): Setting<T | null> {
+  return { ...setting<T | null>(key, schema.nullable(), null, says), secret: 'address' };
 }
 
 /** Reports whether the file that `<env>_FILE` names may hold this setting. */

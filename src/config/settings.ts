@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { ALERT_FORMATS } from '../core/alerts/alert-formats.ts';
 import { LOG_FORMATS, LOG_LEVELS } from '../core/observability/log-levels.ts';
 import { DIALECTS } from '../node/method-table.ts';
@@ -13,6 +13,7 @@ import {
 } from './backend-list.ts';
 import { cronExpression } from './cron-expression.ts';
 import { passThrough } from './pass-through.ts';
+import { peerList, peerWords } from './peer-list.ts';
 import {
   address,
   addressWithCredentials,
@@ -161,14 +162,14 @@ export const SETTINGS = {
   ),
   peers: address(
     'peers',
-    text,
-    'Archives, buckets and folders that Holdfast asks for blobs that no node has: https://archive.example, s3=<bucket>, dir=<path>. Separate several by spaces or commas.',
+    z.union([peerWords, peerList], 'must be text, or a list of peers'),
+    'Archives, buckets and folders that Holdfast asks for blobs that no node has: https://archive.example, s3=<bucket>, dir=<path>. Separate several by spaces or commas. The file also takes a list of peers, each with source and, if wanted, name, token or tokenFile, and requestsPerSecond.',
   ),
   peerRequestsPerSecond: setting(
     'peerRequestsPerSecond',
     wholeNumber(1, 1_000),
     10,
-    'Requests per second to each peer.',
+    'Requests per second to each peer that names no number of its own.',
   ),
   peerSchedule: setting(
     'peerSchedule',

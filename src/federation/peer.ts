@@ -9,6 +9,8 @@ import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../verify/verified-
 import type { PeerAudits, PeerComparison, PeerStatus } from '../view/archive-view.ts';
 
 export interface PeerModules {
+  /** Name that the operator gave it; null: it is called by its address. */
+  readonly called: string | null;
   readonly verifier: Verifier;
   readonly conditions: ConditionBoard;
   /** Questions a second at most. */
@@ -42,9 +44,22 @@ export class Peer {
     this.#verifiedSource = new VerifiedSource(source, modules.verifier, () => undefined, modules.clock);
   }
 
-  /** Without credentials: `peer https://archive.example`. */
+  /** As it is told of everywhere, without credentials: `peer berlin`, `peer https://archive.example`. */
   get name(): string {
-    return this.#verifiedSource.name;
+    const { called } = this.#modules;
+    const { name } = this.#verifiedSource;
+    return called === null ? name : `${name.slice(0, name.indexOf(' '))} ${called}`;
+  }
+
+  /** Name that the operator gave it; null: none. */
+  get called(): string | null {
+    return this.#modules.called;
+  }
+
+  /** Address, bucket or path, as messages can give it. */
+  get address(): string {
+    const { name } = this.#verifiedSource;
+    return name.slice(name.indexOf(' ') + 1);
   }
 
   get status(): PeerStatus {

@@ -5,6 +5,6 @@ export { createLocalServer, type LocalServer } from './local-server.ts';
 export { declareHttpMetrics, type HttpMetrics } from './metrics.ts';
 export type { PageFiles, PageSource } from './page.ts';
 export { PROBLEMS, type ProblemCode } from './problem-table.ts';
-export { publicWords } from './public-words.ts';
+export { type NamedPlace, publicWords } from './public-words.ts';
 export type { ReaderView } from './reader-routes.ts';
 export { type CloseOutcome, createHttpServer, createReaderServer, type HttpServer, type Listening } from './server.ts';

@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { ConfigError, loadConfig, showConfig } from '../../src/config/index.ts';
+import { ConfigError, loadConfig, peersOf, showConfig } from '../../src/config/index.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const FOLDER = fileURLToPath(new URL('../../config', import.meta.url));
@@ -72,5 +72,47 @@ describe('the list of further backends', () => {
     expect(refusal(`${list.slice(0, -2)}, region: 7}]`)).not.toContain('hush-hush');
     const kubo = 'backends: [{kind: ipfs, id: a, apiUrl: "http://me:hush-hush@kubo:5001"}]';
     expect(JSON.stringify(showConfig(loadText(kubo)))).toContain('http://***@kubo:5001');
+  });
+});
+
+describe('the list of peers', () => {
+  test('a text and a list are both peers', () => {
+    expect(peersOf(loadText('peers: https://a.example dir=/b').values.peers)).toMatchObject([
+      { source: 'https://a.example', name: null, token: null, requestsPerSecond: null },
+      { source: 'dir=/b' },
+    ]);
+    const list =
+      'peers: [{source: https://a.example, name: berlin, token: hush, requestsPerSecond: 3}, {source: s3=b}]';
+    expect(peersOf(loadText(list).values.peers)).toMatchObject([
+      { source: 'https://a.example', name: 'berlin', token: 'hush', requestsPerSecond: 3 },
+      { source: 's3=b', name: null, tokenFile: null },
+    ]);
+    expect(peersOf(loadText('{}').values.peers)).toEqual([]);
+  });
+
+  test('a wrong peer is reported with its place in the list, and without its token', () => {
+    const refused = (entry: string) => refusal(`peers: [{source: https://a.example}, ${entry}]`);
+    expect(refused('{source: https://b, tokens: hush-hush}')).toMatch(/at 1, .*tokens/);
+    expect(refused('{token: hush-hush}')).toContain('at 1.source, must be text');
+    expect(refused('{source: "https://b https://c"}')).toContain('at 1.source, must name one archive');
+    expect(refused('{source: https://b, name: "a b"}')).toContain('at 1.name, must be a short name');
+    expect(refused('{source: https://b, requestsPerSecond: 0}')).toContain('at 1.requestsPerSecond, must be a whole');
+    expect(refused('{source: https://b, token: hush-hush, tokenFile: /t}')).toContain('at 1, must not have both');
+    expect(refused('{source: s3=b, token: hush-hush}')).toContain('at 1, must be an archive');
+    expect(refused('{source: https://me:hush-hush@b, token: x}')).toContain('a token and a password');
+    expect(refusal('peers: [{source: s3=a, name: one}, {source: s3=b, name: One}]')).toContain('two peers one name');
+    expect(refusal('peers: 5')).toContain('must be text, or a list of peers');
+    for (const entry of [
+      '{source: https://b, token: hush-hush, name: "!"}',
+      '{source: https://me:hush-hush@b, name: 5}',
+    ])
+      expect(refused(entry)).not.toContain('hush-hush');
+  });
+
+  test('neither a token nor a password of a peer is shown', () => {
+    const list = 'peers: [{source: "https://me:hush-hush@a", name: berlin}, {source: https://b, token: hush-hush}]';
+    const shown = showConfig(loadText(list)).find(({ key }) => key === 'peers')?.value;
+    expect(JSON.stringify(shown)).not.toContain('hush-hush');
+    expect(shown).toMatchObject([{ source: 'https://***@a', name: 'berlin', token: null }, { token: '***' }]);
   });
 });

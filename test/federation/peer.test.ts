@@ -37,6 +37,7 @@ function peer(ratePerSecond = 1_000) {
   const made = new Peer(source, {
     verifier,
     conditions,
+    called: 'berlin',
     ratePerSecond,
     clock: { wallMs: () => clock.ms, steadyMs: () => clock.ms },
   });
@@ -79,7 +80,7 @@ test.each([
 ])('a peer that %s has not said that it has not got the blob', async (_says, answer) => {
   const { peer: silent, scene } = peer();
   scene.answer = answer;
-  await expect(silent.find(nameOf(BLOB), NEVER)).rejects.toThrow('peer http://peer');
+  await expect(silent.find(nameOf(BLOB), NEVER)).rejects.toThrow(/^peer berlin(: | has)/);
 });
 
 test('a lie stays told when the peer then says that it has not got another blob', async () => {

@@ -60,6 +60,16 @@ export const MATRIX = {
     },
     metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } }, dashboard: { enabled: true } },
   },
+  'peers with tokens': {
+    config: {
+      node,
+      peers: [
+        { source: 'https://peer.example:8446', name: 'berlin', tokenFile: '/etc/holdfast/secrets/berlin' },
+        { source: 's3=bucket', requestsPerSecond: 5 },
+      ],
+    },
+    secret: { values: { ...password, berlin: 'staple' } },
+  },
   'readers of a fixed number, elsewhere than the archiver': {
     archiver: { enabled: false },
     config: { s3 },

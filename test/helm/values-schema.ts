@@ -212,13 +212,22 @@ const values = z.strictObject({
 /** A sentence in place of the value that must be: what Helm says of a constant does not repeat what was given. */
 const IN_A_SECRET = {
   const:
-    'no password, which would stand in a ConfigMap: give it in a Secret, as HOLDFAST_NODE_URL, HOLDFAST_IPFS_API_URL, HOLDFAST_S3_SECRET_ACCESS_KEY, or as a file of your own that apiUrlFile or secretAccessKeyFile names',
+    'no password, which would stand in a ConfigMap: give it in a Secret, as HOLDFAST_NODE_URL, HOLDFAST_IPFS_API_URL, HOLDFAST_PEERS, HOLDFAST_S3_SECRET_ACCESS_KEY, or as a file of your own that apiUrlFile, secretAccessKeyFile or tokenFile names',
 };
 
 /** Everything under `config` lands in a ConfigMap: an address there carries no user, password or query, a backend no secret. */
 function refuseSecrets(schema: z.core.JSONSchema.BaseSchema, path: readonly (string | number)[]): void {
   if (path.includes('backends') && path.at(-1) === 'secretAccessKey') {
     Object.assign(schema, { if: { not: { type: 'string' } }, else: IN_A_SECRET });
+  }
+  if (path.includes('peers') && path.at(-1) === 'token') {
+    Object.assign(schema, { if: { not: { type: 'string' } }, else: IN_A_SECRET });
+  } else if (
+    path.includes('peers') &&
+    schema.type === 'string' &&
+    (path.at(-1) === 'source' || !path.includes('items'))
+  ) {
+    Object.assign(schema, { if: { not: NO_PASSWORD.not }, else: IN_A_SECRET });
   }
   const { pattern } = schema;
   if (pattern === undefined || !pattern.includes('https?://')) return;

@@ -1,6 +1,10 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 /** An archive that says of every blob that it has it, and gives other bytes. */
@@ -17,8 +21,8 @@ async function liar(): Promise<{ readonly url: string; readonly asked: string[] 
 }
 
 /** An archive that has the blobs, and a node whose blocks came without their bytes for an archive that begins now. */
-async function archiveBefore(blobs: number) {
-  const elder = await Scene.create();
+async function archiveBefore(blobs: number, env: Readonly<Record<string, string>> = {}) {
+  const elder = await Scene.create({ env });
   await elder.start();
   for (let count = 0; count < blobs; count += 1) elder.submit(300 + count);
   await elder.until('every listed blob is here', () => elder.archive.status().content.spooled === blobs);
@@ -43,6 +47,32 @@ test('a blob that the node has not got comes from a peer while its window is ope
   expect((await elder.record(elder.blobs[0]?.versionHash ?? ''))?.givenBy).toBeNull();
   const shown = await (await fetch(`${younger.url}/v1/blobs/${elder.blobs[0]?.versionHash}/record`)).json();
   expect(shown).toMatchObject({ givenBy: 'peer peer-1' });
+});
+
+test('a peer in the file is asked with its token, and told of by its name alone', async () => {
+  const folder = temporaryFolder();
+  const [tokens, token, config] = ['tokens', 'token', 'holdfast.yaml'].map((name) => join(folder, name));
+  if (tokens === undefined || token === undefined || config === undefined) throw new Error('three files are named');
+  writeFileSync(tokens, `sha256:${createHash('sha256').update('of-the-younger').digest('hex')}\n`);
+  const elder = await archiveBefore(1, { HOLDFAST_HTTP_READ_TOKENS_FILE: tokens });
+  writeFileSync(token, 'of-the-younger\n');
+  const peers = [{ source: elder.url, name: 'berlin', tokenFile: token, requestsPerSecond: 50 }];
+  writeFileSync(config, JSON.stringify({ peers }));
+  const younger = await Scene.create({
+    on: elder.node,
+    env: { HOLDFAST_CONFIG: config, HOLDFAST_START_HEIGHT: '0' },
+  });
+  await younger.start();
+  const hash = elder.blobs[0]?.versionHash ?? '';
+  await younger.until('the peer gave it', () => younger.archive.status().content.stored === 1);
+  expect(await younger.record(hash)).toMatchObject({ givenBy: 'peer berlin' });
+  expect(younger.archive.status().peers).toMatchObject([{ name: 'peer berlin', state: 'good', gave: 1 }]);
+  for (const path of ['v1/status', `v1/blobs/${hash}/record`, 'metrics']) {
+    const said = await (await fetch(`${younger.url}/${path}`)).text();
+    expect(said, path).toContain('peer berlin');
+    expect(said, path).not.toMatch(/peer-1|of-the-younger/);
+    expect(said, path).not.toContain(elder.url);
+  }
 });
 
 test('before a blob is lost every peer answers, and one that has it makes it whole', async () => {

@@ -32,12 +32,14 @@ export class PeerHttp {
   readonly #dispatcher: Dispatcher;
   readonly #options: PeerOptions;
 
-  constructor(url: URL, options: PeerOptions) {
+  /** null: no token is sent. */
+  constructor(url: URL, options: PeerOptions, token: string | null) {
     this.where = `${url.protocol}//${url.host}${url.pathname.replace(/\/$/, '')}`;
     const user = decodeURIComponent(url.username);
     const password = decodeURIComponent(url.password);
-    this.#authorization =
-      user === '' && password === '' ? null : `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+    const basic = user === '' && password === '' ? null : Buffer.from(`${user}:${password}`).toString('base64');
+    if (token !== null) this.#authorization = `Bearer ${token}`;
+    else this.#authorization = basic === null ? null : `Basic ${basic}`;
     this.#options = options;
     // Proxies as the environment names them; private authorities come through Node itself.
     this.#dispatcher = new EnvHttpProxyAgent({

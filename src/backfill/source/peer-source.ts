@@ -30,8 +30,8 @@ export class PeerSource implements BackfillSource {
   #manner: Manner | null;
 
   /** An address with a path (`…/vh/`) gets the hash behind it; one without is a Holdfast, or what serves `/vh/`. */
-  constructor(url: URL, options: PeerOptions = PEER) {
-    this.#http = new PeerHttp(url, options);
+  constructor(url: URL, options: PeerOptions = PEER, token: string | null = null) {
+    this.#http = new PeerHttp(url, options, token);
     this.name = `peer ${this.#http.where}`;
     this.#base = `${this.#http.where}/`;
     this.#manner = url.pathname === '/' ? null : 'by-hash';
@@ -144,7 +144,7 @@ export class PeerSource implements BackfillSource {
       return new SourceError('source/denied', `${where} does not let us read (HTTP ${status}).`, {
         details,
         retryable: false,
-        hint: 'Put the user and password that it wants into the address, like peer=https://user:password@archive.example.',
+        hint: 'Put the user and password that it wants into the address, like peer=https://user:password@archive.example. A peer in the configuration file can have a token instead.',
       });
     }
     if (status === 429 || status >= 500) {

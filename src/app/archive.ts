@@ -234,7 +234,7 @@ export class Archive implements ArchiveView {
     this.#rescue = new PeerRescue({ peers, catalog, poller, spooler, conditions, clock });
     const fetcher = this.#fetcher;
     this.#localVerifier = new LocalVerifier({
-      ...{ store, catalog, rehash, damage, conditions, activity, fetcher, clock },
+      ...{ store, catalog, rehash, verifier, damage, conditions, activity, fetcher, clock },
     });
 
     // Stores of records, and sources for content that this archive lacks.

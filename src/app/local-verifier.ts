@@ -1,21 +1,24 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
-import { examineLocal } from '../replication/local-copy.ts';
+import { examineLocal, findingOf } from '../replication/local-copy.ts';
+import type { CopyFinding } from '../replication/site.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
+import { forgetBytes, type RehashRule, type Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 
 export interface LocalVerifierModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
+  readonly verifier: Verifier;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly activity: Activity;
@@ -98,10 +101,19 @@ export class LocalVerifier {
     return waiting.length > 0;
   }
 
+  /** Hashes on the other thread: this one has the next blobs to write meanwhile. */
+  async #readAndProve(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
+    const { store, rehash, verifier } = this.#modules;
+    const copy = await store.copy(name, signal);
+    if (copy === null) return { kind: 'missing' };
+    return findingOf(await rehash.proveElsewhere(name, copy.blob.bytes, copy.identity, verifier));
+  }
+
   async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean | 'unread'> {
     const { store, catalog, rehash, conditions, clock } = this.#modules;
     try {
-      const finding = await examineLocal(entry, store, rehash, signal);
+      const finding = await examineLocal(entry, store, rehash, signal, (name) => this.#readAndProve(name, signal));
+      if (finding.kind === 'good') forgetBytes(finding.blob);
       // Fetched again after a rest only: the disk may give it then, and the node is not asked for it without end.
       const isFirstFault = 'error' in finding && !this.#unread.has(entry.sequence);
       if (isFirstFault) throw finding.error;

@@ -10,8 +10,9 @@ import type { StreamJudge } from './stream-parts.ts';
 export type ImportModules = Omit<ImporterModules, 'report'>;
 export type ImportResult = ImportReport & { readonly exitCode: 0 | 1 | 3 };
 
-/** Parts under way at a time: each may be 6 MiB in memory, and waits for the disk together with the others. */
-const AT_A_TIME = 8;
+/** Parts under way at a time. They wait for the disk together: many share each commit of the catalog. */
+const AT_A_TIME = 64;
+const MEMORY = { limitBytes: 33_554_432, bytesOf } as const;
 
 /**
  * Takes every blob of these sources that the chain, the catalog, an occurrence record or its own file name names. What was
@@ -36,7 +37,7 @@ export async function importSources(
     importer.beginSource(source);
     const options = { judge: importer, recordsOnly: false, openBucket };
     const parts = recordsFirst(sourceParts(source, options, signal), importer, signal);
-    await forEachConcurrent(parts, AT_A_TIME, (part, ending) => importer.take(part, ending), signal);
+    await forEachConcurrent(parts, AT_A_TIME, (part, ending) => importer.take(part, ending), signal, MEMORY);
   }
   const untilMs = clock.wallMs();
   const notStored = await untilNothingMoves(
@@ -52,6 +53,12 @@ export async function importSources(
 
 /** While records are looked for: a bundle has each before its blob, and is read once. */
 const NOTHING_IS_KNOWN: StreamJudge = { isKnown: async () => false, refusal: () => 'It is read later.' };
+
+/** Hex text is in memory once more as the bytes that it stands for. */
+function bytesOf(part: Part): number {
+  if (part.kind === 'named') return part.bytes.length;
+  return part.kind === 'bytes' ? part.bytes.length * 1.5 : 0;
+}
 
 /** A record is judged before anything that follows it: its blob may come next. */
 async function* recordsFirst(

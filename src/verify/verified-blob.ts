@@ -188,6 +188,18 @@ export class RehashRule {
     return verified;
   }
 
+  /** `prove`, with the hashing done by `verifier`. `bytes` are not to be used afterwards. */
+  async proveElsewhere(
+    { hashType, versionHash }: ContentName,
+    bytes: Uint8Array,
+    identity: FileIdentity | null,
+    verifier: Verifier,
+  ): Promise<VerifiedBlob | null> {
+    const verified = await verifier.verify({ hashType, versionHash, bytes });
+    this.#noteFinding(keyOf({ hashType, versionHash }), verified, identity);
+    return verified;
+  }
+
   #noteFinding(key: string, verified: VerifiedBlob | null, identity: FileIdentity | null): void {
     this.#proven.delete(key);
     if (verified !== null && identity !== null && identity.sizeBytes >= 0n) this.#remember(key, identity);

@@ -89,3 +89,18 @@ test('a stop ends what is under way, and is what is thrown', async () => {
   await aTurnLater();
   expect(unheard).toEqual([]);
 });
+
+test('a limit of bytes holds back what is small in number and large in memory, and a single large item still runs', async () => {
+  let underWay = 0;
+  const most: number[] = [];
+  const work = async (bytes: number) => {
+    underWay += bytes;
+    most.push(underWay);
+    await aTurnLater();
+    underWay -= bytes;
+  };
+  const items = [4, 4, 4, 4, 30, 4, 4];
+  await forEachConcurrent(items, 100, work, NEVER, { limitBytes: 10, bytesOf: (bytes) => bytes });
+  // An item begins where those under way are below the limit, and may itself go beyond it.
+  expect(most.map((bytes, index) => bytes - (items[index] ?? 0) < 10)).toEqual(items.map(() => true));
+});

@@ -2,7 +2,8 @@
  * Export and import of a bundle, as a share of a bare program that reads, hashes and writes the same bytes: `npm run bench -- bundle`.
  * The archive is the assembled daemon. What an import writes is durable, file by file, and so it is from the bare program. An import ends when its blobs are
  * stored: each is also read back and hashed once more, and so it is by the bare program of the last figure. The archive begins with that
- * before everything is durable, so that the figure before has no limit.
+ * before everything is durable, so that the figure before has no limit. Memory is what the process grows by while 96 MiB pass
+ * through it, after one export and imports of the same.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { open, readFile, rename } from 'node:fs/promises';
@@ -45,7 +46,7 @@ export async function benchBundle(): Promise<Figure[]> {
       () => milliseconds(() => exported(first, car)),
       () => milliseconds(() => bareExport(files, join(root, 'bare.car'), hasher)),
     );
-    await exported(first, car);
+    const exportGrowth = await growthMib(() => exported(first, car));
     await first.stop();
     // The node has pruned these blobs, so no other source brings them.
     for (let block = 0; block < 8 * 24; block += 1) mine(node);
@@ -56,11 +57,14 @@ export async function benchBundle(): Promise<Figure[]> {
         () => milliseconds(() => bareImport(car, fresh(root), hasher, step === 'stored')),
       );
     }
+    const importGrowth = await growthMib(() => imported(node, fresh(root), car, 'stored'));
     return [
       { name: `bundle: ${BLOBS} blobs of 1 MiB`, value: BLOBS, unit: '' },
       { name: '  export, by read + hash + write', value: exporting, unit: '', least: 0.8 },
       { name: '  import until durable, by read + hash + write', value: shares.taken, unit: '' },
       { name: '  import until stored, by the same + read back + hash', value: shares.stored, unit: '', least: 0.8 },
+      { name: '  memory by which an export grows', value: exportGrowth, unit: 'MiB', most: 48 },
+      { name: '  memory by which an archive and its import grow', value: importGrowth, unit: 'MiB', most: 64 },
     ];
   } finally {
     await node.close();
@@ -108,6 +112,21 @@ async function milliseconds(work: () => Promise<unknown>): Promise<number> {
   const begun = performance.now();
   await work();
   return performance.now() - begun;
+}
+
+/** Peak of the resident memory, above what stood before. */
+async function growthMib(work: () => Promise<unknown>): Promise<number> {
+  const beforeBytes = process.memoryUsage.rss();
+  let peakBytes = beforeBytes;
+  const looking = setInterval(() => {
+    peakBytes = Math.max(peakBytes, process.memoryUsage.rss());
+  }, LOOK_MS);
+  try {
+    await work();
+  } finally {
+    clearInterval(looking);
+  }
+  return (peakBytes - beforeBytes) / 2 ** 20;
 }
 
 function fresh(root: string): string {

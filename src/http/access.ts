@@ -2,9 +2,9 @@ import type { HttpOptions } from './config.ts';
 import type { FacadeDialect } from './rpc/blob-calls.ts';
 import { TokenList } from './token-list.ts';
 
-/** What the operator says about clients, as the configuration spells it. */
+/** The operator's settings about clients, as the configuration spells it. */
 export interface AccessSettings {
-  /** So many hops, or addresses and networks in a list. */
+  /** A number of hops, or addresses and networks in a list. */
   readonly httpTrustProxy: string | null;
   readonly httpReadTokensFile: string | null;
   readonly httpAdminTokensFile: string | null;

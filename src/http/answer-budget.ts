@@ -23,11 +23,11 @@ export interface BudgetShare {
   giveBack(): void;
   /** From now on the answer waits for its reader alone. `cut` ends that, where others wait and it has had its time. */
   sending(cut: () => void): void;
-  /** The answer was ended short for others by somebody else than the budget. */
+  /** The answer was ended short for others, and not by the budget. */
   countCut(): void;
 }
 
-/** What one client holds. */
+/** The memory that one client holds. */
 interface Holder {
   small: number;
   large: number;
@@ -58,12 +58,12 @@ const LARGEST_SHARE = 1 / 2;
 const SPARE_SHARE = 1 / 4;
 const MAX_WAITING_PER_CLIENT = 64;
 const MAX_WAITING = 1_024;
-/** How often the budget looks for answers that keep others waiting. */
+/** The interval at which the budget looks for answers that keep others waiting. */
 const RELIEF_MS = 500;
 
 /**
  * The memory that requests and answers may hold. A client may hold at most as much as stays free: one client gets half of
- * the memory, five get a sixth each, and a sixth is left for whoever comes next. Small answers pass large ones. A large
+ * the memory, five get a sixth each, and a sixth is left for the next client. Small answers pass large ones. A large
  * answer that does not fit waits its turn, and holds nothing meanwhile. A reader that takes longer than the waiting time
  * loses its answer to those who wait.
  */
@@ -105,7 +105,7 @@ export class AnswerBudget {
     return Math.max(1, Math.floor(this.#totalBytes * LARGEST_SHARE));
   }
 
-  /** A share of this client that holds nothing yet. Whoever opens a share gives it back. */
+  /** A share of this client that holds nothing yet. The opener of a share gives it back. */
   open(client: string): BudgetShare {
     const holder = this.#holders.get(client) ?? { small: 0, large: 0, waiting: 0, shares: 0 };
     this.#holders.set(client, holder);
@@ -132,12 +132,12 @@ export class AnswerBudget {
       this.#admit();
     };
     /** A share that holds a large answer already gets no more than there may be; a first one takes what it can have. */
-    const wantedWith = (more: number) => {
+    const neededWith = (more: number) => {
       const wanted = held + Math.max(more, 0);
       return held > SMALL_BYTES ? wanted : Math.min(wanted, this.largestBytes);
     };
     const growNow = (bytes: number) => {
-      const wanted = wantedWith(bytes);
+      const wanted = neededWith(bytes);
       if (wanted <= held) return true;
       if (isOver || wanted > this.largestBytes || !this.#fits(holder, held, wanted)) return false;
       hold(wanted);
@@ -157,9 +157,9 @@ export class AnswerBudget {
       },
       grow: async (bytes, signal) => {
         if (growNow(bytes)) return true;
-        // What a large share holds is in use: waiting with it could keep all others waiting.
+        // The memory of a large share is in use: waiting with it could keep all others waiting.
         if (isOver || held > SMALL_BYTES) return refuse(signal);
-        const wanted = wantedWith(bytes);
+        const wanted = neededWith(bytes);
         shrinkTo(0);
         if (!(await this.#turn(holder, wanted, signal))) return refuse(signal);
         // `#admit` has accounted for it.
@@ -250,7 +250,7 @@ export class AnswerBudget {
     this.#relief = null;
   }
 
-  /** In the order of their coming, all that fit. Who does not fit keeps nobody else waiting. */
+  /** Serves all that fit, in the order of their coming. One that does not fit keeps no other waiting. */
   #admit(): void {
     for (const waiting of this.#waiting) {
       if (!this.#fits(waiting.holder, 0, waiting.bytes)) continue;

@@ -29,7 +29,7 @@ export class AnswerUnderWay implements Sending {
     }
   }
 
-  /** It is prepared, and goes out from now on. */
+  /** The answer is prepared, and goes out from now on. */
   begin(): void {
     for (const begun of this.#whenBegun) begun();
     this.#share?.sending(() => void this.#response.destroy());
@@ -38,7 +38,7 @@ export class AnswerUnderWay implements Sending {
   cut(): void {
     if (this.#response.destroyed) return;
     this.#share?.countCut();
-    // Its reader has less than was announced, and knows it.
+    // The reader has less than was announced, and knows it.
     this.#response.destroy();
   }
 }

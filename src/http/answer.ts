@@ -4,12 +4,12 @@ import type { Pace } from './pace.ts';
 /** Bytes of an answer. They are made only when they are sent: HEAD needs their number alone. */
 export interface AnswerBody {
   readonly lengthBytes: number;
-  /** What it holds in memory while it is under way. */
+  /** The bytes that it holds in memory while it is under way. */
   readonly heldBytes: number;
   make(): Uint8Array;
 }
 
-/** Lines that are sent as they come, each with a line feed; how many bytes there will be nobody knows before. */
+/** Lines that are sent as they come, each with a line feed; their number of bytes is not known before. */
 export interface AnswerLines {
   readonly lengthBytes: null;
   open(): AsyncIterable<string>;
@@ -18,16 +18,16 @@ export interface AnswerLines {
 /** Bytes that are read while they are sent. `begin` is called first, then either `stream` or `drop`, once. Each part takes a turn. */
 export interface AnswerParts {
   readonly lengthBytes: number;
-  /** What it holds in memory while it is under way, with parts that are small. */
+  /** The bytes that it holds in memory while it is under way, with parts that are small. */
   readonly heldBytes: number;
   /** Reads the first part, before the client is promised anything. Rejects when the bytes are not those that were proven. */
   begin(pace: Pace): Promise<void>;
   stream(pace: Pace): Readable;
-  /** It is not sent after all. */
+  /** Called when the body is not sent after all. */
   drop(): void;
 }
 
-/** What a route answers: a value, so that a route can be read and tested without a server. Header names in lower case. */
+/** The answer of a route: a value, so that a route can be read and tested without a server. Header names in lower case. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ export interface Answer {
   readonly body: AnswerBody | AnswerLines | AnswerParts | null;
 }
 
-/** Bytes that a hash names never change; whoever holds them need not ask again. */
+/** Bytes that a hash names never change; a client that holds them need not ask again. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 /** The bytes themselves, not a copy. `heldBytes`: where they are in memory whether they are sent or not. */

@@ -57,8 +57,8 @@ export function createReaderApp(reader: ReaderView, options: HttpOptions): HttpA
   return appOf(readerRoutes(reader, options), options, () => undefined);
 }
 
-/** `letGo` is called when the server stops: answers that go on by themselves are to end then. */
-function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void): HttpApp {
+/** `endStreams` is called when the server stops: answers that go on by themselves are to end then. */
+function appOf(routes: readonly Route[], options: HttpOptions, endStreams: () => void): HttpApp {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const { clock } = options;
   const budget = new AnswerBudget(withinMemory(limits.answerBytes), limits.answerWaitMs, clock);
@@ -77,7 +77,7 @@ function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void
   const parts = new FairTurns(BYTES_A_TURN, SMALL_PART_BYTES);
   const shares = new WeakMap<FastifyRequest, BudgetShare>();
   const shareOf: ShareOf = (request) => shares.get(request) ?? null;
-  standAtTheGate(app, routes, {
+  registerAccessHooks(app, routes, {
     clients,
     turns: new FairTurns(REQUESTS_A_TURN, 1),
     openShare(request, reply) {
@@ -115,7 +115,7 @@ function appOf(routes: readonly Route[], options: HttpOptions, letGo: () => void
     });
   }
   app.addHook('preClose', (done) => {
-    letGo();
+    endStreams();
     done();
   });
   return { fastify: app, connections, budget };
@@ -206,7 +206,7 @@ const MAX_WORDED_BYTES = 1_048_576;
 /** The façade puts its errors into words by itself, and gives a client's id back as it came; the description is ours. */
 const UNCHANGED_PATHS: ReadonlySet<string | undefined> = new Set([DESCRIPTION_PATH, FACADE_PATH]);
 
-/** What messages say of nodes and backends is for operators in full, and for everybody else by name alone. */
+/** Messages name nodes and backends to operators in full, and to all others by name alone. */
 function sayPublicly(app: FastifyInstance, { words = ALL_WORDS, adminTokens }: HttpOptions): void {
   app.addHook('onSend', (request, reply, payload: unknown, done) => {
     const isJson = /^application\/(problem\+)?json/.test(String(reply.getHeader('content-type')));
@@ -225,7 +225,7 @@ function sayPublicly(app: FastifyInstance, { words = ALL_WORDS, adminTokens }: H
   });
 }
 
-/** What begins in one turn of the event loop, all clients together: a few milliseconds of work each. */
+/** The work that begins in one turn of the event loop, all clients together: a few milliseconds each. */
 const REQUESTS_A_TURN = 32;
 const BYTES_A_TURN = 2_097_152;
 
@@ -240,7 +240,7 @@ interface Doorkeepers {
 }
 
 /** Before any parsing of bodies, so that nothing a client sends is waited for in vain. */
-function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeepers: Doorkeepers): void {
+function registerAccessHooks(app: FastifyInstance, routes: readonly Route[], doorkeepers: Doorkeepers): void {
   const paths = routes.map(({ path, verb }) => ({ pattern: patternOf(path), verb }));
   const routeAt = new Map(routes.map((route) => [`${route.verb} ${route.path}`, route]));
   const routeOf = ({ method, routeOptions }: FastifyRequest): Route | undefined =>
@@ -253,7 +253,7 @@ function standAtTheGate(app: FastifyInstance, routes: readonly Route[], doorkeep
     const { method = '', url = '', httpVersion, headers, rawHeaders } = request.raw;
     const route = routeOf(request);
     const access = route?.access ?? 'read';
-    // Prometheus is to see an attack too; whoever has not got its token is a client like others.
+    // Prometheus is to see an attack too; a client without its token is a client like others.
     const isUnlimited = route?.isAlwaysAnswered === true && tokenAnswer(request, access, doorkeepers) === null;
     const refuse = (answer: Answer) => {
       closeBehindBody(request, reply);
@@ -283,7 +283,7 @@ function takesToken(
   return !isLocal && (access === 'admin' || (access === 'read' && readTokens !== null));
 }
 
-/** A shared cache gives what it keeps to whoever asks, so it must keep nothing that takes a token. */
+/** A shared cache gives its entries to every client, so it must keep nothing that takes a token. */
 function keepPrivate(reply: FastifyReply): void {
   const cached = String(reply.getHeader('cache-control') ?? 'no-cache');
   if (!cached.includes('no-store')) {
@@ -319,7 +319,7 @@ function limitAnswer(request: FastifyRequest, reply: FastifyReply, clients: Clie
   return problemAnswer('http/too-many-requests', detail, { retryAfterSeconds: admission.retryAfterSeconds });
 }
 
-/** What is worth many requests counts as many. */
+/** A request that is worth many requests counts as many. */
 function charging(clients: ClientLimits, count: RequestCount) {
   return (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
     clients.charge(clientOf(request), Math.max(0, count({ query: request.query, body: bodyOf(request) }) - 1));
@@ -336,7 +336,7 @@ function tokenAnswer(
   if (access === 'admin' && adminTokens === null) {
     return problemAnswer(
       'http/admin-closed',
-      'No tokens of operators are configured, so nobody may do this over a port.',
+      'No tokens of operators are configured, so no client may do this over a port.',
     );
   }
   const lists = access === 'admin' ? [adminTokens] : [readTokens, adminTokens];
@@ -360,7 +360,7 @@ function refusedBody(error: unknown): Answer | null {
   }
 }
 
-/** A callback that throws must not cost the client its answer; it has nobody else to tell. */
+/** A callback that throws must not cost the client its answer; it has no other way to tell. */
 function reporter({ onServerError }: HttpOptions): Report {
   return (error, requestId) => {
     try {

@@ -30,7 +30,7 @@ export const ATTESTATION_QUERY = z
   });
 
 export const SIGNATURE = z.string().regex(/^[0-9a-f]{128}$/);
-/** How the key that signed came from earlier ones. */
+/** The chain of signatures from earlier keys to the one that signed. */
 export const SUCCESSIONS = z.array(
   z.object({
     statement: z.object({
@@ -65,7 +65,7 @@ const ATTESTATION = z.object({
   keys: SUCCESSIONS,
 });
 
-/** What this archiver has stated and signed; it is checked by whoever has it, `holdfast verify` or `holdfast/verify`. */
+/** Statements that this archiver has signed; their readers check them with `holdfast verify` or `holdfast/verify`. */
 export function attestationRoutes(view: AttestationView): Route[] {
   return [
     defineRoute({

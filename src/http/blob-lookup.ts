@@ -36,7 +36,7 @@ export function missingAnswer(lookup: NotGiven, versionHash: VersionHash): Answe
   }
 }
 
-/** What is recorded, and of reasons only what the operator gave for publication. */
+/** The record, and of reasons only the one that the operator gave for publication. */
 function withheldAnswer(versionHash: VersionHash, publicReason: string | null): Answer {
   if (publicReason === null) return problemAnswer('blob/withheld', `The operator withholds ${versionHash}.`);
   return problemAnswer('blob/withheld', `The operator withholds ${versionHash}: ${publicReason}`, {
@@ -51,5 +51,8 @@ export function cannotTellAnswer({ reason, message, retryAfterSeconds }: ChainUn
 /** For the live clients' routes: what is lost is 404 there. */
 export function missingForClients(lookup: NotGiven, versionHash: VersionHash): Answer {
   if (lookup.kind !== 'lost') return missingAnswer(lookup, versionHash);
-  return problemAnswer('blob/absent', `The bytes of ${versionHash} were lost; nobody has them.`);
+  return problemAnswer(
+    'blob/absent',
+    `The bytes of ${versionHash} were lost: every place that could have them denied it.`,
+  );
 }

@@ -24,11 +24,11 @@ export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
 
 /** A record with sixteen occurrences, and its text. */
 const RECORD_WEIGHT_BYTES = 4_096;
-/** So many records of a page take as long as a small request. */
+/** Records of a page that take as long as a small request. */
 const RECORDS_A_REQUEST = 10;
 
 const OCTETS = { mediaType: 'application/octet-stream', schema: null } as const;
-/** Of routes that answer `bytesAnswer`. */
+/** The description of routes that answer `bytesAnswer`. */
 export const BYTES_ANSWERS: readonly GoodAnswer[] = [
   OCTETS,
   { ...OCTETS, status: 206 },
@@ -92,7 +92,7 @@ export function blobRoutes(view: ArchiveView): Route[] {
   ];
 }
 
-/** What was given, or why nothing was. Conditions in the order of RFC 9110 13.2.2. */
+/** Answers with the bytes, or says why there are none. Conditions in the order of RFC 9110 13.2.2. */
 export function bytesAnswer(
   given: Given | NotGiven,
   { versionHash }: Pick<ContentName, 'versionHash'>,

@@ -1,4 +1,4 @@
-/** What a Range header asks for of so many bytes; `last` is included. */
+/** The bytes that a Range header asks for; `last` is included. */
 export type ByteRange =
   | { readonly kind: 'whole' }
   | { readonly kind: 'part'; readonly first: number; readonly last: number }

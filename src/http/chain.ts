@@ -55,7 +55,7 @@ const CHAIN_PROBLEMS: readonly ProblemCode[] = [
 /** Sixteen records; a raw transaction can be as large as a block, and nearly all have a few hundred bytes. */
 const PROOF_WEIGHT_BYTES = 8 * 1_048_576;
 
-/** What the chain says, as this archive walked it: transactions, blocks, proofs. */
+/** Routes about the chain, as this archive walked it: transactions, blocks, proofs. */
 export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
   return [
     defineRoute({

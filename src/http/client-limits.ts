@@ -20,12 +20,12 @@ interface Client {
   underWay: number;
 }
 
-/** Of so many clients something is remembered; the one heard of least lately is forgotten first. */
+/** Clients of which something is remembered; the one heard of least lately is forgotten first. */
 const MAX_CLIENTS = 10_000;
 const BURST_SECONDS = 2;
 
 /**
- * What one client may ask for. By hand, as each of the two would need a plugin of its own: the usual one counts requests
+ * The limits of one client. They are written by hand, as each of the two would need a plugin of its own: the usual one counts requests
  * in fixed windows, knows nothing of those under way, and answers in its own shape.
  */
 export class ClientLimits {
@@ -59,7 +59,7 @@ export class ClientLimits {
     return { kind: 'admitted', done };
   }
 
-  /** What it asks for is worth so many requests more than the one that was admitted; they are paid for before the next one. */
+  /** Counts its call as so many requests more than the one that was admitted; they are paid for before the next one. */
   charge(client: string, requests: number): void {
     const { ratePerSecond, clock } = this.#options;
     if (ratePerSecond > 0) this.#clientAt(client, clock.steadyMs()).tokens -= requests;
@@ -77,7 +77,7 @@ export class ClientLimits {
     return client;
   }
 
-  /** Never one with requests under way: it would begin anew. */
+  /** Never one with requests under way: it would begin again. */
   #forgetOne(): void {
     for (const [key, { underWay }] of this.#clients) {
       if (underWay > 0) continue;
@@ -88,11 +88,11 @@ export class ClientLimits {
 }
 
 /**
- * Who asks, as limits count clients. What a trusted proxy names and is no address counts as the proxy itself: such a name can
+ * The client, as limits count clients. A name from a trusted proxy that is no address counts as the proxy itself: such a name can
  * be of any length, and another one each time.
  */
 export function clientOf({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
-  // Over a local socket nobody has an address, whatever the type says.
+  // Over a local socket a client has no address, whatever the type says.
   return clientKey(isIP(ip ?? '') === 0 ? (socket.remoteAddress ?? '') : ip);
 }
 

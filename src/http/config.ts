@@ -19,25 +19,25 @@ export interface HttpLimits {
   readonly headersTimeoutMs: number;
   /** For a whole request to arrive. */
   readonly requestTimeoutMs: number;
-  /** How long an idle connection stays; longer than the 60 s of common balancers, so that they close first. */
+  /** The time that an idle connection stays; longer than the 60 s of common balancers, so that they close first. */
   readonly keepAliveTimeoutMs: number;
   /** A connection on which nothing moves for so long is destroyed: a reader that stopped reading. */
   readonly stalledTimeoutMs: number;
   /** Memory of requests and answers under way, bytes, all clients together; at most an eighth of what the process may have. */
   readonly answerBytes: number;
-  /** How long an answer waits for its share of that memory; a reader that takes longer loses its answer to those who wait. */
+  /** The time that an answer waits for its share of that memory; a reader that takes longer loses its answer to those who wait. */
   readonly answerWaitMs: number;
   /** Requests a second of one client over time; 0: no limit. */
   readonly ratePerSecond: number;
   /** Requests of one client under way at a time; 0: no limit. */
   readonly concurrentPerClient: number;
-  /** Who listens to events at a time. */
+  /** Listeners to events at a time. */
   readonly eventListeners: number;
   /** Events come at least this often, so that silence means a broken connection. */
   readonly eventHeartbeatMs: number;
   /** A listener that takes nothing of what it was sent for so long is dropped. */
   readonly eventStalledMs: number;
-  /** What open requests get to finish when the server closes. */
+  /** The time that open requests get to finish when the server closes. */
   readonly drainMs: number;
 }
 
@@ -61,7 +61,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
 export const MAX_HEADER_BYTES = 16_384;
 /** Path and query; above it 414. */
 export const MAX_URL_CHARS = 2_048;
-/** How exactly the head and request timeouts are kept. */
+/** The precision of the head and request timeouts. */
 export const TIMEOUT_CHECK_MS = 1_000;
 
 export interface HttpOptions {
@@ -70,35 +70,35 @@ export interface HttpOptions {
   readonly port: number;
   readonly limits?: Partial<HttpLimits>;
   /**
-   * Which proxies in front are believed when they say who asks (X-Forwarded-For): so many hops, or their addresses. null:
-   * nobody is, and who connects is the client.
+   * The proxies in front that are believed when they name the client (X-Forwarded-For): a number of hops, or addresses. null:
+   * none is, and the connecting address is the client.
    */
   readonly trustProxy?: number | readonly string[] | null;
   /** The window, for people to look at; null: this process follows no chain, and has none. */
   readonly window?: WindowView | null;
-  /** What is held of what is final, for other archives; without it there is no such route. */
+  /** The inventory for other archives; without it there is no such route. */
   readonly inventory?: InventoryView;
-  /** What this archiver has signed; without it there is no such route. */
+  /** The signed statements; without it there is no such route. */
   readonly attestations?: AttestationView;
-  /** What it signs of single blobs; without it there is no such route. */
+  /** The receipts of single blobs; without it there is no such route. */
   readonly receipts?: ReceiptView;
   /** The page at `/`; null: there is none. */
   readonly page?: PageSource | null;
-  /** How places are named to the public; operators read addresses (an admin token, or the local socket). */
+  /** The names of places for the public; operators read addresses (an admin token, or the local socket). */
   readonly words?: PublicWords;
-  /** Which release the JSON-RPC façade speaks like; release 5 where it is not said. */
+  /** The release that the JSON-RPC façade speaks like; release 5 by default. */
   readonly facadeDialect?: FacadeDialect;
-  /** What the façade may hand on to the node; without it, nothing. */
+  /** The calls that the façade may hand on to the node; without it, none. */
   readonly passThrough?: NodePassThrough | null;
-  /** Of those who may do more than read; without any, nobody may over this port. */
+  /** Tokens of operators, who may do more than read; without any, no client may over this port. */
   readonly adminTokens?: TokenList | null;
-  /** What operators do; without it there is nothing under `/admin`. */
+  /** The operations of operators; without it there is nothing under `/admin`. */
   readonly admin?: AdminView;
-  /** Only who may write the data folder reaches it: nobody is asked for a token. */
+  /** Only a process that may write the data folder reaches it: it is asked for no token. */
   readonly isLocal?: boolean;
-  /** Where given, reading takes one of these; liveness and readiness do not. */
+  /** Tokens that reading takes, when given; liveness and readiness do not. */
   readonly readTokens?: TokenList | null;
-  /** Where answers are counted and `/metrics` is read; without it there is no such route. */
+  /** The registry that counts answers and that `/metrics` reads; without it there is no such route. */
   readonly metrics?: HttpMetrics;
   /** Every fault that the archive did not announce by its answer; null: it belongs to no request. */
   readonly onServerError: (error: unknown, requestId: string | null) => void;

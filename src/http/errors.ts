@@ -13,7 +13,7 @@ export type HttpErrorCode =
   | 'http/bad-tokens-file'
   | 'http/too-busy';
 
-/** What the server itself can fail at. What a client gets is in the problem table instead. */
+/** Faults of the server itself. Answers to clients are in the problem table instead. */
 export class HttpError extends HoldfastError<HttpErrorCode> {}
 
 interface Meaning {

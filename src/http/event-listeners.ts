@@ -6,9 +6,9 @@ import { FilteredWindow, isFiltering, type WindowEvent, type WindowFilter } from
 
 type EventLimits = Pick<HttpLimits, 'eventListeners' | 'eventHeartbeatMs' | 'eventStalledMs'>;
 
-/** How often the window is looked at while somebody listens; nobody listening, never. */
+/** The interval at which the window is looked at while there are listeners; without any, never. */
 const TICK_MS = 1_000;
-/** What a listener may leave untaken; the memory is shared by all that are sent the same. */
+/** Bytes that a listener may leave untaken; the memory is shared by all that are sent the same. */
 const MAX_BEHIND_BYTES = 4 * 1_048_576;
 
 interface Listener {
@@ -30,7 +30,7 @@ interface Greeting {
 /**
  * Everybody who listens. A change is encoded once and handed to all who hear of every blob; a listener with a filter has
  * events of its own. Who comes gets the window whole, or what it missed.
- * When the archive cannot be asked, all are let go: they come back, and are told so, instead of showing what was.
+ * When the archive cannot be asked, all streams end: listeners come back and are told so, instead of showing what was.
  */
 export class EventListeners {
   readonly #feed: WindowFeed;
@@ -54,7 +54,7 @@ export class EventListeners {
     return this.#listeners.size;
   }
 
-  /** Is there no place for one more of this client? Where all are taken, the client that has most of them gives one up. */
+  /** Reports whether there is no place for one more of this client. When all are taken, the client that has most of them gives one up. */
   isFullFor(client: string): boolean {
     if (this.#isClosed) return true;
     return this.#listeners.size >= this.#limits.eventListeners && this.#greedierThan(client) === null;
@@ -69,18 +69,18 @@ export class EventListeners {
   }
 
   /**
-   * What a listener is to get first: the changes since the revision that it names, else the whole window. Throws what the
+   * The first message of a listener: the changes since the revision that it names, else the whole window. Throws what the
    * archive throws.
    */
   greeting(lastRevision: string | undefined, filter: WindowFilter): Greeting {
     const since = lastRevision ?? '';
-    if (!isFiltering(filter)) return { event: this.#news(since), filtered: null };
+    if (!isFiltering(filter)) return { event: this.#changesSince(since), filtered: null };
     const filtered = new FilteredWindow(this.#feed, filter);
     return { event: this.#encoded(filtered.greeting(since)), filtered };
   }
 
-  /** What is new since that revision; where that cannot be told, the whole. */
-  #news(since: string): Buffer {
+  /** The changes since that revision; where those cannot be told, the whole. */
+  #changesSince(since: string): Buffer {
     const changes = this.#feed.changesSince(since);
     return changes === null ? this.#event('window', this.#feed.whole()) : this.#event('change', changes);
   }
@@ -107,7 +107,7 @@ export class EventListeners {
     this.#send(listener, event);
   }
 
-  /** The server stops: everybody is let go, and nobody comes any more. */
+  /** The server stops: every stream ends, and none begins any more. */
   close(): void {
     this.#isClosed = true;
     for (const { response } of this.#listeners) response.end();
@@ -118,7 +118,7 @@ export class EventListeners {
     this.#dropStalled(nowMs);
     try {
       const since = this.#sent;
-      const event = this.#news(since);
+      const event = this.#changesSince(since);
       this.#sent = this.#feed.revision;
       for (const listener of this.#listeners) {
         const isDue = nowMs - listener.sentMs >= this.#limits.eventHeartbeatMs;
@@ -137,8 +137,8 @@ export class EventListeners {
     { event, isNew, since, isDue }: { event: Buffer; isNew: boolean; since: string; isDue: boolean },
   ): Buffer | null {
     if (filtered === null) return isNew || isDue ? event : null;
-    const news = isNew ? filtered.news(since) : null;
-    if (news !== null) return this.#encoded(news);
+    const changes = isNew ? filtered.changesSince(since) : null;
+    if (changes !== null) return this.#encoded(changes);
     return isDue ? this.#encoded(filtered.heartbeat()) : null;
   }
 

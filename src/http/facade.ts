@@ -33,7 +33,7 @@ const MAX_BODY_BYTES = 262_144;
 const MAX_DATA_BYTES = 16 * MAX_BLOB_BYTES;
 /** The node's answer to a call that is handed on: up to 16 MiB, read and as its text. */
 const PASSED_WEIGHT_BYTES = 2 * 16 * 1_048_576;
-/** What a value of a body becomes when it is read. It stays until the last call is answered. */
+/** The memory of a value of a body when it is read. It stays until the last call is answered. */
 const TOKEN_BYTES = 128;
 /** A call of the usual members has so many values and names. */
 const TOKENS_A_CALL = 12;
@@ -50,14 +50,14 @@ interface CallContext extends BlobCallModules {
   readonly passThrough: NodePassThrough | null;
   readonly signal: AbortSignal;
   readonly client: string;
-  /** Of a single call: it holds nothing while it waits. */
-  readonly letGo: () => void;
+  /** The budget of a single call: it holds nothing while it waits. */
+  readonly releaseMemory: () => void;
 }
 
 const hash = (name: string): RpcParam => ({ name, type: 'string' });
 const json = (value: unknown): readonly ReplyPart[] => [JSON.stringify(value)];
 
-/** Of a node's methods, those that live clients send to an archive. */
+/** The methods of a node that live clients send to an archive. */
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'getnevmblobdata',
@@ -102,8 +102,8 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     'waitfornewblock',
     {
       params: [{ name: 'timeout', type: 'number', optional: true }],
-      async perform(params, { chain, wait, signal, client, letGo }) {
-        letGo();
+      async perform(params, { chain, wait, signal, client, releaseMemory }) {
+        releaseMemory();
         return json(await wait.next(chain, params.integer('timeout'), client, signal));
       },
     },
@@ -116,7 +116,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ],
   ['getnetworkinfo', { params: [], perform: (_, { view, dialect }) => json(networkInfo(view, dialect)) }],
 ]);
-/** By this method a client tells the specification's node from the others; it need only be known. */
+/** A client tells the specification's node from the others by this method; it need only be known. */
 const PROBED = 'svccreatenevmblob';
 
 const CALL = z.object({
@@ -137,7 +137,7 @@ export const RPC_ANSWERS: readonly GoodAnswer[] = [
   ...[400, 404, 500, 503].map((status) => ({ status, mediaType: 'application/json', schema: RPC_REFUSAL })),
 ];
 
-/** What a client of the node finds here, by changing its URL. */
+/** The façade that a client of the node finds here, by changing its URL. */
 export function facadeRoutes(
   view: ArchiveView,
   chain: ChainView,
@@ -158,14 +158,14 @@ export function facadeRoutes(
       describedBody: z.union([CALL, z.array(CALL)]),
       maxBytes: MAX_BODY_BYTES,
       countRequests: ({ body }) => worthOf(sizeOf(body)),
-      async answer({ body, signal, report, client, hold, isTight, sending, letGo }) {
+      async answer({ body, signal, report, client, hold, isTight, sending, releaseMemory }) {
         await hold(Math.min(sizeOf(body).tokens, MAX_TOKENS) * TOKEN_BYTES);
         const allowance = { bytesLeft: MAX_DATA_BYTES };
         const isBatch = body.find((byte) => byte > SPACE) !== OPENING_BRACE;
         const context = {
           ...{ view, chain, dialect, allowance, wait, passThrough, signal, client },
           asking: { signal, hold: holdForCall(hold), isTight, sending },
-          letGo: isBatch ? () => undefined : letGo,
+          releaseMemory: isBatch ? () => undefined : releaseMemory,
         };
         const performing = async (call: RpcCall) => {
           try {

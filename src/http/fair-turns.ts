@@ -1,7 +1,7 @@
 /** Begins work of this weight now, or in a later turn of the event loop. */
 export type TakeTurn = (weight: number, begin: () => void) => void;
 
-/** Who wants work done: a client, and one of its connections. */
+/** The owner of work: a client, and one of its connections. */
 export interface Asker {
   readonly client: string;
   readonly connection: object;
@@ -12,20 +12,20 @@ interface Work {
   readonly begin: () => void;
 }
 
-/** What a client wants done. */
+/** The work of one client. */
 interface Lane {
-  /** What it may still have begun before others have their share. Below zero it had more, and lets others go first. */
+  /** Work that it may still begin before others have their share. Below zero it had more, and lets others go first. */
   credit: number;
-  /** By connection, the one that was served least lately first. */
+  /** The lanes of its connections, the one that was served least lately first. */
   readonly waiting: Map<object, Work[]>;
 }
 
 /** Lanes of one kind, the one whose turn it is first. */
-interface Ring {
+interface Circle {
   readonly lanes: Map<string, Lane>;
   /** Pieces of work in all of them. */
   waiting: number;
-  /** What was begun in this turn. */
+  /** Work that was begun in this turn. */
   begun: number;
 }
 
@@ -34,15 +34,15 @@ const FEW = 4;
 
 /**
  * Shares out every turn of the event loop, which is all that this process has: first among the clients that want something,
- * by weight, then among the connections of each. Whoever wants something alone has all of it. What does not fit into a turn
+ * by weight, then among the connections of each. A client that asks alone has all of it. What does not fit into a turn
  * waits for the next ones. Clients with few connections that wait have half of every turn before the crowded ones: who reads
  * one answer after the other does not wait behind hundreds.
  */
 export class FairTurns {
   readonly #weightPerTurn: number;
   readonly #share: number;
-  readonly #few: Ring = { lanes: new Map(), waiting: 0, begun: 0 };
-  readonly #crowded: Ring = { lanes: new Map(), waiting: 0, begun: 0 };
+  readonly #few: Circle = { lanes: new Map(), waiting: 0, begun: 0 };
+  readonly #crowded: Circle = { lanes: new Map(), waiting: 0, begun: 0 };
   #isTurnSet = false;
 
   /** `share`: how much a client has before the next one. */
@@ -72,7 +72,7 @@ export class FairTurns {
     return this.#few.begun + this.#crowded.begun;
   }
 
-  /** May work be begun before that which waits? */
+  /** Reports whether work may begin before that which waits. */
   #hasRoom(isOfFew: boolean): boolean {
     if (!isOfFew || this.#few.waiting > 0) return false;
     if (this.#crowded.waiting === 0) return this.#begun < this.#weightPerTurn;
@@ -94,32 +94,32 @@ export class FairTurns {
     while (few.waiting > 0 && few.begun < this.#weightPerTurn / 2) this.#serveNext(few);
     while (crowded.waiting > 0 && this.#begun < this.#weightPerTurn) this.#serveNext(crowded);
     while (few.waiting > 0 && this.#begun < this.#weightPerTurn) this.#serveNext(few);
-    // What a client had more than others counts only while others of its ring wait.
+    // A client's surplus counts only while others of its circle wait.
     if (few.waiting === 0) few.lanes.clear();
   }
 
   /** The client whose turn it is has one piece of work begun, or goes behind the others. */
-  #serveNext(ring: Ring): void {
-    const [next] = ring.lanes;
+  #serveNext(circle: Circle): void {
+    const [next] = circle.lanes;
     if (next === undefined) return;
     const [client, lane] = next;
     const work = lane.credit > 0 ? takeFrom(lane) : null;
     if (work !== null) {
-      ring.waiting -= 1;
-      if (ring === this.#crowded && lane.waiting.size <= FEW) move(client, lane, this.#crowded, this.#few);
-      run(work, lane, ring);
+      circle.waiting -= 1;
+      if (circle === this.#crowded && lane.waiting.size <= FEW) move(client, lane, this.#crowded, this.#few);
+      run(work, lane, circle);
       return;
     }
-    ring.lanes.delete(client);
+    circle.lanes.delete(client);
     if (lane.waiting.size === 0 && lane.credit > 0) return;
     lane.credit += this.#share;
-    ring.lanes.set(client, lane);
+    circle.lanes.set(client, lane);
   }
 }
 
-function run({ weight, begin }: Work, lane: Lane, ring: Ring): void {
+function run({ weight, begin }: Work, lane: Lane, circle: Circle): void {
   lane.credit -= weight;
-  ring.begun += weight;
+  circle.begun += weight;
   begin();
 }
 
@@ -133,7 +133,7 @@ function takeFrom({ waiting }: Lane): Work | null {
   return work;
 }
 
-function move(client: string, lane: Lane, from: Ring, to: Ring): void {
+function move(client: string, lane: Lane, from: Circle, to: Circle): void {
   const works = [...lane.waiting.values()].reduce((sum, { length }) => sum + length, 0);
   from.waiting -= works;
   to.waiting += works;

@@ -7,7 +7,7 @@ import { partsStream } from './parts-stream.ts';
 export interface BodySpan {
   readonly first: number;
   readonly lengthBytes: number;
-  /** As text: twice as many characters. */
+  /** Hex text: twice as many characters. */
   readonly asHex: boolean;
 }
 

@@ -43,7 +43,7 @@ export function createFramework(
       sendAnswer(reply, problemAnswer('http/bad-url', 'The path has a % that begins no UTF-8 character.'));
     },
   });
-  // What a body is, its route says; Content-Type decides nothing.
+  // The route says what a body is; Content-Type decides nothing.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   // Node would give leave, or refuse, by itself and without a body. The gate has a say first.

@@ -5,7 +5,7 @@ import { problemAnswer } from './problem.ts';
 import type { RouteVerb } from './route.ts';
 import { preflightHeaders } from './standing-headers.ts';
 
-/** What a path takes, by a route of its own for each; who reads by GET reads by HEAD, and browsers do OPTIONS. */
+/** The methods of a path, each by a route of its own; GET brings HEAD with it, and browsers do OPTIONS. */
 export interface GatePath {
   readonly pattern: RegExp;
   readonly verb: RouteVerb;
@@ -18,18 +18,18 @@ export interface GateRequest {
   readonly headers: IncomingHttpHeaders;
   /** Names and values in turn, as they were sent. */
   readonly rawHeaders: readonly string[];
-  /** Does a route take this method and path? */
+  /** Reports whether a route takes this method and path. */
   readonly routed: boolean;
 }
 
 /** RFC 9110 7.2: a name or an address, and a port; empty where the client knows of none. */
 const HOST = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Fa-f:.%A-Za-z]+\])(?::[0-9]{0,5})?$/;
 
-/** Which of them take one, their routes say. */
+/** The methods whose routes take a body. */
 const TAKING_BODIES = new Set(['POST', 'PUT']);
 const VERBS: readonly RouteVerb[] = ['GET', 'POST', 'PUT', 'DELETE'];
 
-/** What is refused, or answered, before any route sees it; null: let it through. `paths` are those of the routes. */
+/** Refuses, or answers, a request before any route sees it; null: let it through. `paths` are those of the routes. */
 export function gateAnswer(request: GateRequest, paths: readonly GatePath[]): Answer | null {
   if (request.url.length > MAX_URL_CHARS) {
     return problemAnswer('http/uri-too-long', `It has more than ${MAX_URL_CHARS} characters.`);
@@ -54,7 +54,7 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }
 
-/** How many bytes the body has by what the client says, and at most `maxBytes`: more are refused. */
+/** The bytes of the body by what the client says, and at most `maxBytes`: more are refused. */
 export function bodyBytesOf(headers: IncomingHttpHeaders, maxBytes: number): number {
   if (headers['transfer-encoding'] !== undefined) return maxBytes;
   return Math.min(Number(headers['content-length'] ?? 0), maxBytes);

@@ -4,7 +4,7 @@ import { type Answer, bodyOf } from './answer.ts';
 import { type BodySpan, fileBody } from './file-body.ts';
 import { hexBody } from './hex-body.ts';
 
-/** What the archive gave: in memory, or in a file that is read while it is sent. Both are proven. */
+/** The bytes that the archive gave: in memory, or in a file that is read while it is sent. Both are proven. */
 export type Given = GivenBlob | GivenCustom;
 
 export function nameOf(given: Given): ContentName | CustomName {
@@ -15,7 +15,7 @@ export function sizeOf(given: Given): number {
   return given.kind === 'file' ? given.file.sizeBytes : given.blob.bytes.length;
 }
 
-/** It is not sent after all. */
+/** Called when the body is not sent after all. */
 export function dropGiven(given: Given): void {
   if (given.kind === 'file') given.file.close();
 }

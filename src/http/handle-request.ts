@@ -18,7 +18,7 @@ export type Report = (error: unknown, requestId: string) => void;
 
 const NO_BODY = new Uint8Array();
 
-/** What a request holds of the memory for answers; null: its route stands outside of it. */
+/** The share of the memory for answers that a request holds; null: its route stands outside of it. */
 export type ShareOf = (request: FastifyRequest) => BudgetShare | null;
 
 /** From a request to its answer, within the memory that answers may hold. */
@@ -30,7 +30,7 @@ export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, cloc
     const pace = new Pace(share, (bytes, begin) => parts.take(asker, bytes, begin), clock);
     const sending = new AnswerUnderWay(reply.raw, share);
     const tell = (error: unknown) => {
-      // A step that breaks off because its client went away is no fault, and nobody reads the answer.
+      // A step that breaks off because its client went away is no fault, and the answer is not read.
       if (!signal.aborted) report(error, request.id);
     };
     try {
@@ -71,7 +71,7 @@ function tooBusy(): Answer {
 
 const TOO_BUSY = 'Other answers are still under way to their readers.';
 
-/** As the parser of bodies leaves it. */
+/** The body as the parser leaves it. */
 export function bodyOf({ body }: FastifyRequest): Uint8Array {
   return body instanceof Uint8Array ? body : NO_BODY;
 }
@@ -80,7 +80,7 @@ function heldBy({ body }: Answer, { moreBytes }: Pace): number {
   return body !== null && 'heldBytes' in body ? body.heldBytes + moreBytes : 0;
 }
 
-/** Of an answer that is not in parts. */
+/** The memory of an answer that is not in parts. */
 function bytesAtOnce({ body }: Answer): number {
   return body !== null && 'make' in body ? body.lengthBytes : 0;
 }
@@ -92,14 +92,14 @@ async function answerOf(
 ): Promise<Answer> {
   const { params, query, method, headers } = request;
   const body = bodyOf(request);
-  const memory: Pick<RouteRequest, 'hold' | 'isTight' | 'sending' | 'letGo'> = {
+  const memory: Pick<RouteRequest, 'hold' | 'isTight' | 'sending' | 'releaseMemory'> = {
     async hold(bytes) {
       if (share === null || (await share.grow(bytes, signal))) return;
       throw new HttpError('http/too-busy', TOO_BUSY, { retryable: true, hint: 'Nothing has to be done.' });
     },
     isTight: () => share?.isTight ?? false,
     sending,
-    letGo: () => share?.shrinkTo(body.length),
+    releaseMemory: () => share?.shrinkTo(body.length),
   };
   const header = (name: string) => single(headers[name]);
   const client = clientOf(request);

@@ -38,13 +38,13 @@ const INVENTORY = PART.extend({
   held: z.string().nullable(),
 });
 
-/** So many heights take as long as a small request; nobody pays for more than so many. */
+/** Heights that take as long as a small request; a client pays for no more than the second number. */
 const HEIGHTS_A_REQUEST = 256;
 const MAX_REQUESTS = 200;
 /** 256 parts as objects and as text. */
 const INVENTORY_WEIGHT_BYTES = 262_144;
 
-/** What is held of what is final, for archives that compare themselves with this one, and for auditors. */
+/** The inventory of final occurrences, for archives that compare themselves with this one, and for auditors. */
 export function inventoryRoutes(view: InventoryView): Route[] {
   return [
     defineRoute({

@@ -11,12 +11,11 @@ import type { CloseOutcome } from './server.ts';
 
 export interface LocalServer {
   /**
-   * Opens `admin.sock` in the folder, which the caller has locked: what lies there is of one that was killed. Where the
-   * path is too long for a socket, or the folder's file system has none, one in a folder of its own below the system's
-   * for temporary files. Gives its path. Throws `HttpError` `http/no-local-socket`.
+   * Opens `admin.sock` in the folder, which the caller has locked. A socket that is there is of one that was killed. It opens
+   * one in a folder for temporary files where the path is too long for a socket, or the file system has none. Gives its path. Throws `HttpError` `http/no-local-socket`.
    */
   listen(folder: string): Promise<string>;
-  /** As of the server of a port. */
+  /** The address, as of the server of a port. */
   close(): Promise<CloseOutcome>;
 }
 
@@ -27,7 +26,7 @@ const OWNER_ONLY = 0o177;
 /** Operators are few. */
 const ANSWER_BYTES = 64 * 1_048_576;
 
-/** Serves the archive to the other commands on this machine: all routes, and nobody is asked for a token. */
+/** Serves the archive to the other commands on this machine: all routes, and no caller is asked for a token. */
 export async function createLocalServer(
   view: ArchiveView,
   chain: ChainView,

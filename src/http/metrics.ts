@@ -8,7 +8,7 @@ import { defineRoute, type Route } from './route.ts';
 /** `port`: for everybody; `socket`: for the other commands on the machine. Each has memory of its own. */
 export type HttpListener = 'port' | 'socket';
 
-/** Of the memory that requests and answers share. */
+/** Figures of the memory that requests and answers share. */
 export interface AnswerMemory {
   readonly heldBytes: number;
   readonly limitBytes: number;
@@ -17,7 +17,7 @@ export interface AnswerMemory {
   readonly cut: number;
 }
 
-/** What the HTTP room tells of itself, and where all of it is read. */
+/** The metrics of the HTTP room, and the route that all metrics are read by. */
 export interface HttpMetrics {
   /** `route`: the pattern of its path; `none` where no route took it. */
   answered(route: string, method: string, status: number, seconds: number): void;
@@ -103,7 +103,7 @@ class SharedScrape {
 
 /**
  * Read like everything else that is read: where read tokens are configured, Prometheus needs one too. Series keep their
- * names whoever reads them, so places have their public names for operators too.
+ * names for every reader, so places have their public names for operators too.
  */
 export function metricsRoutes(metrics: HttpMetrics, words: PublicWords = ALL_WORDS): Route[] {
   const shared = new SharedScrape(async () => words(await metrics.scrape()));

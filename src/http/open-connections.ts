@@ -2,17 +2,17 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 interface Connection extends Duplex {
-  /** Of a socket: closes when what was written has gone out. */
+  /** Closes a socket when what was written has gone out. */
   destroySoon?(): void;
 }
 
 /**
- * Which connections are open, and what is being answered on each. Node's own idea of an idle connection is wrong both ways:
- * one that never said a word counts as busy, and one whose answer is handed over but still under way to a slow reader
+ * The open connections, and the answers under way on each. Node's own idea of an idle connection is wrong both ways.
+ * A connection that never said a word counts as busy. One whose answer is handed over but still under way to a slow reader
  * counts as idle, so that `server.close()` would cut it short.
  */
 export class OpenConnections {
-  /** Those at the front have been idle longest. */
+  /** The connections at the front have been idle longest. */
   readonly #answers = new Map<Connection, Set<ServerResponse>>();
   readonly #afterwards = new WeakMap<Connection, () => void>();
   readonly #most: number;
@@ -22,7 +22,7 @@ export class OpenConnections {
   /** `most`: who comes then takes the place of the one that is idle longest; where none is, it is turned away. */
   constructor(server: Server, most: number) {
     this.#most = most;
-    // What `server.close()` calls.
+    // `server.close()` calls this.
     server.closeIdleConnections = () => undefined;
     server.on('connection', (socket) => this.#opened(socket));
     // Before the handler, which may answer at once.
@@ -39,7 +39,7 @@ export class OpenConnections {
     else then();
   }
 
-  /** Has anything of an answer that is under way gone out, or to go out before what would be written now? */
+  /** Reports whether a part of an answer under way has gone out, or is to go out before what would be written now. */
   hasBegun(socket: Connection): boolean {
     const answers = [...(this.#answers.get(socket) ?? [])];
     return answers.length > 1 || answers.some(({ headersSent }) => headersSent);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Of the handles that a process may have: a reader can hold its connection and a file; the rest is for the archive itself. */
+/** The share of the handles that a process may have: a reader can hold its connection and a file; the rest is for the archive itself. */
 const SHARE = 1 / 3;
 
 /** Connections that leave enough handles for everything else, whatever `ulimit -n` is here. */

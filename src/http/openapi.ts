@@ -4,7 +4,7 @@ import { NOTHING } from './parameters.ts';
 import { PROBLEMS, type ProblemCode } from './problem-table.ts';
 import { defineRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
 
-/** Of the routes, not of the program: a new route or member raises the second number, what breaks clients the first. */
+/** The version of the routes, not of the program: a new route or member raises the second number, what breaks clients the first. */
 const API_VERSION = '1.3.0';
 
 export const DESCRIPTION_PATH = '/openapi.json';
@@ -26,7 +26,7 @@ const ALWAYS: readonly ProblemCode[] = [
 const ADMIN: readonly ProblemCode[] = ['http/admin-closed'];
 const WITH_BODY: readonly ProblemCode[] = ['http/bad-json', 'http/bad-body', 'http/body-too-large'];
 const WITHOUT_BODY: readonly ProblemCode[] = ['http/body-not-allowed'];
-/** What an answer of these statuses is; the others say what went wrong in their own form. */
+/** The form of an answer of these statuses; the others say what went wrong in their own form. */
 const GOOD: Readonly<Record<number, string>> = {
   200: 'What was asked for.',
   206: 'The part that was asked for.',
@@ -36,7 +36,7 @@ const PROBLEM_CONTENT = {
   'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
 };
 
-/** A client of the façade reads `error`, whoever refuses; members of a problem can stand beside it. */
+/** A client of the façade reads `error` of every refusal; members of a problem can stand beside it. */
 export const RPC_REFUSAL = z.looseObject({
   result: z.null(),
   error: z.object({ code: z.int(), message: z.string() }),
@@ -53,7 +53,7 @@ const PROBLEM = z.looseObject({
   code: z.string(),
   detail: z.string(),
   hint: z.string(),
-  /** Of `blob/withheld`: what the operator gave for publication, where anything was. */
+  /** The reason of `blob/withheld` for publication, when the operator gave one. */
   publicReason: z.string().exactOptional(),
 });
 

@@ -6,14 +6,14 @@ import type { TakeTurn } from './fair-turns.ts';
 export const LARGE_PART_BYTES = 524_288;
 /** The part for readers that take their time while memory is scarce. An answer in parts holds this much in any case. */
 export const SMALL_PART_BYTES = 65_536;
-/** Where memory has no room for the largest parts, there may be some for these. */
+/** The smaller parts, for when memory has no room for the largest. */
 const LARGER_PARTS = [LARGE_PART_BYTES, 131_072];
-/** What a part costs besides its bytes takes as long as so many of them. */
+/** The cost of a part besides its bytes, in bytes that take as long. */
 const PART_COST_BYTES = 196_608;
-/** Whoever takes longer for a part is not held up by its size. */
+/** A reader that takes longer for a part is not held up by its size. */
 const SLOW_MS = 250;
 
-/** How an answer goes out: in turns with all others, in large parts for whoever takes them quickly, as far as memory allows. */
+/** Sends an answer in turns with all others, in large parts to readers that take them quickly, as far as memory allows. */
 export class Pace {
   readonly #share: BudgetShare | null;
   readonly #takeTurn: TakeTurn;
@@ -28,7 +28,7 @@ export class Pace {
     this.#clock = clock;
   }
 
-  /** What the answer holds besides a small part. */
+  /** The memory that the answer holds besides a small part. */
   get moreBytes(): number {
     return this.#partBytes - SMALL_PART_BYTES;
   }

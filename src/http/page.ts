@@ -10,7 +10,7 @@ import { defineRoute, type Route, type RouteRequest } from './route.ts';
 /** The files of the page by name; `index.html` names the others, and each of their names changes with its bytes. */
 export type PageFiles = ReadonlyMap<string, Uint8Array>;
 
-/** Where the page comes from. */
+/** The source of the page. */
 export interface PageSource {
   /** null: it could not be had, and the operator was told why. Rejects never. */
   files(): Promise<PageFiles | null>;
@@ -40,7 +40,7 @@ const FILE = z.object({ file: z.string().meta({ pattern: '^[a-z]+-[0-9A-Z]{8}\\.
 
 /** The page for people, and the files that it is made of. No token is needed to load it: it asks for one. */
 export function pageRoutes(source: PageSource): Route[] {
-  const shelf = new PageShelf(source);
+  const packed = new PackedPage(source);
   return [
     defineRoute({
       path: '/',
@@ -54,7 +54,7 @@ export function pageRoutes(source: PageSource): Route[] {
       problems: [],
       parameters: NOTHING,
       query: NOTHING,
-      answer: async (request) => (await shelf.answer(INDEX, 'no-cache', request)) ?? NO_PAGE,
+      answer: async (request) => (await packed.answer(INDEX, 'no-cache', request)) ?? NO_PAGE,
     }),
     defineRoute({
       path: '/page/:file',
@@ -65,13 +65,13 @@ export function pageRoutes(source: PageSource): Route[] {
       parameters: FILE,
       query: NOTHING,
       answer: async (request) =>
-        (request.parameters.file === INDEX ? null : await shelf.answer(request.parameters.file, IMMUTABLE, request)) ??
-        problemAnswer('http/no-such-route', 'The page has no file of this name; load the page anew.'),
+        (request.parameters.file === INDEX ? null : await packed.answer(request.parameters.file, IMMUTABLE, request)) ??
+        problemAnswer('http/no-such-route', 'The page has no file of this name; load the page again.'),
     }),
   ];
 }
 
-interface Shelved {
+interface PackedFile {
   readonly bytes: Uint8Array;
   readonly zipped: Uint8Array;
   readonly entityTag: string;
@@ -79,9 +79,9 @@ interface Shelved {
 }
 
 /** The files, packed once. */
-class PageShelf {
+class PackedPage {
   readonly #source: PageSource;
-  readonly #shelved = new Map<string, Shelved>();
+  readonly #packed = new Map<string, PackedFile>();
 
   constructor(source: PageSource) {
     this.#source = source;
@@ -91,7 +91,7 @@ class PageShelf {
   async answer(name: string, caching: string, { header }: Pick<RouteRequest, 'header'>): Promise<Answer | null> {
     const bytes = (await this.#source.files())?.get(name);
     if (bytes === undefined) return null;
-    const file = this.#shelve(name, bytes);
+    const file = this.#pack(name, bytes);
     const isZipped = /(^|,)\s*(gzip|\*)\s*(;\s*q=(?!0(\.0*)?\s*(,|$))[\d.]+\s*)?(,|$)/i.test(
       header('accept-encoding') ?? '',
     );
@@ -106,17 +106,17 @@ class PageShelf {
     };
   }
 
-  #shelve(name: string, bytes: Uint8Array): Shelved {
-    const known = this.#shelved.get(name);
+  #pack(name: string, bytes: Uint8Array): PackedFile {
+    const known = this.#packed.get(name);
     if (known?.bytes === bytes) return known;
-    const shelved = {
+    const packed = {
       bytes,
       zipped: gzipSync(bytes, { level: 9 }),
       entityTag: createHash('sha256').update(bytes).digest('hex').slice(0, 32),
       mediaType: MEDIA_TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
     };
-    this.#shelved.set(name, shelved);
-    return shelved;
+    this.#packed.set(name, packed);
+    return packed;
   }
 }
 

@@ -56,7 +56,7 @@ function parseCommitment(text: string): VersionHash {
   );
 }
 
-/** What live clients send: 64 hex characters; `0x` does no harm. */
+/** A hash as live clients send it: 64 hex characters; `0x` does no harm. */
 export const BARE_HASH = z.object({
   versionHash: z
     .string()
@@ -111,7 +111,7 @@ export const CHECKED_HASHES = z
   .min(1, COUNT_RULE)
   .max(MAX_CHECKED, COUNT_RULE);
 
-/** Which page of the occurrences of a record. */
+/** The page of the occurrences of a record. */
 export const RECORD_QUERY = z.object({
   after: z
     .string('must be given once')

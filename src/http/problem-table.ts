@@ -1,7 +1,7 @@
 interface ProblemKind {
   readonly status: number;
   readonly title: string;
-  /** What the client can do; an answer can give a better one. */
+  /** The next step of the client; an answer can give a better one. */
   readonly hint: string;
 }
 
@@ -18,7 +18,7 @@ export const PROBLEMS = {
   'blob/lost': {
     status: 410,
     title: 'The blob is lost',
-    hint: 'It is on chain, and nobody had its bytes when its window was over. Should they turn up, they are served again.',
+    hint: 'It is on chain, and no place had its bytes when its window was over. Should they turn up, they are served again.',
   },
   'blob/withheld': {
     status: 451,

@@ -17,7 +17,7 @@ export interface ProblemFacts {
 
 export interface ProblemAnswer extends Answer {
   readonly body: AnswerBody;
-  /** What the body says. */
+  /** The problem that the body says. */
   readonly problem: Readonly<Record<string, unknown>> & { readonly title: string; readonly detail: string };
 }
 

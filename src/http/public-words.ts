@@ -1,6 +1,6 @@
 /** Something that the configuration names, and the addresses that messages can give for it. */
 export interface NamedPlace {
-  /** What the public may know of it: `node-1`, `s3`. */
+  /** The name that the public may know: `node-1`, `s3`. */
   readonly name: string;
   /** URLs and other spellings of where it is. */
   readonly addresses: readonly string[];
@@ -11,7 +11,7 @@ export type PublicWords = (text: string) => string;
 
 export const ALL_WORDS: PublicWords = (text) => text;
 
-/** What a place that nobody configured is called, such as the other end of a redirect. */
+/** The name of a place that is not configured, such as the other end of a redirect. */
 const ELSEWHERE = 'an address';
 /** Quotation marks and brackets end an address, in prose and in JSON. */
 const URLS = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>()\\]+/gi;

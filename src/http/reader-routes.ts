@@ -26,9 +26,9 @@ import { rpcFault } from './rpc/rpc-error.ts';
 import { type StatusView, statusRoutes } from './status.ts';
 import { windowRoutes } from './window.ts';
 
-/** What a reader without a catalog can be asked. */
+/** The routes of a reader without a catalog. */
 export interface ReaderView extends Pick<ArchiveView, 'reader'>, Pick<ChainView, 'proofs'>, StatusView {
-  /** What the archiver behind it says; null: there is none. */
+  /** The answers of the archiver behind it; null: there is none. */
   record(
     name: NamedHash,
     after: string | undefined,
@@ -65,7 +65,7 @@ const NO_CATALOG = {
   retryAfterSeconds: RETRY_SECONDS,
 } as const;
 
-/** It takes a catalog, and stands below the path of the bytes: no ingress could part the two. So the archiver is asked here. */
+/** The route takes a catalog, and stands below the path of the bytes: no ingress could part the two. So the archiver is asked here. */
 function recordRoute(view: Pick<ReaderView, 'record'>): Route {
   return defineRoute({
     path: '/v1/blobs/:versionHash/record',

@@ -19,14 +19,14 @@ const OCCURRENCE = z.object({
 
 const REPLICA = z.object({ backend: z.string(), state: z.enum(['wanted', 'good', 'damaged']), verifiedAt: when });
 
-/** As `recordOnWire` makes it. */
+/** The record that `recordOnWire` makes. */
 export const RECORD = z.object({
   versionHash: HASH_TEXT,
   hashType: z.enum(HASH_TYPES).nullable(),
   /** The name of the blob on IPFS; null while it is not known which hash its name is. */
   cid: z.string().nullable(),
   state: z.enum(['seen', 'spooled', 'stored', 'withheld']),
-  /** Of what is withheld: what its operator gave for publication. */
+  /** The reason of a take-down that its operator gave for publication. */
   publicReason: z.string().nullable(),
   sizeBytes: z.int(),
   listedTxid: HASH_TEXT.nullable(),
@@ -52,8 +52,8 @@ export function listedOnWire(record: ContentRecord): z.input<typeof LISTED_RECOR
 }
 
 /**
- * The record as clients see it. Named field by field: what the archive adds to its own record for itself does not get
- * out by accident, and what clients rely on does not change by a renaming.
+ * The record as clients see it. It is named field by field. So additions to the archive's own record do not get
+ * out by accident, and members that clients rely on do not change by a renaming.
  */
 export function recordOnWire(record: ContentRecord): z.input<typeof RECORD> {
   return {

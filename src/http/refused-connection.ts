@@ -5,7 +5,7 @@ import { type ProblemAnswer, problemAnswer, rpcRefusal } from './problem.ts';
 import { requestIdFrom } from './request-id.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
 
-/** Did the request not come in time? Then it may have been begun with, and nothing of its answer is out. */
+/** Reports whether the request did not come in time. Then it may have been begun with, and nothing of its answer is out. */
 export function isTooLate(error: unknown): boolean {
   return codeOf(error) === 'ERR_HTTP_REQUEST_TIMEOUT';
 }
@@ -22,12 +22,12 @@ export function refuseConnection(error: unknown, socket: Duplex, isAnswering: bo
   socket.end(onTheWire(answerTo(error)), () => socket.destroy());
 }
 
-/** CONNECT: nobody gets from here to anywhere else. Called when the answers before it are sent. */
+/** CONNECT: no client gets from here to anywhere else. Called when the answers before it are sent. */
 export function refuseTunnel(socket: Duplex): void {
   const answer = problemAnswer('http/method-not-allowed', 'CONNECT is not a method here.', {
     headers: { allow: 'GET' },
   });
-  // What else has come on it is not read.
+  // The rest that has come on it is not read.
   socket.on('error', () => socket.destroy());
   socket.end(onTheWire(answer), () => socket.destroy());
 }
@@ -43,7 +43,7 @@ function answerTo(error: unknown): ProblemAnswer {
   }
 }
 
-/** Nobody knows what was asked for, so each answer here is also one for a client of the façade. */
+/** The request is not known, so each answer here is also one for a client of the façade. */
 function onTheWire(refused: ProblemAnswer): Buffer {
   const { status, headers, body } = rpcRefusal(refused);
   const bytes = body.make();

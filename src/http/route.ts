@@ -6,20 +6,20 @@ import type { Answer } from './answer.ts';
 import { HttpError } from './errors.ts';
 import type { ProblemCode } from './problem-table.ts';
 
-/** What routes see of a request, whatever carries it. */
+/** A request as routes see it, whatever carries it. */
 export interface RouteRequest {
   readonly parameters: unknown;
   readonly query: unknown;
   readonly method: string;
-  /** Of a POST; bounded before it gets here. */
+  /** The body of a POST; bounded before it gets here. */
   readonly body: Uint8Array;
-  /** By lower-case name; undefined when it was not sent. */
+  /** The header of a lower-case name; undefined when it was not sent. */
   header(name: string): string | undefined;
   /** Fires when the client goes away before it has its answer. */
   readonly signal: AbortSignal;
   /** Tells the operator of a fault that the answer covers up. */
   report(error: unknown): void;
-  /** Who asks, as limits count clients. */
+  /** The client, as limits count clients. */
   readonly client: string;
   /**
    * Waits until the answer may hold so many bytes more than a small one, before it takes them.
@@ -31,7 +31,7 @@ export interface RouteRequest {
   /** The answer itself, for what is lent to it. */
   readonly sending: Sending;
   /** The answer needs no memory until it is made: it waits for something else than memory. */
-  readonly letGo: () => void;
+  readonly releaseMemory: () => void;
 }
 
 export interface DecodedRequest<Parameters, Query, Body> extends Omit<RouteRequest, 'body'> {
@@ -58,7 +58,7 @@ export interface RouteDescription {
   readonly problems: readonly ProblemCode[];
 }
 
-/** Who may use it, where tokens are configured. */
+/** The clients that may use it, when tokens are configured. */
 export type RouteAccess = 'public' | 'read' | 'admin';
 
 /** Takes a response whose head is sent, and writes to it from now on. */
@@ -86,12 +86,12 @@ export interface Route extends RouteDescription {
   readonly query: z.ZodType;
   /** null: it takes no body. */
   readonly body: BodyRule | null;
-  /** Its answers are small and made at once: they stand outside of the memory that answers share, and of a client's limits. */
+  /** Reports that its answers are small and made at once: they stand outside of the memory that answers share, and of a client's limits. */
   readonly isAlwaysAnswered: boolean;
-  /** How many simple requests it is worth, where that is not always one; told before anything is decoded. */
+  /** The number of simple requests it is worth, when that is not always one; told before anything is decoded. */
   readonly countRequests?: RequestCount;
   answer(request: RouteRequest): Answer | Promise<Answer>;
-  /** Where given, a GET is answered by this. An answer: it cannot be listened to. */
+  /** Answers a GET, when given. An answer: it cannot be listened to. */
   readonly stream?: (request: Pick<RouteRequest, 'header' | 'client' | 'query'>) => Answer | EventStream;
 }
 
@@ -127,7 +127,7 @@ interface PostDefinition<Parameters, Query, Body> extends RouteDefinition<Parame
   readonly maxBytes: number;
 }
 
-/** Asked by POST with JSON, whatever Content-Type says: the clients that exist do not agree on one. */
+/** A route asked by POST with JSON, whatever Content-Type says: the clients that exist do not agree on one. */
 export function definePostRoute<Parameters, Query, Body>(definition: PostDefinition<Parameters, Query, Body>): Route {
   const { body: schema, maxBytes } = definition;
   return {
@@ -148,7 +148,7 @@ interface RawPostDefinition<Parameters, Query> extends RouteDefinition<Parameter
   readonly describedBody: z.ZodType;
 }
 
-/** Asked by POST with a body that has errors of its own kind. */
+/** A route asked by POST with a body that has errors of its own kind. */
 export function defineRawPostRoute<Parameters, Query>(definition: RawPostDefinition<Parameters, Query>): Route {
   const { describedBody: schema, maxBytes } = definition;
   return { ...routeOf(definition, (bytes) => bytes), verb: 'POST', body: { maxBytes, schema } };
@@ -182,7 +182,7 @@ function routeOf<Parameters, Query, Body>(
         hold: request.hold,
         isTight: request.isTight,
         sending: request.sending,
-        letGo: request.letGo,
+        releaseMemory: request.releaseMemory,
       }),
   };
 }

@@ -8,7 +8,7 @@ import { listenError } from './errors.ts';
 import type { ReaderView } from './reader-routes.ts';
 
 export interface Listening {
-  /** Where a client on this machine reaches it, without a slash at the end. */
+  /** The URL at which a client on this machine reaches it, without a slash at the end. */
   readonly url: string;
   readonly port: number;
 }
@@ -52,7 +52,7 @@ async function serverOf({ fastify, connections }: HttpApp, options: HttpOptions)
 
   return {
     async listen() {
-      // Not fastify's own listen: for `localhost` that opens servers which nothing here watches or drains.
+      // Fastify's own listen is not used: for `localhost` that opens servers which nothing here watches or drains.
       try {
         // The system would take no host for all of them.
         if (host === '') throw Object.assign(new Error('no host is named'), { code: 'EINVAL' });

@@ -9,7 +9,7 @@ export const STANDING_HEADERS = {
 
 const PREFLIGHT_SECONDS = 86_400;
 
-/** What a browser asks before it sends anything but the simplest request. */
+/** The question of a browser before it sends anything but the simplest request. */
 export function preflightHeaders(methods: string): Record<string, string> {
   return {
     allow: methods,

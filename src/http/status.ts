@@ -10,7 +10,7 @@ export interface StatusView {
   status(): { readonly version: string; readonly conditions: readonly Condition[] };
 }
 
-/** How the archive does: for people, for supervisors, for balancers. */
+/** The routes of the archive's state: for people, for supervisors, for balancers. */
 export function statusRoutes(view: StatusView, clock: Pick<Clock, 'wallMs'>): Route[] {
   const startedAtMs = clock.wallMs();
   return [
@@ -32,7 +32,7 @@ export function statusRoutes(view: StatusView, clock: Pick<Clock, 'wallMs'>): Ro
       problems: [],
       parameters: NOTHING,
       query: NOTHING,
-      // Asks nobody: a supervisor restarts what fails here, and a restart heals neither node nor disk.
+      // Liveness asks no other part: a supervisor restarts what fails here, and a restart heals neither node nor disk.
       answer: () => jsonAnswer({ alive: true, uptimeSeconds: Math.floor((clock.wallMs() - startedAtMs) / 1_000) }),
     }),
     defineRoute({

@@ -8,7 +8,7 @@ import { meaningOfThrown } from './thrown.ts';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** As `handlerOf`, for a route that goes on answering. HEAD and refusals are answers like any other. */
+/** Does as `handlerOf` does, for a route that goes on answering. HEAD and refusals are answers like any other. */
 export function streamHandlerOf(open: NonNullable<Route['stream']>, answering: Handler, report: Report): Handler {
   return async (request, reply) => {
     if (request.method === 'HEAD') return answering(request, reply);

@@ -13,7 +13,7 @@ export interface ThrownMeaning {
   readonly isServerError: boolean;
 }
 
-/** What the client did wrong is told as it is; of what is wrong here nothing gets out. */
+/** A client's mistake is told as it is; the archive's own faults do not get out. */
 export function meaningOfThrown(error: unknown): ThrownMeaning {
   if (error instanceof MalformedError) {
     return clientError(problemAnswer(error.code, error.message, { hint: error.hint }));

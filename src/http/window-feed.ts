@@ -12,7 +12,7 @@ import {
 
 /** However many ask, the window is looked at no oftener. */
 const LOOK_MS = 1_000;
-/** Who is further behind gets the whole, which is made once for all: each of these is made by itself. */
+/** A listener further behind gets the whole, which is made once for all: each of these is made by itself. */
 const MAX_BEHIND = 30;
 
 interface KnownBlock {
@@ -24,7 +24,7 @@ interface KnownBlock {
 }
 
 /**
- * The window as of now, numbered: whoever has an earlier revision is told only what changed since. Made once for all who
+ * The window as of now, numbered: a listener with an earlier revision is told only what changed since. Made once for all who
  * ask; an answer for one of them is a filter over what is there.
  */
 export class WindowFeed {
@@ -59,7 +59,7 @@ export class WindowFeed {
     return this.#once('', () => this.window());
   }
 
-  /** What changed since that revision, as JSON; null: it is none of ours, or too old, and takes the whole. */
+  /** The changes since that revision, as JSON; null: it is not this archive's, or too old, and takes the whole. */
   changesSince(revision: string): Buffer | null {
     this.#look();
     const since = this.#numberOf(revision);
@@ -72,7 +72,7 @@ export class WindowFeed {
     return { ...frame, blocks: [...this.#blocks.values()].map(({ wire }) => wire) };
   }
 
-  /** As `changesSince`, for an answer that names only some of it. */
+  /** Gives what `changesSince` does, for an answer that names only some of it. */
   changeSince(revision: string): WindowChangeOnWire | null {
     this.#look();
     const since = this.#numberOf(revision);
@@ -86,7 +86,7 @@ export class WindowFeed {
     return { ...frame, lowest: heights.at(0) ?? null, highest: heights.at(-1) ?? null, changed };
   }
 
-  /** null: the revision is none of ours, or so old that the whole window is told instead. */
+  /** null: the revision is not this archive's, or so old that the whole window is told instead. */
   #numberOf(revision: string): number | null {
     const [epoch, digits = ''] = revision.split('.');
     const since = Number(digits);
@@ -136,7 +136,7 @@ export class WindowFeed {
   }
 }
 
-/** What is news about the archive: not that the node was asked once more, nor how much of the disk is free. */
+/** The members that count as a change of the archive: not that the node was asked once more, nor how much of the disk is free. */
 function essenceOf({ blocks: _, ...frame }: WindowPicture, { node, local: _local, ...status }: ArchiveStatus): string {
   const { lastAnswerAt: _at, calls: _calls, ...rest } = node;
   return JSON.stringify([frame, rest, status]);

@@ -28,7 +28,7 @@ export const EVENTS_QUERY = z.strictObject({
     .optional(),
 });
 
-/** Which blobs of the window a listener wants to hear of: those that pass every filter that it gave. */
+/** The blobs of the window that a listener wants to hear of: those that pass every filter that it gave. */
 export type WindowFilter = z.output<typeof EVENTS_QUERY>;
 
 export function isFiltering({ hash, state }: WindowFilter): boolean {
@@ -66,13 +66,13 @@ export class FilteredWindow {
     return this.#change(change, this.#passing(change.changed));
   }
 
-  /** What passes the filter and changed since that revision; null: nothing did. */
-  news(since: string): WindowEvent | null {
+  /** The changes since that revision that pass the filter; null: none did. */
+  changesSince(since: string): WindowEvent | null {
     const change = this.#feed.changeSince(since);
     if (change === null) return this.#window();
     const { lowest, highest, waiting } = change;
     const heights = [...this.#told.keys()];
-    // Blocks at the low end leave the window by age, which is no news.
+    // Blocks at the low end leave the window by age, which is no change to tell.
     for (const height of heights) if (lowest === null || height < lowest) this.#told.delete(height);
     const isTakenBack = heights.some((height) => highest === null || height > highest);
     const changed = this.#passing(change.changed).filter(

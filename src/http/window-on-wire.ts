@@ -28,11 +28,11 @@ const BACKEND = z.object({
   damaged: z.int(),
 });
 
-/** What is small, and sent whole whenever anything changes. */
+/** The small members, sent whole whenever anything changes. */
 const FRAME = z.object({
   /** When this was true; ISO 8601. */
   at: z.string(),
-  /** Of the events: where to go on. */
+  /** The event to go on from. */
   revision: z.string(),
   retentionSeconds: z.int(),
   tip: z.object({ height: z.int(), medianTimeSeconds: z.int() }).nullable(),
@@ -40,7 +40,7 @@ const FRAME = z.object({
   waiting: COLUMN,
   atRisk: z.int(),
   backends: z.array(BACKEND),
-  /** As `/v1/status` has it. */
+  /** The status, as `/v1/status` has it. */
   status: z.looseObject({ version: z.string() }),
 });
 

@@ -43,7 +43,7 @@ test('calls that wait for a block hold no memory, whatever their ids say', async
   }
 });
 
-test('so many calls of one client wait for a block, and another client still can', async () => {
+test('the allowed calls of one client wait for a block, and another client still can', async () => {
   const { view } = viewWith(10);
   const { port } = await running(view, {}, new FakeChainView(), { trustProxy: 1 });
   const wait = (client: string, timeoutMs: number) =>
@@ -84,7 +84,7 @@ test('1,000 readers that do not read leave health, check_vh and small blobs as f
   await expect.poll(whole).toBe(huge.bytes.length);
 });
 
-test('batches of large blobs that nobody reads leave small answers, health and check_vh to other clients', async () => {
+test('unread batches of large blobs leave small answers, health and check_vh to other clients', async () => {
   const { view, blob } = viewWith(2_000_000);
   const small = view.add(blobOf(bytesOf(1_024)));
   const { url, port } = await running(view, { answerWaitMs: 1_000 }, new FakeChainView(), { trustProxy: 1 });
@@ -126,7 +126,7 @@ test('a body that nests deeper than any call is refused before it is parsed', as
   expect(await answer.json()).toMatchObject({ result: null, error: { code: -32700 } });
 });
 
-test('bodies that do not come to their end hold their client back, and nobody else', async () => {
+test('bodies that do not come to their end hold their client back, and no other', async () => {
   const { view } = viewWith(10);
   const limits = { answerBytes: 8 * 1_048_576, ratePerSecond: 0, concurrentPerClient: 0 };
   const { url, port } = await running(view, limits, new FakeChainView(), { trustProxy: 1 });

@@ -176,7 +176,7 @@ describe('parts and conditions', () => {
 });
 
 describe('record and listing', () => {
-  test('a record is JSON that nobody caches', async () => {
+  test('a record is JSON that is not cached', async () => {
     const { inject, url, blob } = archive();
     const answer = await inject(`${url}/record`);
     expect(answer.statusCode).toBe(200);
@@ -195,7 +195,7 @@ describe('record and listing', () => {
     expect((await inject(`/v1/blobs/${ABSENT}/record`)).json()).toMatchObject({ code: 'blob/absent' });
   });
 
-  test('what the archive keeps for itself stays out of a record', async () => {
+  test('members that the archive keeps for itself stay out of a record', async () => {
     const { inject, view, blob } = archive();
     const [record] = view.list({ after: null, limit: 1, order: 'newest' }).records;
     if (record === undefined) throw new Error('The listing is empty.');

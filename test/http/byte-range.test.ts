@@ -26,7 +26,7 @@ describe('a range of 10 bytes', () => {
     expect(parseByteRange(header, 10)).toEqual(range);
   });
 
-  test('of nothing is never a part', () => {
+  test('is never a part of an empty body', () => {
     expect(parseByteRange('bytes=0-', 0)).toEqual({ kind: 'unsatisfiable' });
     expect(parseByteRange('bytes=-1', 0)).toEqual({ kind: 'unsatisfiable' });
   });

@@ -40,7 +40,7 @@ describe('transactions', () => {
 });
 
 describe('blocks', () => {
-  test('by height and by hash', async () => {
+  test('is found by height and by hash', async () => {
     const { inject, mined } = archive();
     const block = (await inject('/v1/blocks/5')).json();
     expect(block).toMatchObject({ height: 5, state: 'final', occurrences: [{ txid: mined.txid }] });

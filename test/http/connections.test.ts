@@ -91,7 +91,7 @@ describe('connections', () => {
     await alive(third, 2);
   });
 
-  test('and where all of them are being answered, who comes is turned away', async () => {
+  test('a new connection is turned away while all are being answered', async () => {
     const { view, blob, path } = viewWith(10);
     const read = heldRead(view);
     const { port } = await running(view, { maxConnections: 1 });
@@ -147,7 +147,7 @@ describe('a client that goes away', () => {
     await aborted;
   });
 
-  test('but one that stays has a quiet signal, before its answer and after', async () => {
+  test('a connection that stays has a quiet signal, before its answer and after', async () => {
     const { view, blob, path } = viewWith(10);
     const read = heldRead(view);
     const { url } = await running(view);

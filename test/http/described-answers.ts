@@ -26,10 +26,10 @@ export interface GivenAnswer {
   readonly body: Buffer;
 }
 
-/** What the description of the API says of answers, to hold real ones against. */
+/** The API's description of answers, to hold real ones against. */
 export class DescribedAnswers {
   readonly operations: readonly DescribedOperation[];
-  /** Which of them were seen: `GET /v1/status 200 application/json`. */
+  /** The described answers that were seen: `GET /v1/status 200 application/json`. */
   readonly seen = new Set<string>();
   readonly #ajv: Ajv2020;
   readonly #compiled = new Map<string, ValidateFunction>();
@@ -45,7 +45,7 @@ export class DescribedAnswers {
     }
   }
 
-  /** What is not as described; null: all of it is. */
+  /** The first difference from the description; null: there is none. */
   complaint({ path, verb, method }: DescribedOperation, { status, mediaType, body }: GivenAnswer): string | null {
     const where = `${verb} ${path} ${status} ${mediaType}`;
     const response = method.responses[String(status)];

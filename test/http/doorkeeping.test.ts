@@ -64,13 +64,13 @@ describe('tokens', () => {
   });
 });
 
-describe('what one client may ask', () => {
+describe('the limits of one client', () => {
   function limits(ratePerSecond: number, concurrent: number) {
     const clock = { ms: 0 };
     return { clock, limits: new ClientLimits({ ratePerSecond, concurrent, clock: { steadyMs: () => clock.ms } }) };
   }
 
-  test('so many a second, twice as many at once', () => {
+  test('bound requests a second, with twice as many at once', () => {
     const { clock, limits: door } = limits(10, 0);
     const kinds = Array.from({ length: 21 }, () => door.admit('10.0.0.1').kind);
     expect(kinds.filter((kind) => kind === 'admitted')).toHaveLength(20);
@@ -80,7 +80,7 @@ describe('what one client may ask', () => {
     expect(door.admit('10.0.0.1').kind).toBe('admitted');
   });
 
-  test('so many at a time, and one that is done makes room once', () => {
+  test('bound requests under way, and one that is done makes room once', () => {
     const { limits: door } = limits(0, 2);
     const first = door.admit('a');
     door.admit('a');
@@ -231,7 +231,7 @@ describe('the budget of answers', () => {
 
   const MIB = 1_048_576;
   const WAIT_MS = 1_000;
-  /** Whose turn comes before whose time is over must not depend on how busy the machine is. */
+  /** The order of turns and timeouts must not depend on how busy the machine is. */
   const stopTime = () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -241,7 +241,7 @@ describe('the budget of answers', () => {
     return { share, isHeld: share.growNow(bytes) };
   };
 
-  test('a client may hold as much as stays free, so that whoever comes next finds room', () => {
+  test('a client may hold as much as stays free, so that the next client finds room', () => {
     const budget = new AnswerBudget(60 * MIB, 60_000, SYSTEM_CLOCK);
     const holds = (client: string) => {
       let count = 0;
@@ -319,14 +319,14 @@ describe('the budget of answers', () => {
         return client;
       }),
     );
-    // What a socket takes at once is not held: as many as fill the budget are left, whatever the kernel's buffers are.
+    // Bytes that a socket takes at once are not held: as many as fill the budget are left, whatever the kernel's buffers are.
     const late = await Promise.all(Array.from({ length: 40 }, async () => (await fetch(`${url}${path}`)).status));
     expect(new Set([...late, 503]).size).toBeLessThanOrEqual(2);
     for (const reader of readers) reader.socket.destroy();
     await expect.poll(async () => (await fetch(`${url}${path}`)).status).toBe(200);
   });
 
-  test('a reader that has had its time loses its answer to those who wait, and nobody else does', async () => {
+  test('a reader that has had its time loses its answer to those who wait, and no other does', async () => {
     stopTime();
     const budget = new AnswerBudget(20 * MIB, WAIT_MS, SYSTEM_CLOCK);
     const cuts: string[] = [];
@@ -348,7 +348,7 @@ describe('the budget of answers', () => {
     expect([budget.heldBytes, budget.waiting]).toEqual([10 * MIB, 0]);
   });
 
-  test('who is told to come again, or loses an answer, is counted once; who goes away is not', async () => {
+  test('a client that is told to come again, or loses an answer, is counted once; one that goes away is not', async () => {
     stopTime();
     const budget = new AnswerBudget(20 * MIB, WAIT_MS, SYSTEM_CLOCK);
     const slow = held(budget, 'a', 10 * MIB).share;
@@ -369,9 +369,9 @@ describe('the budget of answers', () => {
 
   test('the memory for answers, its limit and who was refused for it stand in the metrics', async () => {
     const { view, blob, path } = viewWith(2_000_000);
-    const letGo = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
     view.reading = async () => {
-      await letGo.promise;
+      await release.promise;
       return { kind: 'found', blob };
     };
     const registry = new MetricsRegistry();
@@ -387,7 +387,7 @@ describe('the budget of answers', () => {
     await eventually(async () => expect(await scraped('refusals_total')).toBeGreaterThan(0));
     const bytes = await scraped('bytes');
     expect([bytes > 2_000_000, bytes <= 8_000_000, await scraped('limit_bytes')]).toEqual([true, true, 8_000_000]);
-    letGo.resolve();
+    release.resolve();
     const refused = (await Promise.all(asked)).filter((status) => status === 503);
     expect(await scraped('refusals_total')).toBe(refused.length);
     await eventually(async () => expect(await scraped('bytes')).toBe(0));
@@ -396,11 +396,11 @@ describe('the budget of answers', () => {
 
   test('HEAD has its part of it too: what it tells of, was read', async () => {
     const { view, blob, path } = viewWith(2_000_000);
-    const letGo = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
     let reading = 0;
     view.reading = async () => {
       reading += 1;
-      await letGo.promise;
+      await release.promise;
       return { kind: 'found', blob };
     };
     const { url } = await running(view, { answerBytes: 8_000_000, answerWaitMs: 50 });
@@ -408,7 +408,7 @@ describe('the budget of answers', () => {
     // Most of them are told to come again while three are read.
     await eventually(async () => expect(await Promise.race(heads)).toBe(503));
     expect(reading).toBeLessThanOrEqual(4);
-    letGo.resolve();
+    release.resolve();
     expect((await Promise.all(heads)).filter((status) => status === 200)).toHaveLength(reading);
   });
 });

@@ -11,7 +11,7 @@ function archive() {
   return { view, ...injectable(view) };
 }
 
-describe('what no route takes', () => {
+describe('a request that no route takes', () => {
   test.each([
     '/v1',
     '/v1/blobs/',
@@ -131,7 +131,7 @@ describe('an exception', () => {
     },
   );
 
-  test('that may pass by itself is a 503', async () => {
+  test('a failure that may pass by itself is a 503', async () => {
     const { inject, view, reported } = archive();
     view.reading = async () => {
       throw new StorageError('storage/fault', SECRET, { retryable: true, hint: SECRET });

@@ -26,7 +26,7 @@ function fullWindow(): FakeChainView {
 }
 
 describe('a batch', () => {
-  test('of a thousand whole windows is answered as far as it is reasonable, and what is behind is a fault', async () => {
+  test('a batch of a thousand whole windows is answered as far as it is reasonable, and what is behind is a fault', async () => {
     const { inject } = injectable(new FakeArchiveView(), fullWindow());
     const calls = Array.from({ length: 1_024 }, (_, id) => ({ id, method: 'listnevmblobdata', params: [5_000] }));
     const answer = await inject({ method: 'POST', url: '/', payload: JSON.stringify(calls) });
@@ -62,7 +62,7 @@ describe('a batch', () => {
       hold: async () => undefined,
       isTight: () => false,
       sending: { whenBegun: () => undefined, whenSent: () => undefined, cut: () => undefined },
-      letGo: () => undefined,
+      releaseMemory: () => undefined,
     });
     setImmediate(() => gone.abort(new Error('gone')));
     await expect(answer).rejects.toThrow('gone');

@@ -98,7 +98,7 @@ describe('a refused call to the façade carries an error and no result', () => {
   });
 
   test.each(['text/plain', 'application/json', 'application/nonsense'])(
-    'and none for the content type %j',
+    'there is none for the content type %j',
     async (type) => {
       const { port } = await serving();
       const { status, body } = await sent(port, post('/', { 'Content-Type': type }));
@@ -149,12 +149,12 @@ describe('a refused call to the façade carries an error and no result', () => {
   test.each([
     ['headers', 'POST / HTTP/1.1\r\nHost: a\r\nX-Slow: '],
     ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{'],
-  ])('whose %s take too long: 408', async (_what, bytes) => {
+  ])('has an error when its %s take too long: 408', async (_what, bytes) => {
     const { port } = await serving({ headersTimeoutMs: 10, requestTimeoutMs: 20 });
     expectRefused(await sent(port, bytes), 408);
   });
 
-  test('that meets an error of the program: 503', async () => {
+  test('has an error when it meets an error of the program: 503', async () => {
     const { port, url, view } = await serving();
     view.reading = () => Promise.reject(new Error('broken'));
     expectRefused(await sent(port, post()), 503);
@@ -168,14 +168,14 @@ describe('a refused call to the façade carries an error and no result', () => {
     expect(await daBatch(url, ['ab'.repeat(32)])).toEqual(['error']);
   });
 
-  test('of a blob that the operator withholds: 503', async () => {
+  test('has an error for a blob that the operator withholds: 503', async () => {
     const { port, url, view } = await serving();
     view.reading = async () => ({ kind: 'withheld', at: null, publicReason: null });
     expectRefused(await sent(port, post()), 503);
     expect(await daBatch(url, [HASH])).toEqual(['error']);
   });
 
-  test('that comes while the server stops has an answer or a cut connection', async () => {
+  test('has an answer or a cut connection when it comes while the server stops', async () => {
     const { port, view, server } = await serving({ drainMs: 1 });
     const read = heldRead(view);
     const client = await RawClient.open(port);

@@ -79,7 +79,7 @@ describe('getnevmblobdata', () => {
     expect(await rpc(inject, 'getnevmblobdata', ABSENT)).toMatchObject({ status: 503, error: { code: -32603 } });
   });
 
-  test('bytes that cannot be read are a fault, told to the operator where nobody expected it', async () => {
+  test('bytes that cannot be read are a fault, told to the operator where it was not expected', async () => {
     const { inject, view, blob, reported } = archive();
     const fault = new CatalogError('catalog/fault', 'The disk is gone: /secret/path.', { retryable: true, hint: '' });
     view.reading = async () => {
@@ -117,7 +117,7 @@ const ALIKE = [
   'params a string',
 ];
 
-describe('as recorded from release 5.1.1', async () => {
+describe('the façade as recorded from release 5.1.1', async () => {
   const recorded = z
     .array(exchange.catch({ name: '', request: { body: '' }, response: { status: 0, body: '' } }))
     .parse(JSON.parse(await readFile(new URL('../vectors/release-5.1.json', import.meta.url), 'utf8')));
@@ -155,7 +155,7 @@ describe('as recorded from release 5.1.1', async () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a refused call', () => {
   test.each(['syscoincreatenevmblob', 'svccreatenevmblob', 'stop', 'getblock', 'toString', '__proto__'])(
     '-32601 for %s',
     async (method) => {
@@ -184,7 +184,7 @@ describe('what is refused', () => {
   });
 });
 
-test('what only a node knows of the tip is told as the node tells it, and left out where none answers', async () => {
+test('members of the tip that only a node knows are told as the node tells them, and left out where none answers', async () => {
   const { inject, chain } = archive();
   chain.members = { difficulty: 4.656542373906925e-10, chainwork: `${'0'.repeat(62)}f2` };
   expect((await rpc(inject, 'getblockchaininfo')).result).toMatchObject(chain.members);

@@ -10,7 +10,7 @@ import { FileView } from './fake-file.ts';
 import { running } from './harness.ts';
 import { get, RawClient } from './raw-client.ts';
 
-/** What is begun, in the order of it; names of work are `<client><connection><number>`. */
+/** The work that is begun, in its order; names of work are `<client><connection><number>`. */
 function asking(turns: FairTurns) {
   const begun: string[] = [];
   const connections = new Map<string, object>();
@@ -49,7 +49,7 @@ test('clients have the same part of a turn, whatever they have begun before; con
   expect(await inNextTurn()).toEqual(['ax6', 'ax7']);
 });
 
-test('who had much at once lets those who wait have as much first', async () => {
+test('a client that had much at once lets those who wait have as much first', async () => {
   const { ask, begun, inNextTurn } = asking(new FairTurns(8, 2));
   ask(8, 'ax1', 'ax2');
   ask(2, 'bx1', 'bx2', 'bx3', 'bx4', 'bx5', 'bx6');
@@ -75,7 +75,7 @@ test('clients with few connections that wait have half of every turn at once, an
   expect(begun.filter((name) => name.startsWith('a'))).toHaveLength(30);
 });
 
-test('what a client had while only a crowd waited is not held against it when others come', async () => {
+test('work that a client had while only a crowd waited is not held against it when others come', async () => {
   const { ask, inNextTurn } = asking(new FairTurns(8, 1));
   const crowd = Array.from({ length: 26 }, (_, index) => `a${String.fromCharCode(97 + index)}`);
   for (let turn = 0; turn < 50; turn += 1) {

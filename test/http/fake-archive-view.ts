@@ -30,7 +30,7 @@ export function blobOf(bytes: Uint8Array, hashType: HashType = 'keccak256'): Ver
   return blob;
 }
 
-/** More than any kernel takes for a reader that does not read. Hashing so much takes seconds, so nobody does here. */
+/** More than any kernel takes for a reader that does not read. Hashing so much takes seconds, so no test does. */
 export function hugeBlob(): VerifiedBlob {
   const zeros = () => new Uint8Array(32);
   const versionHash = parseVersionHash(encodeHex(zeros()));
@@ -112,7 +112,7 @@ export class FakeArchiveView implements ArchiveView, BlobFinder, Gate {
   readonly listed: ListingQuery[] = [];
   readonly losses = new Map<string, RecordedAbsence>();
   readonly reader: Reader;
-  /** What the gate says of every name. */
+  /** The gate's answer for every name. */
   refusing: Withheld | null = null;
   custom: CustomLookup = { kind: 'absent' };
   customAsked = 0;

@@ -37,10 +37,10 @@ const txidOf = (name: ContentName): TxId => parseTxId(`${name.versionHash.slice(
 export class FakeChainView implements ChainView {
   readonly occurrences: MinedOccurrence[] = [];
   readonly unmined: WindowEntry[] = [];
-  /** Where given, everything that needs a current walk answers this. */
+  /** The answer of everything that needs a current walk, when given. */
   trouble: ChainUnavailable | null = null;
   proving: ProofLookup | null = null;
-  /** What a node adds to headers; null: it cannot be asked. */
+  /** Members that a node adds to headers; null: it cannot be asked. */
   members: HeaderMembers | null = null;
   readonly headersAsked: BlockHash[] = [];
   finalHeight = 11;

@@ -59,7 +59,7 @@ export class FileView extends FakeArchiveView {
     return new FakeFile(this.name, this);
   }
 
-  /** The bytes that whoever gets all of it gets. */
+  /** The bytes of a reader that gets all of it. */
   whole(): Buffer {
     const bytes = Buffer.allocUnsafe(this.sizeBytes);
     fillPages(bytes, 0);

@@ -34,7 +34,7 @@ test('a proven file is sent in parts, whole, and closed behind them', async () =
   await eventually(() => expect(view.opened).toBe(0));
 });
 
-test('a file that changes before its first part is read is promised to nobody', async () => {
+test('a file that changes before its first part is read is promised to no reader', async () => {
   const { view, get, reported } = await serving();
   view.changedFrom = 100;
   const answer = await get();
@@ -43,7 +43,7 @@ test('a file that changes before its first part is read is promised to nobody', 
   await eventually(() => expect(view.opened).toBe(0));
 });
 
-test('what changes behind the first part ends the answer short, with none of it sent, and is told', async () => {
+test('a file that changes behind the first part ends the answer short, with none of it sent, and is told', async () => {
   const { view, port, reported } = await serving();
   view.changedFrom = LARGE_BYTES - 1;
   const client = await RawClient.open(port);
@@ -56,7 +56,7 @@ test('what changes behind the first part ends the answer short, with none of it 
   await eventually(() => expect(view.opened).toBe(0));
 });
 
-test('a reader that stops holds one part, keeps nobody waiting, and gets the rest when it goes on', async () => {
+test('a reader that stops holds one part, keeps no other waiting, and gets the rest when it goes on', async () => {
   const { view, port, get: ask } = await serving(HUGE_BYTES);
   const slow = await RawClient.open(port);
   slow.socket.pause();
@@ -80,7 +80,7 @@ test('while others leave all memory taken, the one large answer of a client stil
   for (const { socket } of slow) socket.pause();
   for (const reader of slow) reader.send(get(PATH, from('192.0.2.1')));
   await eventually(() => expect(view.opened).toBe(30));
-  // They are sent as much as the kernel takes for them.
+  // Readers are sent as much as the kernel takes for them.
   await expect.poll(() => stands(() => view.reads)).toBe(true);
   const before = view.reads;
   const answer = await fetch(`${url}${PATH}`, { headers: from('192.0.2.2') });
@@ -89,7 +89,7 @@ test('while others leave all memory taken, the one large answer of a client stil
   for (const { socket } of slow) socket.destroy();
 });
 
-/** Does a number stay what it is? */
+/** Reports whether a number stays what it is. */
 async function stands(read: () => number): Promise<boolean> {
   const before = read();
   await pause(100);

@@ -54,7 +54,7 @@ test('answers from memory count towards the rate of their client', async () => {
   expect(statuses).toEqual([200, 200, 429, 429]);
 });
 
-test('where reading takes a token, memory takes one too', async () => {
+test('memory takes a token where reading takes one', async () => {
   const token = 'a token';
   const hex = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(token))).toString('hex');
   const { get } = await cached({ readTokens: TokenList.parse(`sha256:${hex}`, 'test') });
@@ -64,7 +64,7 @@ test('where reading takes a token, memory takes one too', async () => {
   expect((await get()).status).toBe(401);
 });
 
-test('what is withheld from now on is not given out of memory', async () => {
+test('a blob that is withheld from now on is not given out of memory', async () => {
   const { view, get } = await cached();
   expect((await get()).status).toBe(200);
   expect((await get()).status).toBe(200);
@@ -74,7 +74,7 @@ test('what is withheld from now on is not given out of memory', async () => {
   expect((await get()).status).toBe(200);
 });
 
-test('what is withheld while it is looked for is not given out, and kept for nobody', async () => {
+test('a blob that is withheld while it is looked for is not given out, and not kept', async () => {
   const { view, get } = await cached();
   view.reading = async () => {
     view.refusing = { kind: 'withheld', at: null, publicReason: null };
@@ -115,7 +115,7 @@ test('readers that do not read hold one copy of what is kept, as bytes, hex or c
   ];
   const whole = async (path: string, client: string) =>
     (await (await fetch(`${url}${path}`, { headers: { 'x-forwarded-for': client } })).arrayBuffer()).byteLength;
-  // It is worth its memory from the third time on.
+  // The blob is worth its memory from the third time on.
   for (let time = 0; time < 3; time += 1) expect(await whole(raw, '192.0.2.9')).toBe(huge.bytes.length);
   const readers = await Promise.all(Array.from({ length: 60 }, () => RawClient.open(port)));
   for (const [index, reader] of readers.entries()) {
@@ -148,7 +148,7 @@ test('a reader that has had its time loses what it was lent to what is to be kep
   await slow.until((text) => text.includes('\r\n\r\n'));
   slow.socket.pause();
   nowMs = 11_000;
-  // It is small, and kept at once: the large one makes room for it.
+  // The other blob is small, and kept at once: the large one makes room for it.
   expect(await readAll(PATH)).toBe(BLOB.bytes.length);
   expect(await registry.scrape()).toMatch(/^holdfast_http_answer_memory_cuts_total\{listener="port"\} 1$/m);
   slow.socket.resume();

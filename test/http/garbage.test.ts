@@ -54,7 +54,7 @@ describe('garbage', () => {
     expect(answer.text).toContain('application/problem+json');
   });
 
-  test('a body on GET gets 400, and nobody waits for it', async () => {
+  test('a body on GET gets 400, and is not waited for', async () => {
     const { status, body } = await answerTo(get('/healthz', { 'Content-Length': '1000000000' }));
     expect(status).toBe('400');
     expect(JSON.parse(body)).toMatchObject({ code: 'http/body-not-allowed' });
@@ -70,7 +70,7 @@ describe('garbage', () => {
     expect(await client.closed()).toContain('"result":12');
   });
 
-  test('and elsewhere its answer instead', async () => {
+  test('gets its answer elsewhere instead', async () => {
     const { status } = await answerTo(
       'POST /v1/blobs HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n',
     );
@@ -83,7 +83,7 @@ describe('garbage', () => {
     expect(text.toLowerCase()).toContain('allow: get, head, options');
   });
 
-  test('nobody is connected to anywhere else', async () => {
+  test('no client is connected to anywhere else', async () => {
     const { status, body } = await answerTo('CONNECT evil.example:443 HTTP/1.1\r\nHost: a\r\n\r\n');
     expect([status, JSON.parse(body)]).toMatchObject(['405', { code: 'http/method-not-allowed' }]);
   });

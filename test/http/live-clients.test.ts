@@ -26,7 +26,7 @@ async function archive() {
   return { view, chain, ...server };
 }
 
-/** What each of them believes, about a blob that is here and one that never was. */
+/** The belief of each client about a blob that is here and one that never was. */
 async function believed(url: string) {
   return {
     rollux: await Promise.all([BLOB.versionHash, ABSENT].map((hash) => rolluxTry(`${url}/vh/`, hash))),
@@ -37,7 +37,7 @@ async function believed(url: string) {
   };
 }
 
-test('while all is well, each gets what it came for', async () => {
+test('each client gets what it came for while the archive is healthy', async () => {
   const { url } = await archive();
   const bytes = BLOB.bytes;
   expect(await believed(url)).toEqual({
@@ -49,7 +49,7 @@ test('while all is well, each gets what it came for', async () => {
   });
 });
 
-/** Whatever is wrong: no batch dropped, no wrong bytes, nothing final that is not, nothing absent that may be there. */
+/** A fault never costs this: no batch dropped, no wrong bytes, nothing final that is not, nothing absent that may be there. */
 function expectNobodyMisled(beliefs: Awaited<ReturnType<typeof believed>>): void {
   const { rollux, fetched, checked, known, altDa } = beliefs;
   expect(rollux.map(({ kind }) => kind)).not.toContain('dropped');
@@ -73,7 +73,7 @@ const WRONG: Readonly<Record<string, () => Promise<BlobLookup>>> = {
   },
 };
 
-describe('nobody is misled', () => {
+describe('no client is misled', () => {
   test.each(REASONS)('while the archive says %s', async (reason) => {
     const { view, url } = await archive();
     view.reading = async () => ({ kind: 'unavailable', reason, message: 'Later.', retryAfterSeconds: 1 });
@@ -83,7 +83,7 @@ describe('nobody is misled', () => {
     expect(beliefs.altDa.map(({ kind }) => kind)).toEqual(['failed', 'failed']);
   });
 
-  test.each(Object.keys(WRONG))('by %s out of the store', async (what) => {
+  test.each(Object.keys(WRONG))('through %s out of the store', async (what) => {
     const { view, url } = await archive();
     view.reading = WRONG[what] ?? null;
     const beliefs = await believed(url);
@@ -102,7 +102,7 @@ describe('nobody is misled', () => {
     },
   );
 
-  test('by depth instead of a ChainLock', async () => {
+  test('through finality by depth instead of a ChainLock', async () => {
     const { chain, url } = await archive();
     chain.byChainLock = false;
     chain.occurrences.splice(0);
@@ -110,12 +110,12 @@ describe('nobody is misled', () => {
     expect((await daBatch(url, [BLOB.versionHash]))[0]).toBe('confirmed');
   });
 
-  test.each([0, 1, 100, 480, 700, 3_000, 9_000])('by an answer that is cut after %i bytes', async (maxBytes) => {
+  test.each([0, 1, 100, 480, 700, 3_000, 9_000])('through an answer that is cut after %i bytes', async (maxBytes) => {
     const { port } = await archive();
     expectNobodyMisled(await believed(await cuttingProxy(port, maxBytes)));
   });
 
-  test('by a server that is gone', async () => {
+  test('through a server that is gone', async () => {
     const { server, url } = await archive();
     await server.close();
     const beliefs = await believed(url);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { blobOf } from './fake-archive-view.ts';
 import { type RolluxTry, rolluxTry } from './rollux-client.ts';
 
-/** What a client that checks hashes itself makes of an answer. */
+/** The conclusion of a client that checks hashes itself from an answer. */
 export type Fetched =
   | { readonly kind: 'blob'; readonly bytes: Uint8Array }
   | { readonly kind: 'absent' }
@@ -97,7 +97,7 @@ async function bodyAt(url: string): Promise<Buffer | null> {
   }
 }
 
-/** What each of them believes of one blob after asking once. */
+/** The belief of each client about one blob after asking once. */
 export interface Beliefs {
   readonly rollux: RolluxTry;
   readonly fetched: Fetched;
@@ -117,7 +117,7 @@ export async function beliefsOf(base: string, versionHash: string): Promise<Beli
   return { rollux, fetched, isSafe, known, altDa };
 }
 
-/** Of a blob that is final and was stored: whatever is wrong now, nobody drops it, takes other bytes, or gives it up. */
+/** The allowed beliefs about a final and stored blob: no client drops it, takes other bytes, or gives it up. */
 export function expectNotGivenUp({ rollux, fetched, known, altDa }: Beliefs, bytes: Uint8Array): void {
   expect(rollux.kind).not.toBe('dropped');
   for (const one of [rollux, fetched, altDa])
@@ -126,7 +126,7 @@ export function expectNotGivenUp({ rollux, fetched, known, altDa }: Beliefs, byt
   expect(altDa.kind).not.toBe('absent');
 }
 
-/** Of a name that nobody ever had: whatever is wrong, nobody takes it for something. */
+/** The allowed beliefs about a name that never existed: no client takes it for something. */
 export function expectNotBelieved({ rollux, fetched, isSafe, known, altDa }: Beliefs): void {
   expect([rollux.kind, fetched.kind, isSafe]).toEqual(['retried', 'failed', false]);
   expect(['absent', 'error']).toContain(known);

@@ -25,7 +25,7 @@ function rpcOf(url: string, authorization = '') {
     REPLY.parse((await ask(`${url}/`, { jsonrpc: '1.0', id: 1, method, params }, { authorization })).body);
 }
 
-/** Its version hash. */
+/** The version hash of the blob. */
 function keccakBlob(scene: Scene): string {
   const { hashType, versionHash } = scene.submit();
   return hashType === 'keccak256' ? versionHash : keccakBlob(scene);
@@ -93,7 +93,7 @@ describe('the assembled daemon on an emulated node', () => {
     }
     const { error } = await rpcOf(scene.url)('getnevmblobdata', keccakBlob(scene), true);
     expect(error?.code).not.toBe(-32602);
-    // Nor the transaction that carries it, which no block has yet; one that nobody knows is absent all the same.
+    // Nor the transaction that carries it, which no block has yet; an unknown one is absent all the same.
     for (const path of ['/v1/transactions/*', '/v1/transactions/*/data']) {
       expect([path, await statusOf(path, scene.submit().txid)]).toEqual([path, 503]);
       expect([path, await statusOf(path, ABSENT)]).toEqual([path, 404]);

@@ -25,7 +25,7 @@ const PAGE = new Map([
 ]);
 
 interface Question {
-  /** As the description spells it. */
+  /** The path as the description spells it. */
   readonly route: string;
   readonly url?: string;
   readonly method?: 'GET' | 'HEAD' | 'POST';
@@ -146,7 +146,7 @@ const POSTS: readonly Question[] = [
 const ALL = [...READING, ...READING.map((question) => ({ ...question, method: 'HEAD' as const })), ...POSTS];
 
 describe('every answer is as the description says', () => {
-  test('of an archive that is well; and no route is left out', async () => {
+  test('a healthy archive answers as described, and no route is left out', async () => {
     const { inject } = archive();
     const described = await describedBy(inject);
     for (const question of ALL) await ask(inject, described, question);
@@ -234,7 +234,7 @@ describe('every answer is as the description says', () => {
           : { kind: 'absent' as const },
     ],
     ['before what is no archiver', async () => ({ kind: 'found' as const, json: { hello: 'world' } })],
-  ])('of a reader without a catalog, %s', async (_what, record) => {
+  ])('a reader without a catalog answers as described, %s', async (_what, record) => {
     const view = new FakeArchiveView();
     view.add(BLOB);
     const chain = new FakeChainView();
@@ -251,7 +251,7 @@ describe('every answer is as the description says', () => {
     for (const question of questions) await ask(inject, described, question);
   });
 
-  test('and each schema can be held against', async () => {
+  test('can be held against each schema', async () => {
     (await describedBy(archive().inject)).compileAll();
   });
 });

@@ -19,7 +19,7 @@ const served = (files: PageFiles | null = FILES) =>
   injectable(new FakeArchiveView(), undefined, { page: source(files) });
 
 describe('the page', () => {
-  test('is at /, under its policy, and asked for anew each time', async () => {
+  test('is at /, under its policy, and asked for again each time', async () => {
     const { inject } = served();
     const answer = await inject('/');
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -39,7 +39,7 @@ describe('the page', () => {
     expect((await inject({ url: '/', headers: { 'if-none-match': tag } })).statusCode).toBe(304);
   });
 
-  test('its files never change under their names, and come packed to who takes that', async () => {
+  test('has files that never change under their names, packed for clients that take that', async () => {
     const { inject } = served();
     const url = '/page/main-ABCDEFGH.js';
     const plain = await inject(url);
@@ -66,7 +66,7 @@ describe('the page', () => {
     },
   );
 
-  test('where it cannot be built, / says so in words, and the archive answers all the same', async () => {
+  test('says at / in words when it cannot be built, and the archive answers all the same', async () => {
     const { inject } = served(null);
     const answer = await inject('/');
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([503, 'text/html; charset=utf-8']);

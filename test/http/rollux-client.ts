@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { blobOf } from './fake-archive-view.ts';
 
-/** What becomes of one try of the Rollux op-node. */
+/** The outcome of one try of the Rollux op-node. */
 export type RolluxTry =
-  /** It asks again; after four tries the pipeline is reset and the batch is tried anew. */
+  /** The node asks again; after four tries the pipeline is reset and the batch is tried again. */
   | { readonly kind: 'retried' }
   /** The batch is dropped for ever: its chain is now another than everybody else's. */
   | { readonly kind: 'dropped' }
@@ -25,7 +25,7 @@ export async function rolluxTry(podaUrl: string, versionHash: string): Promise<R
   return blobOf(bytes).versionHash === versionHash ? { kind: 'taken', bytes } : { kind: 'dropped' };
 }
 
-/** What Rollux's `SyscoinClient.Call` makes of an answer body: the status is ignored. */
+/** The outcome of an answer body in Rollux's `SyscoinClient.Call`: the status is ignored. */
 export type RolluxCall = { readonly kind: 'error' } | { readonly kind: 'accepted'; readonly data: string };
 
 const REPLY = z.object({

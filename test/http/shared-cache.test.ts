@@ -32,7 +32,7 @@ function archive() {
   return { view, chain, paths, given: { window, page: { files: async () => PAGE } } };
 }
 
-describe('where reading takes a token', () => {
+describe('a route whose reading takes a token', () => {
   test('every answer that takes one is private, and differs by Authorization', async () => {
     const { view, chain, paths, given } = archive();
     const { inject } = injectable(view, chain, { ...given, readTokens });
@@ -48,14 +48,14 @@ describe('where reading takes a token', () => {
     expect(vary).toMatch(/accept/);
   });
 
-  test('what takes none stays public', async () => {
+  test('a route that takes none stays public', async () => {
     const { view, chain, given } = archive();
     const { inject } = injectable(view, chain, { ...given, readTokens });
     expect((await inject('/page/main-ABCDEFGH.js')).headers['cache-control']).toContain('public');
   });
 });
 
-test('where reading takes no token, blobs are public and immutable', async () => {
+test('blobs are public and immutable when reading takes no token', async () => {
   const { view, chain, given } = archive();
   const { inject } = injectable(view, chain, given);
   const { headers } = await inject(`/v1/blobs/${BLOB.versionHash}`);
@@ -112,7 +112,7 @@ describeWithNginx('behind a shared cache (nginx, proxy_cache)', () => {
     }
   });
 
-  test('what can be another thing a moment later is kept by nobody: errors, refusals, states, lists and places', async () => {
+  test('an answer that can change a moment later is not kept: errors, refusals, states, lists and places', async () => {
     const { view, paths, ask } = await behindNginx(false);
     const twice = async (path: string) => [path, await ask(path), await ask(path)];
     const states = [

@@ -114,7 +114,7 @@ describe('GET /v1/events', () => {
     ]);
   });
 
-  test('who comes back is told what it missed; a revision of another process counts for nothing', async () => {
+  test('a listener that comes back is told what it missed; a revision of another process counts for nothing', async () => {
     const { url, window } = await served();
     const first = await listen(url);
     const { id } = (await first.next()) ?? { id: '' };
@@ -128,7 +128,7 @@ describe('GET /v1/events', () => {
     }
   });
 
-  test('who is far behind gets the whole, which is made once for all of them', async () => {
+  test('a listener that is far behind gets the whole, which is made once for all of them', async () => {
     const clock = { ms: 0 };
     const window = new FakeWindowView();
     const feed = new WindowFeed(new FakeArchiveView(), window, () => clock.ms);
@@ -179,7 +179,7 @@ describe('GET /v1/events', () => {
     expect(Date.parse(later.at)).toBeGreaterThan(Date.parse(windowOf(first).at));
   });
 
-  test('nobody listening, nothing is looked at; a hundred listening, it is looked at once', async () => {
+  test('the window is not looked at without listeners, and once for a hundred', async () => {
     const { url, window } = await served();
     const all = await Promise.all(Array.from({ length: 100 }, () => listen(url)));
     await Promise.all(all.map(({ next }) => next()));
@@ -190,7 +190,7 @@ describe('GET /v1/events', () => {
       'http/too-busy',
     ]);
     for (const { stop } of all) stop();
-    // A place is free again as soon as somebody has gone.
+    // A place is free again as soon as a listener has gone.
     await eventually(async () => {
       const { answer, next, stop } = await listen(url);
       expect(answer.status).toBe(200);
@@ -241,7 +241,7 @@ describe('GET /v1/events', () => {
     expect(changeOf(await next()).changed.map(({ height }) => height)).toEqual([400]);
   });
 
-  test('when the archive cannot be asked, everybody is let go and told why', async () => {
+  test('when the archive cannot be asked, every stream ends and is told why', async () => {
     const { url, window, reported } = await served();
     const { next } = await listen(url);
     await next();
@@ -366,7 +366,7 @@ describe('GET /v1/events with a filter', () => {
       const since = feed.revision;
       window.show([windowBlock(height, [windowBlob(height)]), windowBlock(height + 1, [windowBlob(height + 1)])]);
       clock.ms += 2_000;
-      filtered.news(since);
+      filtered.changesSince(since);
       expect(filtered.blocksKept).toBeLessThanOrEqual(2);
     }
   });

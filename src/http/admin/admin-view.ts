@@ -14,9 +14,9 @@ export interface DrainSwitch {
   readonly status: DrainStatus;
 }
 
-/** What operators may do with a running archive. */
+/** The operations that operators have on a running archive. */
 export interface AdminView {
-  /** Which lines of the log are written; null: that is not to be changed. */
+  /** The level of the log; null: that is not to be changed. */
   readonly levels: Pick<LevelSwitch, 'level' | 'set'> | null;
   readonly drain: DrainSwitch;
   readonly takeDowns: TakeDownView;

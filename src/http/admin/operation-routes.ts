@@ -17,7 +17,7 @@ const DRAIN = z.object({
 const MAX_BYTES = 1_024;
 const plain = { access: 'admin' as const, parameters: NOTHING, query: NOTHING };
 
-/** How much is logged, until the process ends. */
+/** The level of the log, until the process ends. */
 export function levelRoutes(levels: NonNullable<AdminView['levels']>): Route[] {
   const level = { answers: [{ mediaType: 'application/json', schema: LEVEL }], problems: [] };
   return [

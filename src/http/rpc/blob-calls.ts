@@ -14,7 +14,7 @@ export interface BlobCallModules {
   readonly view: ArchiveView;
   readonly chain: ChainView;
   readonly dialect: FacadeDialect;
-  /** Its `hold` waits for memory. @throws RpcError -32603 */
+  /** The call's `hold` waits for memory. @throws RpcError -32603 */
   readonly asking: Asking;
 }
 
@@ -57,7 +57,7 @@ export async function listBlobs(
   if (window.kind === 'unavailable') throw rpcFault(window.message, window.retryAfterSeconds);
   if (dialect === 'syscoin-5' && params.option('options', 'stats'))
     return [JSON.stringify([statistics(window.entries)])];
-  // As the node reads them: none means ten, and a negative number is a very large one (recorded).
+  // The node reads them so: none means ten, and a negative number is a very large one (recorded).
   const count = params.integer('count') === 0 ? DEFAULT_COUNT : params.integer('count') >>> 0;
   const from = params.integer('from') >>> 0;
   const page = window.entries.slice(from, from + count);

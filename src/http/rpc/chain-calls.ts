@@ -4,7 +4,7 @@ import type { ChainView, WalkedTip } from '../../view/chain-view.ts';
 import type { FacadeDialect } from './blob-calls.ts';
 import { RpcError, rpcFault } from './rpc-error.ts';
 
-/** What the archive knows of the chain, in the shapes of a node; what only a node knows is left out. */
+/** Facts that the archive knows of the chain, in the shapes of a node; what only a node knows is left out. */
 export function blockCount(chain: ChainView): number {
   return tipOf(chain).height;
 }
@@ -26,7 +26,7 @@ export function blockHash(view: ArchiveView, chain: ChainView, height: number): 
 }
 
 /**
- * What a node shows of a block's header, member by member in the node's order. The branch, its confirmations and its
+ * A block's header as a node shows it, member by member in the node's order. The branch, its confirmations and its
  * ChainLock are as the walk found them; what only a node knows is left out while no node can be asked.
  */
 export async function blockHeader(chain: ChainView, hash: string, signal: AbortSignal): Promise<object> {
@@ -66,7 +66,7 @@ export function bestChainLock(chain: ChainView): object {
   return { blockhash: lock.block.hash, height: lock.block.height, known_block: true };
 }
 
-/** As `getchainlocks`: the walk knows one lock, the best; its signature only a node has. */
+/** The answer of `getchainlocks`: the walk knows one lock, the best; its signature only a node has. */
 export function chainLocks(chain: ChainView): object {
   const lock = chain.chainLock();
   if (lock.kind === 'absent') throw new RpcError('internal', 'Unable to find any chainlock');
@@ -96,7 +96,7 @@ export async function blockchainInfo(view: ArchiveView, chain: ChainView, signal
   };
 }
 
-/** By this number clients tell releases apart. The specification names none: 4.4 is the first that fits it. */
+/** The number by which clients tell releases apart. The specification names none: 4.4 is the first that fits it. */
 const RELEASES: Readonly<Record<FacadeDialect, number>> = { svc: 40_400, 'syscoin-4.4': 40_401, 'syscoin-5': 50_101 };
 
 export function networkInfo(view: ArchiveView, dialect: FacadeDialect): object {

@@ -120,7 +120,7 @@ function failure(thrown: unknown, id: string): Answer {
   return rpcAnswer(error.httpStatus, [errorMember(error, id)], error.retryAfterSeconds);
 }
 
-/** Of a fault nothing gets out; who performs reports it. */
+/** A fault's details do not get out; the performer of the call reports it. */
 function asRpcError(error: unknown): RpcError {
   return error instanceof RpcError ? error : rpcFault('The archive cannot answer now');
 }

@@ -2,7 +2,7 @@
 export const RPC_CODES = {
   misc: -1,
   type: -3,
-  /** Of a block: the branch has no such one. */
+  /** The branch has no such block. */
   notFound: -5,
   invalidParameter: -8,
   invalidRequest: -32600,
@@ -13,7 +13,7 @@ export const RPC_CODES = {
   parse: -32700,
 } as const;
 
-/** What a call is answered instead of a result. */
+/** The answer of a call instead of a result. */
 export class RpcError extends Error {
   readonly code: number;
   readonly httpStatus: number;

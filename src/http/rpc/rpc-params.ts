@@ -43,7 +43,7 @@ export class RpcParams {
     throw new RpcError('misc', 'JSON integer out of range');
   }
 
-  /** Is an option of this name set, in an object? */
+  /** Reports whether an object sets an option of this name. */
   option(name: string, option: string): boolean {
     const value = this.#get(name);
     return wireTypeOf(value) === 'object' && new Map(Object.entries(value ?? {})).get(option) === true;
@@ -70,7 +70,7 @@ export class RpcParams {
   }
 }
 
-/** A node repeats all of it; here nobody is to be answered with what another one sent. */
+/** A node repeats all of it; here no client is to be answered with what another one sent. */
 const MAX_SHOWN = 200;
 
 function shown(text: string): string {
@@ -91,7 +91,7 @@ function mismatch({ type, optional }: RpcParam, value: unknown): string | null {
   return `JSON value of type ${actual} is not of expected type ${type}`;
 }
 
-/** What a node answers, with its help text, when the number of arguments is wrong. */
+/** A node's answer, with its help text, when the number of arguments is wrong. */
 function usage(method: string, spec: readonly RpcParam[]): string {
   const show = ({ name, type }: RpcParam) => (type === 'string' ? `"${name}"` : name);
   const needed = spec.filter(({ optional }) => optional !== true).map(show);

@@ -7,7 +7,7 @@ export class WireNumber {
   }
 }
 
-/** Of a text whose size is known to be bounded (`jsonSize`). @throws SyntaxError when it is not JSON. */
+/** Parses a text whose size is known to be bounded (`jsonSize`). @throws SyntaxError when it is not JSON. */
 export function parseWire(text: string): unknown {
   // The third argument of a reviver has the number's own text; TypeScript's library does not know it yet.
   return JSON.parse(text, (...[, value, context]: unknown[]) =>
@@ -41,7 +41,7 @@ export function idText(id: unknown): string {
   return typeof id === 'string' || typeof id === 'boolean' ? JSON.stringify(id) : 'null';
 }
 
-/** As it was sent, digit by digit. */
+/** The number as it was sent, digit by digit. */
 export function wireText(value: unknown): string {
   if (value instanceof WireNumber) return value.source;
   if (Array.isArray(value)) return `[${value.map(wireText).join(',')}]`;

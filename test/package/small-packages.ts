@@ -16,6 +16,13 @@ export const LIMITS: Readonly<Record<SmallPackage, { readonly dependencies: numb
 /** The names that a browser uses of each, and how much of it comes over the wire (gzip). */
 export const IN_BROWSER = [
   ['the check of bytes', "export { nobleHasher, parseVersionHash, verifyBlob } from '@holdfast/verify'", 10_000],
+  ['the check of attestations', "export { checkAttestation, parseAttestation } from '@holdfast/verify'", 5_000],
+  ['the check of receipts', "export { checkReceipt, parseReceipt } from '@holdfast/verify'", 5_000],
+  [
+    'the check of bytes and records',
+    "export { nobleHasher, parseOccurrenceRecord, parseVersionHash, verifyBlob, verifyOccurrence } from '@holdfast/verify'",
+    13_500,
+  ],
   ['every check', "export * from '@holdfast/verify'", 22_000],
   ['the reader', "export * from '@holdfast/reader'", 60_000],
 ] as const;

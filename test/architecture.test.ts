@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { handedOver } from './handed-over.ts';
 import { SOURCE_FILES, type SourceFile } from './source-files.ts';
 
 /** The rooms that each room may import besides itself. A new room is entered here first. */
@@ -252,6 +253,53 @@ describe('one loop, one backoff, one clock', () => {
     expect(
       paths(SOURCE_FILES.filter(({ code }) => state.test(code))).filter((path) => !(path in OF_THE_PROCESS)),
     ).toEqual([]);
+  });
+});
+
+/** Objects of parts with more than six services. The list may only become shorter. */
+const LARGER: readonly string[] = [
+  // The composition root of one archive and the server's own door: each names what it is put together from.
+  'ReplicationModules',
+  'ArchiveModules',
+  'HttpOptions',
+  // Each asks everything that can tell one answer: this folder, the backends, the nodes and the chain.
+  'BackfillModules',
+  'ArchiveBytesModules',
+  'LossModules',
+  'TakeDownModules',
+  'FetcherModules',
+  'FigureModules',
+  'AdoptionModules',
+  'LocalMenderModules',
+  'LocalVerifierModules',
+  'FetchModules',
+  'PeerComparerModules',
+  'ChainQuestionModules',
+  'DailyScrubModules',
+  'HomeModules',
+  'UpkeepModules',
+  'RoutineModules',
+  'LossRecordModules',
+  'FinalNoticeModules',
+  'AlertModules',
+  'AdmissionModules',
+  'ReplicatorModules',
+];
+
+describe('parts', () => {
+  const { objects, built } = handedOver(SOURCE_FILES);
+
+  test('at most forty objects hand a class what it works with, whatever they are called', () => {
+    expect(objects.map(({ name }) => name).length).toBeLessThanOrEqual(40);
+  });
+
+  test('an object of parts has at most six, or is one of those that are known to have more', () => {
+    const tooLarge = objects.filter(({ name, services }) => services > (LARGER.includes(name) ? 15 : 6));
+    expect(tooLarge).toEqual([]);
+  });
+
+  test('a constructor takes at most six things that can do something', () => {
+    expect(built.filter(({ services }) => services > 6)).toEqual([]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { Backfill } from '../backfill/backfill.ts';
+import { OwnPlaces } from '../backfill/own-places.ts';
 import type { ExportModules } from '../bundle/export-bundle.ts';
-import type { ImportModules } from '../bundle/import-sources.ts';
+import type { ImportModules } from '../bundle/importer.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
 import type { AuditRange, ChainAuditReport } from '../chain/audit.ts';
@@ -231,7 +232,7 @@ export class Archive implements ArchiveView {
     });
     const { peers = [] } = modules;
     this.#peers = peers;
-    this.#rescue = new PeerRescue({ peers, catalog, poller, spooler, conditions, clock });
+    this.#rescue = new PeerRescue(peers, catalog, poller, spooler, conditions, clock);
     const fetcher = this.#fetcher;
     this.#localVerifier = new LocalVerifier({
       ...{ store, catalog, rehash, verifier, damage, conditions, activity, fetcher, clock },
@@ -243,9 +244,9 @@ export class Archive implements ArchiveView {
     catalog.copies.useBackends(stores.map(({ id }) => id));
     const { signer } = modules;
     const ownKeys = () => [...signer.keys.map(({ statement }) => statement.key), signer.publicKey];
-    this.#evidence = new EvidenceCopies({ archiverId, ownKeys, catalog, records: stores, conditions });
+    this.#evidence = new EvidenceCopies(archiverId, ownKeys, catalog, stores, conditions);
     const evidence = new CopyWorker(this.#evidence, catalog, conditions);
-    const recordCopies = new RecordCopies({ catalog, records: stores, chain, node });
+    const recordCopies = new RecordCopies(catalog, stores, chain, node);
     this.#copies = [evidence, new CopyWorker(recordCopies, catalog, conditions)];
     this.#losses = new LossJudge({
       ...{ catalog, poller, chain, nodes, sources, peers, verifier, held, spooler, conditions, activity, clock },
@@ -286,8 +287,9 @@ export class Archive implements ArchiveView {
       },
       withheldFile: options.withheldFile ?? null,
     });
+    const own = new OwnPlaces(store, sites, catalog, verifier, held, adoption);
     this.backfill = new Backfill({
-      ...{ nodes, catalog, store, sites, replication, adoption, spooler, verifier, held, poller, chain, conditions },
+      ...{ nodes, catalog, replication, own, spooler, verifier, poller, chain, conditions },
       ...{ evidence, peers, activity, clock },
     });
 
@@ -317,10 +319,10 @@ export class Archive implements ArchiveView {
     this.windowView = new WindowPictures(catalog, chain, nowMs);
     const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain, clock);
     this.inventory = inventories;
-    this.attestor = new Attestor({ archiverId, signer, inventories, catalog, clock });
+    this.attestor = new Attestor(archiverId, signer, inventories, catalog, clock);
     const records = this.#records;
     this.receipts = new Receipts({ archiverId, signer, catalog, gate, chain, boundChain, records, clock });
-    const statements = new PeerStatements({ catalog, conditions, clock });
+    const statements = new PeerStatements(catalog, conditions, clock);
     this.comparer = new PeerComparer({
       ...{ peers, catalog, inventories, statements, hasher, spooler, conditions, clock },
     });

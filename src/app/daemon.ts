@@ -282,7 +282,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (hook !== null) closing.push(() => hook.close());
     const subscriptions = openSubscriptions(settings, { archive, catalog, conditions, archiverId });
     closing.push(() => subscriptions.close());
-    const work = scheduledWork(settings, { archive, catalog, log, alerts: hook?.alerts ?? null }, time);
+    const work = scheduledWork(settings, archive, catalog, log, hook?.alerts ?? null, time);
     declareBuild(metrics, { version: options.version, command: 'run' });
     declareVolumeMetrics(metrics, folder.path);
     declareArchiveMetrics(

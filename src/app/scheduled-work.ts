@@ -14,24 +14,19 @@ export interface ScheduledWork {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface ScheduledModules {
-  readonly archive: Archive;
-  readonly catalog: Catalog;
-  readonly log: Logger;
-  /** Receiver of alerts; null without one. */
-  readonly alerts: Alerts | null;
-}
-
 /** Clock and waiting function of a schedule. */
 export type ScheduleTime = Pick<ScheduleModules, 'clock' | 'random' | 'wait'>;
 
 const sleep: ScheduleTime['wait'] = (ms, signal) => new Notifier().wait(ms, signal);
 export const REAL_TIME: ScheduleTime = { clock: SYSTEM_CLOCK, random: Math.random, wait: sleep };
 
-/** Scheduled work of a running archive: maintenance and the heartbeat. */
+/** Scheduled work of a running archive: maintenance, the heartbeat, and alerts where they have a receiver. */
 export function scheduledWork(
   settings: SettingValues,
-  { archive, catalog, log, alerts }: ScheduledModules,
+  archive: Archive,
+  catalog: Catalog,
+  log: Logger,
+  alerts: Alerts | null,
   time: ScheduleTime,
 ): ScheduledWork {
   const { routine } = archive;

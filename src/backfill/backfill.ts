@@ -7,17 +7,14 @@ import type { HeightRange } from '../core/height-range.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
-import type { Site } from '../replication/site.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
 import type { Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
-import type { HeldBytes } from '../view/held-bytes.ts';
 import { type BackfillEvent, type BackfillReport, exitCodeOf } from './backfill-report.ts';
 import { ConfiguredNodesSource } from './configured-nodes-source.ts';
 import { FetchMissing } from './fetch-missing.ts';
 import { LossRecord } from './loss-record.ts';
 import { MissingInRange } from './missing-in-range.ts';
-import { OwnPlaces } from './own-places.ts';
+import type { OwnPlaces } from './own-places.ts';
 import { type BackfillParameters, DEFAULT_SOURCES } from './parameters.ts';
 import { planOnly } from './plan-only.ts';
 import type { BackfillSource } from './source/backfill-source.ts';
@@ -28,13 +25,10 @@ import { walkRange } from './walk-range.ts';
 export interface BackfillModules {
   readonly nodes: NodeGroup;
   readonly catalog: Catalog;
-  readonly store: LocalStore;
-  readonly sites: readonly Site[];
   readonly replication: { admit(signal: AbortSignal): Promise<unknown> };
-  readonly adoption: { readonly isDone: boolean };
+  readonly own: OwnPlaces;
   readonly spooler: Spooler;
   readonly verifier: Verifier;
-  readonly held: HeldBytes;
   readonly poller: Poller;
   readonly chain: ChainFollowing;
   readonly conditions: ConditionBoard;
@@ -136,12 +130,10 @@ export class Backfill {
     sources: readonly VerifiedSource[],
     report: (event: BackfillEvent) => void,
   ): FetchMissing {
-    const own = new OwnPlaces(this.#modules);
     const asksNodes = options.sources.length === 0 || options.sources.includes('node');
-    const losses = asksNodes ? new LossRecord({ ...this.#modules, own }) : null;
+    const losses = asksNodes ? new LossRecord(this.#modules) : null;
     return new FetchMissing(options, {
       ...this.#modules,
-      own,
       sources,
       losses,
       range,

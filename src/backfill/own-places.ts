@@ -8,16 +8,6 @@ import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verifie
 import type { HeldBytes } from '../view/held-bytes.ts';
 import type { SourceAnswered } from './backfill-report.ts';
 
-export interface OwnPlacesModules {
-  readonly store: LocalStore;
-  readonly sites: readonly Site[];
-  readonly catalog: Catalog;
-  readonly verifier: Verifier;
-  readonly held: HeldBytes;
-  /** Done: the catalog knows all that the backends hold. */
-  readonly adoption: { readonly isDone: boolean };
-}
-
 export type OwnFinding =
   /** In the data folder without a row, where a crash left it, or in the memory of this process. */
   | { readonly kind: 'orphan'; readonly blob: VerifiedBlob }
@@ -30,19 +20,37 @@ export type OwnFinding =
  * with an empty folder learns from the bucket what is stored already.
  */
 export class OwnPlaces {
-  readonly #modules: OwnPlacesModules;
+  readonly #store: LocalStore;
+  readonly #sites: readonly Site[];
+  readonly #catalog: Catalog;
+  readonly #verifier: Verifier;
+  readonly #held: HeldBytes;
+  /** Done: the catalog knows all that the backends hold. */
+  readonly #adoption: { readonly isDone: boolean };
 
-  constructor(modules: OwnPlacesModules) {
-    this.#modules = modules;
+  constructor(
+    store: LocalStore,
+    sites: readonly Site[],
+    catalog: Catalog,
+    verifier: Verifier,
+    held: HeldBytes,
+    adoption: { readonly isDone: boolean },
+  ) {
+    this.#store = store;
+    this.#sites = sites;
+    this.#catalog = catalog;
+    this.#verifier = verifier;
+    this.#held = held;
+    this.#adoption = adoption;
   }
 
   /** `content`: as its row is to be, where it is found on a backend. */
   async find(name: ContentName, content: Omit<SpooledContent, 'sizeBytes'>, signal: AbortSignal): Promise<OwnFinding> {
     const blob = await this.#here(name, signal);
     if (blob !== null) return { kind: 'orphan', blob };
-    if (this.#modules.adoption.isDone) return { kind: 'none', answers: [] };
+    if (this.#adoption.isDone) return { kind: 'none', answers: [] };
     const answers: SourceAnswered[] = [];
-    for (const site of this.#modules.sites) {
+    for (const site of this.#sites) {
       const answer = await this.#at(site, name, content, signal);
       if (answer === 'recorded') return { kind: 'recorded' };
       answers.push(answer);
@@ -55,7 +63,7 @@ export class OwnPlaces {
    * one of them has it or did not answer.
    */
   async absence(name: ContentName, signal: AbortSignal): Promise<SourceAnswered[] | null> {
-    const { store, sites, held } = this.#modules;
+    const [store, sites, held] = [this.#store, this.#sites, this.#held];
     if (held.copyOf(name) !== null) return null;
     const answers: SourceAnswered[] = [];
     try {
@@ -75,7 +83,7 @@ export class OwnPlaces {
   }
 
   async #here({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<VerifiedBlob | null> {
-    const { store, verifier, held } = this.#modules;
+    const [store, verifier, held] = [this.#store, this.#verifier, this.#held];
     const name = { hashType, versionHash };
     try {
       const bytes = held.copyOf(name)?.bytes ?? (await store.get(name, signal));
@@ -103,7 +111,7 @@ export class OwnPlaces {
       }
       const sizeBytes = finding.blob.bytes.length;
       forgetBytes(finding.blob);
-      this.#modules.catalog.replicas.recordFound(site.id, [{ ...content, sizeBytes }]);
+      this.#catalog.replicas.recordFound(site.id, [{ ...content, sizeBytes }]);
       return 'recorded';
     } catch (error) {
       signal.throwIfAborted();

@@ -65,15 +65,15 @@ export async function exportBundle(
   const rarely = new Rarely(modules.clock, report);
   const recordText = (occurrence: BundledOccurrence, sizeBytes: number) =>
     textOf(occurrence, sizeBytes, modules, signal);
-  const planning = { ...modules, recordText, report: (event: ExportEvent) => rarely.tell(event) };
+  const { catalog, hasher } = modules;
   const place = await placeOf(named, range, signal);
   try {
-    const plan = await planBundle(range, planning, signal);
+    const plan = await planBundle(range, catalog, hasher, recordText, (event) => rarely.tell(event), signal);
     for (const one of plan.notExported) report({ event: 'not-exported', ...one });
     const target = await place.begin(plan.sizeBytes);
     const writing = new BundleWriting(place.path, target, plan, modules, rarely);
     await writing.begin();
-    for await (const part of partsAgain(range, plan.parts, planning, signal)) {
+    for await (const part of partsAgain(range, plan.parts, catalog, recordText, signal)) {
       await writing.section({ kind: 'node', ...part.node }, signal);
       for (const section of part.sections) await writing.section(section, signal);
     }

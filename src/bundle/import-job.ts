@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { JobContext, JobKind, JobOutcome } from '../core/jobs/job-kind.ts';
 import { workBeside } from '../core/jobs/work-beside.ts';
 import type { BundleJobOptions } from './export-job.ts';
-import { type ImportModules, importSources } from './import-sources.ts';
+import { importSources } from './import-sources.ts';
+import type { ImportModules } from './importer.ts';
 
 export interface ImportingArchive {
   readonly importing: ImportModules;

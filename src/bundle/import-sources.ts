@@ -1,13 +1,12 @@
 import { forEachConcurrent } from '../backfill/for-each-concurrent.ts';
 import { untilNothingMoves } from '../backfill/until-placed.ts';
 import { exitCodeOf, type ImportEvent, type ImportReport } from './import-report.ts';
-import { Importer, type ImporterModules } from './importer.ts';
+import { Importer, type ImportModules } from './importer.ts';
 import type { Part } from './part.ts';
 import { looksLikeRecord } from './proven-names.ts';
 import { isUrl, type OpenBucket, sourceParts } from './source-parts.ts';
 import type { StreamJudge } from './stream-parts.ts';
 
-export type ImportModules = Omit<ImporterModules, 'report'>;
 export type ImportResult = ImportReport & { readonly exitCode: 0 | 1 | 3 };
 
 /** Parts under way at a time. They wait for the disk together: many share each commit of the catalog. */
@@ -25,7 +24,7 @@ export async function importSources(
   report: (event: ImportEvent) => void,
   signal: AbortSignal,
 ): Promise<ImportResult> {
-  const importer = new Importer({ ...modules, report });
+  const importer = new Importer(modules, report);
   const { clock, catalog } = modules;
   const sinceMs = clock.wallMs();
   await importer.begin();

@@ -21,13 +21,12 @@ import { type Part, shownPath } from './part.ts';
 import { looksLikeRecord, ProvenNames } from './proven-names.ts';
 import type { StreamJudge } from './stream-parts.ts';
 
-export interface ImporterModules {
+export interface ImportModules {
   readonly catalog: Catalog;
   readonly namer: Namer;
   readonly spooler: Pick<Spooler, 'spool'>;
   /** The chain that the data folder is bound to; null: to none yet. */
   readonly boundChain: () => Promise<BlockHash | null>;
-  readonly report: (event: ImportEvent) => void;
   readonly clock: Clock;
 }
 
@@ -48,7 +47,8 @@ const AFTER_ALL_SECONDS = 2 ** 40;
 
 /** Judges what a source gives by its hash, and hands what is wanted to the archive's own way to durability. */
 export class Importer implements StreamJudge {
-  readonly #modules: ImporterModules;
+  readonly #modules: ImportModules;
+  readonly #report: (event: ImportEvent) => void;
   readonly #proven: ProvenNames;
   readonly #notPlaced: ContentName[] = [];
   readonly #unusable: NamedReason[] = [];
@@ -62,7 +62,8 @@ export class Importer implements StreamJudge {
   #toldMs = Number.NEGATIVE_INFINITY;
   #chain: BlockHash | null = null;
 
-  constructor(modules: ImporterModules) {
+  constructor(modules: ImportModules, report: (event: ImportEvent) => void) {
+    this.#report = report;
     this.#modules = modules;
     this.#proven = new ProvenNames(modules.catalog.chain);
   }
@@ -240,7 +241,7 @@ export class Importer implements StreamJudge {
   #list(event: 'unusable' | 'fault', list: NamedReason[], reason: NamedReason): void {
     if (list.length >= MAX_LISTED) return;
     list.push(reason);
-    this.#modules.report({ event, ...reason });
+    this.#report({ event, ...reason });
   }
 
   #tell(isFirst: boolean): void {
@@ -248,7 +249,7 @@ export class Importer implements StreamJudge {
     if (!isFirst && nowMs - this.#toldMs < PROGRESS_MS) return;
     this.#toldMs = nowMs;
     const { taken, takenBytes, alreadyHeld, unusableCount } = this.#count;
-    this.#modules.report({ event: 'progress', source: this.#source, taken, takenBytes, alreadyHeld, unusableCount });
+    this.#report({ event: 'progress', source: this.#source, taken, takenBytes, alreadyHeld, unusableCount });
   }
 }
 

@@ -28,30 +28,25 @@ export interface PlannedBundle {
   readonly notExported: readonly NotExported[];
 }
 
-export interface PlanModules {
-  readonly catalog: Pick<Catalog, 'snapshot'>;
-  readonly hasher: BlobHasher;
-  readonly recordText: RecordText;
-  readonly report: (event: ExportEvent) => void;
-}
-
 const STEP_BLOCKS = 128;
 const MAX_LISTED = 1_000;
 
 /** Goes through the range once, without the bytes of blobs: the root of a bundle stands before all that follows from it. */
 export async function planBundle(
   range: BundleRange,
-  modules: PlanModules,
+  catalog: Pick<Catalog, 'snapshot'>,
+  hasher: BlobHasher,
+  recordText: RecordText,
+  report: (event: ExportEvent) => void,
   signal: AbortSignal,
 ): Promise<PlannedBundle> {
   const { from, to, chain, blockHash } = range;
-  const { hasher, report } = modules;
   const tree = new InventoryTree(hasher);
   const counts: Record<Holding, number> = { missing: 0, stored: 0, lost: 0, withheld: 0, custom: 0 };
   const notExported: NotExported[] = [];
   const parts: (HeightRange & { readonly cid: CID })[] = [];
   const count = { blobs: 0, blobBytes: 0, records: 0, notExported: 0, sectionBytes: 0 };
-  let builder = new PartBuilder(modules.recordText);
+  let builder = new PartBuilder(recordText);
   const endPart = () => {
     if (builder.isEmpty) return;
     const part = builder.part();
@@ -67,9 +62,9 @@ export async function planBundle(
         count.blobBytes += sizeBytes;
       }
     }
-    builder = new PartBuilder(modules.recordText);
+    builder = new PartBuilder(recordText);
   };
-  for await (const block of blocksOf(range, range.from, modules.catalog, signal)) {
+  for await (const block of blocksOf(range, range.from, catalog, signal)) {
     for (const { holding, isFirst, hashType, versionHash, height } of block) {
       counts[holding] += 1;
       if (!isFirst || (holding !== 'missing' && holding !== 'lost')) continue;
@@ -96,7 +91,8 @@ export async function planBundle(
 export async function* partsAgain(
   range: BundleRange,
   parts: PlannedBundle['parts'],
-  { catalog, recordText }: Pick<PlanModules, 'catalog' | 'recordText'>,
+  catalog: Pick<Catalog, 'snapshot'>,
+  recordText: RecordText,
   signal: AbortSignal,
 ): AsyncGenerator<PlannedPart> {
   for (const { from, to, cid } of parts) {

@@ -58,7 +58,7 @@ export class ChainFollowing implements ChainState {
     this.history = new HistoryWalk(catalog.chain, node);
     this.#watch = new BlockWatch(node, poller, conditions, clock);
     const lag = new LagWatch(nodes, conditions, clock);
-    this.#conflicts = new ConflictWatch({ nodes: nodes.all, catalog, poller, follower, conditions, lag });
+    this.#conflicts = new ConflictWatch(nodes.all, catalog, poller, follower, conditions, lag);
     this.moved = Notifier.following(follower.moved, this.#conflicts.compared);
     const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);
     activity.on('walked', () => deadlines.look());

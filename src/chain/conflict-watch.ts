@@ -13,19 +13,6 @@ import type { LagWatch } from './lag-watch.ts';
 
 type ComparedNode = Pick<ArchiveNode, 'name' | 'genesisHash' | 'blockHashAt' | 'tip'>;
 
-export interface ConflictModules {
-  readonly nodes: readonly ComparedNode[];
-  readonly catalog: {
-    readonly chain: Pick<ChainIndex, 'state' | 'blockAt'> & {
-      readonly nodeBranches: Pick<NodeBranches, 'all' | 'lastCommonHeight' | 'replace'>;
-    };
-  };
-  readonly poller: { readonly state: Pick<Poller['state'], 'genesis'> };
-  readonly follower: Pick<Follower, 'moved'>;
-  readonly conditions: ConditionBoard;
-  readonly lag: Pick<LagWatch, 'note'>;
-}
-
 /** Shortest interval in milliseconds between two comparisons with a node, however fast blocks come. */
 const MIN_MS = 2_000;
 const IDLE_MS = 30_000;
@@ -39,30 +26,55 @@ const UNKNOWN_MS = 250;
  * a conflict.
  */
 export class ConflictWatch {
-  readonly #modules: ConflictModules;
+  readonly #nodes: readonly ComparedNode[];
+  readonly #catalog: {
+    readonly chain: Pick<ChainIndex, 'state' | 'blockAt'> & {
+      readonly nodeBranches: Pick<NodeBranches, 'all' | 'lastCommonHeight' | 'replace'>;
+    };
+  };
+  readonly #poller: { readonly state: Pick<Poller['state'], 'genesis'> };
+  readonly #follower: Pick<Follower, 'moved'>;
+  readonly #conditions: ConditionBoard;
+  readonly #lag: Pick<LagWatch, 'note'>;
   /** Notifies after each comparison: more may be final. */
   readonly compared = new Notifier();
   /** The follower's cursor at the last comparison with all nodes. */
   #comparedAt: { readonly height: number; readonly hash: BlockHash } | null = null;
 
-  constructor(modules: ConflictModules) {
-    this.#modules = modules;
+  constructor(
+    nodes: readonly ComparedNode[],
+    catalog: {
+      readonly chain: Pick<ChainIndex, 'state' | 'blockAt'> & {
+        readonly nodeBranches: Pick<NodeBranches, 'all' | 'lastCommonHeight' | 'replace'>;
+      };
+    },
+    poller: { readonly state: Pick<Poller['state'], 'genesis'> },
+    follower: Pick<Follower, 'moved'>,
+    conditions: ConditionBoard,
+    lag: Pick<LagWatch, 'note'>,
+  ) {
+    this.#nodes = nodes;
+    this.#catalog = catalog;
+    this.#poller = poller;
+    this.#follower = follower;
+    this.#conditions = conditions;
+    this.#lag = lag;
   }
 
   /** true when the nodes were not compared since the start, or compared with another branch than the followed one. */
   get isUnknown(): boolean {
     // A single node has no other to disagree with.
-    return this.#modules.nodes.length > 1 && !this.#isOnOurBranch(this.#comparedAt);
+    return this.#nodes.length > 1 && !this.#isOnOurBranch(this.#comparedAt);
   }
 
   /** true when the last answer of some node has other blocks than the followed branch. */
   get hasConflict(): boolean {
-    return this.#modules.catalog.chain.nodeBranches.lastCommonHeight !== null;
+    return this.#catalog.chain.nodeBranches.lastCommonHeight !== null;
   }
 
   /** Height above which nothing may be final; null for a single node that is followed, or when unknown. */
   get lastCommonHeight(): number | null {
-    const { nodes, catalog } = this.#modules;
+    const [nodes, catalog] = [this.#nodes, this.#catalog];
     const { all, lastCommonHeight } = catalog.chain.nodeBranches;
     // The other nodes' last branches count until the chain is followed without those nodes: a command alone may sign what is final.
     if (this.#comparedAt === null) return nodes.length === 1 && all.size > 0 ? this.commonHeightAtRest : null;
@@ -74,13 +86,13 @@ export class ConflictWatch {
    * still; null: they never were, and nothing is.
    */
   get commonHeightAtRest(): number | null {
-    const { all, lastCommonHeight } = this.#modules.catalog.chain.nodeBranches;
-    if (all.size === 0) return this.#modules.nodes.length > 1 ? null : Number.POSITIVE_INFINITY;
+    const { all, lastCommonHeight } = this.#catalog.chain.nodeBranches;
+    if (all.size === 0) return this.#nodes.length > 1 ? null : Number.POSITIVE_INFINITY;
     return lastCommonHeight ?? Math.max(...[...all.values()].map(({ commonHeight }) => commonHeight));
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { nodes, conditions, follower } = this.#modules;
+    const [nodes, conditions, follower] = [this.#nodes, this.#conditions, this.#follower];
     this.#forgetRemoved();
     // A single node has no other to disagree with.
     if (nodes.length === 1) return;
@@ -99,14 +111,14 @@ export class ConflictWatch {
    * process that follows the chain forgets it: a command that needs no node may know of none.
    */
   #forgetRemoved(): void {
-    const { nodes, catalog } = this.#modules;
+    const [nodes, catalog] = [this.#nodes, this.#catalog];
     const { nodeBranches } = catalog.chain;
     const names = new Set(nodes.length > 1 ? nodes.map(({ name }) => name) : []);
     nodeBranches.replace(new Map([...nodeBranches.all].filter(([name]) => names.has(name))));
   }
 
   async #compareAll(signal: AbortSignal): Promise<void> {
-    const { nodes, catalog, poller } = this.#modules;
+    const [nodes, catalog, poller] = [this.#nodes, this.#catalog, this.#poller];
     const { tip } = catalog.chain.state;
     // Before the archive's chain is known, no node can be on another one.
     if (tip === null || poller.state.genesis === null) return;
@@ -131,12 +143,12 @@ export class ConflictWatch {
     const namesOf = (kind: Stand['kind']) => stands.filter(({ stand }) => stand.kind === kind).map(({ name }) => name);
     this.#tell(new Set(namesOf('silent')));
     this.#tellStrangers(namesOf('stranger'));
-    this.#modules.lag.note(heights);
+    this.#lag.note(heights);
   }
 
   async #standOf(node: ComparedNode, ourHeight: number, signal: AbortSignal): Promise<Stand> {
     try {
-      const relation = await relationTo(node, this.#modules.catalog.chain, signal);
+      const relation = await relationTo(node, this.#catalog.chain, signal);
       // A node on another chain is ignored.
       if (relation.kind !== 'extends' && !(await this.#isOnOurChain(node, signal))) return { kind: 'stranger' };
       const { height } = await node.tip(signal);
@@ -157,19 +169,19 @@ export class ConflictWatch {
   }
 
   #isOnOurBranch(block: { readonly height: number; readonly hash: BlockHash } | null): boolean {
-    return block !== null && this.#modules.catalog.chain.blockAt(block.height)?.hash === block.hash;
+    return block !== null && this.#catalog.chain.blockAt(block.height)?.hash === block.hash;
   }
 
   async #isOnOurChain(node: ComparedNode, signal: AbortSignal): Promise<boolean> {
-    return (await node.genesisHash(signal)) === this.#modules.poller.state.genesis;
+    return (await node.genesisHash(signal)) === this.#poller.state.genesis;
   }
 
   #tell(silent: ReadonlySet<string>): void {
-    const { nodeBranches } = this.#modules.catalog.chain;
+    const { nodeBranches } = this.#catalog.chain;
     const said = [...nodeBranches.all]
       .filter(([, { isForked }]) => isForked)
       .map(([name]) => `${name}${silent.has(name) ? ' (which does not answer now)' : ''}`);
-    this.#modules.conditions.set(
+    this.#conditions.set(
       'chain:conflict',
       said.length === 0
         ? null
@@ -183,7 +195,7 @@ export class ConflictWatch {
   }
 
   #tellStrangers(names: readonly string[]): void {
-    const { conditions, poller } = this.#modules;
+    const [conditions, poller] = [this.#conditions, this.#poller];
     conditions.set(
       'chain:stranger',
       names.length === 0

@@ -14,7 +14,13 @@ export interface Reloadable {
  * Compares what is configured now with what was, takes over what it can, and says what it did: everything else waits for
  * a restart. `running`: null while it starts. Never throws.
  */
-export function reloader(before: Config, { reread, levels, log, running }: ReloadModules): () => Promise<void> {
+export function reloader(
+  before: Config,
+  reread: () => Config,
+  levels: LevelSwitch,
+  log: Logger,
+  running: () => Reloadable | null,
+): () => Promise<void> {
   let known = before.values;
   const reload = async () => {
     try {
@@ -41,11 +47,4 @@ export function reloader(before: Config, { reread, levels, log, running }: Reloa
     last = last.then(reload);
     return last;
   };
-}
-
-export interface ReloadModules {
-  readonly reread: () => Config;
-  readonly levels: LevelSwitch;
-  readonly log: Logger;
-  readonly running: () => Reloadable | null;
 }

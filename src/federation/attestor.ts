@@ -21,14 +21,6 @@ export interface StatementSigner {
   rotate(at: string): Promise<void>;
 }
 
-export interface AttestorModules {
-  readonly archiverId: string;
-  readonly signer: StatementSigner;
-  readonly inventories: Pick<Inventories, 'fresh'>;
-  readonly catalog: Pick<Catalog, 'evidence'>;
-  readonly clock: Clock;
-}
-
 /** Of everything, by month; of ranges that were asked for, by range. Below both, a document has its number for a name. */
 const OF_EVERYTHING = 'attestations/whole';
 const OF_RANGES = 'attestations/ranges';
@@ -39,10 +31,24 @@ const NUMBER_DIGITS = 10;
  * moment of the catalog, and not at all while anything of it cannot be told.
  */
 export class Attestor implements AttestationView {
-  readonly #modules: AttestorModules;
+  readonly #archiverId: string;
+  readonly #signer: StatementSigner;
+  readonly #inventories: Pick<Inventories, 'fresh'>;
+  readonly #catalog: Pick<Catalog, 'evidence'>;
+  readonly #clock: Clock;
 
-  constructor(modules: AttestorModules) {
-    this.#modules = modules;
+  constructor(
+    archiverId: string,
+    signer: StatementSigner,
+    inventories: Pick<Inventories, 'fresh'>,
+    catalog: Pick<Catalog, 'evidence'>,
+    clock: Clock,
+  ) {
+    this.#archiverId = archiverId;
+    this.#signer = signer;
+    this.#inventories = inventories;
+    this.#catalog = catalog;
+    this.#clock = clock;
   }
 
   /** The month's own, unless there is one. When, its caller says. */
@@ -59,10 +65,10 @@ export class Attestor implements AttestationView {
     { from, to }: { readonly from: number | null; readonly to: number | null },
     signal: AbortSignal,
   ): Promise<Attestation> {
-    const { archiverId, signer, catalog } = this.#modules;
+    const [archiverId, signer, catalog] = [this.#archiverId, this.#signer, this.#catalog];
     const at = this.#now();
     const { inventory, unclear } = await this.#count(from, to, signal);
-    const number = await signer.takeNumber(this.#modules.clock.wallMs());
+    const number = await signer.takeNumber(this.#clock.wallMs());
     signal.throwIfAborted();
     const statement: AttestationStatement = {
       kind: 'holdfast/attestation',
@@ -88,7 +94,7 @@ export class Attestor implements AttestationView {
 
   /** Statements are signed by another key from now on. */
   async rotateKey(): Promise<void> {
-    await this.#modules.signer.rotate(this.#now());
+    await this.#signer.rotate(this.#now());
   }
 
   /** Of the latest of everything, what fits on a line; null: there is none. */
@@ -104,18 +110,18 @@ export class Attestor implements AttestationView {
       range !== null
         ? `${OF_RANGES}/${range.from}-${range.to}`
         : `${OF_EVERYTHING}${month === null ? '' : `/${month}`}`;
-    const found = this.#modules.catalog.evidence.lastBelow(folder);
+    const found = this.#catalog.evidence.lastBelow(folder);
     return found === null ? null : parseAttestation(JSON.stringify(found));
   }
 
   async #count(from: number | null, to: number | null, signal: AbortSignal) {
-    const lookup = await this.#modules.inventories.fresh(from, to, signal);
+    const lookup = await this.#inventories.fresh(from, to, signal);
     if (lookup.kind === 'unavailable') throw cannotAttest(lookup.message, lookup.reason);
     return lookup;
   }
 
   #now(): string {
-    return new Date(this.#modules.clock.wallMs()).toISOString();
+    return new Date(this.#clock.wallMs()).toISOString();
   }
 }
 

@@ -9,11 +9,7 @@ import { type ArchiveAudit, type AuditChain, auditArchive, type Drawn, drawOccur
 import { occurrencesIn } from './inventory-occurrence.ts';
 import type { Peer } from './peer.ts';
 
-export interface PeerAuditModules {
-  readonly catalog: Pick<Catalog, 'chain' | 'snapshot' | 'withheld'>;
-  readonly hasher: BlobHasher;
-  readonly clock: Clock;
-}
+type AuditedCatalog = Pick<Catalog, 'chain' | 'snapshot' | 'withheld'>;
 
 /** Four times a day: what a peer and this archive hardly notice. */
 const SAMPLES = 4;
@@ -22,7 +18,9 @@ const SAMPLES = 4;
 export async function auditPeer(
   peer: Peer,
   range: HeightRange,
-  { catalog, hasher, clock }: PeerAuditModules,
+  catalog: AuditedCatalog,
+  hasher: BlobHasher,
+  clock: Clock,
   signal: AbortSignal,
 ): Promise<ArchiveAudit> {
   const archive = {
@@ -45,7 +43,7 @@ export async function auditPeer(
 export async function askForOne(
   peer: Peer,
   range: HeightRange,
-  { catalog }: Pick<PeerAuditModules, 'catalog'>,
+  catalog: AuditedCatalog,
   signal: AbortSignal,
 ): Promise<void> {
   const [drawn] = await drawnFrom(catalog, range, 1, signal);
@@ -55,7 +53,7 @@ export async function askForOne(
 
 /** What is taken down here is asked of nobody. */
 async function drawnFrom(
-  catalog: PeerAuditModules['catalog'],
+  catalog: AuditedCatalog,
   range: HeightRange,
   samples: number,
   signal: AbortSignal,

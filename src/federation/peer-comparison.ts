@@ -74,7 +74,7 @@ export class PeerComparer {
     // What this archive cannot tell of itself now, it compares with nobody.
     if (lookup.kind === 'unavailable') return;
     const ours = lookup.inventory;
-    if (theirs === null) return await askForOne(peer, ours, this.#modules, signal);
+    if (theirs === null) return await askForOne(peer, ours, this.#modules.catalog, signal);
     const tally = this.#newTally();
     const range = { from: Math.max(ours.from, theirs.from), to: Math.min(ours.to, theirs.to) };
     if (theirs.chain !== ours.chain) tally.contradiction = 'It is of another chain.';
@@ -166,8 +166,9 @@ export class PeerComparer {
 
   /** Whether it also gives what its inventory says: of a few occurrences, drawn from the chain. */
   async #audit(peer: Peer, range: HeightRange, signal: AbortSignal): Promise<void> {
-    const { outcomes, samples } = await auditPeer(peer, range, this.#modules, signal);
-    const at = new Date(this.#modules.clock.wallMs()).toISOString();
+    const { catalog, hasher, clock } = this.#modules;
+    const { outcomes, samples } = await auditPeer(peer, range, catalog, hasher, clock, signal);
+    const at = new Date(clock.wallMs()).toISOString();
     const before = peer.audited;
     const sum = (outcome: keyof typeof outcomes) => (before?.outcomes[outcome] ?? 0) + outcomes[outcome];
     peer.audited = {

@@ -14,16 +14,6 @@ import type { ChainTip } from '../node/blob-node.ts';
 import { forgetBytes } from '../verify/verified-blob.ts';
 import type { Peer } from './peer.ts';
 
-export interface PeerRescueModules {
-  /** Asked in this order. */
-  readonly peers: readonly Peer[];
-  readonly catalog: Catalog;
-  readonly poller: { readonly state: { readonly tip: ChainTip | null }; readonly changes: Notifier };
-  readonly spooler: Pick<Spooler, 'spool'>;
-  readonly conditions: ConditionBoard;
-  readonly clock: Clock;
-}
-
 const LOOK_MS = 15_000;
 /** Blobs that are asked for in one go. */
 const GROUP = 16;
@@ -37,15 +27,33 @@ const MISSING_AT_NODE: ReadonlySet<string | null> = new Set(['archive/absent-at-
  * has not got them, or gave other bytes, and where half of the window is over. The judge of losses asks when it is over.
  */
 export class PeerRescue {
-  readonly #modules: PeerRescueModules;
+  /** Asked in this order. */
+  readonly #peers: readonly Peer[];
+  readonly #catalog: Catalog;
+  readonly #poller: { readonly state: { readonly tip: ChainTip | null }; readonly changes: Notifier };
+  readonly #spooler: Pick<Spooler, 'spool'>;
+  readonly #conditions: ConditionBoard;
+  readonly #clock: Clock;
   readonly #resting = new Map<VersionHash, number>();
 
-  constructor(modules: PeerRescueModules) {
-    this.#modules = modules;
+  constructor(
+    peers: readonly Peer[],
+    catalog: Catalog,
+    poller: { readonly state: { readonly tip: ChainTip | null }; readonly changes: Notifier },
+    spooler: Pick<Spooler, 'spool'>,
+    conditions: ConditionBoard,
+    clock: Clock,
+  ) {
+    this.#peers = peers;
+    this.#catalog = catalog;
+    this.#poller = poller;
+    this.#spooler = spooler;
+    this.#conditions = conditions;
+    this.#clock = clock;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { peers, poller, conditions } = this.#modules;
+    const [peers, poller, conditions] = [this.#peers, this.#poller, this.#conditions];
     if (peers.length === 0) return;
     const step = async (): Promise<Next> => ((await this.#rescueSome(signal)) ? 0 : LOOK_MS);
     await runLoop('peers', step, {
@@ -59,9 +67,9 @@ export class PeerRescue {
 
   /** true: there may be more to ask for at once. */
   async #rescueSome(signal: AbortSignal): Promise<boolean> {
-    const { tip } = this.#modules.poller.state;
+    const { tip } = this.#poller.state;
     if (tip === null) return false;
-    const nowMs = this.#modules.clock.steadyMs();
+    const nowMs = this.#clock.steadyMs();
     for (const [hash, untilMs] of this.#resting) if (untilMs <= nowMs) this.#resting.delete(hash);
     const due = this.#due(tip.medianTimeSeconds);
     for (const wanted of due) {
@@ -72,7 +80,7 @@ export class PeerRescue {
   }
 
   #due(tipSeconds: number): (WantedBlob & ContentName)[] {
-    const { catalog } = this.#modules;
+    const catalog = this.#catalog;
     const found: (WantedBlob & ContentName)[] = [];
     for (const { versionHash, medianTimeSeconds, lastErrorCode } of catalog.losses.unsaved.since(
       tipSeconds - RETENTION_SECONDS,
@@ -88,7 +96,7 @@ export class PeerRescue {
   }
 
   async #rescue(wanted: WantedBlob & ContentName, signal: AbortSignal): Promise<void> {
-    const { peers, catalog, spooler } = this.#modules;
+    const [peers, catalog, spooler] = [this.#peers, this.#catalog, this.#spooler];
     const { hashType, versionHash } = wanted;
     for (const peer of peers) {
       // The node may have given it meanwhile, or an operator taken it down.

@@ -12,12 +12,6 @@ import {
   parseAttestation,
 } from '../verify/attestation.ts';
 
-export interface PeerStatementModules {
-  readonly catalog: Pick<Catalog, 'evidence' | 'statements'>;
-  readonly conditions: ConditionBoard;
-  readonly clock: Clock;
-}
-
 const FOLDER = 'equivocations';
 /** Of more archivers that contradict themselves, nobody needs the evidence. */
 const MAX_EQUIVOCATIONS = 100;
@@ -27,15 +21,19 @@ const MAX_EQUIVOCATIONS = 100;
  * peers they came from. Both together are evidence.
  */
 export class PeerStatements {
-  readonly #modules: PeerStatementModules;
+  readonly #catalog: Pick<Catalog, 'evidence' | 'statements'>;
+  readonly #conditions: ConditionBoard;
+  readonly #clock: Clock;
 
-  constructor(modules: PeerStatementModules) {
-    this.#modules = modules;
+  constructor(catalog: Pick<Catalog, 'evidence' | 'statements'>, conditions: ConditionBoard, clock: Clock) {
+    this.#catalog = catalog;
+    this.#conditions = conditions;
+    this.#clock = clock;
   }
 
   /** `given`: what the peer answered to `/v1/attestation`. */
   async see(peer: string, given: unknown): Promise<void> {
-    const { catalog, conditions } = this.#modules;
+    const [catalog, conditions] = [this.#catalog, this.#conditions];
     const subject = `peer:${peer}:statements` as const;
     const attestation = await signedIn(given);
     if (typeof attestation === 'string') {
@@ -69,10 +67,10 @@ export class PeerStatements {
 
   /** The first that was noticed of an archiver; its later ones say no more. */
   #keep({ kind, says }: Equivocation, one: Attestation, other: Attestation): void {
-    const { evidence } = this.#modules.catalog;
+    const { evidence } = this.#catalog;
     const isKnown = keysOf(other).some((key) => evidence.find(pathOf(key)) !== null);
     if (isKnown || evidence.below(FOLDER, '', MAX_EQUIVOCATIONS).length === MAX_EQUIVOCATIONS) return;
-    const noticedAt = new Date(this.#modules.clock.wallMs()).toISOString();
+    const noticedAt = new Date(this.#clock.wallMs()).toISOString();
     evidence.put(pathOf(one.statement.key), { format: 1, noticedAt, kind, says, one, other });
   }
 }

@@ -40,7 +40,7 @@ function startPage(): void {
   });
   const listing = new Listing(api);
   const urgent = new UrgentView(api);
-  const live = new LiveWindow({ api, hasToken: () => token.value !== null, show, nowMs: Date.now });
+  const live = new LiveWindow(api, () => token.value !== null, show, Date.now);
   const lookUpView = new LookUpView(api, () => askForToken(token.value !== null));
 
   function show(state: LiveState): void {

@@ -51,9 +51,9 @@ export class Adoption {
   constructor(modules: AdoptionModules) {
     this.#modules = modules;
     this.#isDone = modules.catalog.isRebuilt();
-    const { store, catalog, rehash, damage } = modules;
+    const { store, catalog, rehash, damage, clock, custom } = modules;
     const folder = reindexedFolder(store, catalog, rehash, damage);
-    this.#folder = new Reindex(folder, modules, (found) => this.#tell(found, 'the data folder'));
+    this.#folder = new Reindex(folder, catalog, clock, custom, (found) => this.#tell(found, 'the data folder'));
   }
 
   /** All but what the disk does not give is indexed; of that the folder itself tells that it is there. */
@@ -167,11 +167,11 @@ export class Adoption {
     await pollUntil(isSettled, () => ADMISSION_PAUSE_MS, signal);
     // The same place under another address: its blobs are indexed through the backend that is in use.
     if (!site.isAdmitted) return;
-    const { catalog } = this.#modules;
+    const { catalog, clock, custom } = this.#modules;
     // Over a listing that broke off: what was not given then is not asked for again before everything else was.
     const one =
       this.#sites.get(site) ??
-      new Reindex(reindexedSite(site, catalog), this.#modules, (found) => this.#tell(found, site.id));
+      new Reindex(reindexedSite(site, catalog), catalog, clock, custom, (found) => this.#tell(found, site.id));
     this.#sites.set(site, one);
     await one.blobs(signal);
     await one.others(signal);

@@ -10,17 +10,6 @@ import type { ArchiveStatus } from '../view/archive-view.ts';
 import { type CopyFound, type CopyKind, isOfOneObject, type Move, refusing } from './copy-worker.ts';
 import { whyNotOwn } from './own-evidence.ts';
 
-interface EvidenceModules {
-  /** Evidence lies below `audit/<archiver id>/`, apart from that of every other archiver on the same backend. */
-  readonly archiverId: string;
-  /** Every key that this archiver has signed with: no other signs a statement of it. */
-  readonly ownKeys: () => readonly string[];
-  readonly catalog: Catalog;
-  /** Every backend with names, the data folder first. Each gets all of it, whenever it came to be one. */
-  readonly records: readonly ObjectStore[];
-  readonly conditions: ConditionBoard;
-}
-
 interface EvidenceMove extends Move {
   readonly path: RecordPath;
   readonly document: string;
@@ -37,19 +26,34 @@ const GROUP = 64;
 export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   readonly name = 'evidence';
   readonly copied = [COPIED.evidence];
+  /** Every backend with names, the data folder first. Each gets all of it, whenever it came to be one. */
   readonly places: readonly ObjectStore[];
   readonly changes: Notifier;
-  readonly #modules: EvidenceModules;
+  /** Evidence lies below `audit/<archiver id>/`, apart from that of every other archiver on the same backend. */
+  readonly #archiverId: string;
+  /** Every key that this archiver has signed with: no other signs a statement of it. */
+  readonly #ownKeys: () => readonly string[];
+  readonly #catalog: Catalog;
+  readonly #conditions: ConditionBoard;
 
-  constructor(modules: EvidenceModules) {
-    this.#modules = modules;
-    this.places = modules.records;
-    this.changes = modules.catalog.copies.changes(COPIED.evidence);
+  constructor(
+    archiverId: string,
+    ownKeys: () => readonly string[],
+    catalog: Catalog,
+    records: readonly ObjectStore[],
+    conditions: ConditionBoard,
+  ) {
+    this.#archiverId = archiverId;
+    this.#ownKeys = ownKeys;
+    this.#catalog = catalog;
+    this.#conditions = conditions;
+    this.places = records;
+    this.changes = catalog.copies.changes(COPIED.evidence);
   }
 
   /** Documents that each backend has still to get. */
   get status(): ArchiveStatus['chain']['evidence'] {
-    const { archiverId, catalog } = this.#modules;
+    const [archiverId, catalog] = [this.#archiverId, this.#catalog];
     const waiting = Object.fromEntries(this.places.map(({ id }) => [id, catalog.evidence.waitingFor(id)]));
     return { archiverId, waiting };
   }
@@ -59,12 +63,12 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
    * A document that is not what its path says, or not signed as it has to be, is told, left where it is, and given to nobody.
    */
   async prepare(signal: AbortSignal): Promise<void> {
-    const { catalog, conditions } = this.#modules;
+    const [catalog, conditions] = [this.#catalog, this.#conditions];
     const [folder] = this.places;
     if (folder === undefined || catalog.evidence.hasGiven(folder.id)) return;
     const prefix = this.#placeOf('');
     let group: Pick<EvidenceDocument, 'path' | 'document'>[] = [];
-    const owner = { archiverId: this.#modules.archiverId, keys: this.#modules.ownKeys() };
+    const owner = { archiverId: this.#archiverId, keys: this.#ownKeys() };
     let [unread, refused] = [0, 0];
     for await (const { path } of listDocuments(folder, prefix, signal)) {
       try {
@@ -94,7 +98,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   }
 
   due({ id }: ObjectStore, after: EvidenceMove | null, limit: number, isAsked: boolean): EvidenceMove[] {
-    const found = this.#modules.catalog.evidence.due(id, after?.object ?? 0, limit, isAsked);
+    const found = this.#catalog.evidence.due(id, after?.object ?? 0, limit, isAsked);
     return found.map(({ path, document, sequence: object }) => {
       return { kind: COPIED.evidence, object, path: parseRecordPath(this.#placeOf(path)), document };
     });
@@ -112,7 +116,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   }
 
   settle({ id }: ObjectStore, done: readonly EvidenceMove[]): void {
-    this.#modules.catalog.evidence.recordDelivered(
+    this.#catalog.evidence.recordDelivered(
       id,
       done.map(({ object }) => object),
     );
@@ -123,7 +127,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   }
 
   #placeOf(path: string): string {
-    return `audit/${this.#modules.archiverId}/${path}`;
+    return `audit/${this.#archiverId}/${path}`;
   }
 }
 

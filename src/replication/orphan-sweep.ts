@@ -8,30 +8,44 @@ import type { RehashRule } from '../verify/verified-blob.ts';
 import { examineLocal } from './local-copy.ts';
 import type { LocalRoom } from './local-room.ts';
 
-export interface OrphanSweepModules {
-  readonly store: LocalStore;
-  readonly catalog: Catalog;
-  readonly rehash: RehashRule;
-  readonly room: LocalRoom;
-  readonly conditions: ConditionBoard;
-  readonly log: Logger;
-}
-
 /**
  * Finds at the start what lies in a cache and in no books: a cache takes a copy out of the books first, and a crash may
  * come before the bytes are deleted. A good one is put back into the books, where the cache lets it go in its turn; one
  * that was let go for good is deleted. What nobody knows is left alone: a queued blob is taken over from there.
  */
 export class OrphanSweep {
-  readonly #modules: OrphanSweepModules;
+  readonly #store: LocalStore;
+  readonly #catalog: Catalog;
+  readonly #rehash: RehashRule;
+  readonly #room: LocalRoom;
+  readonly #conditions: ConditionBoard;
+  readonly #log: Logger;
 
-  constructor(modules: OrphanSweepModules) {
-    this.#modules = modules;
+  constructor(
+    store: LocalStore,
+    catalog: Catalog,
+    rehash: RehashRule,
+    room: LocalRoom,
+    conditions: ConditionBoard,
+    log: Logger,
+  ) {
+    this.#store = store;
+    this.#catalog = catalog;
+    this.#rehash = rehash;
+    this.#room = room;
+    this.#conditions = conditions;
+    this.#log = log;
   }
 
   /** Nothing else may write to the cache what is known already. Rejects never: a fault is told. */
   async run(signal: AbortSignal): Promise<void> {
-    const { store, catalog, room, conditions, log } = this.#modules;
+    const [store, catalog, room, conditions, log] = [
+      this.#store,
+      this.#catalog,
+      this.#room,
+      this.#conditions,
+      this.#log,
+    ];
     // While the catalog is made anew, nothing that lies here is in it.
     if (!room.isCache || !catalog.isRebuilt()) return;
     let found = 0;
@@ -48,7 +62,7 @@ export class OrphanSweep {
   }
 
   async #settle(listed: ListedBlob, signal: AbortSignal): Promise<boolean> {
-    const { store, catalog, room } = this.#modules;
+    const [store, catalog, room] = [this.#store, this.#catalog, this.#room];
     const { hashType, versionHash } = listed;
     const known = catalog.find(versionHash).find((entry) => entry.hashType === hashType);
     if (known !== undefined) return await this.#takeBack(known, signal);
@@ -62,10 +76,10 @@ export class OrphanSweep {
   }
 
   async #takeBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const { store, catalog, room } = this.#modules;
+    const [store, catalog, room] = [this.#store, this.#catalog, this.#room];
     const isInBooks = catalog.placementsOf(entry).some(({ backend }) => backend === store.id);
     if (isInBooks || catalog.withheld.has(entry)) return false;
-    const { kind } = await examineLocal(entry, this.#modules.store, this.#modules.rehash, signal);
+    const { kind } = await examineLocal(entry, this.#store, this.#rehash, signal);
     if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;
     room.takeBack(entry.sizeBytes);
     return true;

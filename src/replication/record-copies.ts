@@ -13,21 +13,8 @@ import { parseRecordPath, type RecordPath } from '../storage/record-path.ts';
 import { decodeOccurrenceRecord } from '../verify/decode-occurrence-record.ts';
 import { VerifyError } from '../verify/errors.ts';
 import { encodeOccurrenceRecord, type OccurrenceRecord, occurrenceKey } from '../verify/occurrence-record.ts';
+import type { ChainState } from '../view/chain-state.ts';
 import type { CopyFound, CopyKind, Move } from './copy-worker.ts';
-
-export interface RecordModules {
-  readonly catalog: Catalog;
-  /** Every backend with names, the data folder first. Each gets every record, whenever it came to be one. */
-  readonly records: readonly ObjectStore[];
-  readonly chain: {
-    /** Up to here everything on our branch is final now; null: nothing is. */
-    readonly finalHeight: number | null;
-    /** Notifies when more may be final, or spooled. */
-    readonly moved: Notifier;
-  };
-  /** Asked for the blocks of records that were not made when they were walked. */
-  readonly node: ChainNode;
-}
 
 interface RecordMove extends Move {
   readonly path: RecordPath;
@@ -51,27 +38,34 @@ const BEGINNING = { height: -1, transactionIndex: -1 } as const;
 export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   readonly name = 'records';
   readonly copied = [COPIED.withdrawn, COPIED.record];
+  /** Every backend with names, the data folder first. Each gets every record, whenever it came to be one. */
   readonly places: readonly ObjectStore[];
   readonly changes: Notifier;
-  readonly #modules: RecordModules;
+  readonly #catalog: Catalog;
+  readonly #chain: Pick<ChainState, 'finalHeight' | 'moved'>;
+  /** Asked for the blocks of records that were not made when they were walked. */
+  readonly #node: ChainNode;
   /** The block that was read last: what is due comes in the order of the chain. */
   #lastRead: ProvenBlock | null = null;
 
-  constructor(modules: RecordModules) {
-    this.#modules = modules;
-    this.places = modules.records;
-    const { copies } = modules.catalog;
-    this.changes = Notifier.following(
-      modules.chain.moved,
-      copies.changes(COPIED.withdrawn),
-      copies.changes(COPIED.record),
-    );
+  constructor(
+    catalog: Catalog,
+    records: readonly ObjectStore[],
+    chain: Pick<ChainState, 'finalHeight' | 'moved'>,
+    node: ChainNode,
+  ) {
+    this.#catalog = catalog;
+    this.#chain = chain;
+    this.#node = node;
+    this.places = records;
+    const { copies } = catalog;
+    this.changes = Notifier.following(chain.moved, copies.changes(COPIED.withdrawn), copies.changes(COPIED.record));
   }
 
   async prepare(): Promise<void> {}
 
   due({ id }: ObjectStore, after: RecordMove | null, limit: number): RecordMove[] {
-    const { catalog, chain } = this.#modules;
+    const [catalog, chain] = [this.#catalog, this.#chain];
     if (after?.due === undefined) {
       const withdrawn = catalog.records.undeleted(id, after?.object ?? 0, limit);
       if (withdrawn.length > 0) return withdrawn.map(toBeDeleted);
@@ -105,11 +99,11 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   }
 
   #isOurs({ height, blockHash }: Pick<DueRecord, 'height' | 'blockHash'>): boolean {
-    return this.#modules.catalog.chain.blockAt(height)?.hash === blockHash;
+    return this.#catalog.chain.blockAt(height)?.hash === blockHash;
   }
 
   settle({ id }: ObjectStore, done: readonly RecordMove[]): void {
-    const { records } = this.#modules.catalog;
+    const { records } = this.#catalog;
     records.recordDeleted(
       id,
       done.flatMap(({ withdrawn }) => withdrawn?.sequence ?? []),
@@ -122,7 +116,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   }
 
   roundEnded({ id }: ObjectStore): boolean {
-    const { chain, catalog } = this.#modules;
+    const [chain, catalog] = [this.#chain, this.#catalog];
     return chain.finalHeight !== null && catalog.records.fillSome(id, RECORDED_OCCURRENCES, FILL_GROUP);
   }
 
@@ -164,7 +158,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
     due: DueRecord,
     signal: AbortSignal,
   ): Promise<OccurrenceRecord | 'none' | 'damaged' | 'not-now'> {
-    const block = this.#modules.catalog.chain.blockAt(due.height);
+    const block = this.#catalog.chain.blockAt(due.height);
     if (block?.hash !== due.blockHash) return 'not-now';
     const { medianTimeSeconds } = block;
     try {
@@ -179,7 +173,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   async #make({ height, transactionIndex, blockHash: hash }: DueRecord, signal: AbortSignal): Promise<string | Error> {
     try {
       if (this.#lastRead?.hash !== hash) {
-        this.#lastRead = readBlock(await this.#modules.node.rawBlock(hash, signal), hash, height);
+        this.#lastRead = readBlock(await this.#node.rawBlock(hash, signal), hash, height);
       }
       const { occurrences } = this.#lastRead;
       const occurrence = occurrences.find((one) => one.transactionIndex === transactionIndex);

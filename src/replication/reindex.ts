@@ -19,12 +19,6 @@ export interface ReindexedPlace {
   record(found: readonly SpooledContent[]): void;
 }
 
-export interface ReindexModules {
-  readonly catalog: Catalog;
-  readonly clock: Pick<Clock, 'wallMs'>;
-  readonly custom: Pick<CustomUpkeep, 'adopt'>;
-}
-
 export interface Adopted {
   readonly adopted: number;
   /** ListedBlob there, and did not hash to their names: as if they were not there. */
@@ -48,14 +42,24 @@ const MAX_UNREAD = 100_000;
 export class Reindex {
   readonly unread = new Map<string, ListedBlob>();
   readonly #place: ReindexedPlace;
-  readonly #modules: ReindexModules;
+  readonly #catalog: Catalog;
+  readonly #clock: Pick<Clock, 'wallMs'>;
+  readonly #upkeep: Pick<CustomUpkeep, 'adopt'>;
   readonly #told: (adopted: Adopted) => void;
   #customFault: string | null = null;
 
   /** `told`: of how far it has come. */
-  constructor(place: ReindexedPlace, modules: ReindexModules, told: (adopted: Adopted) => void = () => {}) {
+  constructor(
+    place: ReindexedPlace,
+    catalog: Catalog,
+    clock: Pick<Clock, 'wallMs'>,
+    upkeep: Pick<CustomUpkeep, 'adopt'>,
+    told: (adopted: Adopted) => void = () => {},
+  ) {
     this.#place = place;
-    this.#modules = modules;
+    this.#catalog = catalog;
+    this.#clock = clock;
+    this.#upkeep = upkeep;
     this.#told = told;
   }
 
@@ -76,7 +80,7 @@ export class Reindex {
   /** What lies there beside the blobs. Gives what was found of custom bytes, by place. */
   async others(signal: AbortSignal): Promise<Readonly<Record<string, AdoptedCustom>>> {
     const found = await this.#custom(signal);
-    await noteRecordedFloor(this.#place.store, this.#modules.catalog, signal);
+    await noteRecordedFloor(this.#place.store, this.#catalog, signal);
     return found;
   }
 
@@ -89,7 +93,7 @@ export class Reindex {
 
   async #custom(signal: AbortSignal) {
     this.#customFault = null;
-    return await this.#modules.custom.adopt(this.id, null, signal, (_, why) => {
+    return await this.#upkeep.adopt(this.id, null, signal, (_, why) => {
       this.#customFault = why;
     });
   }
@@ -99,7 +103,7 @@ export class Reindex {
     isPassedOver: (entry: ListedBlob) => boolean,
     signal: AbortSignal,
   ): Promise<Adopted> {
-    const { catalog } = this.#modules;
+    const catalog = this.#catalog;
     const count = { adopted: 0, damaged: 0 };
     let faultsInARow = 0;
     let group: SpooledContent[] = [];
@@ -170,7 +174,7 @@ export class Reindex {
     for (const { hashType, versionHash } of names) {
       const sizeBytes = await this.#place.prove({ hashType, versionHash }, signal);
       if (sizeBytes === null) continue;
-      const firstSeenMs = this.#modules.clock.wallMs();
+      const firstSeenMs = this.#clock.wallMs();
       return { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs };
     }
     return null;

@@ -80,7 +80,7 @@ export class Replication {
     this.home = new Home({ ...modules, room: this.room, sites: this.sites });
     this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies });
     this.rowSalvage = new RowSalvage(store, catalog, rehash, damage, conditions);
-    this.orphans = new OrphanSweep({ ...modules, room: this.room });
+    this.orphans = new OrphanSweep(store, catalog, rehash, this.room, conditions, modules.log);
     this.cacheFill = new CacheFill(store, this.room, catalog, rehash, conditions);
     this.#expiry = new UnminedExpiry(catalog, this.room, poller, conditions, activity);
     const places = new OnePlace(this.sites, modules.catalog, modules.conditions);

@@ -198,7 +198,7 @@ export class Upkeep {
     progress: (told: RebuildProgress) => void,
     signal: AbortSignal,
   ): Promise<RebuildReport> {
-    const { adoption, replication, catalog, store } = this.#modules;
+    const { adoption, replication, catalog, store, clock } = this.#modules;
     const tell = (message: string) => progress({ message, place: null, done: null });
     const count = (place: string, done: number) => progress({ message: `${place}: ${done} blobs`, place, done });
     if (catalog.setAside !== null) tell(`catalog: it was damaged; that file is ${catalog.setAside} now`);
@@ -216,7 +216,7 @@ export class Upkeep {
     for (const site of replication.sites) {
       if ((from !== null && from !== site.id) || site.id in faults) continue;
       const told = ({ adopted }: Adopted) => count(site.id, adopted);
-      const one = new Reindex(reindexedSite(site, catalog), this.#modules, told);
+      const one = new Reindex(reindexedSite(site, catalog), catalog, clock, this.#modules.custom, told);
       try {
         backends[site.id] = await one.blobs(signal);
         Object.assign(custom, await one.others(signal));
@@ -233,12 +233,12 @@ export class Upkeep {
   }
 
   async #repair(findings: BackendFindings[], signal: AbortSignal): Promise<void> {
-    const { replication, catalog } = this.#modules;
+    const { replication, catalog, clock, custom } = this.#modules;
     for (const site of replication.sites) {
       const at = findings.findIndex(({ backend }) => backend === site.id);
       const found = findings[at];
       if (found === undefined || found.fault !== null || found.unknown === 0) continue;
-      const { unread } = await new Reindex(reindexedSite(site, catalog), this.#modules).blobs(signal);
+      const { unread } = await new Reindex(reindexedSite(site, catalog), catalog, clock, custom).blobs(signal);
       if (unread > 0) findings[at] = { ...found, fault: `${unread} of its blobs could not be read.` };
     }
     await replication.rowSalvage.salvage(signal);

@@ -113,16 +113,7 @@ async function scene(afterEach: () => void = () => {}): Promise<Scene> {
         {
           ...{ catalog, range, report, losses: null, clock: SYSTEM_CLOCK },
           spooler,
-          own: new OwnPlaces({
-            ...{
-              store,
-              catalog,
-              verifier,
-              sites: [],
-              held: new BlobCache(0, SYSTEM_CLOCK),
-              adoption: { isDone: true },
-            },
-          }),
+          own: new OwnPlaces(store, [], catalog, verifier, new BlobCache(0, SYSTEM_CLOCK), { isDone: true }),
           sources: sources.map((source) => new VerifiedSource(source, verifier, report, SYSTEM_CLOCK)),
         },
       );

@@ -111,7 +111,7 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
     const backend = Object.assign(new MemoryBackend(BACKEND), { list: listing });
     const site = new Site(backend, { verify: async () => null }, SYSTEM_CLOCK);
     const custom = { adopt: async () => ({}) };
-    const reindex = new Reindex(reindexedSite(site, catalog), { catalog, clock: SYSTEM_CLOCK, custom });
+    const reindex = new Reindex(reindexedSite(site, catalog), catalog, SYSTEM_CLOCK, custom);
     const found = await reindex.blobs(NEVER);
     return found.adopted + found.damaged + found.unread;
   },

@@ -43,7 +43,7 @@ function store(catalog: Catalog, contents: readonly number[]): void {
 
 function plan(catalog: Catalog, from: number, to: number): Promise<PlannedBundle> {
   const range = { from, to, chain: hash('9', 0), blockHash: hash('a', to) };
-  return planBundle(range, { catalog, hasher: nobleHasher, recordText, report: () => {} }, NEVER);
+  return planBundle(range, catalog, nobleHasher, recordText, () => {}, NEVER);
 }
 
 const recordText = async ({ txid: of, height, blockHash }: BundledOccurrence, sizeBytes: number) =>
@@ -90,9 +90,7 @@ test('the same chain and the same blobs make the same bundle: in whatever order 
           records: inRange.flat().length,
           counts: { stored: inRange.flat().length, missing: 0 },
         });
-        const again2 = await Array.fromAsync(
-          partsAgain({ ...one.manifest }, one.parts, { catalog: turned, recordText }, NEVER),
-        );
+        const again2 = await Array.fromAsync(partsAgain({ ...one.manifest }, one.parts, turned, recordText, NEVER));
         expect(again2.flatMap(({ sections }) => sections).length).toBe(one.manifest.blobs + one.manifest.records);
         straight.close();
         turned.close();
@@ -126,7 +124,7 @@ test('a blob that is taken down while the bundle is written ends the writing', a
     [{ ...name, archiver: 'me', publicReason: null, reason: 'an order', atMs: 1, purge: false }],
     false,
   );
-  await expect(Array.fromAsync(partsAgain(manifest, parts, { catalog, recordText }, NEVER))).rejects.toMatchObject({
+  await expect(Array.fromAsync(partsAgain(manifest, parts, catalog, recordText, NEVER))).rejects.toMatchObject({
     code: 'bundle/changed',
   });
 });

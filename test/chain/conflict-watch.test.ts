@@ -93,13 +93,8 @@ function scene(walked: Branch, nodes: readonly Branch[], nodeBranches = new Word
   const state: { genesis: BlockHash | null } = { genesis: GENESIS };
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
   const heights: ReadonlyMap<string, number>[] = [];
-  const watch = new ConflictWatch({
-    nodes,
-    catalog: { chain },
-    poller: { state },
-    follower: { moved },
-    conditions,
-    lag: { note: (found) => heights.push(new Map(found)) },
+  const watch = new ConflictWatch(nodes, { chain }, { state }, { moved }, conditions, {
+    note: (found) => heights.push(new Map(found)),
   });
   const stopping = new AbortController();
   const start = () => {

@@ -36,7 +36,7 @@ test('everything that is signed was so at one moment, also where the chain turns
     },
   };
   const signer = await ArchiverKey.open(temporaryFolder());
-  const attestor = new Attestor({ archiverId: 'ab'.repeat(8), signer, inventories: turning, catalog, clock });
+  const attestor = new Attestor('ab'.repeat(8), signer, turning, catalog, clock);
   const { statement } = await attestor.attest({ from: null, to: null }, NEVER);
   expect([statement.blockHash, statement.unclear]).toEqual([hash(1, 'a'), 1]);
 });

@@ -83,7 +83,7 @@ function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof ar
   const verifier = { verify: async (one: Parameters<typeof verifyBlob>[0]) => verifyBlob(one, nobleHasher) };
   const peer = new Peer(source, { called: null, verifier, conditions, ratePerSecond: Number.POSITIVE_INFINITY, clock });
   const { catalog, keep, inventories } = ours;
-  const statements = new PeerStatements({ catalog, conditions, clock });
+  const statements = new PeerStatements(catalog, conditions, clock);
   const spooler = { spool: async (blob: VerifiedBlob) => keep(blob) };
   const comparer = new PeerComparer({
     ...{ peers: [peer], catalog, inventories, statements, spooler, conditions, clock },

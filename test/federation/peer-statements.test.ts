@@ -15,7 +15,7 @@ async function scene() {
   const signer = await ArchiverKey.open(temporaryFolder());
   const catalog = openCatalog();
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
-  const statements = new PeerStatements({ catalog, conditions, clock: { wallMs: () => 0, steadyMs: () => 0 } });
+  const statements = new PeerStatements(catalog, conditions, { wallMs: () => 0, steadyMs: () => 0 });
   const attested = (change: Partial<AttestationStatement> = {}): Attestation => {
     const statement = {
       ...({ kind: 'holdfast/attestation', format: 1, archiver: 'ab'.repeat(8), number: 1, chain: HASH } as const),

@@ -79,7 +79,7 @@ function keep(catalog: Catalog, stores: readonly ObjectStore[]) {
   });
   const conditions = new ConditionBoard(createLogger('warn', { write: () => tell() }), Date.now);
   catalog.copies.useBackends(stores.map(({ id }) => id));
-  const evidence = new EvidenceCopies({ archiverId: ID, ownKeys: () => [], catalog, records: stores, conditions });
+  const evidence = new EvidenceCopies(ID, () => [], catalog, stores, conditions);
   const worker = new CopyWorker(evidence, catalog, conditions);
   const stopping = new AbortController();
   const running = worker.run(stopping.signal);

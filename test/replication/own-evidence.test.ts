@@ -46,7 +46,7 @@ async function takenOver(signer: ArchiverKey, documents: Readonly<Record<string,
   catalog.copies.useBackends([folder.id]);
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
   const ownKeys = () => keysOf({ statement: attested(signer).statement, keys: signer.keys });
-  await new EvidenceCopies({ archiverId: ID, ownKeys, catalog, records: [folder], conditions }).prepare(NEVER);
+  await new EvidenceCopies(ID, ownKeys, catalog, [folder], conditions).prepare(NEVER);
   const taken = Object.keys(documents).filter((path) => catalog.evidence.find(path) !== null);
   // Nothing is deleted, whatever it is.
   expect(new Map(folder.documents)).toEqual(laid);
@@ -109,7 +109,7 @@ test('what was left is told after each start, until it is gone', async () => {
   const toldAtStart = async () => {
     const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
     const ownKeys = () => [signer.publicKey];
-    await new EvidenceCopies({ archiverId: ID, ownKeys, catalog, records: [folder], conditions }).prepare(NEVER);
+    await new EvidenceCopies(ID, ownKeys, catalog, [folder], conditions).prepare(NEVER);
     return conditions.all().map(({ code }) => code);
   };
   expect(await toldAtStart()).toEqual(['archive/refused-evidence']);

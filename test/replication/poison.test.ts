@@ -151,7 +151,7 @@ test('a document that the server refuses keeps the bucket from none of the other
   for (const name of ['refused', 'b', 'c']) catalog.evidence.put(`audits/${name}.json`, { name });
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), Date.now);
   const records = recordStores([], [site]);
-  const keeper = new EvidenceCopies({ archiverId: 'ab'.repeat(8), ownKeys: () => [], catalog, records, conditions });
+  const keeper = new EvidenceCopies('ab'.repeat(8), () => [], catalog, records, conditions);
   const worker = new CopyWorker(keeper, catalog, conditions);
   expect((await worker.deliverNow(NEVER)).get('s3')).toMatch(/audits\/refused\.json/);
   const there = () => [...objects.keys()].filter((key) => key.includes('/audits/')).length;

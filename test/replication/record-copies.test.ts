@@ -116,7 +116,7 @@ function scene() {
     },
   };
   const node = Object.assign(new FakeBlobNode(), { rawBlock });
-  const keeper = new CopyWorker(new RecordCopies({ catalog, records: [store], chain, node }), catalog, conditions);
+  const keeper = new CopyWorker(new RecordCopies(catalog, [store], chain, node), catalog, conditions);
   const start = () => {
     const stopping = new AbortController();
     const running = keeper.run(stopping.signal);

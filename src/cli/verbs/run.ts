@@ -41,7 +41,7 @@ export async function handle({ config, reread, own }: VerbOptions, context: CliC
     const started = daemon;
     return started === null ? null : { reload: (values: SettingValues) => started.reload(settingsOf(values)) };
   };
-  context.onReload?.(reloader(config, { reread, levels, log, running }));
+  context.onReload?.(reloader(config, reread, levels, log, running));
   const { startDaemon } = await import('../../app/daemon.ts');
   // Claimed before the emulated chain is opened: a second process must not mine on the first one's.
   const folder = await DataFolder.claim(dataDir);

@@ -16,7 +16,7 @@ export async function handle({ config, reread }: VerbOptions, context: CliContex
   const destination = await logDestination(config.values.logFormat, context.stdout, { isForPeople: false });
   const log = createLogger(levels, destination);
   let reader: RunningReader | null = null;
-  context.onReload?.(reloader(config, { reread, levels, log, running: () => reader }));
+  context.onReload?.(reloader(config, reread, levels, log, () => reader));
   const { startReader } = await import('../../app/serve.ts');
   reader = await startReader({ settings: config.values, version: VERSION, log });
   const { signal } = context;

@@ -32,16 +32,12 @@ export interface LiveTiming {
 
 export const LIVE_TIMING: LiveTiming = { silenceMs: 25_000, firstRetryMs: 500, maxRetryMs: 15_000 };
 
-interface LiveModules {
-  readonly api: ArchiveApi;
-  readonly hasToken: () => boolean;
-  readonly show: (state: LiveState) => void;
-  readonly nowMs: () => number;
-}
-
 /** Follows the window. It reconnects after every interruption and continues after the last event. */
 export class LiveWindow {
-  readonly #modules: LiveModules;
+  readonly #api: ArchiveApi;
+  readonly #hasToken: () => boolean;
+  readonly #show: (state: LiveState) => void;
+  readonly #nowMs: () => number;
   readonly #timing: LiveTiming;
   #window: PageWindow | null = null;
   #lastEventId: string | null = null;
@@ -50,8 +46,17 @@ export class LiveWindow {
   #running: AbortController | null = null;
   #wake: () => void = () => undefined;
 
-  constructor(modules: LiveModules, timing: LiveTiming = LIVE_TIMING) {
-    this.#modules = modules;
+  constructor(
+    api: ArchiveApi,
+    hasToken: () => boolean,
+    show: (state: LiveState) => void,
+    nowMs: () => number,
+    timing: LiveTiming = LIVE_TIMING,
+  ) {
+    this.#api = api;
+    this.#hasToken = hasToken;
+    this.#show = show;
+    this.#nowMs = nowMs;
     this.#timing = timing;
   }
 
@@ -70,7 +75,7 @@ export class LiveWindow {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    if (this.#window === null && this.#lostSinceMs === null) this.#modules.show({ kind: 'connecting' });
+    if (this.#window === null && this.#lostSinceMs === null) this.#show({ kind: 'connecting' });
     while (!signal.aborted) {
       const error = await this.#follow(signal).catch((thrown: unknown) => thrown);
       if (signal.aborted || this.#isGivenUp(error)) return;
@@ -81,7 +86,7 @@ export class LiveWindow {
   /** Resolves when the archive closes the stream; rejects when anything fails. */
   async #follow(signal: AbortSignal): Promise<Error> {
     const headers = this.#lastEventId === null ? {} : { 'last-event-id': this.#lastEventId };
-    const answer = await this.#modules.api.ask('v1/events', { signal, headers });
+    const answer = await this.#api.ask('v1/events', { signal, headers });
     if (answer.body === null) throw new UnexpectedAnswer('The archive sent no events.');
     for await (const event of readEvents(answer.body, this.#timing.silenceMs)) {
       if (signal.aborted) break;
@@ -97,30 +102,30 @@ export class LiveWindow {
     else return;
     this.#failures = 0;
     this.#lostSinceMs = null;
-    this.#modules.show({ kind: 'live', window: this.#window });
+    this.#show({ kind: 'live', window: this.#window });
   }
 
   /** true when a retry would get the same answer. */
   #isGivenUp(error: unknown): boolean {
     if (!(error instanceof Refused)) return false;
     if (error.status === 401) {
-      this.#modules.show({ kind: 'needs-token', wasRefused: this.#modules.hasToken() });
+      this.#show({ kind: 'needs-token', wasRefused: this.#hasToken() });
       return true;
     }
     if (error.code !== 'chain/not-walked') return false;
-    this.#modules.show({ kind: 'no-window' });
+    this.#show({ kind: 'no-window' });
     return true;
   }
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {
     // The stream cannot continue after an unreadable event, so the next connection starts with the whole window.
     if (error instanceof UnexpectedAnswer || error instanceof SyntaxError) this.#lastEventId = null;
-    const nowMs = this.#modules.nowMs();
+    const nowMs = this.#nowMs();
     this.#lostSinceMs ??= nowMs;
     const { firstRetryMs, maxRetryMs } = this.#timing;
     const waitMs = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
-    this.#modules.show({
+    this.#show({
       kind: 'lost',
       sinceMs: this.#lostSinceMs,
       retryAtMs: nowMs + waitMs,

@@ -10,14 +10,6 @@ import type { Site } from '../site.ts';
 import type { CustomPlace } from './custom-place.ts';
 import type { CustomPlaces } from './custom-places.ts';
 
-interface CustomCopiesModules {
-  readonly catalog: Catalog;
-  readonly places: CustomPlaces;
-  readonly sites: readonly Site[];
-  readonly conditions: ConditionBoard;
-  readonly clock: Pick<Clock, 'steadyMs'>;
-}
-
 interface CustomMove extends Move {
   readonly entry: KeptCustom;
 }
@@ -36,17 +28,26 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   readonly copied = [COPIED.custom];
   readonly places: readonly CustomPlace[];
   readonly changes: Notifier;
-  readonly #modules: CustomCopiesModules;
+  readonly #catalog: Catalog;
+  readonly #places: CustomPlaces;
+  readonly #conditions: ConditionBoard;
+  readonly #clock: Pick<Clock, 'steadyMs'>;
   /** By place: the end of the last round that looked for it. */
   readonly #lookedMs = new Map<string, number>();
 
-  constructor(modules: CustomCopiesModules) {
-    this.#modules = modules;
-    this.places = modules.places.all;
-    this.changes = Notifier.following(
-      modules.catalog.copies.changes(COPIED.custom),
-      ...modules.sites.map(({ changes }) => changes),
-    );
+  constructor(
+    catalog: Catalog,
+    places: CustomPlaces,
+    sites: readonly Site[],
+    conditions: ConditionBoard,
+    clock: Pick<Clock, 'steadyMs'>,
+  ) {
+    this.#catalog = catalog;
+    this.#places = places;
+    this.#conditions = conditions;
+    this.#clock = clock;
+    this.places = places.all;
+    this.changes = Notifier.following(catalog.copies.changes(COPIED.custom), ...sites.map(({ changes }) => changes));
   }
 
   async prepare(): Promise<void> {}
@@ -54,7 +55,7 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   due(place: CustomPlace, after: CustomMove | null, limit: number, isAsked: boolean): CustomMove[] {
     if (!place.isUsable) return [];
     const looksForLost = isAsked || this.#isLostDue(place);
-    const { custom } = this.#modules.catalog;
+    const { custom } = this.#catalog;
     const found = custom.due(place.id, looksForLost ? 'all' : 'held', after?.object ?? 0, limit, isAsked);
     return found.map((entry) => {
       return { kind: COPIED.custom, object: entry.sequence, path: customPath(entry), entry };
@@ -64,9 +65,9 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   /** A fault of the disk may have passed: what is good where it is to be is not written again. */
   async move({ entry }: CustomMove, place: CustomPlace, signal: AbortSignal) {
     if ((await place.read(entry, signal)).kind === 'good') return 'brought';
-    const { bytes } = await this.#modules.places.find(entry, signal, place.id);
+    const { bytes } = await this.#places.find(entry, signal, place.id);
     // It may have been taken down meanwhile: then nobody has to have it.
-    if (bytes === null || !this.#modules.catalog.custom.isKnown(entry)) return 'not-now';
+    if (bytes === null || !this.#catalog.custom.isKnown(entry)) return 'not-now';
     await place.put(entry, bytes, signal);
     return 'brought';
   }
@@ -76,23 +77,23 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   }
 
   settle({ id }: CustomPlace, done: readonly CustomMove[]): void {
-    const { custom } = this.#modules.catalog;
+    const { custom } = this.#catalog;
     for (const { entry } of done) if (custom.isKnown(entry)) custom.record(entry, entry.sizeBytes, id);
   }
 
   roundEnded({ id, isUsable }: CustomPlace): false {
-    if (isUsable && this.#isLostDue({ id })) this.#lookedMs.set(id, this.#modules.clock.steadyMs());
+    if (isUsable && this.#isLostDue({ id })) this.#lookedMs.set(id, this.#clock.steadyMs());
     this.#tell();
     return false;
   }
 
   #isLostDue({ id }: Pick<CustomPlace, 'id'>): boolean {
     const lookedMs = this.#lookedMs.get(id);
-    return lookedMs === undefined || this.#modules.clock.steadyMs() - lookedMs >= LOST_EVERY_MS;
+    return lookedMs === undefined || this.#clock.steadyMs() - lookedMs >= LOST_EVERY_MS;
   }
 
   #tell(): void {
-    const { catalog, conditions, places } = this.#modules;
+    const [catalog, conditions, places] = [this.#catalog, this.#conditions, this.#places];
     const [first] = catalog.custom.someNames(1);
     const names = first === undefined ? 0 : catalog.custom.countNames(MAX_COUNTED);
     conditions.set(

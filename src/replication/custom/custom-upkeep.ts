@@ -33,7 +33,7 @@ export class CustomUpkeep {
     const { catalog, hasher, store, sites, conditions } = modules;
     const places = new CustomPlaces(catalog, hasher, store, sites);
     this.places = places;
-    this.copies = new CustomCopies({ ...modules, places });
+    this.copies = new CustomCopies(catalog, places, sites, conditions, modules.clock);
     this.worker = new CopyWorker(this.copies, catalog, conditions);
   }
 

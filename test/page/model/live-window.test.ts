@@ -24,15 +24,13 @@ async function followed() {
   const waiting: (() => void)[] = [];
   const token = { value: null as string | null };
   const live = new LiveWindow(
-    {
-      api: new ArchiveApi(`http://127.0.0.1:${port}/`, () => token.value, fetch),
-      hasToken: () => token.value !== null,
-      show: (state) => {
-        states.push(state);
-        for (const wake of waiting.splice(0)) wake();
-      },
-      nowMs: Date.now,
+    new ArchiveApi(`http://127.0.0.1:${port}/`, () => token.value, fetch),
+    () => token.value !== null,
+    (state) => {
+      states.push(state);
+      for (const wake of waiting.splice(0)) wake();
     },
+    Date.now,
     { silenceMs: 300, firstRetryMs: 5, maxRetryMs: 20 },
   );
   onTestFinished(() => {

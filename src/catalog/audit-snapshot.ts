@@ -146,6 +146,8 @@ const inventoryRow = z.tuple([z.number(), z.instanceof(Buffer), z.instanceof(Buf
 export class AuditSnapshot {
   readonly #database: Database.Database;
   readonly #ofOne: Database.Statement;
+  /** A draw of samples asks for thousands of single heights: to prepare these again costs more than to run them. */
+  readonly #prepared = new Map<string, Database.Statement>();
   /** Whether the table `apart` has every name on chain that is not plainly stored. `too-many`: it cannot take them all. */
   #apart: 'not-gathered' | 'gathering' | 'whole' | 'too-many' = 'not-gathered';
 
@@ -166,12 +168,10 @@ export class AuditSnapshot {
 
   branch(): AuditedBranch {
     const found = branchRow.parse(
-      this.#database
-        .prepare(
-          `SELECT (SELECT value ->> 'startHeight' FROM fact WHERE name = 'walk') AS start, (SELECT MIN(height) FROM block) AS lowest, MAX(height) AS tip,
+      this.#prepare(
+        `SELECT (SELECT value ->> 'startHeight' FROM fact WHERE name = 'walk') AS start, (SELECT MIN(height) FROM block) AS lowest, MAX(height) AS tip,
            (SELECT median_time_seconds FROM block ORDER BY height DESC LIMIT 1) AS median FROM block`,
-        )
-        .get(),
+      ).get(),
     );
     return {
       startHeight: found.start,
@@ -183,7 +183,7 @@ export class AuditSnapshot {
 
   /** null: it is not recorded. */
   hashAt(height: number): BlockHash | null {
-    const found = this.#database.prepare('SELECT hash FROM block WHERE height = ?').pluck().get(height);
+    const found = this.#prepare('SELECT hash FROM block WHERE height = ?').pluck().get(height);
     return found === undefined ? null : parseBlockHash(z.instanceof(Buffer).parse(found).toString('hex'));
   }
 
@@ -286,7 +286,7 @@ export class AuditSnapshot {
   /** Every block with occurrences at these heights, upwards, and what is held of each occurrence; some blocks a step. */
   *inventory(from: number, to: number): Generator<InventoryBlock[]> {
     if (this.#apart === 'not-gathered' && this.#isMost(from, to)) yield* this.#gatherApart();
-    const rows = this.#database.prepare(this.#apart === 'whole' ? INVENTORY_BESIDES : INVENTORY).raw();
+    const rows = this.#prepare(this.#apart === 'whole' ? INVENTORY_BESIDES : INVENTORY).raw();
     for (const step of this.#steps(from, to)) yield rows.all(...step).map(decodeInventory);
   }
 
@@ -346,10 +346,18 @@ export class AuditSnapshot {
     this.#apart = 'whole';
   }
 
+  /** For what is read to its end at once: no two readers are under way in one statement. */
+  #prepare(sql: string): Database.Statement {
+    const known = this.#prepared.get(sql);
+    if (known !== undefined) return known;
+    const made = this.#database.prepare(sql);
+    this.#prepared.set(sql, made);
+    return made;
+  }
+
   #count(sql: string, ...values: readonly number[]): number {
     return z.number().parse(
-      this.#database
-        .prepare(sql)
+      this.#prepare(sql)
         .pluck()
         .get(...values),
     );

@@ -4,17 +4,17 @@ import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { testOnLinux } from '../promised.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { environmentOf, startArchive, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
 import { countGets } from './counted-gets.ts';
 import { eventually } from './eventually.ts';
-import { holdfast } from './holdfast-process.ts';
+import { holdfastHere } from './holdfast-here.ts';
 import { coverReadOnly, MountedFolder, testWithMounts } from './mounted-folder.ts';
 
 const MIB = 1_048_576;
 const NOWHERE = { url: 'http://127.0.0.1:9' };
 
 /** `run` on a folder that it cannot use: it ends by itself. */
-const tryToRun = (dataDir: string) => holdfast(['run'], { env: environmentOf({ dataDir, node: NOWHERE }) });
+const tryToRun = (dataDir: string) => holdfastHere(['run'], { env: environmentOf({ dataDir, node: NOWHERE }) });
 
 describe('a data folder that cannot be used', () => {
   test('in use by another daemon: exit code 2, with its address and what to do', async () => {
@@ -42,7 +42,7 @@ describe('a data folder that cannot be used', () => {
 
   test('with a catalog of a newer version: exit code 2, and it is left as it is', async () => {
     const dataDir = temporaryFolder();
-    const first = await startArchive({ dataDir, node: NOWHERE });
+    const first = await startArchiveHere({ dataDir, node: NOWHERE });
     await stop(first);
     const catalog = new Database(join(dataDir, 'catalog.sqlite'));
     catalog.prepare("INSERT INTO migration VALUES (9000, '9000_from-the-future.sql', 'x', 0)").run();
@@ -82,7 +82,7 @@ describe('a data folder that cannot be used', () => {
 
   testWithMounts('read-only, where a daemon has run before: it says so as well', async () => {
     const volume = new MountedFolder(16 * MIB);
-    await stop(await startArchive({ dataDir: volume.path, node: NOWHERE }));
+    await stop(await startArchiveHere({ dataDir: volume.path, node: NOWHERE }));
     volume.setWritable(false);
     const { code, stderr } = await tryToRun(volume.path);
     expect(code).toBe(2);
@@ -96,7 +96,7 @@ describe('a data folder that fails later', () => {
     const dataDir = temporaryFolder();
     const node = await startNode();
     const gets = countGets(node);
-    const daemon = await startArchive({ dataDir, node });
+    const daemon = await startArchiveHere({ dataDir, node });
     await eventually(async () => expect((await daemon.client.readiness()).status).toBe(200));
     const cover = coverReadOnly(join(dataDir, 'blobs', '.tmp'));
     node.submitLabelled({ label: 'meanwhile', sizeBytes: 100_000, hashType: 'keccak256' });
@@ -118,7 +118,7 @@ describe('a data folder that fails later', () => {
     const volume = new MountedFolder(10 * MIB);
     const node = await startNode();
     const gets = countGets(node);
-    const daemon = await startArchive({ dataDir: volume.path, node });
+    const daemon = await startArchiveHere({ dataDir: volume.path, node });
     const blobs = Array.from({ length: 8 }, (_, index) =>
       node.submitLabelled({ label: `large ${index}`, sizeBytes: 2 * MIB, hashType: 'keccak256' }),
     );
@@ -154,7 +154,7 @@ describe('a data folder that fails later', () => {
     expect(await stop(daemon)).toMatchObject({ code: 143 });
     expect(Date.now() - asked).toBeLessThan(5_000);
     volume.resize(64 * MIB);
-    await untilStored(await startArchive({ dataDir: volume.path, node }), 4);
+    await untilStored(await startArchiveHere({ dataDir: volume.path, node }), 4);
   });
 });
 
@@ -169,7 +169,7 @@ describe('a folder that belongs to another chain', () => {
     const gets = countGets(theirs);
     theirs.submitLabelled({ label: 'of another chain', sizeBytes: 100, hashType: 'keccak256' });
     theirs.mine();
-    const daemon = await startArchive({ dataDir, node: theirs });
+    const daemon = await startArchiveHere({ dataDir, node: theirs });
     const readiness = await eventually(async () => {
       const told = await daemon.client.readiness();
       expect(told).toMatchObject({ status: 503, conditions: [{ code: 'archive/other-chain' }] });
@@ -190,7 +190,7 @@ describe('a folder that belongs to another chain', () => {
 
 async function archived(dataDir: string, node: { readonly url: string }) {
   mkdirSync(dataDir, { recursive: true });
-  const daemon = await startArchive({ dataDir, node });
+  const daemon = await startArchiveHere({ dataDir, node });
   await untilStored(daemon, 22);
   return daemon;
 }

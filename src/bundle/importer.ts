@@ -263,9 +263,10 @@ const WHY = {
 const CLAIM = /^(?:0x)?(?:01)?[0-9a-f]{64}$/i;
 
 function claimIn(path: string): NamedHash | null {
-  const name = path.split(/[\\/]/).at(-1)?.split('.')[0] ?? '';
-  const bare = name.slice(name.lastIndexOf(' ') + 1);
-  return CLAIM.test(bare) ? parseNamedHash(bare) : null;
+  // A path in a tarball stands behind the tarball's own name, which may have an extension.
+  const words = path.split(/[\\/]/).at(-1)?.split(/[\s.]/) ?? [];
+  const bare = words.find((word) => CLAIM.test(word));
+  return bare === undefined ? null : parseNamedHash(bare);
 }
 
 /** Reports whether a path is another file of a data folder or a bucket, beside blobs and records. */

@@ -7,6 +7,7 @@ import { parseFinality } from '../../src/chain/finality.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import type { ChainNode } from '../../src/node/chain-node.ts';
 import { createBlobNode } from '../../src/node/index.ts';
 import { archiverIdIn } from '../../src/storage/local/archiver-id.ts';
 import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
@@ -32,6 +33,8 @@ export interface ArchiverModules {
   readonly stores: readonly SimulatedStore[];
   /** null: nobody reads it. */
   readonly log: ((line: string) => void) | null;
+  /** Told of each process that is put together and follows nothing yet: so is a command beside an archiver that stands still. */
+  readonly opened: (life: Life) => void;
 }
 
 /** One life of the archiver's process, from its start to its end, by whatever that comes. */
@@ -73,6 +76,7 @@ export class Archiver {
     this.#stopping = stopping;
     try {
       const life = await this.#open(closing, stopping.signal);
+      this.#modules.opened(life);
       this.life = life;
       this.#running = life.archive.run(stopping.signal);
       await this.#running;
@@ -142,7 +146,9 @@ export class Archiver {
     closing.push(() => catalog.close());
     const log = createLogger(write === null ? 'fatal' : 'debug', { write: write ?? (() => undefined) });
     const conditions = new ConditionBoard(log, SYSTEM_CLOCK.wallMs);
-    const [node, ...otherNodes] = this.#modules.nodes.map(({ origin }) => createBlobNode({ url: origin }));
+    const [node, ...otherNodes] = this.#modules.nodes.map(({ origin }) =>
+      waitingLonger(createBlobNode({ url: origin }), plan.patienceMs),
+    );
     if (node === undefined) throw new TypeError('a simulation has a node');
     const archive = new Archive(
       {
@@ -185,4 +191,9 @@ export class Archiver {
     );
     return { archive, catalog, store, conditions, folder: folder.path, signal };
   }
+}
+
+/** Waits for a block as long as whoever waits for news does here: most of the calls of an ordinary day tell nothing. */
+function waitingLonger<N extends Pick<ChainNode, 'waitForNewBlock'>>(node: N, patienceMs: number): N {
+  return { ...node, waitForNewBlock: (ms, signal) => node.waitForNewBlock(Math.max(ms, patienceMs), signal) };
 }

@@ -32,6 +32,7 @@ const STORED_SEQUENCES = 'SELECT sequence FROM content WHERE state = 2';
 const BACKEND = 'SELECT name FROM backend WHERE id = ?';
 const LOST = 'SELECT version_hash, hash_type FROM lost WHERE revoked_ms IS NULL';
 const ROWS = 'SELECT version_hash, hash_type FROM blob';
+const WITHHELD = 'SELECT DISTINCT version_hash, hash_type FROM withheld';
 const NAMED = 'SELECT sequence FROM content WHERE version_hash = ? AND hash_type = ?';
 const ROW = 'SELECT bytes FROM blob WHERE version_hash = ? AND hash_type = ?';
 
@@ -47,6 +48,7 @@ export class Claims {
   readonly #backend: Database.Statement;
   readonly #lost: Database.Statement;
   readonly #row: Database.Statement;
+  readonly #withheld: Database.Statement;
   readonly #allRows: Database.Statement;
   readonly #named: Database.Statement;
   /** By what the catalog numbers them with: a number is never given again. */
@@ -66,6 +68,7 @@ export class Claims {
     this.#lost = this.#catalog.prepare(LOST).raw();
     this.#row = this.#rows.prepare(ROW).pluck();
     this.#allRows = this.#rows.prepare(ROWS).raw();
+    this.#withheld = this.#catalog.prepare(WITHHELD).raw();
     this.#named = this.#catalog.prepare(NAMED).pluck();
   }
 
@@ -134,6 +137,11 @@ export class Claims {
 
   lost(): ContentName[] {
     return this.#lost.all().map(nameOf);
+  }
+
+  /** What the catalog says is taken down, by whomever. */
+  withheld(): Set<VersionHash> {
+    return new Set(this.#withheld.all().map((row) => nameOf(row).versionHash));
   }
 
   /** A small blob as its row has it. */

@@ -157,9 +157,7 @@ export class Faults {
         this.#takeDown(kind, random);
         return null;
       case 'scrub':
-        void this.#simulation.life?.archive.routine.scrub
-          .slice(this.#simulation.life.signal)
-          .catch((error: unknown) => this.#simulation.note(`scrub: ${messageOf(error)}`));
+        void this.#simulation.scrub();
         return null;
       case 'audit':
         void this.#simulation.audit();
@@ -220,21 +218,21 @@ export class Faults {
     const path = this.#anyFile(random);
     if (path === null) return;
     disk.rot(path, random.between(0, 60_000));
-    truth.harmedFiles.add(path.slice(-64));
+    truth.harmedFiles.set(path.slice(-64), time.steadyMs);
     truth.rottenSinceMs.set(path.slice(-64), time.steadyMs);
   }
 
   /** Its sectors are bad for good: until somebody writes the file anew. */
   #loseSectors(random: SeededRandom): void {
-    const { disk, truth } = this.#simulation;
+    const { disk, truth, time } = this.#simulation;
     const name = this.#anyFile(random)?.slice(-64);
     if (name === undefined) return;
     disk.unreadable.add(name);
-    truth.harmedFiles.add(name);
+    truth.harmedFiles.set(name, time.steadyMs);
   }
 
   #rotRow(random: SeededRandom): void {
-    const { life, truth } = this.#simulation;
+    const { life, truth, time } = this.#simulation;
     if (life === null) return;
     const rows = new Database(join(life.folder, 'blobs', 'small.sqlite'), { fileMustExist: true });
     try {
@@ -244,7 +242,7 @@ export class Faults {
         .prepare('UPDATE blob SET bytes = zeroblob(length(bytes)) WHERE id = ? RETURNING lower(hex(version_hash))')
         .pluck()
         .all(random.pick(ids));
-      truth.harmedFiles.add(String(hash));
+      truth.harmedFiles.set(String(hash), time.steadyMs);
     } finally {
       rows.close();
     }

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { type ContentName, parseVersionHash, type VersionHash } from '../../src/core/blob/ids.ts';
 import { type GivenBlob, type NotGiven, ROOM_IS_MADE } from '../../src/view/archive-view.ts';
-import { REHASH_MS, REQUESTS } from './archiver.ts';
+import { type Life, REHASH_MS, REQUESTS } from './archiver.ts';
 import { Claims, type GoodCopy } from './claims.ts';
 import { SeededRandom } from './random.ts';
 import { FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
@@ -34,6 +34,11 @@ export class Invariants {
   #finalHeight = -1;
   #lost = new Set<VersionHash>();
   #local: ReadonlySet<number> = new Set();
+  /** Copies that were called good at the last look, by place and path. */
+  #claimed: ReadonlySet<string> = new Set();
+  #isScrubbing = false;
+  /** When the last scrub that saw a place began, and when the one before it did. */
+  readonly #looked = new Map<string, { readonly begunMs: number; readonly seenMs: number | null }>();
   /** Bytes of stores that were compared with the truth. */
   readonly #compared = new WeakSet<Uint8Array>();
   /** Contents of which the archiver had a copy once. */
@@ -53,10 +58,14 @@ export class Invariants {
     this.#finalHeight = -1;
     this.#lost.clear();
     this.#local = new Set();
+    this.#claimed = new Set();
+    this.#isScrubbing = false;
+    // A process that ended between two of them may have left one half done.
+    this.#looked.clear();
   }
 
   afterEvent(): void {
-    const { life, stores, time } = this.#simulation;
+    const { life, time } = this.#simulation;
     if (life === null) return;
     if (this.#claims === null) {
       this.#claims = new Claims(life.folder);
@@ -64,14 +73,23 @@ export class Invariants {
       this.#localMs = time.steadyMs;
       this.#version = -1;
     }
-    if (time.steadyMs - this.#checkedMs < LOOK_MS) return;
-    const version = this.#claims.version();
+    if (time.steadyMs - this.#checkedMs >= LOOK_MS) this.#look(this.#claims);
+  }
+
+  /** Before the simulation changes something: a claim of a moment ago was about what there was then. */
+  beforeFault(): void {
+    if (this.#simulation.life !== null && this.#claims !== null) this.#look(this.#claims);
+  }
+
+  #look(claims: Claims): void {
+    const { stores, time } = this.#simulation;
+    const version = claims.version();
     const changes = stores.reduce((sum, store) => sum + store.changes, 0);
     if (version === this.#version && changes === this.#changes) return;
     this.#version = version;
     this.#changes = changes;
     this.#checkedMs = time.steadyMs;
-    this.#check(this.#claims);
+    this.#check(claims);
   }
 
   /** What is asked now and then, as clients do. */
@@ -90,18 +108,58 @@ export class Invariants {
     void this.#read(this.#random.pick(contents));
   }
 
+  /** Looks through everything that it can reach. One at a time, as the archive's own schedule has it. */
   async scrub(): Promise<void> {
-    const { life } = this.#simulation;
-    if (life === null) {
+    const { life, time } = this.#simulation;
+    if (life === null || this.#isScrubbing) return;
+    this.#isScrubbing = true;
+    const begunMs = time.steadyMs;
+    try {
+      await life.archive.routine.scrub.slice(life.signal);
+      if (life === this.#simulation.life && !life.signal.aborted) this.#noteScrub(begunMs);
+    } catch (error) {
+      this.#simulation.note(`scrub: ${messageOf(error)}`);
+    } finally {
+      if (life === this.#simulation.life) this.#isScrubbing = false;
+    }
+  }
+
+  /** One that was interrupted before goes on where it was, up to the end: the second one begins anew. */
+  async scrubTwice(): Promise<void> {
+    if (this.#simulation.life === null) {
       this.#fail('running', 'the archiver does not run, and nothing is wrong any more');
       return;
     }
-    // One that was interrupted before goes on where it was, up to the end: the second one begins anew.
-    for (const _ of ['rest', 'whole']) {
-      await life.archive.routine.scrub
-        .slice(life.signal)
-        .catch((error: unknown) => this.#simulation.note(`scrub: ${messageOf(error)}`));
+    await this.scrub();
+    await this.scrub();
+  }
+
+  /** Of two in a row that reached a place, and lasted while nothing was wrong with it, the second one has seen all of it. */
+  #noteScrub(begunMs: number): void {
+    const { disk } = this.#simulation;
+    for (const store of this.#stores()) {
+      const isWhole = store.health === 'well' && store.changedMs < begunMs - SLACK_MS && store.poisoned.size === 0;
+      this.#noteLooked(store.id, begunMs, isWhole);
     }
+    this.#noteLooked('local', begunMs, disk.fails === 'never' && disk.unreadable.size === 0);
+  }
+
+  #noteLooked(place: string, begunMs: number, isWhole: boolean): void {
+    const before = this.#looked.get(place)?.begunMs ?? null;
+    if (!isWhole) this.#looked.delete(place);
+    else this.#looked.set(place, { begunMs, seenMs: before });
+  }
+
+  /** Has everything that lay there at that time been read since? */
+  #isSeen(place: string, sinceMs: number): boolean {
+    return sinceMs < (this.#looked.get(place)?.seenMs ?? Number.NEGATIVE_INFINITY);
+  }
+
+  /** A process that follows nothing says of what is final what is recorded: as a command beside an archiver that stands still. */
+  atRest(life: Life): void {
+    const height = life.archive.finalHeight(true);
+    if (height === null || height === Number.POSITIVE_INFINITY) return;
+    this.#checkFinalAt(life, height, this.#simulation.killedMs - SLACK_MS);
   }
 
   /** After everything has ended well, and long enough. */
@@ -116,6 +174,7 @@ export class Invariants {
     const good = claims.good();
     const stored = claims.stored();
     const lost = new Set(claims.lost().map(({ versionHash }) => versionHash));
+    const withheld = claims.withheld();
     const { chain } = truth.main;
     const files = this.#localFiles();
     const isGiven = (one: GoodCopy) =>
@@ -123,7 +182,7 @@ export class Invariants {
     const lowest = life.catalog.chain.state.lowestHeight ?? FIRST_HEIGHT;
     for (const [versionHash, height] of truth.mined()) {
       const content = truth.contents.get(versionHash);
-      if (content === undefined || truth.touched.has(versionHash)) continue;
+      if (content === undefined || withheld.has(versionHash)) continue;
       const copies = good.filter((one) => one.name.versionHash === versionHash && one.counts);
       const whole = copies.filter(isGiven).length;
       const isListed = nodes.some((node) => node.has(versionHash));
@@ -141,6 +200,8 @@ export class Invariants {
         if (!isTold) this.#fail('known', `${what} is stored and final, and check_vh says ${JSON.stringify(answer)}`);
       }
       if (isSomewhere || stored.has(versionHash) || this.#saved.has(versionHash)) continue;
+      // Nobody fetched it while it was taken down.
+      if (truth.touched.has(versionHash)) continue;
       if ((this.#chanceMs.get(versionHash) ?? 0) > CHANCE_MS) this.#fail('missed', `${what} could be had, and was not`);
       const isOver = (chain.tree.at(height)?.medianTimeSeconds ?? 0) + 24 * 3_600 < chain.tip.medianTimeSeconds;
       if (isOver && height >= lowest && !lost.has(versionHash))
@@ -150,20 +211,21 @@ export class Invariants {
 
   /** After a start, and long enough: what lies in the data folder is what the catalog says, and no more than it may be. */
   checkBooks(): void {
-    const { life, plan, archiver, truth } = this.#simulation;
+    const { life, plan, archiver } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) {
       this.#fail('running', 'the archiver does not run after its last start');
       return;
     }
     const local = claims.local();
+    const withheld = claims.withheld();
     const named = [...this.#localFiles().keys()].map((path) => path.split('/'));
     const files = named.flatMap(([hashType, versionHash = '']) =>
       isHashType(hashType) ? [{ hashType, versionHash: parseVersionHash(versionHash) }] : [],
     );
     for (const name of [...files, ...claims.rows()]) {
-      // What was taken down and not purged may lie where it lay.
-      if (truth.touched.has(name.versionHash)) continue;
+      // What is taken down and not purged may lie where it lay.
+      if (withheld.has(name.versionHash)) continue;
       const sequence = claims.sequenceOf(name);
       if (sequence === null || !local.has(sequence)) {
         this.#fail('books', `${blobPath(name)} lies in the data folder, and is in no books`);
@@ -219,6 +281,7 @@ export class Invariants {
     }
     this.#checkStored(claims);
     this.#checkEvicted(claims);
+    this.#claimed = new Set(good.map(({ backend, name }) => `${backend} ${blobPath(name)}`));
     this.#checkFinal();
     this.#checkLost(claims);
     const { time } = this.#simulation;
@@ -232,7 +295,11 @@ export class Invariants {
     const store = this.#stores().find(({ id }) => id === copy.backend);
     if (store === undefined || this.#isThere(copy)) return;
     const path = blobPath(copy.name);
-    if (!store.harmed.has(path)) this.#fail('copy', `${path} counts as good at ${store.id}, and is not there`);
+    const harmedMs = store.harmed.get(path) ?? null;
+    if (harmedMs === null) this.#fail('copy', `${path} counts as good at ${store.id}, and is not there`);
+    else if (this.#isSeen(store.id, harmedMs)) {
+      this.#fail('copy', `${path} counts as good at ${store.id}, is not there, and was scrubbed since`);
+    }
   }
 
   /** At a store, with the right bytes. Of the archiver's own folder, `#checkLocal` tells. */
@@ -248,9 +315,17 @@ export class Invariants {
   }
 
   #checkLocal(claims: Claims, files: ReadonlyMap<string, string>, name: ContentName): void {
-    if (this.#isHere(claims, files, name)) return;
-    if (this.#simulation.truth.harmedFiles.has(name.versionHash)) return;
-    this.#fail('copy', `${blobPath(name)} counts as good in the data folder, and is not there`);
+    const { truth, plan } = this.#simulation;
+    if (this.#isHere(claims, files, name)) {
+      truth.unharm(name.versionHash);
+      return;
+    }
+    const harmedMs = truth.harmedFiles.get(name.versionHash) ?? null;
+    if (harmedMs === null) this.#fail('copy', `${blobPath(name)} counts as good in the data folder, and is not there`);
+    // A cache is not scrubbed: what it has lies elsewhere too.
+    else if (plan.mode === 'keep' && this.#isSeen('local', harmedMs)) {
+      this.#fail('copy', `${blobPath(name)} counts as good in the data folder, is not there, and was scrubbed since`);
+    }
   }
 
   /** Blobs that are files of their own, by their hash type and hash. */
@@ -285,24 +360,38 @@ export class Invariants {
       const name = local.has(sequence) ? null : claims.nameAt(sequence);
       if (name === null || truth.touched.has(name.versionHash) || !truth.mined().has(name.versionHash)) continue;
       const path = blobPath(name);
+      // A copy that was called good, and has rotten since anybody read it, is asked for, and seems to be there.
+      const isExcused = (store: SimulatedStore) => {
+        const rottenMs = store.rotten.get(path) ?? null;
+        const isUnknown = rottenMs !== null && !this.#isSeen(store.id, rottenMs);
+        return isUnknown && this.#claimed.has(`${store.id} ${path}`);
+      };
       const isElsewhere = this.#stores().some(
         (store) =>
           truth.isTrue(name, store.held(name)) ||
-          store.rotten.has(path) ||
-          time.wallMs - (store.harmed.get(path) ?? 0) < SLACK_MS,
+          isExcused(store) ||
+          time.steadyMs - (store.harmed.get(path) ?? Number.NEGATIVE_INFINITY) < SLACK_MS,
       );
       if (!isElsewhere) this.#fail('evicted', `${path} left the data folder, and lies nowhere else`);
     }
     this.#local = local;
   }
 
-  /** A block is final when the network says so; where depth decides, when no node has said that it is on another branch. */
   #checkFinal(): void {
-    const { life, truth, plan, nodes, time } = this.#simulation;
+    const { life, time } = this.#simulation;
     const height = life?.archive.finalHeight(false) ?? null;
     if (life === null || height === null || height === this.#finalHeight) return;
     this.#finalHeight = height;
-    const walked = life.catalog.chain.blockAt(height);
+    this.#checkFinalAt(life, height, time.steadyMs - SLACK_MS);
+  }
+
+  /**
+   * A block is final when the network says so; where depth decides, when no node has said that it is on another branch.
+   * What a node said after `knownMs` may not have been heard.
+   */
+  #checkFinalAt({ catalog }: Life, height: number, knownMs: number): void {
+    const { truth, plan, nodes } = this.#simulation;
+    const walked = catalog.chain.blockAt(height);
     if (walked === null) return;
     if (plan.finality === 'chainlock') {
       const { tree, locks } = truth.main.chain;
@@ -312,12 +401,12 @@ export class Invariants {
     }
     for (const node of nodes) {
       // One that came back to this branch was asked by its newest block alone.
-      const isElsewhere = (at: number) => node.branch.chain.tree.at(at)?.hash !== life.catalog.chain.blockAt(at)?.hash;
+      const isElsewhere = (at: number) => node.branch.chain.tree.at(at)?.hash !== catalog.chain.blockAt(at)?.hash;
       const other = [...node.said.values()].find(
         (said) =>
           said.height <= height &&
-          time.steadyMs - said.atMs > SLACK_MS &&
-          life.catalog.chain.blockAt(said.height)?.hash !== said.hash &&
+          said.atMs < knownMs &&
+          catalog.chain.blockAt(said.height)?.hash !== said.hash &&
           said.height >= FIRST_HEIGHT &&
           isElsewhere(said.height),
       );

@@ -33,6 +33,8 @@ export class SimulatedDisk {
   fails: 'never' | 'reading' | 'writing' = 'never';
   /** Files by their names whose sectors cannot be read: until another file takes the name. */
   readonly unreadable = new Set<string>();
+  /** Told of each name that another file takes, or that goes; gives how that is undone when the power goes. */
+  onRenewed: (name: string) => () => void = () => () => undefined;
   /** Blobs whose files it does not take, by the first digits of their names. */
   refused: readonly string[] = [];
 
@@ -102,8 +104,9 @@ export class SimulatedDisk {
   rename(from: string, to: string): void {
     const replaced = contentOf(to);
     real.renameSync(from, to);
-    this.unreadable.delete(basename(to));
+    const harmAgain = this.#renew(to);
     const undo = () => {
+      harmAgain();
       if (real.existsSync(to)) real.renameSync(to, from);
       if (replaced !== null) real.writeFileSync(to, replaced);
     };
@@ -113,9 +116,18 @@ export class SimulatedDisk {
   remove(path: string, options: fs.RmOptions): void {
     const removed = contentOf(path);
     real.rmSync(path, options);
-    this.unreadable.delete(basename(path));
+    const harmAgain = this.#renew(path);
     if (removed === null) return;
-    this.#changes.push({ folder: dirname(path), undo: () => real.writeFileSync(path, removed) });
+    const undo = () => {
+      harmAgain();
+      real.writeFileSync(path, removed);
+    };
+    this.#changes.push({ folder: dirname(path), undo });
+  }
+
+  #renew(path: string): () => void {
+    this.unreadable.delete(basename(path));
+    return this.onRenewed(basename(path));
   }
 
   /** Times of files would follow from how fast this machine is. */

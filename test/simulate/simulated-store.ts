@@ -47,15 +47,15 @@ export class SimulatedStore implements ObjectStore, Backend {
   latencyMs = STORE_LATENCY_MS;
   /** Listings show what lay there so long ago. */
   listingLateMs = 0;
-  /** Objects of the right size and with other bytes: nobody can tell who does not read them. */
-  readonly rotten = new Set<string>();
+  /** Objects of the right size and with other bytes: nobody can tell who does not read them. Since when, by `steadyMs`. */
+  readonly rotten = new Map<string, number>();
   /** Objects that its own disks do not give, nor let anybody replace. */
   readonly poisoned = new Set<string>();
   #objects = new Map<string, Kept>();
   #moves = 0;
   /** What the other, empty place took. */
   readonly #elsewhere = new Map<string, Kept>();
-  /** Objects that the simulation took or changed, and nobody has written anew; when it did, by the wall's clock. */
+  /** Objects that the simulation took or changed, and nobody has written anew; when it did, by `steadyMs`. */
   readonly harmed = new Map<string, number>();
   #health: Health = 'well';
   /** When its health last changed. */
@@ -140,7 +140,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     bytes[at] = (bytes[at] ?? 0) ^ 1;
     kept.bytes = bytes;
     this.#harm(path);
-    this.rotten.add(path);
+    this.rotten.set(path, this.#time.steadyMs);
   }
 
   unpin(path: string): void {
@@ -258,7 +258,7 @@ export class SimulatedStore implements ObjectStore, Backend {
   }
 
   #harm(path: string): void {
-    this.harmed.set(path, this.#time.wallMs);
+    this.harmed.set(path, this.#time.steadyMs);
     this.changes += 1;
   }
 

@@ -40,6 +40,8 @@ const WALL_MS = BEGIN_SECONDS * 1_000;
 const WHOLE_WITHIN_MS = 10 * HOUR_MS;
 /** After a start nothing lies in the data folder that is in no books. */
 const SWEPT_WITHIN_MS = HOUR_MS;
+/** Of each day, as an operator's schedule would have it. */
+const SCRUB_AT_MS = 9 * HOUR_MS;
 /** A process that ended is started again by its supervisor. */
 const RESTART_MS = 30_000;
 /** A stop that takes longer would be a kill. */
@@ -54,6 +56,8 @@ export class Simulation {
   readonly nodes: readonly SimulatedNode[];
   readonly stores: readonly SimulatedStore[];
   readonly archiver: Archiver;
+  /** What was on its way then may never have arrived. */
+  killedMs = Number.NEGATIVE_INFINITY;
   /** No more blobs are submitted: what there is has time to become whole. */
   #isQuiet = false;
   readonly #root: string;
@@ -90,8 +94,12 @@ export class Simulation {
     this.stores = plan.stores.map(({ id, kind }) => new SimulatedStore(id, kind, this.time, stream(id)));
     mkdirSync(root, { recursive: true });
     const log = trace === null ? null : (line: string) => trace(line.trimEnd());
-    this.archiver = new Archiver({ plan, root, hasher, nodes: this.nodes, stores: this.stores, log });
     this.#invariants = new Invariants(this);
+    this.archiver = new Archiver({
+      ...{ plan, root, hasher, log, nodes: this.nodes, stores: this.stores },
+      opened: (life) => this.#invariants.atRest(life),
+    });
+    this.disk.onRenewed = (name) => this.truth.unharm(name);
     this.#faults = new Faults(this);
   }
 
@@ -128,8 +136,12 @@ export class Simulation {
     const endMs = beganMs + this.plan.days * DAY_MS;
     this.start();
     this.#mineOn();
+    this.time.after(SCRUB_AT_MS, 'world', () => void this.#scrubDaily());
     for (const event of this.plan.events) {
-      this.time.after(event.atMs, 'world', () => this.#faults.begin(event));
+      this.time.after(event.atMs, 'world', () => {
+        this.#invariants.beforeFault();
+        this.#faults.begin(event);
+      });
     }
     await this.#until(endMs);
     if (this.#violation === null) {
@@ -137,7 +149,7 @@ export class Simulation {
       this.note('all faults have ended');
       await this.#until(endMs + WHOLE_WITHIN_MS / 2);
       this.#isQuiet = true;
-      void this.#invariants.scrub();
+      void this.#invariants.scrubTwice();
       await this.#until(endMs + WHOLE_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkWhole();
       // A start sweeps what lies in no books.
@@ -165,6 +177,7 @@ export class Simulation {
     for (const node of this.nodes) node.forgetClients();
     this.#invariants.forgetLife();
     this.#isStopping = false;
+    this.killedMs = this.time.steadyMs;
     if (takesPower) this.disk.losePower(this.archiver.folder);
     else this.disk.forget();
     this.archiver.kill();
@@ -176,8 +189,14 @@ export class Simulation {
     this.archiver.loseFolder();
     this.disk.unreadable.clear();
     this.truth.harmedFiles.clear();
+    this.truth.rottenSinceMs.clear();
+    for (const node of this.nodes) node.said.clear();
     // Of a take-down, what was not told to a backend yet went with it.
     this.truth.withheld.clear();
+  }
+
+  async scrub(): Promise<void> {
+    await this.#invariants.scrub();
   }
 
   async audit(): Promise<void> {
@@ -220,6 +239,11 @@ export class Simulation {
     const submitted = branch.submit(label, sizeBytes, facts.chance(0.7) ? 'keccak256' : 'blake2s256');
     if (submitted !== null) this.truth.note(submitted);
     return submitted;
+  }
+
+  async #scrubDaily(): Promise<void> {
+    this.time.after(DAY_MS, 'world', () => void this.#scrubDaily());
+    if (!this.#isQuiet && this.life !== null) await this.#invariants.scrub();
   }
 
   #mineOn(): void {

@@ -10,9 +10,9 @@ export class Truth {
   readonly withheld = new Set<VersionHash>();
   /** A take-down of these was begun or taken back once: what becomes of their bytes is the operator's doing. */
   readonly touched = new Set<VersionHash>();
-  /** Names of files and rows of the archiver that the simulation changed. */
-  readonly harmedFiles = new Set<string>();
-  /** Files whose bits changed and whose times did not, and when that was. */
+  /** Files and rows of the archiver that the simulation changed, and nobody has written anew; since when. */
+  readonly harmedFiles = new Map<string, number>();
+  /** Files whose bits changed and whose times did not, and when that was: until somebody writes the file anew. */
   readonly rottenSinceMs = new Map<string, number>();
   readonly #bytes = new Map<VersionHash, Uint8Array>();
 
@@ -21,6 +21,17 @@ export class Truth {
 
   constructor(main: Branch) {
     this.main = main;
+  }
+
+  /** Somebody wrote it anew, or took it away: nothing excuses any more what is claimed of it. Gives how that is undone. */
+  unharm(versionHash: string): () => void {
+    const [harmedMs, rottenMs] = [this.harmedFiles.get(versionHash), this.rottenSinceMs.get(versionHash)];
+    this.harmedFiles.delete(versionHash);
+    this.rottenSinceMs.delete(versionHash);
+    return () => {
+      if (harmedMs !== undefined) this.harmedFiles.set(versionHash, harmedMs);
+      if (rottenMs !== undefined) this.rottenSinceMs.set(versionHash, rottenMs);
+    };
   }
 
   note(content: SubmittedContent): void {

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import type { VersionHash } from '../../src/core/blob/ids.ts';
 import type { AnswerFault } from '../../src/devnode/faults/fault.ts';
-import type { FaultKind, PlannedEvent } from './plan.ts';
+import type { PlannedEvent } from './plan.ts';
 import { SeededRandom } from './random.ts';
 import { filesBelow } from './simulated-disk.ts';
 import { NODE_LATENCY_MS, type SimulatedNode } from './simulated-node.ts';
@@ -26,7 +26,7 @@ export class Faults {
     const { plan, time } = this.#simulation;
     const random = new SeededRandom(`event ${plan.seed} ${event.number}`);
     this.#simulation.note(`event ${event.number} ${event.kind}`);
-    const ending = this.#perform(event.kind, random);
+    const ending = this.#perform(event, random);
     if (ending === null) return;
     this.#endings.set(event.number, ending);
     time.after(event.forMs, 'world', () => this.#end(event.number));
@@ -45,7 +45,7 @@ export class Faults {
   }
 
   /** null: it is over at once. */
-  #perform(kind: FaultKind, random: SeededRandom): Ending | null {
+  #perform({ kind, forMs }: PlannedEvent, random: SeededRandom): Ending | null {
     const { nodes, stores, disk, truth, time } = this.#simulation;
     const node = random.pick(nodes);
     const store = stores.length === 0 ? null : random.pick(stores);
@@ -69,6 +69,8 @@ export class Faults {
         return this.#leave(node);
       case 'node-parts':
         return this.#part(node, random);
+      case 'node-parts-then-goes':
+        return this.#partThenGo(node, forMs, random);
       case 'node-forgets':
         for (const hash of truth.contents.keys()) if (random.chance(0.1)) node.forgotten.add(hash);
         return null;
@@ -152,12 +154,15 @@ export class Faults {
       case 'clock-steps':
         time.stepWall(random.between(-4 * 3_600_000, 4 * 3_600_000));
         return null;
+      case 'clock-drifts':
+        time.driftWall(random.pick([-0.02, -0.001, 0.001, 0.02]));
+        return () => time.driftWall(0);
       case 'withhold':
       case 'revoke':
         this.#takeDown(kind, random);
         return null;
       case 'scrub':
-        void this.#simulation.scrub();
+        void this.#simulation.scrubTwice();
         return null;
       case 'audit':
         void this.#simulation.audit();
@@ -191,6 +196,17 @@ export class Faults {
     };
     time.after(1_000, 'world', mine);
     return ending;
+  }
+
+  /** It says that it is on another branch, and then nothing more: its last word stands. */
+  #partThenGo(node: SimulatedNode, forMs: number, random: SeededRandom): Ending {
+    const joinAgain = this.#part(node, random);
+    const goes = this.#simulation.time.after(forMs / 2, 'world', () => void away(node));
+    return () => {
+      goes.cancel();
+      node.isAway = false;
+      joinAgain();
+    };
   }
 
   #reorganise(depth: number): null {

@@ -17,6 +17,10 @@ const SLACK_MS = 5 * 60_000;
 const LOOK_MS = 60_000;
 /** Files of the archiver are read this often. */
 const LOCAL_MS = 2 * 3_600_000;
+/** A place that is well again is let in again within this. */
+const LET_IN_MS = 2 * 3_600_000;
+/** Of a place that does not give so many it may be said that it does not answer at all. */
+const MOST_UNREADABLE = 20;
 /** What the file of small blobs has besides them, and blobs that are on their way. */
 const BESIDES_BYTES = 400_000;
 /** A blob that could be had for so long, and is nowhere, was missed. */
@@ -110,18 +114,19 @@ export class Invariants {
 
   /** Looks through everything that it can reach. One at a time, as the archive's own schedule has it. */
   async scrub(): Promise<void> {
-    const { life, time } = this.#simulation;
+    const { life, time, disk } = this.#simulation;
     if (life === null || this.#isScrubbing) return;
     this.#isScrubbing = true;
     const begunMs = time.steadyMs;
+    const couldRead = disk.fails === 'never';
     try {
       await life.archive.routine.scrub.slice(life.signal);
-      if (life === this.#simulation.life && !life.signal.aborted) this.#noteScrub(begunMs);
     } catch (error) {
       this.#simulation.note(`scrub: ${messageOf(error)}`);
-    } finally {
-      if (life === this.#simulation.life) this.#isScrubbing = false;
     }
+    if (life !== this.#simulation.life) return;
+    this.#isScrubbing = false;
+    if (!life.signal.aborted && couldRead) this.#noteScrub(begunMs);
   }
 
   /** One that was interrupted before goes on where it was, up to the end: the second one begins anew. */
@@ -134,14 +139,18 @@ export class Invariants {
     await this.scrub();
   }
 
-  /** Of two in a row that reached a place, and lasted while nothing was wrong with it, the second one has seen all of it. */
+  /**
+   * Of two in a row at a place that was well, the second one has seen all of it: what cannot be read there holds up nothing
+   * that lies behind it.
+   */
   #noteScrub(begunMs: number): void {
     const { disk } = this.#simulation;
     for (const store of this.#stores()) {
-      const isWhole = store.health === 'well' && store.changedMs < begunMs - SLACK_MS && store.poisoned.size === 0;
+      const isWell = store.health === 'well' && Math.max(store.changedMs, this.#upSinceMs) < begunMs - LET_IN_MS;
+      const isWhole = isWell && store.poisoned.size < MOST_UNREADABLE;
       this.#noteLooked(store.id, begunMs, isWhole);
     }
-    this.#noteLooked('local', begunMs, disk.fails === 'never' && disk.unreadable.size === 0);
+    this.#noteLooked('local', begunMs, disk.fails === 'never' && disk.unreadable.size < MOST_UNREADABLE);
   }
 
   #noteLooked(place: string, begunMs: number, isWhole: boolean): void {
@@ -297,7 +306,7 @@ export class Invariants {
     const path = blobPath(copy.name);
     const harmedMs = store.harmed.get(path) ?? null;
     if (harmedMs === null) this.#fail('copy', `${path} counts as good at ${store.id}, and is not there`);
-    else if (this.#isSeen(store.id, harmedMs)) {
+    else if (!store.poisoned.has(path) && this.#isSeen(store.id, harmedMs)) {
       this.#fail('copy', `${path} counts as good at ${store.id}, is not there, and was scrubbed since`);
     }
   }
@@ -315,7 +324,7 @@ export class Invariants {
   }
 
   #checkLocal(claims: Claims, files: ReadonlyMap<string, string>, name: ContentName): void {
-    const { truth, plan } = this.#simulation;
+    const { truth, plan, disk } = this.#simulation;
     if (this.#isHere(claims, files, name)) {
       truth.unharm(name.versionHash);
       return;
@@ -323,7 +332,7 @@ export class Invariants {
     const harmedMs = truth.harmedFiles.get(name.versionHash) ?? null;
     if (harmedMs === null) this.#fail('copy', `${blobPath(name)} counts as good in the data folder, and is not there`);
     // A cache is not scrubbed: what it has lies elsewhere too.
-    else if (plan.mode === 'keep' && this.#isSeen('local', harmedMs)) {
+    else if (plan.mode === 'keep' && !disk.unreadable.has(name.versionHash) && this.#isSeen('local', harmedMs)) {
       this.#fail('copy', `${blobPath(name)} counts as good in the data folder, is not there, and was scrubbed since`);
     }
   }

@@ -11,6 +11,7 @@ export const FAULTS = [
   'node-loses-entries',
   'node-lags',
   'node-parts',
+  'node-parts-then-goes',
   'node-forgets',
   'reorganisation',
   'locks-withheld',
@@ -40,6 +41,7 @@ export const FAULTS = [
   'disk-refuses-some',
   'folder-lost',
   'clock-steps',
+  'clock-drifts',
   'withhold',
   'revoke',
   'scrub',
@@ -102,7 +104,7 @@ const S3 = { id: 'store-1', kind: 's3' } as const;
 
 export const THEMES: Readonly<Record<string, Theme>> = {
   conflict: {
-    kinds: ['node-parts', 'node-away', 'node-parts', 'node-away', 'node-restart'],
+    kinds: ['node-parts-then-goes', 'node-parts', 'node-away', 'node-restart'],
     leastMinutes: 40,
     world: (random) => ({
       nodes: 2,
@@ -153,6 +155,10 @@ export const THEMES: Readonly<Record<string, Theme>> = {
   poison: {
     kinds: ['object-poisoned', 'object-poisoned', 'scrub', 'store-rots'],
     world: () => ({ mode: 'cache', stores: [S3], replicasRequired: 1, ...DENSE }),
+  },
+  clocks: {
+    kinds: ['clock-steps', 'clock-drifts', 'clock-drifts', 'stop', 'store-gone', 'node-away'],
+    world: () => ({}),
   },
   power: {
     kinds: ['power-loss', 'power-loss', 'crash', 'stop', 'store-loses-power'],

@@ -27,6 +27,8 @@ export class SimulatedTime {
   #steadyMs = 1_000_000;
   /** Of the wall clock, which an operator or a time server sets. */
   #wallAheadMs: number;
+  /** How much faster the wall clock goes, and since when. */
+  #drift = { share: 0, sinceMs: 0 };
   #turns = 0;
   #heap: Entry[] = [];
   #soon: Entry[] = [];
@@ -42,11 +44,17 @@ export class SimulatedTime {
   }
 
   get wallMs(): number {
-    return this.#steadyMs + this.#wallAheadMs;
+    return this.#steadyMs + this.#wallAheadMs + this.#drift.share * (this.#steadyMs - this.#drift.sinceMs);
   }
 
   stepWall(byMs: number): void {
     this.#wallAheadMs += byMs;
+  }
+
+  /** From now on the wall clock goes faster by this share, or slower; what it is ahead by now, it stays ahead by. */
+  driftWall(share: number): void {
+    this.#wallAheadMs = this.wallMs - this.#steadyMs;
+    this.#drift = { share, sinceMs: this.#steadyMs };
   }
 
   after(delayMs: number, owner: Owner, run: () => void): ScheduledEvent {

@@ -195,8 +195,8 @@ export class Simulation {
     this.truth.withheld.clear();
   }
 
-  async scrub(): Promise<void> {
-    await this.#invariants.scrub();
+  async scrubTwice(): Promise<void> {
+    if (this.life !== null) await this.#invariants.scrubTwice();
   }
 
   async audit(): Promise<void> {

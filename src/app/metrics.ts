@@ -215,6 +215,16 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
       })),
   ],
   [
+    'holdfast_peer_comparison_whole',
+    '1: the last comparison with each peer covered all heights that both have. 0: it ended early, or the two share no block.',
+    ['peer'],
+    ({ peers }) =>
+      peers.map(({ name, compared }) => ({
+        labels: { peer: name },
+        value: compared === null ? null : Number(compared.extent === 'whole'),
+      })),
+  ],
+  [
     'holdfast_peer_compared_timestamp_seconds',
     'When what each peer holds was last compared with what is held here; absent: not since the start.',
     ['peer'],

@@ -49,7 +49,10 @@ export const statusReport = z.looseObject({
       gave: count,
       gaveBytes: count,
       wrongBytes: count,
-      compared: z.looseObject({ onlyHere: count, onlyThere: count }).nullable().default(null),
+      compared: z
+        .looseObject({ extent: z.string().default('whole'), onlyHere: count, onlyThere: count })
+        .nullable()
+        .default(null),
       audited: z
         .looseObject({ samples: count, outcomes: z.looseObject({ good: count }) })
         .nullable()
@@ -171,10 +174,15 @@ function peerLine({
 }: StatusReport['peers'][number]): string {
   const until = leftAloneUntil === null ? '' : ` until ${leftAloneUntil}`;
   const wrong = wrongBytes === 0 ? '' : `, ${wrongBytes} with WRONG BYTES`;
-  const differs =
-    compared === null ? '' : `, compared: ${compared.onlyThere} only there, ${compared.onlyHere} only here`;
+  const differs = compared === null ? '' : `, ${comparedWords(compared)}`;
   const proven = audited === null ? '' : `, ${audited.outcomes.good} of ${audited.samples} samples good`;
   return `peer     ${name}: ${PEER_STATES[state] ?? state}${until}, gave ${gave} (${describeBytes(gaveBytes)})${wrong}${differs}${proven}`;
+}
+
+function comparedWords({ extent, onlyThere, onlyHere }: NonNullable<StatusReport['peers'][number]['compared']>) {
+  if (extent === 'none') return 'NOT COMPARABLE: no block in common';
+  const found = `${onlyThere} only there, ${onlyHere} only here`;
+  return extent === 'partial' ? `comparison ENDED EARLY: at least ${found}` : `compared: ${found}`;
 }
 
 /** Shows the newest job of each kind, which is the running one if any runs. */

@@ -18,4 +18,6 @@ export const inventoryAnswer = part.extend({
   parts: z.array(part).max(MAX_PARTS).nullable(),
   held: z.string().max(MAX_HELD_CHARS).nullable(),
 });
+/** An inventory of a later Holdfast: its parts are cut otherwise, which contradicts nobody. */
+export const otherFormat = z.object({ format: z.int().min(2) });
 export type InventoryAnswer = z.infer<typeof inventoryAnswer>;

@@ -13,7 +13,7 @@ import type { InventoryView } from '../view/inventory-view.ts';
 import { type ComparedInventory, compareInventories, type DifferentRange } from './compare-inventories.ts';
 import { type InventoryOccurrence, occurrencesIn } from './inventory-occurrence.ts';
 import type { Peer } from './peer.ts';
-import { inventoryAnswer } from './peer-answers.ts';
+import { inventoryAnswer, otherFormat } from './peer-answers.ts';
 import { askForOne, auditPeer } from './peer-audit.ts';
 import type { PeerStatements } from './peer-statements.ts';
 
@@ -87,6 +87,7 @@ export class PeerComparer {
   async #compare(peer: Peer, range: HeightRange, tally: Tally, signal: AbortSignal): Promise<void> {
     tally.from = range.from;
     tally.to = range.to;
+    tally.extent = 'partial';
     let questions = 0;
     const theirs = async (from: number, to: number): Promise<ComparedInventory> => {
       questions += 1;
@@ -105,6 +106,7 @@ export class PeerComparer {
       else await this.#settle(peer, difference, tally, signal);
       if (questions > MAX_QUESTIONS || tally.notGiven >= MAX_NOT_GIVEN || peer.isResting) return;
     }
+    tally.extent = 'whole';
   }
 
   async #settle(peer: Peer, range: DifferentRange, tally: Tally, signal: AbortSignal): Promise<void> {
@@ -188,6 +190,9 @@ export class PeerComparer {
   async #inventoryOf(peer: Peer, query: string, signal: AbortSignal) {
     const answer = await peer.question(`v1/inventory${query}`, signal);
     if (answer === null) return null;
+    const other = otherFormat.safeParse(answer);
+    if (other.success)
+      throw new Error(`${peer.name} answers an inventory of format ${other.data.format}, and this version compares 1.`);
     const found = inventoryAnswer.safeParse(answer);
     if (found.success) return found.data;
     throw new Error(`${peer.name} answers no inventory: ${messageOf(found.error)}`);
@@ -196,7 +201,7 @@ export class PeerComparer {
   #newTally(): Tally {
     const at = new Date(this.#modules.clock.wallMs()).toISOString();
     const counts = { onlyThere: 0, onlyHere: 0, fetched: 0, notGiven: 0 };
-    return { at, from: null, to: null, ...counts, contradiction: null };
+    return { at, extent: 'none', from: null, to: null, ...counts, contradiction: null };
   }
 
   #tell({ name }: Peer, { contradiction, notGiven }: PeerComparison): void {

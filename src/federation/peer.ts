@@ -27,7 +27,7 @@ const MAX_DOUBLINGS = 20;
 export class Peer {
   readonly #verifiedSource: VerifiedSource;
   readonly #modules: PeerModules;
-  /** The last comparison with it that came to its end. */
+  /** The last comparison with it. */
   compared: PeerComparison | null = null;
   /** What it was asked to prove since the start. */
   audited: PeerAudits | null = null;

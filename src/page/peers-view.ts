@@ -44,11 +44,13 @@ function hasLied(compared: PagePeer['compared']): boolean {
 
 function differences(compared: PagePeer['compared']): string {
   if (compared === null) return '';
-  const { onlyThere, onlyHere, fetched, notGiven, contradiction } = compared;
+  const { extent, onlyThere, onlyHere, fetched, notGiven, contradiction } = compared;
   if (contradiction !== null) return `It contradicts the chain. ${contradiction}`;
+  if (extent === 'none') return 'not comparable: the archives share no block';
+  const atLeast = extent === 'partial' ? 'ended early, at least ' : '';
   const withheld = notGiven === 0 ? '' : `, ${count(notGiven)} promised and not given`;
-  if (onlyThere === 0 && onlyHere === 0) return 'none';
-  return `${count(onlyThere)} only there (${count(fetched)} fetched${withheld}), ${count(onlyHere)} only here`;
+  if (onlyThere === 0 && onlyHere === 0) return extent === 'partial' ? 'ended early, none so far' : 'none';
+  return `${atLeast}${count(onlyThere)} only there (${count(fetched)} fetched${withheld}), ${count(onlyHere)} only here`;
 }
 
 function draws(audited: PagePeer['audited']): string {

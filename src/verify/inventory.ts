@@ -7,6 +7,9 @@ import type { BlobHasher } from './hasher.ts';
  * ‖ hash type (1, 2) ‖ version hash ‖ holding (1 byte))`, hashes as they are written; two neighbouring halves of 2^k
  * aligned heights are joined by `Keccak256(01 ‖ left ‖ right)`, where a half without occurrences is 32 zero bytes. The digest
  * of a range is that of the smallest aligned 2^k heights around the range, with the heights outside of the range left empty.
+ *
+ * Format 1 lists the holdings of up to 16,384 occurrences. It cuts a range with more into aligned parts of 2^k heights: the
+ * smallest k with at most 256 parts, and at most one part for each 4,096 occurrences. Other sizes are another format.
  */
 
 /** States of one occurrence in an archive, in the order of the codes 0 to 4. */

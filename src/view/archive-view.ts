@@ -165,7 +165,7 @@ export interface PeerStatus {
   readonly absent: number;
   readonly withheld: number;
   readonly wrongBytes: number;
-  /** The last comparison of inventories that came to its end; null: none yet, or the peer is no Holdfast. */
+  /** The last comparison of inventories; null: none yet, or the peer is no Holdfast. */
   readonly compared: PeerComparison | null;
   /** Occurrences that were drawn from the chain since the start, and what the peer gave of them; null: none. */
   readonly audited: PeerAudits | null;
@@ -183,6 +183,11 @@ export interface PeerAudits {
 /** Result of comparing a peer's holdings with this archive's. */
 export interface PeerComparison {
   readonly at: string;
+  /**
+   * `whole`: every height that both archives have was compared. `partial`: it ended early, so that the counts below are
+   * lower bounds. `none`: the archives share no height, or not the chain.
+   */
+  readonly extent: 'whole' | 'partial' | 'none';
   /** Heights that both archives have; null: there were none. */
   readonly from: number | null;
   readonly to: number | null;

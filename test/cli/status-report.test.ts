@@ -97,8 +97,16 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
       { name: 'bucket b', state: 'silent', gave: 0, gaveBytes: 0, wrongBytes: 0 },
       {
         ...{ name: 'folder /old', state: 'good', gave: 0, gaveBytes: 0, wrongBytes: 0 },
-        compared: { onlyHere: 2, onlyThere: 1 },
+        compared: { extent: 'whole', onlyHere: 2, onlyThere: 1 },
         audited: { samples: 8, outcomes: { good: 7 } },
+      },
+      {
+        ...{ name: 'peer c', state: 'good', gave: 0, gaveBytes: 0, wrongBytes: 0 },
+        compared: { extent: 'partial', onlyHere: 2, onlyThere: 8 },
+      },
+      {
+        ...{ name: 'peer d', state: 'good', gave: 0, gaveBytes: 0, wrongBytes: 0 },
+        compared: { extent: 'none', onlyHere: 0, onlyThere: 0 },
       },
     ],
     withheld: { count: 7 },
@@ -120,6 +128,8 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     /^peer +archive https:\/\/a\.example: LEFT ALONE until 2026-01-01T02:00:00\.000Z, gave 9 \(4\.0 KiB\), 1 with WRONG BYTES$/,
     /^peer +bucket b: DOES NOT ANSWER, gave 0/,
     /^peer +folder \/old: answers, gave 0 \(0 B\), compared: 1 only there, 2 only here, 7 of 8 samples good$/,
+    /^peer +peer c: .*, comparison ENDED EARLY: at least 8 only there, 2 only here$/,
+    /^peer +peer d: .*, NOT COMPARABLE: no block in common$/,
     /^lost +3$/,
     /^withheld 7$/,
   ];

@@ -89,7 +89,7 @@ function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof ar
     ...{ peers: [peer], catalog, inventories, statements, spooler, conditions, clock },
     hasher: nobleHasher,
   });
-  return { comparer, peer, asked, lies, codes: () => conditions.all().map(({ code }) => code) };
+  return { comparer, peer, asked, lies, conditions, codes: () => conditions.all().map(({ code }) => code) };
 }
 
 const hashesOf = (...indices: number[]) => indices.map((index) => BLOBS[index]?.versionHash);
@@ -125,7 +125,7 @@ test('archives that walked other heights are compared where both did', async () 
   );
   await comparer.run(NEVER);
   expect(asked.slice(0, 2)).toEqual(hashesOf(4, 5));
-  expect(peer.compared).toMatchObject({ from: 3, to: 6, fetched: 2, contradiction: null });
+  expect(peer.compared).toMatchObject({ extent: 'whole', from: 3, to: 6, fetched: 2, contradiction: null });
 });
 
 test('a peer that does not give what it says it holds is told, and asked for a few of them only', async () => {
@@ -137,9 +137,11 @@ test('a peer that does not give what it says it holds is told, and asked for a f
   await comparer.run(NEVER);
   expect([asked.length - 4, codes()]).toEqual([8, ['peer/not-given']]);
   expect(peer.audited?.outcomes.absent).toBe(4);
+  // What it counted until then is no count of the whole.
+  expect(peer.compared?.extent).toBe('partial');
   lies.answer = null;
   await comparer.run(NEVER);
-  expect([peer.compared?.fetched, codes()]).toEqual([12, []]);
+  expect([peer.compared?.extent, peer.compared?.fetched, codes()]).toEqual(['whole', 12, []]);
 });
 
 test('a peer that gives wrong bytes ends the comparison, and none of them is taken', async () => {
@@ -151,13 +153,14 @@ test('a peer that gives wrong bytes ends the comparison, and none of them is tak
   lies.answer = { kind: 'bytes', candidates: [new Uint8Array(3)] };
   await comparer.run(NEVER);
   expect([asked.length, peer.compared?.fetched, codes()]).toEqual([2, 0, ['peer/wrong-bytes']]);
+  expect(peer.compared?.extent).toBe('partial');
   expect(ours.catalog.totals().stored).toBe(0);
 });
 
 test('a peer that cannot be asked, or is of another chain, is told', async () => {
   const ours = archive(() => 'stored');
   const theirs = archive(() => 'stored');
-  const { comparer, codes } = compared(ours, theirs);
+  const { comparer, peer, codes, conditions } = compared(ours, theirs);
   Object.assign(theirs.inventories, {
     inventory: async () => {
       throw new Error('It is away.');
@@ -171,6 +174,14 @@ test('a peer that cannot be asked, or is of another chain, is told', async () =>
   Object.assign(theirs.inventories, { inventory: async () => elsewhere });
   await comparer.run(NEVER);
   expect(codes()).toEqual(['peer/contradicts-chain']);
+  expect(peer.compared?.extent).toBe('none');
+  // A later version cuts its parts otherwise, which is told, and is no lie.
+  Object.assign(theirs.inventories, {
+    inventory: async () => ({ ...lookup, inventory: { ...lookup.inventory, format: 2 } }),
+  });
+  await comparer.run(NEVER);
+  expect(codes()).toEqual(['peer/not-compared']);
+  expect(conditions.all()[0]?.message).toContain('an inventory of format 2');
 });
 
 test('a bucket is asked for one blob each time, so that it is told when it goes away, and when it is back', async () => {

@@ -16,7 +16,7 @@ import {
 } from './metrics-table.ts';
 
 const UNITS =
-  /_(seconds|bytes|blobs|blocks|ratio|total|info|timestamp_seconds)$|^holdfast_(condition|node_up|backend_up|peer_up|canary_good|task_failed|task_running)$/;
+  /_(seconds|bytes|blobs|blocks|ratio|total|info|timestamp_seconds)$|^holdfast_(condition|node_up|backend_up|peer_up|peer_comparison_whole|canary_good|task_failed|task_running)$/;
 
 async function scrape(url: string): Promise<string> {
   const answer = await fetch(`${url}/metrics`);

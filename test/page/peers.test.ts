@@ -20,7 +20,7 @@ const PEER: PeerStatus = {
   withheld: 0,
   wrongBytes: 0,
   compared: {
-    ...{ at: '2026-11-20T06:37:00.000Z', from: 1, to: 9_000 },
+    ...{ at: '2026-11-20T06:37:00.000Z', extent: 'whole', from: 1, to: 9_000 },
     ...{ onlyThere: 12, onlyHere: 3, fetched: 12, notGiven: 0, contradiction: null },
   },
   audited: {

@@ -10,6 +10,8 @@ export interface PagePeer {
   /** null: no comparison has come to its end yet, or the peer has no inventory. */
   readonly compared: {
     readonly at: string;
+    /** Share of the common heights that was compared. */
+    readonly extent: 'whole' | 'partial' | 'none' | 'unknown';
     readonly onlyThere: number;
     readonly onlyHere: number;
     readonly fetched: number;
@@ -55,6 +57,7 @@ export function decodePeer(value: unknown): PagePeer {
     wrongBytes: peer.number('wrongBytes'),
     compared: compared && {
       at: compared.text('at'),
+      extent: compared.word('extent', ['whole', 'partial', 'none']),
       onlyThere: compared.number('onlyThere'),
       onlyHere: compared.number('onlyHere'),
       fetched: compared.number('fetched'),

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { ByteStream } from '../../src/bundle/byte-stream.ts';
 import { carHeader, documentBlock, nodeBlock, sectionHead } from '../../src/bundle/car-block.ts';
 import { checkBundle } from '../../src/bundle/check-bundle.ts';
-import { Importer } from '../../src/bundle/importer.ts';
+import { Importer, type ImportModules } from '../../src/bundle/importer.ts';
 import { type BundlePart, decodeManifest, decodePart, type Manifest } from '../../src/bundle/manifest.ts';
 import { streamParts } from '../../src/bundle/stream-parts.ts';
 import { blobCid } from '../../src/core/blob/cid.ts';
@@ -139,7 +139,7 @@ async function importer() {
   const catalog = openCatalog();
   return async (path: string, bytes: Uint8Array, chunk: number) => {
     const kept: VerifiedBlob[] = [];
-    const one = new Importer({
+    const modules: ImportModules = {
       catalog,
       namer: {
         name: (hashType, given) =>
@@ -151,9 +151,9 @@ async function importer() {
         },
       },
       boundChain: async () => null,
-      report: () => {},
       clock: { wallMs: () => 0, steadyMs: () => 0 },
-    });
+    };
+    const one = new Importer(modules, () => {});
     await one.begin();
     for await (const part of streamParts(path, inChunks(bytes, chunk), one)) await one.take(part, NEVER);
     return { kept, outcome: one.outcome };

@@ -21,7 +21,7 @@ export interface StatementSigner {
   rotate(at: string): Promise<void>;
 }
 
-/** Of everything, by month; of ranges that were asked for, by range. Below both, a document has its number for a name. */
+/** Folders of statements: of everything, by month; of ranges that were asked for, by range. Below both, a document has its number for a name. */
 const OF_EVERYTHING = 'attestations/whole';
 const OF_RANGES = 'attestations/ranges';
 const NUMBER_DIGITS = 10;
@@ -97,7 +97,7 @@ export class Attestor implements AttestationView {
     await this.#signer.rotate(this.#now());
   }
 
-  /** Of the latest of everything, what fits on a line; null: there is none. */
+  /** The latest statement of everything, on a line; null: there is none. */
   get summary(): ArchiveStatus['attested'] {
     const last = this.attestation({ month: null, range: null });
     if (last === null) return null;

@@ -8,7 +8,7 @@ import { heldShareAtLeast } from '../verify/held-share.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
 import { verifyOccurrence } from '../verify/verify-occurrence.ts';
 
-/** The chain, by whoever audits: never by the archive that is audited. */
+/** The chain of the auditor: never that of the archive that is audited. */
 export interface AuditChain {
   /** null: the branch does not reach so high. */
   blockAt(
@@ -47,9 +47,9 @@ export interface ArchiveAudit {
   readonly range: HeightRange;
   readonly samples: number;
   readonly outcomes: Readonly<Record<SampleOutcome, number>>;
-  /** What was not good, in the order in which it was drawn; at most 1,000. */
+  /** The draws that were not good, in the order in which it was drawn; at most 1,000. */
   readonly failures: readonly Sample[];
-  /** Of the answers with bytes, from the question to the last byte. */
+  /** Latencies of the answers with bytes, from the question to the last byte. */
   readonly latencyMs: { readonly median: number; readonly p95: number; readonly longest: number } | null;
   readonly confidence: number;
   /** At this confidence at least this share of the final occurrences in the range is held and given. */
@@ -60,7 +60,7 @@ export interface AuditOptions {
   readonly range: HeightRange;
   readonly samples: number;
   readonly hasher: BlobHasher;
-  /** The block there, by whoever audits; null: the branch does not reach so high. */
+  /** The auditor's block at this height; null: the branch does not reach so high. */
   readonly hashAt: (height: number, signal: AbortSignal) => Promise<BlockHash | null>;
   /** A whole number from 0 to below, each as likely as any other. */
   readonly random: (below: number) => number;
@@ -79,7 +79,7 @@ const MAX_ANSWERED_RECORDS = 16;
 
 /**
  * Draws final occurrences from the chain, each as likely as any other; fewer than were asked for where the range has few. A draw
- * is a height and a place in a block; a place that the block does not fill is drawn anew, so that neither blocks with many
+ * is a height and a place in a block; a place that the block does not fill is drawn again, so that neither blocks with many
  * blobs are favoured, nor those with few.
  */
 export async function drawOccurrences(
@@ -161,7 +161,7 @@ function provenIn(given: unknown, bytes: Uint8Array, hasher: BlobHasher): Occurr
     const record = decodeOccurrenceRecord(given);
     return verifyOccurrence(bytes, record, { hasher }).ok ? record : null;
   } catch {
-    // What is no record proves nothing.
+    // An answer that is no record proves nothing.
     return null;
   }
 }

@@ -3,7 +3,7 @@ import { parseHoldingRuns } from '../verify/inventory.ts';
 import type { InventoryPart } from '../view/inventory-view.ts';
 import { MAX_LISTED } from './inventory-of-range.ts';
 
-/** What one archive says of a range. */
+/** The answer of one archive about a range. */
 export interface ComparedInventory extends InventoryPart {
   readonly parts: readonly InventoryPart[] | null;
   readonly held: string | null;

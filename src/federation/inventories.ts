@@ -8,7 +8,7 @@ import type { ChainUnavailable, ChainUnavailableReason } from '../view/chain-vie
 import type { Inventory, InventoryLookup, InventoryView } from '../view/inventory-view.ts';
 import { inventoryOf } from './inventory-of-range.ts';
 
-/** Whoever compares asks for the same ranges again; what is held changes meanwhile. */
+/** A peer that compares asks for the same ranges again; what is held changes meanwhile. */
 const REMEMBERED_MS = 10_000;
 const REMEMBERED = 64;
 /** Each takes up to seconds, one after the other. */
@@ -17,7 +17,7 @@ const MAX_WAITING = 4;
 interface CountedInventory {
   readonly kind: 'found';
   readonly inventory: Inventory;
-  /** Transactions of the range that seem to carry a blob, and of which nobody can tell which: at the same moment. */
+  /** Transactions of the range that seem to carry a blob, and of which it cannot be told which: at the same moment. */
   readonly unclear: number;
 }
 
@@ -57,7 +57,7 @@ export class Inventories implements InventoryView {
     return lookup.kind === 'found' ? { kind: 'found', inventory: lookup.inventory } : lookup;
   }
 
-  /** The same, read now: for whoever signs it. */
+  /** The same, read now: for a statement that is signed. */
   fresh(from: number | null, to: number | null, signal: AbortSignal): Promise<CountedInventory | ChainUnavailable> {
     return this.#look(from, to, false, signal);
   }
@@ -118,7 +118,7 @@ export class Inventories implements InventoryView {
     const snapshot = this.#catalog.snapshot();
     try {
       const blockHash = snapshot.hashAt(range.to);
-      if (blockHash === null) return unavailable('walk-behind', `Block ${range.to} is being walked anew.`, 10);
+      if (blockHash === null) return unavailable('walk-behind', `Block ${range.to} is being walked again.`, 10);
       const found = await inventoryOf(snapshot, range, this.#hasher, signal);
       const inventory = { ...found, chain: genesis, finalHeight, blockHash };
       const counted = { kind: 'found' as const, inventory, unclear: snapshot.unclear(range.from, range.to) };

@@ -25,7 +25,7 @@ export const MAX_LISTED = 16_384;
 const OCCURRENCES_A_PART = MAX_LISTED / 4;
 
 /**
- * Reads the occurrences of a range in steps of some milliseconds, between which everything else goes on, and holds one
+ * Reads the occurrences of a range in steps of some milliseconds, between which everything else goes on. Holds one
  * block of them at a time. Rejects with the signal's reason.
  */
 export async function inventoryOf(

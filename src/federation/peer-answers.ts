@@ -11,13 +11,13 @@ const count = z.int().nonnegative();
 const counts = z.object({ missing: count, stored: count, lost: count, withheld: count, custom: count });
 const part = z.object({ from: height, to: height, counts, digest: hash });
 
-/** What another Holdfast answers to `/v1/inventory`, as far as it is compared. */
+/** The answer of another Holdfast to `/v1/inventory`, as far as it is compared. */
 export const inventoryAnswer = part.extend({
   format: z.literal(1),
   chain: hash,
   parts: z.array(part).max(MAX_PARTS).nullable(),
   held: z.string().max(MAX_HELD_CHARS).nullable(),
 });
-/** An inventory of a later Holdfast: its parts are cut otherwise, which contradicts nobody. */
+/** An inventory of a later Holdfast: its parts are cut otherwise, which contradicts no archive. */
 export const otherFormat = z.object({ format: z.int().min(2) });
 export type InventoryAnswer = z.infer<typeof inventoryAnswer>;

@@ -37,7 +37,7 @@ export async function auditPeer(
 }
 
 /**
- * Asks a bucket, a folder or an archive without an inventory for one blob, so that it is told when it has gone away, and no
+ * Asks a bucket, a folder or an archive without an inventory for one blob. So its absence is told, and told no
  * longer when it is back. It need not have the blob.
  */
 export async function askForOne(
@@ -51,7 +51,7 @@ export async function askForOne(
   if (blob !== null) forgetBytes(blob);
 }
 
-/** What is taken down here is asked of nobody. */
+/** A blob that is taken down here is asked of no peer. */
 async function drawnFrom(
   catalog: AuditedCatalog,
   range: HeightRange,

@@ -30,7 +30,7 @@ export interface PeerComparerModules {
 
 /** Ranges that one comparison asks for at most; what is left differs the next time as well. */
 const MAX_QUESTIONS = 2_000;
-/** Of blobs that a peer says it holds and does not give, so many end the comparison. */
+/** The number of blobs that a peer says it holds and does not give, which ends the comparison. */
 const MAX_NOT_GIVEN = 8;
 /** History goes to the backends behind what arrives now: far beyond any median time. */
 const AFTER_ALL_SECONDS = 2 ** 40;
@@ -38,8 +38,8 @@ const AFTER_ALL_SECONDS = 2 ** 40;
 type Tally = { -readonly [K in keyof PeerComparison]: PeerComparison[K] };
 
 /**
- * Compares what is held of what is final with each peer that is a Holdfast, and fetches what the peer holds and this archive
- * does not. Bytes count by their hash and occurrences by the chain that was walked here, so that a peer that lies costs
+ * Compares what is held of what is final with each peer that is a Holdfast. Fetches what the peer holds and this archive
+ * does not. Bytes count by their hash and occurrences by the chain that was walked here. A peer that lies costs
  * questions, and is told.
  */
 export class PeerComparer {
@@ -71,7 +71,7 @@ export class PeerComparer {
     if (attestation !== null) await this.#modules.statements.see(peer.name, attestation);
     const theirs = await this.#inventoryOf(peer, '', signal);
     const lookup = await this.#modules.inventories.inventory(null, null, signal);
-    // What this archive cannot tell of itself now, it compares with nobody.
+    // A range that this archive cannot tell of itself now is compared with no peer.
     if (lookup.kind === 'unavailable') return;
     const ours = lookup.inventory;
     if (theirs === null) return await askForOne(peer, ours, this.#modules.catalog, signal);
@@ -121,7 +121,7 @@ export class PeerComparer {
     }
   }
 
-  /** In the order of the chain, as both sides list them; empty where the chain was walked anew meanwhile. */
+  /** In the order of the chain, as both sides list them; empty where the chain was walked again meanwhile. */
   #claimedIn({ from, to, ours, theirs }: DifferentRange): InventoryOccurrence[] {
     const snapshot = this.#modules.catalog.snapshot();
     try {
@@ -145,7 +145,7 @@ export class PeerComparer {
   ): Promise<'fetched' | 'absent' | 'not-now'> {
     const { catalog, spooler, clock } = this.#modules;
     const { hashType, versionHash, txid, height } = claimed;
-    // It may have come meanwhile, by another occurrence too, or have been taken down.
+    // The blob may have come meanwhile, by another occurrence too, or have been taken down.
     const isHeld = catalog.find(versionHash).some((entry) => entry.hashType === hashType && entry.state !== 'seen');
     if (isHeld || catalog.withheld.has(claimed)) return 'not-now';
     const blob = await peer.claim({ hashType, versionHash }, signal);

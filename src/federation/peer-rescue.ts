@@ -27,7 +27,7 @@ const MISSING_AT_NODE: ReadonlySet<string | null> = new Set(['archive/absent-at-
  * has not got them, or gave other bytes, and where half of the window is over. The judge of losses asks when it is over.
  */
 export class PeerRescue {
-  /** Asked in this order. */
+  /** The peers, asked in this order. */
   readonly #peers: readonly Peer[];
   readonly #catalog: Catalog;
   readonly #poller: { readonly state: { readonly tip: ChainTip | null }; readonly changes: Notifier };

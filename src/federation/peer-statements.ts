@@ -13,7 +13,7 @@ import {
 } from '../verify/attestation.ts';
 
 const FOLDER = 'equivocations';
-/** Of more archivers that contradict themselves, nobody needs the evidence. */
+/** The most archivers whose contradictions are kept as evidence. */
 const MAX_EQUIVOCATIONS = 100;
 
 /**

@@ -18,7 +18,7 @@ export interface PeerModules {
   readonly clock: Clock;
 }
 
-/** How long a peer that gave wrong bytes is left alone: twice as long each time, up to a day. */
+/** The time that a peer that gave wrong bytes is left alone: twice as long each time, up to a day. */
 const FIRST_REST_MS = 60_000;
 const MAX_REST_MS = 86_400_000;
 const MAX_DOUBLINGS = 20;
@@ -29,7 +29,7 @@ export class Peer {
   readonly #modules: PeerModules;
   /** The last comparison with it. */
   compared: PeerComparison | null = null;
-  /** What it was asked to prove since the start. */
+  /** The draws that it was asked to prove since the start. */
   audited: PeerAudits | null = null;
   #lies = 0;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
@@ -44,7 +44,7 @@ export class Peer {
     this.#verifiedSource = new VerifiedSource(source, modules.verifier, () => undefined, modules.clock);
   }
 
-  /** As it is told of everywhere, without credentials: `peer berlin`, `peer https://archive.example`. */
+  /** The name by which it is told of everywhere, without credentials: `peer berlin`, `peer https://archive.example`. */
   get name(): string {
     const { called } = this.#modules;
     const { name } = this.#verifiedSource;
@@ -78,7 +78,7 @@ export class Peer {
     };
   }
 
-  /** For whoever may not go on without an answer: asked however this peer did before. Throws where it does not answer. */
+  /** Asks for a caller that may not go on without an answer, however this peer did before. Throws where it does not answer. */
   async find(name: ContentName, signal: AbortSignal): Promise<UnverifiedBlob | 'wrong-bytes' | null> {
     const answer = await this.#ask(name, signal);
     if (answer.kind === 'found') return { ...name, bytes: answer.blob.bytes };
@@ -97,7 +97,7 @@ export class Peer {
     return typeof answer === 'string' ? null : answer;
   }
 
-  /** Of a blob that it may hold; null: it did not answer, or is left alone. */
+  /** Asks for a blob that it may hold; null: it did not answer, or is left alone. */
   async claim(name: ContentName, signal: AbortSignal): Promise<VerifiedBlob | EmptyAnswer | null> {
     if (this.isResting) return null;
     const answer = await this.#ask(name, signal);
@@ -105,7 +105,7 @@ export class Peer {
     return answer.kind === 'empty' ? answer.answered : null;
   }
 
-  /** Of a Holdfast, what it answers to a GET; null: it is none, has nothing there, or is left alone. Throws where it does not answer. */
+  /** The answer of a Holdfast to a GET; null: it is none, has nothing there, or is left alone. Throws where it does not answer. */
   async question(path: string, signal: AbortSignal): Promise<unknown> {
     if (this.isResting) return null;
     await this.#waitForTurn(signal);
@@ -124,7 +124,7 @@ export class Peer {
     await this.#verifiedSource.close();
   }
 
-  /** It gave wrong bytes, and is asked for nothing that somebody else may answer. */
+  /** The peer gave wrong bytes, and is asked for nothing that another may answer. */
   get isResting(): boolean {
     return this.#modules.clock.steadyMs() < this.#restsUntilMs;
   }
@@ -146,7 +146,7 @@ export class Peer {
     return answer;
   }
 
-  /** It answers. A lie stays told until it gives right bytes. */
+  /** The peer answers. A lie stays told until it gives right bytes. */
   #heard(): void {
     this.#answered = true;
     if (this.#lies === 0) this.#tell(null);

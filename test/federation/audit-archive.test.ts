@@ -54,7 +54,7 @@ test('a range without occurrences gives none, after so many draws', async () => 
   );
 });
 
-describe('what an archive answers', () => {
+describe('an answer of an archive', () => {
   const blob = sampleBlob('audited', 40);
   const { hashType, versionHash } = blob;
   const hash = parseBlockHash('ab'.repeat(32));
@@ -122,7 +122,7 @@ describe('content that is on chain more often than an answer has records', () =>
     expect(await audited(parseBlockHash(view.hash))).toMatchObject({ good: 1 });
   });
 
-  test('is not proven by a header that somebody wrote: the chain has another block there', async () => {
+  test('is not proven by a forged header: the chain has another block there', async () => {
     expect(await audited(parseBlockHash('ef'.repeat(32)))).toMatchObject({ good: 0, 'no-proof': 1 });
   });
 });

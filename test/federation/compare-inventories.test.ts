@@ -16,7 +16,7 @@ const hasher = await createNodeHasher();
 const NEVER = new AbortController().signal;
 const hashOf = (text: string) => createHash('sha256').update(text).digest();
 
-/** So many occurrences in each block, of one chain for everybody; `holding` says what this archive holds. */
+/** A number of occurrences in each block, of one chain for all; `holding` says what this archive holds. */
 class FakeArchive {
   requests = 0;
   bytes = 0;
@@ -97,7 +97,7 @@ test('100 differences among 60,000 occurrences cost at most 5 questions, which a
   expect(theirs.bytes).toBeLessThanOrEqual(65_536);
 });
 
-test('what is a little more than is listed at once comes in a few parts, not in hundreds', async () => {
+test('a difference a little larger than is listed at once comes in a few parts, not in hundreds', async () => {
   const heights = Array.from({ length: 512 }, (_, index) => index);
   const theirs = new FakeArchive(heights, 33, () => 'stored');
   const ours = new FakeArchive(heights, 33, (height, index) => (height === 300 && index === 3 ? 'missing' : 'stored'));

@@ -136,7 +136,7 @@ test('two archives that hold the same say the same, and a range without occurren
   });
 });
 
-test('nothing is said of heights that are not final, not walked, or being walked anew', async () => {
+test('nothing is said of heights that are not final, not walked, or being walked again', async () => {
   const { inventories, chain, adoption } = archive(BLOCKS);
   const reasonFor = async (from: number | null, to: number | null) => {
     const lookup = await inventories.inventory(from, to, NEVER);
@@ -153,7 +153,7 @@ test('nothing is said of heights that are not final, not walked, or being walked
   expect(await reasonFor(1, 2)).toBe('rebuilding');
 });
 
-test('a range that was read is told again as it was for 10 s of the archive’s own clock, and then read anew', async () => {
+test('a range that was read is told again as it was for 10 s of the archive’s own clock, and then read again', async () => {
   const { inventories, catalog, time } = archive(BLOCKS);
   const stored = async () => {
     const lookup = await inventories.inventory(null, null, NEVER);

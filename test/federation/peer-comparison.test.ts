@@ -137,7 +137,7 @@ test('a peer that does not give what it says it holds is told, and asked for a f
   await comparer.run(NEVER);
   expect([asked.length - 4, codes()]).toEqual([8, ['peer/not-given']]);
   expect(peer.audited?.outcomes.absent).toBe(4);
-  // What it counted until then is no count of the whole.
+  // The counts until then are no count of the whole.
   expect(peer.compared?.extent).toBe('partial');
   lies.answer = null;
   await comparer.run(NEVER);

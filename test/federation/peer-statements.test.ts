@@ -47,7 +47,7 @@ test('two statements that contradict each other are told and kept as evidence, w
   expect(catalog.evidence.below('equivocations', '', 9)).toHaveLength(1);
 });
 
-test('what is none, or what its key did not sign, is told and not kept', async () => {
+test('a document that is no statement, or that its key did not sign, is told and not kept', async () => {
   const { catalog, statements, attested, codes } = await scene();
   for (const wrong of [7, { ...attested(), signature: '00'.repeat(64) }]) {
     await statements.see('peer a', wrong);

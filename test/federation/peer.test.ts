@@ -64,7 +64,7 @@ test('a peer that gives wrong bytes rests for twice as long each time, and right
   expect([codes(), liar.status]).toMatchObject([[], { state: 'good', gave: 1, wrongBytes: 4 }]);
 });
 
-test('whoever may not go on without an answer asks a peer that rests as well', async () => {
+test('a caller that may not go on without an answer asks a peer that rests as well', async () => {
   const { peer: liar, scene } = peer();
   await liar.help(nameOf(BLOB), NEVER);
   expect(await liar.find(nameOf(BLOB), NEVER)).toBe('wrong-bytes');
@@ -112,7 +112,7 @@ test('a peer says whether it answers, whatever it was asked last, and until when
   const told = { state: 'left-alone', leftAloneUntil: '1970-01-01T00:02:00.000Z' };
   expect(asked.status).toMatchObject(told);
   clock.ms = 2 * MINUTE_MS;
-  // What it says of itself takes no lie back.
+  // Statements about itself take no lie back.
   await asked.question('v1/inventory', NEVER);
   expect([asked.status, codes()]).toMatchObject([{ state: 'good', leftAloneUntil: null }, ['peer/wrong-bytes']]);
 });

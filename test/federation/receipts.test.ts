@@ -95,7 +95,7 @@ test('one blob is signed once, while it is true: not when it is withheld, damage
 test.each([
   ['stored', 'not-final'],
   ['spooled', 'not-placed'],
-] as const)('of what is %s it says %s', async (state, reason) => {
+] as const)('a blob that is %s gets the reason %s', async (state, reason) => {
   const { catalog, chain, clock, signer } = await scene();
   const receipts = new Receipts({
     ...{ archiverId: ARCHIVER, signer, catalog, chain, clock, boundChain: async () => hash(0) },

@@ -7,6 +7,7 @@ import { answerBody, type RpcCall } from '../../src/devnode/rpc/envelope.ts';
 import type { NodeContext } from '../../src/devnode/rpc/node-context.ts';
 import type { Reply, ReplyObject } from '../../src/devnode/rpc/reply.ts';
 import { RpcError } from '../../src/devnode/rpc/rpc-error.ts';
+import { WireNumber } from '../../src/devnode/rpc/wire-value.ts';
 import type { SeededRandom } from './random.ts';
 import type { Branch } from './simulated-chain.ts';
 import type { ScheduledEvent, SimulatedTime } from './simulated-time.ts';
@@ -212,7 +213,7 @@ export class SimulatedNode {
     const reply = await this.#dispatcher.perform(call, context, { walletName: null, signal });
     const known = call.method === LIST && isList(reply) ? reply.filter((entry) => !this.#isForgotten(entry)) : reply;
     if (call.method === 'getblockhash' && typeof reply === 'string') {
-      const height = Number(String(first));
+      const height = first instanceof WireNumber ? first.value : Number(String(first));
       this.said.set(height, { height, hash: reply, atMs: this.#time.steadyMs });
     }
     return altered === null ? known : alterReply(known, altered, this.calls);

@@ -13,7 +13,7 @@ import { NodeGroup } from '../chain/node-group.ts';
 import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import { OutageWatch } from '../chain/outage-watch.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
-import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { deadlineOf } from '../core/blob/limits.ts';
 import type { ConditionBoard, Standing } from '../core/conditions/condition-board.ts';
 import { eachOnce } from '../core/conditions/condition-severity.ts';
 import type { Logger } from '../core/observability/logger.ts';
@@ -430,8 +430,7 @@ export class Archive implements ArchiveView {
     const { catalog, conditions } = this.#modules;
     const { tip, genesis, sweptMs, entries } = this.#poller.state;
     const queue = catalog.queueSummary();
-    const slack =
-      tip === null || queue.earliest === null ? null : queue.earliest + RETENTION_SECONDS - tip.medianTimeSeconds;
+    const slack = tip === null || queue.earliest === null ? null : deadlineOf(queue.earliest) - tip.medianTimeSeconds;
     return {
       version: this.#options.version,
       emulated: this.#options.emulated,

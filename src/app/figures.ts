@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { deadlineOf, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { Condition } from '../core/conditions/condition.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -112,7 +112,7 @@ export class ArchiveFigures {
     const { catalog, poller } = this.#modules;
     const tipSeconds = poller.state.tip?.medianTimeSeconds ?? null;
     const slack = (earliest: number | null) =>
-      tipSeconds === null || earliest === null ? null : earliest + RETENTION_SECONDS - tipSeconds;
+      tipSeconds === null || earliest === null ? null : deadlineOf(earliest) - tipSeconds;
     const [newest] = catalog.page('newest', null, 1);
     return {
       ...catalog.totals(),

@@ -2,7 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { Loss } from '../catalog/loss-document.ts';
 import type { MissingContent } from '../catalog/missing-contents.ts';
 import type { RescueSource } from '../chain/loss-judge.ts';
-import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { deadlineOf } from '../core/blob/limits.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Poller } from '../ingest/poller.ts';
@@ -90,8 +90,8 @@ export class LossRecord {
     if (tip === null || !poller.isListCurrent() || !chain.isCurrent || poller.isListed(versionHash)) return null;
     const last = catalog.chain.lastHeight({ hashType, versionHash });
     const block = last === null ? null : catalog.chain.blockAt(last);
-    if (block === null || block.medianTimeSeconds + RETENTION_SECONDS >= tip.medianTimeSeconds) return null;
-    return block.medianTimeSeconds + RETENTION_SECONDS;
+    if (block === null || deadlineOf(block.medianTimeSeconds) >= tip.medianTimeSeconds) return null;
+    return deadlineOf(block.medianTimeSeconds);
   }
 
   #record(losses: readonly Loss[]): void {

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { BlockHash, ContentName, TxId } from '../core/blob/ids.ts';
-import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { deadlineOf } from '../core/blob/limits.ts';
 import { Notifier } from '../core/notifier.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
 import { NodeBranches } from './node-branches.ts';
@@ -272,7 +272,7 @@ export class ChainIndex {
     const [newest] = this.#occurrences.page(name, below, 1);
     if (newest === undefined) return;
     const { txid, medianTimeSeconds } = newest;
-    const isPast = (this.#tip?.medianTimeSeconds ?? 0) > medianTimeSeconds + RETENTION_SECONDS;
+    const isPast = (this.#tip?.medianTimeSeconds ?? 0) > deadlineOf(medianTimeSeconds);
     this.#tables.wanted.addMined(name, { txid, medianTimeSeconds, isPast }, this.#tables.nowMs());
   }
 

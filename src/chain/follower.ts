@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TakenBack, WalkedBlock } from '../catalog/walked-block.ts';
 import { codeOf, HoldfastError, messageOf } from '../core/blob/errors.ts';
-import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { deadlineOf } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
@@ -207,7 +207,7 @@ export class Follower {
   #record(blocks: readonly WalkedBlock[], tip: ChainTip): void {
     if (blocks.length === 0) return;
     const { catalog, activity } = this.#modules;
-    const isPast = (medianTimeSeconds: number) => medianTimeSeconds + RETENTION_SECONDS < tip.medianTimeSeconds;
+    const isPast = (medianTimeSeconds: number) => deadlineOf(medianTimeSeconds) < tip.medianTimeSeconds;
     catalog.chain.recordBlocks(blocks, isPast);
     for (const block of blocks) tellUnclear(block, this.#modules.conditions);
     activity.emit('walked', { height: blocks.at(-1)?.height ?? tip.height });

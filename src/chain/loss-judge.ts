@@ -6,7 +6,7 @@ import type { WantedBlob } from '../catalog/wanted-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
-import { MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
+import { deadlineOf, MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -161,7 +161,7 @@ export class LossJudge {
     if (await this.#saveHeld({ ...wanted, ...name }, signal)) return null;
     const answers = await this.#askAll(this.#everybody, { ...wanted, ...name }, signal);
     if (answers === null || upToHeight === null) return null;
-    return { ...name, upToHeight, deadlineSeconds: wanted.medianTimeSeconds + RETENTION_SECONDS, answers };
+    return { ...name, upToHeight, deadlineSeconds: deadlineOf(wanted.medianTimeSeconds), answers };
   }
 
   /**

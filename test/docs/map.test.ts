@@ -14,6 +14,18 @@ test('every file that the map names is there', () => {
   expect([...links, ...named].filter((path) => !existsSync(join(SOURCE, path)))).toEqual([]);
 });
 
+test('each function that the map names beside a file is in it', () => {
+  const named = [...MAP.matchAll(/\]\(([^)#:]+\.ts)\) \(`(\w+)`\)/g)].map(([, path = '', name = '']) => ({
+    path,
+    name,
+  }));
+  expect(named.length).toBeGreaterThan(4);
+  const missing = named.filter(
+    ({ path, name }) => !new RegExp(`\\b${name}\\b`).test(readFileSync(join(SOURCE, path), 'utf8')),
+  );
+  expect(missing).toEqual([]);
+});
+
 test('the README names every room, and only rooms that are there', () => {
   const table = README.slice(README.indexOf('## The rooms'), README.indexOf('## Contribute'));
   const named = [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) =>

@@ -11,3 +11,9 @@ export const MAX_BLOB_BYTES = 2_097_152;
 export const MAX_BLOBS_PER_BLOCK = 32;
 /** Seconds for which a node keeps a blob: until the chain's median time has passed the blob's own by this much. */
 export const RETENTION_SECONDS = 21_600;
+
+/**
+ * The deadline of a blob: the last median time of the tip at which a node still keeps it. Takes the mediantime of the newest
+ * block that has the blob, or of the tip when a list named it. Both are seconds on the chain's clock.
+ */
+export const deadlineOf = (medianTimeSeconds: number): number => medianTimeSeconds + RETENTION_SECONDS;

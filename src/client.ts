@@ -19,5 +19,6 @@ export {
   type VersionHash,
 } from './core/blob/ids.ts';
 export { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from './core/blob/limits.ts';
+export type { Clock } from './core/time/clock.ts';
 export * from './node/index.ts';
 export * from './reader/index.ts';

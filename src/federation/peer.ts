@@ -3,6 +3,7 @@ import type { BackfillSource } from '../backfill/source/backfill-source.ts';
 import { type VerifiedAnswer, VerifiedSource } from '../backfill/verified-source.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { BACKOFF, backoffMs, NO_JITTER } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { pause } from '../core/time/run-loop.ts';
 import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
@@ -17,11 +18,6 @@ export interface PeerModules {
   readonly ratePerSecond: number;
   readonly clock: Clock;
 }
-
-/** The time that a peer that gave wrong bytes is left alone: twice as long each time, up to a day. */
-const FIRST_REST_MS = 60_000;
-const MAX_REST_MS = 86_400_000;
-const MAX_DOUBLINGS = 20;
 
 /** Another archive, a bucket or a folder that the operator names, and that is not trusted: its bytes count by their hash. */
 export class Peer {
@@ -169,8 +165,8 @@ export class Peer {
   }
 
   #lied({ hashType, versionHash }: ContentName): void {
-    const restMs = Math.min(MAX_REST_MS, FIRST_REST_MS * 2 ** Math.min(this.#lies, MAX_DOUBLINGS));
     this.#lies += 1;
+    const restMs = backoffMs(BACKOFF.liar, this.#lies, NO_JITTER);
     const { clock } = this.#modules;
     this.#restsUntilMs = clock.steadyMs() + restMs;
     this.#restsUntil = new Date(clock.wallMs() + restMs).toISOString();

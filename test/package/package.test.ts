@@ -329,9 +329,13 @@ describe('the packages for programs that run no archive', () => {
         const browser = await launchChromium(atEnd);
         const page = await browser.newPage({ bypassCSP: true });
         await page.goto(archive);
-        const address = async (exports: string, name: SmallPackage) =>
-          `data:text/javascript;base64,${Buffer.from((await bundleFor(exports, projectOf(name))).code).toString('base64')}`;
-        const [verify, reader] = [await address(IN_BROWSER[0][1], 'verify'), await address(IN_BROWSER[2][1], 'reader')];
+        const address = async (loaded: (typeof IN_BROWSER)[number][0], name: SmallPackage) => {
+          const [, exports = ''] = IN_BROWSER.find(([what]) => what === loaded) ?? [];
+          const { code } = await bundleFor(exports, projectOf(name));
+          return `data:text/javascript;base64,${Buffer.from(code).toString('base64')}`;
+        };
+        const verify = await address('the check of bytes', 'verify');
+        const reader = await address('the reader', 'reader');
         const found: unknown = await page.evaluate(inPage(verify, reader));
         expect(found).toEqual({ right: 'keccak256', wrong: null, read: true });
       },

@@ -22,12 +22,17 @@ export const BACKOFF = {
   alert: { firstMs: 2_000, maxMs: 60_000 },
   /** One object that a backend refuses while it takes others. */
   refused: { firstMs: 15_000, maxMs: 300_000 },
+  /** A peer that gave wrong bytes: it is left alone for a minute, then twice as long each time, up to a day. */
+  liar: { firstMs: 60_000, maxMs: 86_400_000 },
 } as const satisfies Readonly<Record<string, Backoff>>;
 
 /** A pause is up to this share shorter or longer than its policy says, so that failures do not march in step. */
 const JITTER = 0.25;
 /** Doubling ends here: far above every cap, and far below what a number holds. */
 const MAX_DOUBLINGS = 30;
+
+/** The `random` of a pause that is told to people, and so is exactly what its policy says. */
+export const NO_JITTER = (): number => 0.5;
 
 /** The pause after so many failures in a row (1: the first). `random` gives 0 to 1. */
 export function backoffMs({ firstMs, maxMs }: Backoff, failures: number, random: () => number = Math.random): number {
